@@ -1,0 +1,32 @@
+"""The plan: how simulated time maps to wall time from now on.
+
+Replaced at every pause, step, change of time scale and reset. Snapshots published under an older plan
+count as due where the present plan says, so a change takes effect in the next frame.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Plan(NamedTuple):
+    """From `wall_ns` on, simulated time runs from `sim_time_ns` at `rate` (0: paused).
+
+    `number` grows by one with each plan; `world_epoch` changes at a reset alone.
+    """
+
+    number: int
+    world_epoch: int
+    wall_ns: int
+    sim_time_ns: int
+    rate: float
+
+    def due_ns(self, sim_time_ns: int) -> int | None:
+        """The wall instant at which `sim_time_ns` falls due, or None while paused."""
+        if self.rate <= 0:
+            return None
+        return self.wall_ns + round((sim_time_ns - self.sim_time_ns) / self.rate)
+
+    def sim_time_at_ns(self, wall_ns: int) -> int:
+        """The simulated time that falls due at `wall_ns`."""
+        return self.sim_time_ns + round((wall_ns - self.wall_ns) * self.rate)
