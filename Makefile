@@ -1,0 +1,57 @@
+# twixt: `make run` opens the window, `make test` runs the tests. Each first installs what is missing.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+# Software OpenGL and the display libraries that glfw loads; Xvfb and sway are the displays of the tests.
+GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2 \
+                    libwayland-client0 libwayland-cursor0 libwayland-egl1 libxkbcommon0
+DISPLAY_PACKAGES := xvfb sway xdotool
+PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
+
+.PHONY: help setup packages run test check bench clean
+
+help:           ## this list
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: packages $(VENV)/ready   ## install everything that is missing
+
+packages:
+	@missing=""; for p in $(PACKAGES); do \
+	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if ! command -v dpkg-query >/dev/null 2>&1; then \
+	  echo "setup: not a Debian system; needed here: an OpenGL 3.3 driver, and for the tests Xvfb and sway"; \
+	elif [ -z "$$missing" ]; then :; \
+	elif [ "$$(id -u)" = 0 ]; then \
+	  echo "setup: installing system packages:$$missing"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	else \
+	  echo "setup: some system packages are missing; to install them, type:"; \
+	  echo "  sudo apt-get install --no-install-recommends$$missing"; \
+	fi
+
+$(VENV)/ready: requirements.txt requirements-dev.txt pyproject.toml | packages
+	@echo "setup: Python packages into $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: setup      ## the default world, in a window (offscreen with a report where there is no display)
+	@$(BIN)/twixt run $(ARGS)
+
+test: setup     ## all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+check: setup    ## format, lint, types, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not stress and not display" $(ARGS)
+
+bench: setup    ## what publishing, reading and drawing cost, each beside its physical limit
+	$(BIN)/twixt bench $(ARGS)
+
+clean:          ## remove what setup and the tests made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
