@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twixt.ipc.config import Config
 
 __version__ = "0.1.0"
 # The three folders beside this file are its subpackages, in a checkout and in an installed wheel alike.
@@ -26,8 +31,13 @@ _HOMES = {
     "Sphere": "twixt.ipc.scene",
     "Box": "twixt.ipc.scene",
     "Plane": "twixt.ipc.scene",
+    "TwixtError": "twixt.ipc.errors",
 }
-__all__ = sorted(_HOMES)
+__all__ = ["main", *_HOMES]
+
+# Exit codes beside 0: a limit of --fail-if broken or a crash in the user's world 1, refused input 2, Ctrl-C 130.
+REFUSED, INTERRUPTED = 2, 130
+MEASURE_SECONDS = 10.0
 
 
 def __getattr__(name: str) -> object:
@@ -38,3 +48,216 @@ def __getattr__(name: str) -> object:
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code. A refused input is one line on standard error."""
+    from twixt.ipc.errors import TwixtError
+
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        if arguments[:1] == ["_view"]:
+            return _view_as_child(*arguments[1:])
+        return _command_line(arguments)
+    except TwixtError as error:
+        print(f"twixt: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _view_as_child(name: str, config_json: str) -> int:
+    """The render process of a simulation that started it; no command line, so that it starts at once."""
+    from twixt.ipc.config import Config
+    from twixt.render.loop import view
+
+    return view(Config.from_json(config_json), name, owned=os.environ.get("TWIXT_OWNED") == "1")
+
+
+def _command_line(arguments: list[str]) -> int:
+    import click
+
+    try:
+        code = _group().main(args=arguments, prog_name="twixt", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return REFUSED
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _group() -> Any:
+    """The commands, in the order in which a newcomer meets them."""
+    import click
+
+    from twixt.ipc.config import BOTH, MEASURE, SIM, VIEW
+
+    class RunByDefault(click.Group):
+        def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+            if not args or (args[0] not in self.commands and args[0] not in ("--help", "--version")):
+                args = ["run", *args]
+            return super().parse_args(context, args)
+
+        def list_commands(self, context: click.Context) -> list[str]:
+            return list(self.commands)
+
+    @click.group(cls=RunByDefault, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+    @click.version_option(__version__)
+    def group() -> None:
+        """Physics in one process, drawing in another, and a picture that stays smooth.
+
+        \b
+        twixt                                   the default world in a window
+        twixt run --slow-physics 40             physics too slow: the picture stays even
+        twixt run my_module:MyWorld --set count=500
+        twixt measure --slow-physics 40         how even, in numbers
+
+        WORLD is the name of a built-in world (twixt worlds) or module:Class of your own.
+        Without a command, twixt means twixt run.
+        """
+
+    world = click.argument("world", default="balls")
+
+    @group.command()
+    @world
+    @_flags(BOTH, SIM, VIEW)
+    def run(**values: Any) -> int:
+        """Physics and a viewer, together; closing the window ends both."""
+        return _run(_config(**values))
+
+    @group.command()
+    @world
+    @_flags(BOTH, SIM, VIEW, MEASURE)
+    def measure(seconds: float | None, **values: Any) -> int:
+        """Run for --seconds [10], report how even the picture was, exit with 1 when a limit is broken."""
+        return _run(_config(**values, seconds=seconds or MEASURE_SECONDS, report=True))
+
+    @group.command()
+    @world
+    @click.option("--steps", type=click.IntRange(min=1), help="end after this many steps")
+    @click.option("--hash", "print_hash", is_flag=True, help="print a hash of the final state")
+    @click.option("--json", "json_file", metavar="FILE", help="write the physics and channel figures; - for standard output")
+    @_flags(BOTH, SIM)
+    def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: Any) -> int:
+        """Physics alone; viewers may attach and leave (twixt view)."""
+        from twixt.ipc.session import open_door
+        from twixt.sim.loop import simulate
+
+        config = _config(**values)
+        door = open_door(config.name or "default")
+        return simulate(config, door=door, viewer=None, steps=steps, print_hash=print_hash, json_file=json_file)
+
+    @group.command()
+    @click.argument("name", required=False)
+    @_flags(BOTH, VIEW)
+    def view(name: str | None, **values: Any) -> int:
+        """Attach another viewer to a running simulation."""
+        from twixt.render.loop import view as render
+
+        return render(_config(**values), name, owned=False)
+
+    @group.command()
+    @click.argument("log", type=click.Path(exists=True, dir_okay=False))
+    @click.option("--json", "json_file", metavar="FILE", help="write the report as JSON; - for standard output")
+    @click.option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)")
+    def report(log: str, json_file: str | None, plot: str | None) -> int:
+        """The report of a frame log written with --log."""
+        from twixt.render.measure.report import report_log
+
+        return report_log(log, json_file, plot)
+
+    @group.command()
+    @click.argument("a", type=click.Path(exists=True, dir_okay=False))
+    @click.argument("b", type=click.Path(exists=True, dir_okay=False))
+    @click.option("--plot", metavar="FILE", help="draw both runs, one above the other (PNG)")
+    def compare(a: str, b: str, plot: str | None) -> int:
+        """Two frame logs or reports beside each other."""
+        from twixt.render.measure.compare import compare_files
+
+        return compare_files(a, b, plot)
+
+    @group.command()
+    def doctor() -> int:
+        """What this machine can do: GL, display, vsync, refresh, clock, sleep, shared memory."""
+        from twixt.render.measure.doctor import examine
+
+        return examine()
+
+    @group.command()
+    def worlds() -> None:
+        """The built-in worlds."""
+        from twixt.sim.worlds import WORLDS
+
+        for name, entry in WORLDS.items():
+            click.echo(f"{name:12} {entry.description}")
+
+    return group
+
+
+def _flags(*sides: str) -> Callable[[Any], Any]:
+    """Click options made from the fields of `Config` that belong to `sides`."""
+    import dataclasses
+
+    import click
+
+    from twixt.ipc.config import Config, flag_name
+
+    class Read(click.ParamType):
+        def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+            self.name, self.read = name, read
+
+        def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+            if not isinstance(value, str):
+                return value
+            try:
+                return self.read(value)
+            except ValueError as error:
+                self.fail(f"{value!r} does not read as {self.name} ({error})", parameter, context)
+
+    def option(item: dataclasses.Field[Any]) -> Any:
+        about, spelled = item.metadata, flag_name(item.name)
+        if isinstance(item.default, bool):
+            negated = spelled.replace("--", "--no-", 1)
+            declared = f"{spelled}/{negated}" if item.default else spelled
+            return click.option(declared, item.name, is_flag=True, default=item.default, help=about["help"])
+        kind = click.Choice(about["choices"]) if about["choices"] else Read(about["metavar"], about["read"])
+        several = item.default == ()
+        shown = item.default is not None and not several and item.name != "size_px"
+        return click.option(
+            spelled, item.name, type=kind, default=None if several else item.default, multiple=several,
+            metavar=about["metavar"] or None, help=about["help"], show_default=shown,
+        )
+
+    def decorate(command: Any) -> Any:
+        wanted = [item for item in dataclasses.fields(Config) if item.metadata.get("side") in sides]
+        for item in reversed(wanted):
+            command = option(item)(command)
+        return command
+
+    return decorate
+
+
+def _config(**values: Any) -> Config:
+    from twixt.ipc.config import Config
+
+    return Config(**values, command=" ".join(["twixt", *sys.argv[1:]]))
+
+
+def _run(config: Config) -> int:
+    """The viewer starts first and comes up while this process imports numpy and makes the world."""
+    from twixt.ipc.session import open_door
+    from twixt.sim.viewer_process import start_viewer
+
+    name = config.name or f"run-{os.getpid()}"
+    door = open_door(name)
+    viewer = start_viewer(name, config)
+    from twixt.sim.loop import simulate
+
+    return simulate(config, door=door, viewer=viewer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
