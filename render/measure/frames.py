@@ -1,0 +1,147 @@
+"""One row per frame, and many of them as columns.
+
+A `FrameRow` is what the frame loop knows once a frame has been presented; a `FrameTable` is many rows as
+one packed array, which is what the metrics read. Texts are stored as numbers into a list of words.
+
+Always: a table gives back exactly the rows it was made from. Reads no clock, touches no file.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_GPU_TIME = -1  # stands for None in the packed column
+# Distinct texts kept; further ones become "...". A reason with figures in it must not grow a long run's memory.
+MAX_WORDS = 1 << 15
+
+
+class FrameRow(NamedTuple):
+    """One frame. Instants and durations in ns of `time.perf_counter_ns`; 0 where nothing was drawn.
+
+    draw_time_ns: the simulated time really drawn, after clamping (without interpolation: that of the
+    snapshot on the screen). work is `work_end_ns - start_ns`; present is when swap returned.
+    """
+
+    frame: int = 0
+    start_ns: int = 0
+    latch_ns: int = 0
+    work_end_ns: int = 0
+    swap_begin_ns: int = 0
+    present_ns: int = 0
+    predicted_present_ns: int = 0
+    deadline_ns: int = 0
+    wake_error_ns: int = 0
+    draw_time_ns: int = 0
+    alpha: float = 0.0
+    mode: str = "none"  # interpolated | held | extrapolated | none
+    clock_mode: str = ""
+    offset_ns: int = 0
+    rate: float = 1.0  # of the newest snapshot
+    previous_tick: int = -1
+    next_tick: int = -1
+    newest_tick: int = -1
+    newest_sim_time_ns: int = 0
+    newest_due_ns: int = 0
+    newest_published_ns: int = 0
+    used_published_ns: int = 0  # of the newest snapshot used
+    steps: int = 0  # ticks newly seen since the frame before
+    draw_due_ns: int = 0  # due instant of the draw time
+    world_epoch: int = 0
+    plan_number: int = 0
+    plan_rate: float = 1.0
+    pacer_interval_ns: int = 0
+    planned_refreshes: int = 0  # 0: the display does not block
+    pacer_reason: str = ""
+    gpu_ns: int | None = None
+    input_acted_ns: int = 0  # when the user acted whose action this frame shows first; 0: none
+    probe: bool = False  # a frame of the refresh probe, no part of any figure
+
+
+KIND_OF: dict[str, Any] = get_type_hints(FrameRow)
+_CODES: dict[Any, tuple[str, str]] = {int: ("<i8", "q"), int | None: ("<i8", "q"), float: ("<f8", "d"), str: ("<u2", "H"), bool: ("?", "?")}
+TEXT_AT = tuple(i for i, kind in enumerate(KIND_OF.values()) if kind is str)
+GPU_AT = FrameRow._fields.index("gpu_ns")
+PACKED = np.dtype([(name, _CODES[kind][0]) for name, kind in KIND_OF.items()])
+PACKER = struct.Struct("<" + "".join(_CODES[kind][1] for kind in KIND_OF.values()))
+
+
+class Words:
+    """Texts by number, each stored once."""
+
+    def __init__(self) -> None:
+        self.texts = ["..."]
+        self.number_of = {"...": 0}
+
+    def number(self, text: str) -> int:
+        """The number of a text; a new one is added while there is room."""
+        known = self.number_of.get(text)
+        if known is not None:
+            return known
+        if len(self.texts) >= MAX_WORDS:
+            return 0
+        self.number_of[text] = len(self.texts)
+        self.texts.append(text)
+        return self.number_of[text]
+
+
+def pack_into(buffer: bytearray | memoryview, offset: int, row: FrameRow, words: Words) -> None:
+    """Writes one row as a `PACKED` record."""
+    values: list[Any] = list(row)
+    number_of = words.number_of
+    for at in TEXT_AT:
+        known = number_of.get(values[at])
+        values[at] = words.number(values[at]) if known is None else known
+    if values[GPU_AT] is None:
+        values[GPU_AT] = NO_GPU_TIME
+    PACKER.pack_into(buffer, offset, *values)
+
+
+class FrameTable:
+    """Many rows as columns: `table["present_ns"]` is an array, `table.is_text("mode", "held")` a mask."""
+
+    def __init__(self, packed: NDArray[np.void], words: Words) -> None:
+        self.packed = packed
+        self.words = words
+
+    @staticmethod
+    def of(rows: FrameTable | Iterable[FrameRow]) -> FrameTable:
+        """The rows as a table (a table as it is)."""
+        if isinstance(rows, FrameTable):
+            return rows
+        listed = list(rows)
+        words = Words()
+        buffer = bytearray(len(listed) * PACKED.itemsize)
+        for i, row in enumerate(listed):
+            pack_into(buffer, i * PACKED.itemsize, row, words)
+        return FrameTable(np.frombuffer(buffer, PACKED), words)
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.packed[name]
+
+    def __iter__(self) -> Iterator[FrameRow]:
+        return (self.row(i) for i in range(len(self)))
+
+    def row(self, i: int) -> FrameRow:
+        """Row i as it was added."""
+        values = list(self.packed[i].item())
+        for at in TEXT_AT:
+            values[at] = self.words.texts[values[at]]
+        if values[GPU_AT] == NO_GPU_TIME:
+            values[GPU_AT] = None
+        return FrameRow(*values)
+
+    def is_text(self, name: str, text: str) -> NDArray[np.bool_]:
+        """Where a text column says exactly this."""
+        return self.packed[name] == self.words.number_of.get(text, -1)
+
+    def where(self, mask: NDArray[np.bool_]) -> FrameTable:
+        """The rows that the mask picks."""
+        return FrameTable(self.packed[mask], self.words)
