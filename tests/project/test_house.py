@@ -1,0 +1,84 @@
+"""The arrows of the house: sim -> ipc <- render, and each outside library in its own room."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("ipc", "sim", "render")
+ALLOWED_PARTS = {"ipc": {"ipc"}, "sim": {"sim", "ipc"}, "render": {"render", "ipc"}}
+# Who may import what; a folder stands for all modules in it.
+ROOMS = {
+    "glfw": ("render/window.py",),
+    "moderngl": ("render/draw",),
+    "imgui_bundle": ("render/overlay.py", "render/overlay"),
+    "matplotlib": ("render/measure",),
+    "click": (),
+}
+
+
+def modules() -> list[Path]:
+    return [path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))]
+
+
+def imports_of(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write imports in full, from twixt"
+            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_parts_import_only_along_the_arrows(path: Path) -> None:
+    part = path.relative_to(ROOT).parts[0]
+    for name in imports_of(path):
+        head, *rest = name.split(".")
+        assert head not in PARTS, f"{path} imports {name} bare; write twixt.{name}"
+        if head == "twixt" and rest:
+            assert rest[0] in ALLOWED_PARTS[part] | {"TwixtError"}, f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_library_stays_in_its_room(path: Path) -> None:
+    place = str(path.relative_to(ROOT))
+    for name in imports_of(path):
+        rooms = ROOMS.get(name.split(".")[0])
+        assert rooms is None or place.startswith(rooms or ("nowhere",)), f"{place} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "ipc").glob("*.py")), ids=lambda path: path.name)
+def test_ipc_needs_the_standard_library_and_numpy_alone(path: Path) -> None:
+    for name in imports_of(path):
+        head = name.split(".")[0]
+        assert head in sys.stdlib_module_names | {"numpy", "twixt"}, f"{path} imports {name}"
+
+
+def loaded_by(code: str) -> set[str]:
+    listed = subprocess.run(
+        [sys.executable, "-P", "-c", f"import sys; sys.path.append({str(ROOT)!r})\n{code}\nprint(*sys.modules)"],
+        capture_output=True, text=True, check=True,
+    )
+    return set(listed.stdout.split("\n")[-2].split())
+
+
+def test_importing_twixt_loads_no_library() -> None:
+    assert not loaded_by("import twixt") & {"numpy", "glfw", "moderngl", "click", "rich", "imgui_bundle", "matplotlib"}
+
+
+def test_help_needs_no_numpy() -> None:
+    assert "numpy" not in loaded_by("import twixt; twixt.main(['run', '--help'])")
+
+
+def test_the_physics_process_loads_nothing_that_draws() -> None:
+    loaded = loaded_by("import twixt.sim.loop, twixt.sim.show")
+    assert not loaded & {"glfw", "moderngl", "imgui_bundle", "matplotlib", "click", "rich", "PIL"}

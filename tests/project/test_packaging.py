@@ -1,0 +1,115 @@
+"""The product has one name: `twixt`, whatever the user's own modules are called, in a checkout and installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+WORLD = '''
+import numpy as np
+from twixt import Bodies, Scene, Sphere, World
+
+
+class MyWorld(World):
+    dt = 1 / 60
+
+    def __init__(self, count: int = 3, seed: int = 0):
+        self.bodies = Bodies(count)
+        self.scene = Scene([Sphere(radius=0.1)] * count)
+
+    def step(self, dt: float) -> None:
+        self.bodies.position[:, 0] += dt
+'''
+
+# No __main__ guard, on purpose: the viewer must not import the user's script.
+SCRIPT = '''
+import numpy as np
+import sim, render, ipc
+assert sim.MyWorld and render.MINE and ipc.MINE
+import twixt
+view = twixt.show(twixt.Scene([twixt.Sphere(radius=0.1)] * 4), dt=0.01, viewer=False, name="own-modules")
+for _ in range(5):
+    view.publish(position=np.zeros((4, 3)))
+view.close()
+print("published")
+'''
+
+
+@pytest.fixture
+def users_folder(tmp_path: Path) -> Path:
+    (tmp_path / "sim.py").write_text(WORLD)
+    (tmp_path / "render.py").write_text("MINE = True\n")
+    (tmp_path / "ipc.py").write_text("MINE = True\n")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(out), str(ROOT)],
+        check=True, capture_output=True, timeout=120,
+    )
+    return next(out.glob("twixt-*.whl"))
+
+
+@pytest.fixture(scope="session")
+def installed_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with the wheel installed beside the packages of the one that runs the tests."""
+    home = tmp_path_factory.mktemp("installed")
+    venv.create(home, with_pip=False, symlinks=True)
+    site = next((home / "lib").glob("python3*")) / "site-packages"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    (site / "libraries.pth").write_text(os.path.dirname(os.path.dirname(__import__("numpy").__file__)) + "\n")
+    return home / "bin" / "python"
+
+
+def clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def test_the_wheel_holds_nothing_but_twixt(wheel: Path) -> None:
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"twixt"}
+
+
+def ways_in(request: pytest.FixtureRequest, way: str) -> tuple[list[str], dict[str, str]]:
+    """The command that runs twixt's command line, and its environment."""
+    if way == "installed":
+        python = request.getfixturevalue("installed_python")
+        return [str(python), "-c", "import sys, twixt; sys.exit(twixt.main())"], clean_environment()
+    return [sys.executable, str(ROOT / "twixt.py")], clean_environment()
+
+
+@pytest.mark.parametrize("way", ["checkout", "installed"])
+def test_a_world_in_the_users_own_sim_module_runs(request: pytest.FixtureRequest, users_folder: Path, way: str) -> None:
+    command, environment = ways_in(request, way)
+    done = subprocess.run(
+        [*command, "sim", "sim:MyWorld", "--steps", "5", "--hash", "--set", "count=4", "--name", f"own-sim-{way}"],
+        cwd=users_folder, env=environment, capture_output=True, text=True, timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("way", ["checkout", "installed"])
+def test_a_script_beside_modules_of_our_names_shows(request: pytest.FixtureRequest, users_folder: Path, way: str) -> None:
+    if way == "installed":
+        python, environment = str(request.getfixturevalue("installed_python")), clean_environment()
+    else:
+        python, environment = sys.executable, {**clean_environment(), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [python, "script.py"], cwd=users_folder, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "published" in done.stdout
