@@ -1,0 +1,187 @@
+"""A world: what a user writes, and how it is found by name and made.
+
+A world is a class with `bodies`, a `scene` and a `step(dt)` that advances it by `dt` seconds of simulated
+time. `load_world` takes what was typed (`balls`, `my_module:MyWorld`, `count=500`) to a checked instance;
+every refusal names the value, the rule and the way out.
+
+Always: the same seed and the same number of steps give the same bytes. The user's folder is searched last,
+after the standard library and installed packages, but before our own folder: their `sim.py` is found.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import math
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from types import ModuleType
+
+import twixt
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.snapshot import BODY
+from twixt.sim import worlds
+from twixt.sim.bodies import Bodies
+from twixt.sim.crash import blamed_on_the_world
+from twixt.sim.settings import read_settings
+
+# A step shorter than this is lost in the clock and in Python itself; in seconds.
+SHORTEST_DT = 1e-6
+
+
+class World:
+    """What a user subclasses. Sets `self.bodies` and `self.scene`, and advances them in `step`.
+
+    Optional, where a subclass has them: `reset(seed)` (else a reset makes the world anew),
+    `apply_force(i, force, point)`, `diagnostics() -> dict[str, float]` (shown in the overlay).
+    """
+
+    dt: float = 1 / 60  # seconds of simulated time per step
+    bodies: Bodies
+    scene: Scene
+
+    def step(self, dt: float) -> None:
+        """Advances the world by `dt` seconds."""
+        raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
+
+
+def load_world(name: str, settings: Sequence[tuple[str, str]] = (), seed: int = 0) -> World:
+    """The world called `name`, made with `settings` and, if its constructor takes one, the `seed`.
+
+    Raises TwixtError for what the user can put right at the command line, WorldCrashed for what their code raised.
+    """
+    return make_world(find_world(name), settings, seed)
+
+
+def find_world(name: str) -> type[World]:
+    """The class behind a built-in world's name or `module:Class`."""
+    module_name, colon, class_name = name.partition(":")
+    if not colon:
+        return _built_in(name)
+    if not module_name or not class_name.isidentifier() or not all(p.isidentifier() for p in module_name.split(".")):
+        raise TwixtError(f'a world is written module:Class, such as my_orbit:Orbit, without ".py"; got {name!r}')
+    module = _import_users(module_name)
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        known = [key for key, value in vars(module).items() if _is_world(value) and value is not World]
+        raise TwixtError(
+            f'module "{module_name}" ({getattr(module, "__file__", "no file")}) has no class "{class_name}"; '
+            + (_near(class_name, known) or f"it has {', '.join(known)}" if known else _shadowed(module_name, module))
+        )
+    if not _is_world(found):
+        raise TwixtError(f"{name} is not a world; write it as class {class_name}(World), with World from twixt")
+    return found
+
+
+def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int) -> World:
+    """An instance of `kind`, checked."""
+    arguments = read_settings(kind, settings, seed)
+    with blamed_on_the_world(f"{kind.__name__}.__init__", refusals=True):
+        world = kind(**arguments)
+    check_world(world)
+    return world
+
+
+def built_in_worlds() -> dict[str, type[World]]:
+    """The worlds that come with twixt, by name: each module of `twixt.sim.worlds` that defines one `World`."""
+    found = {}
+    for entry in pkgutil.iter_modules(worlds.__path__):
+        module = importlib.import_module(f"{worlds.__name__}.{entry.name}")
+        own = [value for value in vars(module).values() if _is_world(value) and value.__module__ == module.__name__]
+        if len(own) == 1:
+            found[entry.name] = own[0]
+    return found
+
+
+def check_world(world: World) -> None:
+    """Raises TwixtError unless the world can be stepped and drawn."""
+    name = type(world).__name__
+    if not isinstance(getattr(world, "bodies", None), Bodies):
+        raise TwixtError(f"{name}.bodies must be a Bodies; set self.bodies = Bodies(count) in its __init__")
+    if not isinstance(getattr(world, "scene", None), Scene):
+        raise TwixtError(f"{name}.scene must be a Scene; set self.scene = Scene([Sphere()] * count) in its __init__")
+    if not (isinstance(world.dt, int | float) and math.isfinite(world.dt) and world.dt >= SHORTEST_DT):
+        raise TwixtError(f"{name}.dt must be seconds of simulated time per step, >= {SHORTEST_DT:g}, got {world.dt!r}")
+    shapes, count = len(world.scene.shapes), len(world.bodies)
+    if shapes > count:
+        raise TwixtError(
+            f"{name}.scene has {shapes} shapes for {count} bodies; give one shape per body, "
+            f"Scene([...] * {count}), or make Bodies({shapes}) and despawn those not used yet"
+        )
+
+
+def drawable_scene(world: World) -> Scene:
+    """The world's scene; with a ball as its shape if it names none, as bodies beyond the last shape use that."""
+    return world.scene if len(world.scene.shapes) else replace(world.scene, shapes=[Sphere()])
+
+
+def state_hash(world: World) -> str:
+    """SHA-256 of the bytes of all bodies, as hexadecimal digits."""
+    return hashlib.sha256(world.bodies.records.tobytes()).hexdigest()
+
+
+def has_healthy_records(bodies: object) -> bool:
+    """Whether `bodies` can still be published: nobody swapped it for something else."""
+    return isinstance(bodies, Bodies) and bodies.records.dtype == BODY
+
+
+def _built_in(name: str) -> type[World]:
+    known = built_in_worlds()
+    if name not in known:
+        hint = _near(name, list(known)) or f"built in: {', '.join(known)}"
+        raise TwixtError(f'no world named "{name}"; {hint}; a world of your own is written module:Class')
+    return known[name]
+
+
+def _is_world(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, World)
+
+
+def _import_users(module_name: str) -> ModuleType:
+    put_users_folder_on_path()
+    importlib.invalidate_caches()
+    try:
+        with blamed_on_the_world(f"importing {module_name}"):
+            return importlib.import_module(module_name)
+    except TwixtError as error:
+        cause = error.__cause__
+        # The module itself, or a package it lies in, is not there; a missing import inside it is the user's crash.
+        if isinstance(cause, ModuleNotFoundError) and f"{module_name}.".startswith(f"{cause.name}."):
+            here = sorted(entry[:-3] for entry in os.listdir() if entry.endswith(".py"))
+            hint = _near(module_name, here) or "go to the folder it lies in, or set PYTHONPATH"
+            where = f"in {os.getcwd()} or on the Python path"
+            raise TwixtError(f'no module named "{module_name}" {where}; {hint}') from None
+        raise
+
+
+def put_users_folder_on_path() -> None:
+    """The current folder joins `sys.path` at its end; our own folder, if it is there, comes after it.
+
+    Ours is on the path when `twixt.py` is run as a file or named in PYTHONPATH, and holds `sim`, `render` and
+    `ipc`. It stays, at the very end, because a process that a world spawns must find `twixt` too.
+    """
+    house = os.path.realpath(twixt.__path__[0])
+    ours = [entry for entry in sys.path if entry and os.path.realpath(entry) == house]
+    rest = [entry for entry in sys.path if entry not in ours]
+    folder = os.getcwd()
+    if folder not in rest and os.path.realpath(folder) != house:
+        rest.append(folder)
+    sys.path[:] = rest + ours[:1] if ours or os.path.realpath(folder) != house else [*rest, folder]
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f'did you mean "{near[0]}"?' if near else ""
+
+
+def _shadowed(module_name: str, module: ModuleType) -> str:
+    beside = os.path.abspath(module_name.replace(".", os.sep) + ".py")
+    found = os.path.abspath(getattr(module, "__file__", None) or "")
+    if os.path.exists(beside) and beside != found:
+        return f"a module of that name comes before your {beside}; rename yours"
+    return "write one there: class YourWorld(World)"
