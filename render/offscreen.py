@@ -1,0 +1,61 @@
+"""Drawing without a display: a GL context through EGL and a framebuffer in place of a window.
+
+Same interface as `Window`. Always: `swap` never blocks, nothing is ever hidden, nobody presses a key.
+"""
+
+from __future__ import annotations
+
+import time
+
+import moderngl
+
+from twixt.ipc.errors import TwixtError
+from twixt.render import software_gl
+from twixt.render.input import Event
+
+
+class OffscreenWindow:
+    """A picture of `size_px` that nobody sees; `screen` holds it."""
+
+    backend = "offscreen"
+    refresh_reported_hz: float | None = None
+    should_close = False
+    is_hidden = False
+    content_scale = 1.0
+    pointer = 0
+
+    def __init__(self, size_px: tuple[int, int]) -> None:
+        software_gl.before_context()
+        try:
+            self.context = moderngl.create_standalone_context(require=330, backend="egl")
+        except Exception as problem:  # the library raises whatever its platform layer met
+            raise TwixtError(
+                f"no OpenGL 3.3 context through EGL ({problem}); install a driver, on Debian: "
+                "apt-get install libegl1 libgl1 libgl1-mesa-dri"
+            ) from None
+        self.renderer = str(self.context.info["GL_RENDERER"])
+        software_gl.after_context(self.renderer)
+        self.framebuffer_size = size_px
+        self.screen = self.context.framebuffer(
+            [self.context.renderbuffer(size_px, 4)], self.context.depth_renderbuffer(size_px)
+        )
+        self.screen.use()
+
+    def set_title(self, title: str) -> None:
+        pass
+
+    def set_vsync(self, vsync: bool) -> None:
+        pass
+
+    def poll(self) -> list[Event]:
+        return []
+
+    def wait_events(self, timeout_s: float) -> list[Event]:
+        time.sleep(timeout_s)
+        return []
+
+    def swap(self) -> None:
+        self.context.finish()
+
+    def close(self) -> None:
+        self.context.release()

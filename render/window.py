@@ -1,0 +1,209 @@
+"""The window: an OpenGL 3.3 core context on a real display, its swaps and its input.
+
+Always: `swap` comes back, also when the window is hidden (it then shows nothing, and `is_hidden` says so
+until the display asks for frames again). Errors of the display become `TwixtError`.
+The only module that imports glfw. Decides nothing about time: see `pacer`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any
+
+import moderngl
+
+from twixt.ipc.errors import TwixtError
+from twixt.render import glfw_library, software_gl
+from twixt.render.input import Event, Key, MouseButton, MouseMove, Scroll
+from twixt.render.wayland_frame import FrameCallback
+
+glfw_library.choose()
+import glfw  # noqa: E402  (after its library is chosen)
+
+OFFSCREEN_HINT = "draw without a window: --offscreen"
+
+_NAMED_KEYS = {
+    glfw.KEY_SPACE: "Space", glfw.KEY_ESCAPE: "Esc", glfw.KEY_ENTER: "Enter", glfw.KEY_TAB: "Tab",
+    glfw.KEY_LEFT: "Left", glfw.KEY_RIGHT: "Right", glfw.KEY_UP: "Up", glfw.KEY_DOWN: "Down",
+} | {glfw.KEY_F1 + i: f"F{i + 1}" for i in range(12)}  # fmt: skip
+_BUTTONS = {glfw.MOUSE_BUTTON_LEFT: "left", glfw.MOUSE_BUTTON_RIGHT: "right", glfw.MOUSE_BUTTON_MIDDLE: "middle"}
+
+
+class DisplayGone(TwixtError):
+    """The display server ended, or threw this window out."""
+
+
+class Window:
+    """A window of `size_px` (screen units), already current. Close it with `close`, once."""
+
+    def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
+        self._events: list[Event] = []
+        self._errors: list[str] = []
+        self._frame_callback: FrameCallback | None = None
+        self._vsync = vsync
+        software_gl.before_context()
+        glfw.set_error_callback(lambda _code, text: self._errors.append(text.decode(errors="replace")))
+        if not glfw.init():
+            raise TwixtError(f"no display to open a window on ({self._error()}); {OFFSCREEN_HINT}")
+        try:
+            self._open(size_px, title, visible)
+        except BaseException:
+            glfw.terminate()
+            raise
+
+    def _open(self, size_px: tuple[int, int], title: str, visible: bool) -> None:
+        glfw.window_hint(glfw.CONTEXT_VERSION_MAJOR, 3)
+        glfw.window_hint(glfw.CONTEXT_VERSION_MINOR, 3)
+        glfw.window_hint(glfw.OPENGL_PROFILE, glfw.OPENGL_CORE_PROFILE)
+        glfw.window_hint(glfw.OPENGL_FORWARD_COMPAT, True)
+        glfw.window_hint(glfw.DEPTH_BITS, 24)
+        glfw.window_hint(glfw.VISIBLE, visible)
+        glfw.window_hint_string(glfw.X11_CLASS_NAME, "twixt")
+        glfw.window_hint_string(glfw.WAYLAND_APP_ID, "twixt")
+        self.handle = glfw.create_window(*size_px, title, None, None)
+        if not self.handle:
+            raise TwixtError(
+                f"this display gives no OpenGL 3.3 core context ({self._error()}); update its driver, "
+                f"use software OpenGL with LIBGL_ALWAYS_SOFTWARE=1, or {OFFSCREEN_HINT}"
+            )
+        glfw.make_context_current(self.handle)
+        self.backend = {glfw.PLATFORM_X11: "x11", glfw.PLATFORM_WAYLAND: "wayland", glfw.PLATFORM_WIN32: "win32",
+                        glfw.PLATFORM_COCOA: "cocoa"}.get(glfw.get_platform(), "unknown")  # fmt: skip
+        self.context = moderngl.create_context(require=330, context=_GlfwLoader())
+        self.screen = self.context.screen
+        self.renderer = str(self.context.info["GL_RENDERER"])
+        software_gl.after_context(self.renderer)
+        if self.backend == "wayland":
+            self._frame_callback = FrameCallback(
+                _address(glfw.get_wayland_display()), _address(glfw.get_wayland_window(self.handle))
+            )
+        self.set_vsync(self._vsync)
+        glfw.set_key_callback(self.handle, self._on_key)
+        glfw.set_cursor_pos_callback(self.handle, self._on_move)
+        glfw.set_mouse_button_callback(self.handle, self._on_button)
+        glfw.set_scroll_callback(self.handle, self._on_scroll)
+
+    @property
+    def pointer(self) -> int:
+        """Address of the GLFWwindow, for libraries that share the same libglfw (see `glfw_library`)."""
+        return _address(self.handle)
+
+    @property
+    def framebuffer_size(self) -> tuple[int, int]:
+        """Pixels to draw, at least 1x1 (a minimised window has 0x0, and no picture can be that small)."""
+        width, height = glfw.get_framebuffer_size(self.handle)
+        return max(1, width), max(1, height)
+
+    @property
+    def content_scale(self) -> float:
+        """Framebuffer pixels per unit in which text is laid out: 2.0 on many HiDPI displays."""
+        return float(glfw.get_window_content_scale(self.handle)[0])
+
+    @property
+    def refresh_reported_hz(self) -> float | None:
+        """What the display says of itself; None where it says nothing. Never trusted: see `refresh`."""
+        monitor = glfw.get_primary_monitor()
+        mode = glfw.get_video_mode(monitor) if monitor else None
+        return float(mode.refresh_rate) if mode and mode.refresh_rate > 0 else None
+
+    @property
+    def should_close(self) -> bool:
+        return bool(glfw.window_should_close(self.handle))
+
+    @property
+    def is_hidden(self) -> bool:
+        """Minimised or covered, so that frames are not shown. Call `poll` or `wait_events` to find out when it ends."""
+        if self._frame_callback is not None:
+            return self._frame_callback.is_overdue
+        return bool(glfw.get_window_attrib(self.handle, glfw.ICONIFIED))
+
+    def set_title(self, title: str) -> None:
+        glfw.set_window_title(self.handle, title)
+
+    def set_vsync(self, vsync: bool) -> None:
+        """Whether `swap` is asked to wait for the display. Whether it does, only measuring tells."""
+        self._vsync = vsync
+        glfw.swap_interval(1 if vsync and self._frame_callback is None else 0)
+
+    def poll(self) -> list[Event]:
+        """What the user did since the last call. Never waits. Raises DisplayGone."""
+        glfw.poll_events()
+        return self._taken()
+
+    def wait_events(self, timeout_s: float) -> list[Event]:
+        """Like `poll`, but waits up to `timeout_s` for something to happen: for a window that is hidden."""
+        glfw.wait_events_timeout(timeout_s)
+        return self._taken()
+
+    def swap(self) -> None:
+        """Shows what was drawn; with vsync, waits until the display took it. Skipped while hidden."""
+        callback = self._frame_callback
+        if callback is None:
+            glfw.swap_buffers(self.handle)
+            return
+        callback.wait(0)
+        if callback.is_overdue:
+            return
+        callback.request()
+        glfw.swap_buffers(self.handle)
+        if self._vsync:
+            callback.wait()
+
+    def close(self) -> None:
+        if self._frame_callback is not None:
+            self._frame_callback.close()
+            self._frame_callback = None
+        self.context.release()
+        glfw.terminate()
+
+    def _taken(self) -> list[Event]:
+        callback = self._frame_callback
+        if callback is not None:
+            callback.wait(0)
+            if callback.is_broken:
+                raise DisplayGone("the Wayland compositor closed the connection; start again on a running display")
+        events, self._events = self._events, []
+        return events
+
+    def _error(self) -> str:
+        return "; ".join(dict.fromkeys(self._errors)) or "no reason given"
+
+    def _on_key(self, _window: Any, key: int, _scancode: int, action: int, _mods: int) -> None:
+        if action == glfw.PRESS:
+            # The character on the key's face, so that [ is where the user's layout prints it.
+            name = _NAMED_KEYS.get(key) or (glfw.get_key_name(key, 0) or "").upper()
+            if name:
+                self._events.append(Key(name, time.perf_counter_ns()))
+
+    def _on_move(self, _window: Any, x: float, y: float) -> None:
+        width, _ = glfw.get_window_size(self.handle)
+        scale = self.framebuffer_size[0] / max(1, width)
+        self._events.append(MouseMove(x * scale, y * scale, time.perf_counter_ns()))
+
+    def _on_button(self, _window: Any, button: int, action: int, _mods: int) -> None:
+        if button in _BUTTONS:
+            self._events.append(MouseButton(_BUTTONS[button], action == glfw.PRESS, time.perf_counter_ns()))
+
+    def _on_scroll(self, _window: Any, dx: float, dy: float) -> None:
+        self._events.append(Scroll(dx, dy, time.perf_counter_ns()))
+
+
+class _GlfwLoader:
+    """Finds GL functions through glfw, which knows whether the context is GLX, EGL or another."""
+
+    def load_opengl_function(self, name: str) -> int:
+        return int(glfw.get_proc_address(name) or 0)
+
+    def __enter__(self) -> _GlfwLoader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def release(self) -> None:
+        pass
+
+
+def _address(pointer: Any) -> int:
+    return int(ctypes.cast(pointer, ctypes.c_void_p).value or 0)
