@@ -1,0 +1,91 @@
+"""The default clock: no latency while physics is ahead, just enough when it is not.
+
+It plays a due instant forward with the wall clock, `offset_ns` behind the present, and slews that offset
+towards the one wanted by playing a few percent faster or slower. Running into the newest snapshot is the
+attack: it stops there, and the offset that made is the offset from then on.
+
+Does not smooth the map itself; physics' own changes of rate are followed as they are.
+"""
+
+from __future__ import annotations
+
+from twixt.render.playback.needs import Needs
+from twixt.render.playback.stream import Stream
+
+# Speed stays within 1 +- this while the excess is small: the eye does not see it.
+SLEW = 0.05
+SLEW_TAU_NS = 500_000_000
+# An excess beyond this, or beyond 1.2 intervals, is a debt: paid at up to half as fast again.
+DEBT_NS = 60_000_000
+DEBT_INTERVALS = 1.2
+DEBT_SPEED = 0.5
+
+
+class Auto:
+    """Plays `offset_ns` behind the present; 0 is the present itself."""
+
+    def __init__(self) -> None:
+        self.reason = "starting"
+        self._needs = Needs()
+        self._playing_ns: int | None = None  # the due instant drawn last
+        self._present_ns = 0
+        self._newest_sim_ns: int | None = None
+        self._newest_due_ns = 0
+        self._shortfall_ns = 0  # present - newest due, at the last frame
+        self._wanted_ns = 0.0
+
+    @property
+    def name(self) -> str:
+        return "ahead" if self._wanted_ns <= 0 else "late"
+
+    def choose_ns(self, stream: Stream, present_ns: int, drawn_ns: int | None) -> int:
+        self._learn(stream, present_ns)
+        newest = stream.newest_due_ns
+        if self._playing_ns is None:
+            playing = present_ns - round(self._wanted_ns) if drawn_ns is None else stream.due_of(drawn_ns)
+        else:
+            passed = present_ns - self._present_ns
+            playing = self._playing_ns + round(passed * self._speed(stream, present_ns, passed))
+        self._present_ns = present_ns
+        if playing > newest:
+            playing = newest
+            self.reason = "nothing newer has come: holding"
+        self._playing_ns = playing
+        return stream.sim_at(playing)
+
+    def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
+        """Go on from what is drawn, wherever the new plan puts it."""
+        self._needs.stretch(stretch)
+        self._newest_sim_ns = None
+        if drawn_ns is not None:
+            self._playing_ns = stream.due_of(drawn_ns)
+
+    def _learn(self, stream: Stream, present_ns: int) -> None:
+        newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
+        if newest_sim != self._newest_sim_ns:
+            if self._newest_sim_ns is not None:
+                gap = newest_due - self._newest_due_ns
+                self._needs.add(present_ns, self._shortfall_ns, gap, stream.interval_ns)
+                self._wanted_ns = self._needs.offset_ns(stream.interval_ns)
+            self._newest_sim_ns, self._newest_due_ns = newest_sim, newest_due
+        self._shortfall_ns = present_ns - newest_due
+
+    def _speed(self, stream: Stream, present_ns: int, passed_ns: int) -> float:
+        """How fast to play, relative to the wall clock."""
+        assert self._playing_ns is not None
+        excess = present_ns - passed_ns - self._playing_ns - self._wanted_ns
+        debt = max(DEBT_NS, DEBT_INTERVALS * stream.interval_ns)
+        if abs(excess) > debt:
+            limit = DEBT_SPEED
+            self.reason = "catching up" if excess > 0 else "falling back"
+        else:
+            limit = SLEW
+            if self._wanted_ns <= 0:
+                self.reason = "snapshots come before they are due"
+            else:
+                self.reason = f"snapshots come late: {self._wanted_ns / 1e6:.1f} ms behind the present"
+        speed = max(-limit, min(limit, excess / SLEW_TAU_NS))
+        # One frame must not overshoot what it corrects, however long it was.
+        if passed_ns > 0 and abs(speed * passed_ns) > abs(excess):
+            speed = excess / passed_ns
+        return 1.0 + speed

@@ -1,0 +1,155 @@
+"""The playback clock: for a present instant, the simulated time to draw.
+
+It keeps the promises, a mode makes the choice. Always: draw time never runs back but for one cut at a new
+world epoch, never passes the newest snapshot, and stands still from the frame after a pause.
+Pure: present instants, snapshots' times and plans come in, no clock is read.
+
+    clock = PlaybackClock(mode="auto")
+    clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and disorder are harmless
+    clock.replan(plan)                               # when the plan changed
+    draw_ns = clock.draw_time_ns(present_ns)         # once a frame
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.plan import Plan
+from twixt.render.playback.auto import Auto
+from twixt.render.playback.plain import Ahead, NewestTwo
+from twixt.render.playback.stream import Stream
+
+
+class Mode(Protocol):
+    """Where a clock would be, free of promises."""
+
+    reason: str
+
+    @property
+    def name(self) -> str: ...
+
+    def choose_ns(self, stream: Stream, present_ns: int, drawn_ns: int | None) -> int:
+        """The simulated time to draw at `present_ns`, after `drawn_ns`."""
+
+    def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
+        """The map changed: wall intervals are `stretch` times as long."""
+
+
+MODES: dict[str, Callable[[], Mode]] = {"auto": Auto, "ahead": Ahead, "newest-two": NewestTwo}
+
+
+class ClockState(NamedTuple):
+    """What the clock did in the last frame, for the log and the overlay."""
+
+    mode: str  # what it does now: "ahead", "late", "newest-two", "paused"
+    offset_ns: int  # present - due of the draw time; negative: drawn before it is due
+    room_ns: int  # wall time from the draw time to the newest snapshot
+    rate: float  # simulated per wall time, since the frame before
+    held: bool  # the same instant as the frame before, because nothing newer exists
+    reason: str
+
+
+class PlaybackClock:
+    """One world's clock. A viewer that attaches to another simulation makes a new one."""
+
+    def __init__(self, mode: str = "auto") -> None:
+        self._stream = Stream()
+        self._world_epoch: int | None = None
+        self._pending_plan: Plan | None = None
+        self._drawn_ns: int | None = None
+        self._present_ns: int | None = None
+        self._pause_target_ns: int | None = None
+        self._glide_rate = 1.0
+        self._state = ClockState(mode, 0, 0, 0.0, False, "no snapshot yet")
+        self.select(mode)
+
+    def select(self, mode: str) -> None:
+        """Go on in another mode, from what is drawn now."""
+        if mode not in MODES:
+            raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
+        self.mode = mode
+        self._mode = MODES[mode]()
+
+    @property
+    def state(self) -> ClockState:
+        return self._state
+
+    def observe(
+        self, sim_time_ns: int, due_ns: int, arrival_ns: int, world_epoch: int = 0, plan_number: int | None = None
+    ) -> None:
+        """A snapshot is there to be drawn. plan_number: the plan it was published under, if known."""
+        if self._world_epoch is None or world_epoch > self._world_epoch:
+            self._begin(world_epoch)
+        elif world_epoch < self._world_epoch:
+            return
+        self._stream.observe(sim_time_ns, due_ns, arrival_ns, plan_number)
+
+    def replan(self, plan: Plan) -> None:
+        """Follow a new plan, at once. A plan already known changes nothing."""
+        if self._world_epoch is None or plan.world_epoch > self._world_epoch:
+            self._pending_plan = plan  # waits for the first snapshot of its world
+            return
+        known = self._stream.plan
+        if plan.world_epoch < self._world_epoch or (known is not None and plan.number <= known.number):
+            return
+        self._adopt(plan)
+
+    def draw_time_ns(self, present_ns: int) -> int:
+        """The simulated time to draw in the frame that reaches the display at `present_ns`."""
+        stream, before = self._stream, self._drawn_ns
+        if not stream:
+            return before or 0
+        passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
+        self._present_ns = present_ns if self._present_ns is None else max(present_ns, self._present_ns)
+        if self._pause_target_ns is not None:
+            drawn = self._glide(passed_ns)
+            mode, reason = "paused", "physics is paused" if drawn == before else "playing on to the next snapshot"
+        else:
+            drawn = self._mode.choose_ns(stream, self._present_ns, before)
+            mode, reason = self._mode.name, self._mode.reason
+        drawn = min(drawn, stream.newest_sim_ns)
+        if before is not None and drawn < before:
+            drawn = before
+        self._drawn_ns = drawn
+        rate = (drawn - before) / passed_ns if before is not None and passed_ns else 0.0
+        if mode == "paused":  # nothing falls due: offset and room stay what they were
+            self._state = self._state._replace(mode=mode, rate=rate, held=False, reason=reason)
+        else:
+            due_ns = stream.due_of(drawn)
+            room_ns = stream.newest_due_ns - due_ns
+            self._state = ClockState(mode, present_ns - due_ns, room_ns, rate, drawn == before, reason)
+        return drawn
+
+    def _begin(self, world_epoch: int) -> None:
+        """A new world: the one cut."""
+        self._world_epoch = world_epoch
+        self._stream = Stream()
+        self._drawn_ns = self._pause_target_ns = None
+        self._mode = MODES[self.mode]()
+        plan, self._pending_plan = self._pending_plan, None
+        if plan is not None and plan.world_epoch == world_epoch:
+            self._adopt(plan)
+        elif plan is not None and plan.world_epoch > world_epoch:
+            self._pending_plan = plan
+
+    def _adopt(self, plan: Plan) -> None:
+        was_paused = self._stream.paused
+        if self._stream.plan is not None and self._stream.plan.rate > 0:
+            self._glide_rate = self._stream.plan.rate
+        stretch = self._stream.replan(plan, self._drawn_ns)
+        if plan.rate > 0:
+            self._pause_target_ns = None
+            self._mode.replanned(self._stream, self._drawn_ns, stretch)
+        elif was_paused or self._drawn_ns is None:
+            self._pause_target_ns = plan.sim_time_ns  # a single step
+        else:
+            self._pause_target_ns = self._drawn_ns
+
+    def _glide(self, passed_ns: int) -> int:
+        """Paused: still, or on to a single step's end at the rate held before."""
+        assert self._pause_target_ns is not None
+        if self._drawn_ns is None:
+            return max(self._pause_target_ns, self._stream.oldest_sim_ns)
+        return min(self._pause_target_ns, self._drawn_ns + round(passed_ns * self._glide_rate))

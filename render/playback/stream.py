@@ -1,0 +1,215 @@
+"""Which simulated time falls due when: the stream of snapshots as a piecewise linear map.
+
+Kept raw: each snapshot is a vertex (due, sim), nothing is smoothed here. A new plan remaps what has not
+been drawn yet, so a change of scale holds for snapshots already published too.
+
+Always: due and sim both never fall along the map; a duplicate changes nothing, a late one is put in its
+place. Does not choose what is drawn, and reads no clock.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from twixt.ipc.plan import Plan
+
+# The due instant of what a paused plan holds back. Far beyond any clock's present (146 years in ns).
+FAR_NS = 1 << 62
+# Vertices kept before the older half goes. 512 are 4 s at the usual 120 published a second, more than any ring holds.
+KEPT = 1024
+# A due gap of this many normal ones, over one normal step of simulated time, is a rest and not slow motion:
+# the world stood still and then moved in the last interval. Not below the shortest rest the eye takes for one.
+REST_GAPS = 4
+REST_NS = 200_000_000
+# Gaps whose median is "the interval that holds now": follows a change of load within five snapshots.
+INTERVAL_GAPS = 9
+
+
+class Stream:
+    """The map due <-> sim of one world epoch."""
+
+    def __init__(self) -> None:
+        self.plan: Plan | None = None
+        self._due: list[int] = []
+        self._sim: list[int] = []
+        self._plan_number: list[int] = []
+        self._gaps: list[tuple[int, int]] = []  # (due gap, sim gap) of the last snapshots in order
+        self.interval_ns = 0  # median due gap of late; 0 while fewer than two snapshots are known
+        self.slope_change = 0.0  # median relative change of the due gap per step; 0 when rates are even
+        self.newest_arrival_ns = 0
+        self._held_since_ns: int | None = None  # a paused plan's wall instant
+        self._rate = 1.0  # the last plan rate that was not 0
+
+    def __len__(self) -> int:
+        return len(self._sim)
+
+    @property
+    def oldest_sim_ns(self) -> int:
+        return self._sim[0]
+
+    @property
+    def newest_sim_ns(self) -> int:
+        return self._sim[-1]
+
+    @property
+    def newest_due_ns(self) -> int:
+        return self._due[-1]
+
+    @property
+    def previous_due_ns(self) -> int:
+        """Due instant of the snapshot before the newest."""
+        return self._due[-2] if len(self._due) > 1 else self._due[-1]
+
+    @property
+    def paused(self) -> bool:
+        return self._held_since_ns is not None
+
+    def observe(self, sim_time_ns: int, due_ns: int, arrival_ns: int, plan_number: int | None = None) -> bool:
+        """Take a snapshot in. True when it is newer than all before."""
+        plan = self.plan
+        number = plan_number if plan_number is not None else (plan.number if plan else 0)
+        if plan is not None and sim_time_ns > plan.sim_time_ns and (number < plan.number or self.paused):
+            planned = plan.due_ns(sim_time_ns)
+            due_ns = FAR_NS if planned is None else planned
+        if self._sim and sim_time_ns <= self._sim[-1]:
+            self._insert(sim_time_ns, due_ns, number)
+            return False
+        if self._sim:
+            # The newer snapshot's word counts: what lies before it cannot fall due after it.
+            index = len(self._due) - 1
+            while index >= 0 and self._due[index] > due_ns:
+                self._due[index] = due_ns
+                index -= 1
+            self._measure(sim_time_ns, due_ns, number)
+        self._append(sim_time_ns, due_ns, number)
+        self.newest_arrival_ns = arrival_ns
+        return True
+
+    def sim_at(self, due_ns: int) -> int:
+        """The simulated time that falls due at `due_ns`; the oldest or newest known outside the map."""
+        due, sim = self._due, self._sim
+        after = bisect_right(due, due_ns)
+        if after == 0:
+            return sim[0]
+        if after == len(due):
+            return sim[-1]
+        start = due[after - 1]
+        return sim[after - 1] + (due_ns - start) * (sim[after] - sim[after - 1]) // (due[after] - start)
+
+    def due_of(self, sim_time_ns: int) -> int:
+        """The instant at which `sim_time_ns` falls due: the last such, where the world rests."""
+        due, sim = self._due, self._sim
+        after = bisect_right(sim, sim_time_ns)
+        if after == 0:
+            return due[0]
+        if after == len(sim):
+            return due[-1]
+        start = sim[after - 1]
+        return due[after - 1] + (sim_time_ns - start) * (due[after] - due[after - 1]) // (sim[after] - start)
+
+    def mean_rate(self, over_ns: int) -> float:
+        """Simulated per wall time over the last `over_ns` before the newest snapshot fell due."""
+        end = self._due[-1]
+        first = bisect_left(self._due, end - over_ns)
+        span = end - self._due[first]
+        return (self._sim[-1] - self._sim[first]) / span if span > 0 else 0.0
+
+    def replan(self, plan: Plan, drawn_ns: int | None) -> float:
+        """Remap what is not drawn yet. Returns by what factor wall intervals of the stream grew."""
+        stretch = 1.0
+        anchor_ns = plan.wall_ns  # where, on the map so far, the plan's sim time fell due
+        if self._held_since_ns is not None:
+            anchor_ns = self._held_since_ns
+        if plan.rate > 0:
+            stretch = self._rate / plan.rate if self.plan is not None else 1.0
+            self._remap(plan, drawn_ns, anchor_ns, stretch)
+            self._rate = plan.rate
+            self._held_since_ns = None
+        else:
+            self._hold(plan)
+            if self._held_since_ns is None:
+                self._held_since_ns = plan.wall_ns
+        self.plan = plan
+        return stretch
+
+    def _hold(self, plan: Plan) -> None:
+        """What comes after a paused plan's sim time is not due until further notice."""
+        first = bisect_right(self._sim, plan.sim_time_ns)
+        for index in range(first, len(self._due)):
+            self._due[index] = FAR_NS
+        if 0 < first < len(self._sim):
+            self._vertex(first, plan.wall_ns, plan.sim_time_ns)
+
+    def _remap(self, plan: Plan, drawn_ns: int | None, anchor_ns: int, stretch: float) -> None:
+        def remapped(sim_time_ns: int, due_ns: int) -> int:
+            if sim_time_ns > plan.sim_time_ns or due_ns >= anchor_ns:
+                return plan.wall_ns + round((sim_time_ns - plan.sim_time_ns) / plan.rate)
+            # Published before the change and not yet drawn: dilation's own unevenness is kept, in proportion.
+            return plan.wall_ns - round((anchor_ns - due_ns) * stretch)
+
+        if not self._sim:
+            return
+        if drawn_ns is not None:
+            start = (remapped(drawn_ns, self.due_of(drawn_ns)), drawn_ns)
+            keep = bisect_right(self._sim, drawn_ns)
+            del self._due[:keep], self._sim[:keep], self._plan_number[:keep]
+        for index, sim in enumerate(self._sim):
+            if self._plan_number[index] < plan.number:
+                self._due[index] = remapped(sim, self._due[index])
+        if drawn_ns is not None:
+            self._due.insert(0, start[0])
+            self._sim.insert(0, start[1])
+            self._plan_number.insert(0, plan.number)
+        for index in range(1, len(self._due)):
+            self._due[index] = max(self._due[index], self._due[index - 1])
+        after = bisect_right(self._sim, plan.sim_time_ns)
+        if after > 0 and (after < len(self._sim) or self._sim[-1] == plan.sim_time_ns):
+            self._vertex(after, plan.wall_ns, plan.sim_time_ns)
+        self._gaps.clear()
+
+    def _vertex(self, index: int, due_ns: int, sim_time_ns: int) -> None:
+        due_ns = max(due_ns, self._due[index - 1])
+        if index < len(self._due):
+            due_ns = min(due_ns, self._due[index])
+        self._due.insert(index, due_ns)
+        self._sim.insert(index, sim_time_ns)
+        self._plan_number.insert(index, self._plan_number[index - 1])
+
+    def _insert(self, sim_time_ns: int, due_ns: int, number: int) -> None:
+        """Put a late snapshot in its place, if it is none of those known."""
+        index = bisect_left(self._sim, sim_time_ns)
+        if self._sim[index] == sim_time_ns or index == 0:
+            return  # known, or older than everything that could still be drawn
+        due_ns = min(max(due_ns, self._due[index - 1]), self._due[index])
+        self._due.insert(index, due_ns)
+        self._sim.insert(index, sim_time_ns)
+        self._plan_number.insert(index, number)
+
+    def _append(self, sim_time_ns: int, due_ns: int, number: int) -> None:
+        if len(self._sim) >= KEPT:
+            half = KEPT // 2
+            del self._due[:half], self._sim[:half], self._plan_number[:half]
+        self._due.append(due_ns)
+        self._sim.append(sim_time_ns)
+        self._plan_number.append(number)
+
+    def _measure(self, sim_time_ns: int, due_ns: int, number: int) -> None:
+        """Learn the interval that holds now; turn a long rest into a flat piece of the map."""
+        due_gap, sim_gap = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
+        if due_ns >= FAR_NS or self._due[-1] >= FAR_NS:
+            return
+        normal = self.interval_ns
+        if normal and due_gap > max(REST_GAPS * normal, REST_NS):
+            normal_sim = sorted(gap for _, gap in self._gaps)[len(self._gaps) // 2] if self._gaps else sim_gap
+            if sim_gap < 2 * normal_sim:
+                self._append(self._sim[-1], due_ns - normal, number)
+                return
+        self._gaps.append((due_gap, sim_gap))
+        if len(self._gaps) > 16:
+            del self._gaps[0]
+        recent = sorted(gap for gap, _ in self._gaps[-INTERVAL_GAPS:])
+        self.interval_ns = recent[len(recent) // 2]
+        if len(self._gaps) == 16:
+            slopes = [due / sim for due, sim in self._gaps]
+            changes = sorted(abs(b - a) / (a or 1.0) for a, b in zip(slopes, slopes[1:], strict=False))
+            self.slope_change = changes[len(changes) // 2]
