@@ -1,0 +1,70 @@
+"""One bright body at constant velocity across a dark screen: the reference for measuring a picture.
+
+The body moves along x in the plane y = 0, which faces the camera, so that the picture of `width_px` x
+`height_px` shows it at
+
+    x_px = width_px / 2 + x * height_px / 6        (100 px per metre at 800x600)
+    y_px = height_px / 2
+
+It crosses in 4 s, 180 px/s at 800x600, and starts again at the left by a teleport. Always: after a step,
+`x == position_at(simulated time)`; between the last step of a crossing and the first of the next one a
+viewer holds the body at the right end. Nothing else moves, no ground, no outline.
+"""
+
+from __future__ import annotations
+
+import math
+
+from twixt.ipc.scene import Camera, Scene, Sphere
+from twixt.sim.bodies import Bodies
+from twixt.sim.world import World
+
+CROSSING_S = 4
+SPEED_M_S = 1.8
+START_M = -CROSSING_S * SPEED_M_S / 2
+RADIUS_M = 0.12
+# What the picture's height shows of the plane of motion (metres).
+VISIBLE_HEIGHT_M = 6.0
+# Narrow, so that a sphere near the edge is still seen as a disc around its centre (within 0.02 px).
+FOV_Y_DEG = 20.0
+EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
+
+CROSSING_NS = CROSSING_S * 1_000_000_000
+
+
+def position_at(sim_time_s: float) -> float:
+    """The body's x in metres at a simulated time in seconds."""
+    return START_M + SPEED_M_S * (sim_time_s % CROSSING_S)
+
+
+class Metronome(World):
+    """One white ball at constant speed across a black screen."""
+
+    dt = 1 / 60
+
+    def __init__(self, seed: int = 0) -> None:
+        self.bodies = Bodies(1)
+        self.scene = Scene(
+            [Sphere(radius=RADIUS_M, color=(1.0, 1.0, 1.0))],
+            camera=Camera(eye=(0.0, -EYE_M, 0.0), target=(0.0, 0.0, 0.0), fov_y_deg=FOV_Y_DEG),
+            ground=None,
+            background=(0.0, 0.0, 0.0),
+            light=(0.0, -1.0, 0.0),
+        )
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Back to the left end at simulated time 0; there is nothing random."""
+        self.time_ns = 0
+        self.bodies.teleport(0, (START_M, 0.0, 0.0))
+        self.bodies.velocity[0] = (SPEED_M_S, 0.0, 0.0)
+
+    def step(self, dt: float) -> None:
+        """Advance by `dt` seconds."""
+        crossings = self.time_ns // CROSSING_NS
+        self.time_ns += round(dt * 1e9)
+        x = position_at((self.time_ns % CROSSING_NS) / 1e9)
+        if self.time_ns // CROSSING_NS != crossings:
+            self.bodies.teleport(0, (x, 0.0, 0.0))
+        else:
+            self.bodies.position[0, 0] = x
