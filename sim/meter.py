@@ -1,0 +1,90 @@
+"""What physics did, counted: the `physics` block of the report.
+
+Counters hold for the whole run; distributions for its latest samples, bounded, so that a run of days does not
+grow. Always: a distribution without samples is null, never 0. Reads no clock.
+
+`late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps' worth of
+simulated time given up because physics fell too far behind. Snapshots that `--publish-hz` held back are neither;
+they are `steps - published`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+from twixt.ipc.figures import distribution
+
+# Stamping and copying take some ten microseconds, waking some hundred; what a viewer can notice is above.
+LATE_NS = 1_000_000
+# Samples kept of each kind: 18 minutes at 60 Hz, 0.5 MiB.
+KEPT_SAMPLES = 65_536
+
+
+class Samples:
+    """The latest `KEPT_SAMPLES` values."""
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._next = 0
+
+    def add(self, value: float) -> None:
+        """One more; the oldest makes room."""
+        if len(self._values) < KEPT_SAMPLES:
+            self._values.append(value)
+            return
+        self._values[self._next] = value
+        self._next = (self._next + 1) % KEPT_SAMPLES
+
+    def __iter__(self) -> Any:
+        return iter(self._values[:])
+
+    @property
+    def latest(self) -> list[float]:
+        """The newest 60 at most, oldest first."""
+        values = self._values[self._next :] + self._values[: self._next]
+        return values[-60:].tolist()
+
+
+class Meter:
+    """Counters and samples of one run of physics."""
+
+    def __init__(self) -> None:
+        self.steps = self.published = self.dropped = self.late = 0
+        self.given_up_ns = 0
+        self.step_ms = Samples()
+        self.publish_ms = Samples()
+        self.lead_ms = Samples()
+        self.rate = Samples()
+
+    def stepped(self, cost_ns: int) -> None:
+        """The world made a step."""
+        self.steps += 1
+        self.step_ms.add(cost_ns / 1e6)
+
+    def saw_published(self, due_ns: int, published_ns: int, cost_ns: int, rate: float) -> None:
+        """A snapshot became visible."""
+        self.published += 1
+        self.late += published_ns - due_ns > LATE_NS
+        self.publish_ms.add(cost_ns / 1e6)
+        self.lead_ms.add((due_ns - published_ns) / 1e6)
+        self.rate.add(rate)
+
+    def gave_up(self, debt_ns: int, steps: int) -> None:
+        """The plan started anew, `debt_ns` of wall time and `steps` of simulated time poorer."""
+        self.given_up_ns += debt_ns
+        self.dropped += steps
+
+    def report(self) -> dict[str, Any]:
+        """The `physics` block."""
+        return {
+            "steps": self.steps,
+            "published": self.published,
+            "dropped": self.dropped,
+            "late": self.late,
+            "given_up_ms": self.given_up_ns / 1e6,
+            "rate": distribution(self.rate),
+            "step_ms": distribution(self.step_ms),
+            "publish_ms": distribution(self.publish_ms),
+            "lead_ms": distribution(self.lead_ms),
+        }
