@@ -105,6 +105,7 @@ class Scene:
     outline: tuple[Vector, Vector] | None = None
     background: Color = (0.09, 0.10, 0.12)
     light: Vector = (0.4, -0.5, 0.8)  # direction towards the light
+    unlit: bool = False  # every shape in its plain colour, without light, pattern and shadow: for measuring pixels
     distinct_shapes: tuple[Shape, ...] = field(init=False, default=())
     shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
@@ -137,6 +138,7 @@ class Scene:
             "outline": self.outline,
             "background": self.background,
             "light": self.light,
+            "unlit": self.unlit,
             "bodies": len(self.shape_index),
         }
         return json.dumps(head).encode() + b"\n" + self.shape_index.astype("<u2").tobytes()
@@ -160,6 +162,7 @@ class Scene:
                 outline=None if head["outline"] is None else tuple(tuple(corner) for corner in head["outline"]),
                 background=tuple(head["background"]),
                 light=tuple(head["light"]),
+                unlit=head["unlit"],
             )
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error

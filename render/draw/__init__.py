@@ -1,0 +1,1 @@
+"""Drawing with OpenGL 3.3: the only modules that import moderngl."""

@@ -1,0 +1,200 @@
+"""Where the picture is seen from: a camera that orbits a target, and the two matrices drawing needs.
+
+The one idea: a camera is a target, a distance and two angles; mouse movements change those four, and the
+matrices are computed from them for the size of the picture at hand.
+
+Always: z stays up, the target stays in the middle of the picture, `near_m > 0`, and every figure is finite.
+Pure: numbers in, numbers out. It knows no window and no body; to follow a body, give `follow` its drawn
+position of the same frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Box, Camera, Scene, Shape, Sphere
+from twixt.ipc.snapshot import VISIBLE
+
+# The camera never looks straight up or down: there "z up" has no meaning. Radians, half a degree off.
+MAX_ELEVATION_RAD = math.radians(89.5)
+# A drag across the whole height of the window turns the camera by this much.
+ORBIT_RAD_PER_HEIGHT = math.pi
+# One notch of a mouse wheel changes the distance by this factor.
+ZOOM_PER_NOTCH = 0.9
+MIN_DISTANCE_M = 1e-3
+MAX_DISTANCE_M = 1e7
+# What is nearer than this share of the distance is cut off: near enough to fly into a pile of bodies, far
+# enough that a 24-bit depth buffer still orders bodies at the far end (near : far <= 1 : 10,000).
+NEAR_SHARE = 1 / 200
+FAR_SHARE = 50
+# However near the camera goes, everything within this many scene radii stays in sight.
+FAR_REACHES = 8
+# Room left around what is framed.
+FRAMING_MARGIN = 1.08
+# From where a scene without a camera is seen: from the right, the front, and above.
+DEFAULT_AZIMUTH_RAD = math.radians(-60)
+DEFAULT_ELEVATION_RAD = math.radians(24)
+DEFAULT_FOV_Y_DEG = 40.0
+
+Matrix = NDArray[np.float32]
+
+
+class CameraMatrices(NamedTuple):
+    """A camera, ready to draw with. Matrices multiply column vectors; the projection is OpenGL's (-1..1)."""
+
+    view: Matrix  # (4, 4) world to eye
+    projection: Matrix  # (4, 4) eye to clip
+    eye: tuple[float, float, float]  # metres, world
+    target: tuple[float, float, float]  # what it looks at
+
+
+class Bounds(NamedTuple):
+    """An axis-aligned box in the world, metres."""
+
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+
+
+@dataclass
+class OrbitCamera:
+    """A camera on a sphere around `target`. Angles in radians, lengths in metres."""
+
+    target: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    distance_m: float = 10.0
+    azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # of the eye, from +x towards +y
+    elevation_rad: float = DEFAULT_ELEVATION_RAD
+    fov_y_deg: float = DEFAULT_FOV_Y_DEG
+    reach_m: float = 0.0  # radius of the whole scene, for the far plane
+
+    @staticmethod
+    def from_camera(camera: Camera) -> OrbitCamera:
+        """The orbit camera that sees what the scene's own camera sees."""
+        offset = np.subtract(camera.eye, camera.target)
+        distance_m = float(np.linalg.norm(offset))
+        elevation_rad = math.asin(max(-1.0, min(1.0, offset[2] / distance_m)))
+        return OrbitCamera(
+            target=_three(camera.target),
+            distance_m=distance_m,
+            azimuth_rad=math.atan2(offset[1], offset[0]),
+            elevation_rad=max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, elevation_rad)),
+            fov_y_deg=camera.fov_y_deg,
+        )
+
+    @staticmethod
+    def framing(bounds: Bounds, aspect: float = 4 / 3) -> OrbitCamera:
+        """A camera that sees the whole box `bounds` in a picture of this width / height, whatever the orbit."""
+        center = np.add(bounds.low, bounds.high) / 2
+        radius_m = max(float(np.linalg.norm(np.subtract(bounds.high, bounds.low))) / 2, MIN_DISTANCE_M)
+        half_fov_rad = math.radians(DEFAULT_FOV_Y_DEG) / 2
+        half_fov_rad = min(half_fov_rad, math.atan(math.tan(half_fov_rad) * aspect))
+        distance_m = FRAMING_MARGIN * radius_m / math.sin(half_fov_rad)
+        return OrbitCamera(target=_three(center), distance_m=min(distance_m, MAX_DISTANCE_M), reach_m=radius_m)
+
+    @staticmethod
+    def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
+        """The scene's own camera, or one that frames all bodies. bodies: dtype `BODY`, shape (n,)."""
+        framing = OrbitCamera.framing(bounds_of(scene, bodies), aspect)
+        if scene.camera is None:
+            return framing
+        camera = OrbitCamera.from_camera(scene.camera)
+        camera.reach_m = framing.reach_m + math.dist(framing.target, camera.target)
+        return camera
+
+    def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
+        """Turns with the mouse: the world follows the pointer. dy_px grows downwards."""
+        turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
+        self.azimuth_rad = math.remainder(self.azimuth_rad - dx_px * turn, math.tau)
+        self.elevation_rad = max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, self.elevation_rad + dy_px * turn))
+
+    def pan(self, dx_px: float, dy_px: float, height_px: int) -> None:
+        """Moves sideways: what is under the pointer at the target's depth stays under it."""
+        metres_per_px = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2) / max(height_px, 1)
+        right, up, _ = self._axes()
+        self.target = _three(np.asarray(self.target) + (-dx_px * right + dy_px * up) * metres_per_px)
+
+    def zoom(self, notches: float) -> None:
+        """Nearer by one wheel notch for each; negative: farther."""
+        self.distance_m = max(MIN_DISTANCE_M, min(MAX_DISTANCE_M, self.distance_m * ZOOM_PER_NOTCH**notches))
+
+    def follow(self, position: tuple[float, float, float]) -> None:
+        """Keeps this point, such as a body's drawn position of the same frame, in the middle. Ignores NaN."""
+        if all(math.isfinite(value) for value in position):
+            self.target = _three(position)
+
+    @property
+    def eye(self) -> tuple[float, float, float]:
+        """Where the camera stands, metres, world."""
+        return _three(np.asarray(self.target) + self.distance_m * self._axes()[2])
+
+    @property
+    def near_m(self) -> float:
+        """What is nearer is not drawn."""
+        return self.distance_m * NEAR_SHARE
+
+    @property
+    def far_m(self) -> float:
+        """What is farther is not drawn."""
+        return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
+
+    def matrices(self, size_px: tuple[int, int]) -> CameraMatrices:
+        """View and projection for a picture of this size."""
+        right, up, backward = self._axes()
+        eye = np.asarray(self.eye)
+        view = np.eye(4)
+        view[:3, :3] = right, up, backward
+        view[:3, 3] = -view[:3, :3] @ eye
+        width_px, height_px = max(size_px[0], 1), max(size_px[1], 1)
+        focal = 1 / math.tan(math.radians(self.fov_y_deg) / 2)
+        near_m, far_m = self.near_m, self.far_m
+        projection = np.zeros((4, 4))
+        projection[0, 0] = focal * height_px / width_px
+        projection[1, 1] = focal
+        projection[2, 2] = (near_m + far_m) / (near_m - far_m)
+        projection[2, 3] = 2 * near_m * far_m / (near_m - far_m)
+        projection[3, 2] = -1.0
+        return CameraMatrices(view.astype(np.float32), projection.astype(np.float32), _three(eye), self.target)
+
+    def _axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Right, up and backward (target to eye) as unit vectors of the world."""
+        cos_a, sin_a = math.cos(self.azimuth_rad), math.sin(self.azimuth_rad)
+        cos_e, sin_e = math.cos(self.elevation_rad), math.sin(self.elevation_rad)
+        backward = np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
+        right = np.array([-sin_a, cos_a, 0.0])
+        return right, np.cross(backward, right), backward
+
+
+def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
+    """The box around all visible bodies and the scene's outline; a metre around the origin when there are none."""
+    reach = np.array([bounding_radius(shape) for shape in scene.distinct_shapes] or [0.5], np.float32)
+    radius = reach[scene.shape_rows(len(bodies))] * bodies["scale"].astype(np.float32)
+    drawn = (bodies["flags"] & VISIBLE) != 0
+    # One column after the other: a reduction along the records would walk 64-byte strides three times slower.
+    columns = [np.ascontiguousarray(bodies["position"][:, axis]) for axis in range(3)]
+    for column in (*columns, radius):
+        drawn &= np.isfinite(column)
+    corners: list[tuple[float, float]] = []
+    for axis, column in enumerate(columns):
+        ends = [float(np.min((column - radius)[drawn])), float(np.max((column + radius)[drawn]))] if drawn.any() else []
+        if scene.outline is not None:
+            ends += [scene.outline[0][axis], scene.outline[1][axis]]
+        corners.append((min(ends), max(ends)) if ends else (-1.0, 1.0))
+    return Bounds(_three([low for low, _ in corners]), _three([high for _, high in corners]))
+
+
+def bounding_radius(shape: Shape) -> float:
+    """How far a shape of scale 1 reaches from its body's position, metres."""
+    if isinstance(shape, Sphere):
+        return shape.radius
+    if isinstance(shape, Box):
+        return math.hypot(*shape.size) / 2
+    return math.hypot(*shape.size) / 2
+
+
+def _three(values: object) -> tuple[float, float, float]:
+    x, y, z = (float(value) for value in values)  # type: ignore[attr-defined]
+    return x, y, z

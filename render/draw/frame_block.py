@@ -1,0 +1,63 @@
+"""The one uniform block of a frame, as bytes: camera, light, the place between the two snapshots."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.render.camera import CameraMatrices
+
+# std140: a mat4, nine vec4 and one ivec4; the order is FRAME_GLSL's.
+FRAME_BLOCK = np.dtype(
+    [
+        ("view", "<f4", (4, 4)),  # column after column, as GLSL reads it
+        ("view_turn", "<f4", 4),
+        ("lens", "<f4", 4),
+        ("picture", "<f4", 4),
+        ("light_eye", "<f4", 4),
+        ("up_eye", "<f4", 4),
+        ("light_world", "<f4", 4),
+        ("eye_world", "<f4", 4),
+        ("background", "<f4", 4),
+        ("counts", "<i4", 4),
+    ]
+)
+
+
+def frame_block(scene: Scene, camera: CameraMatrices, size_px: tuple[int, int], alpha: float,
+                older_count: int, newer_count: int) -> NDArray[np.void]:
+    """The block's value, a single record of `FRAME_BLOCK`."""
+    block = np.zeros((), FRAME_BLOCK)
+    view, projection = camera.view, camera.projection
+    light = np.asarray(scene.light, np.float32) / math.hypot(*scene.light)
+    block["view"] = view.T
+    block["view_turn"] = quaternion_of(view[:3, :3])
+    block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
+    block["picture"] = *size_px, 2.0 / (projection[1, 1] * size_px[1]), alpha
+    block["light_eye"] = *(view[:3, :3] @ light), float(scene.unlit)
+    block["up_eye"] = *view[:3, 2], scene.ground if scene.ground is not None else 0.0
+    block["light_world"][:3] = light
+    block["eye_world"][:3] = camera.eye
+    block["background"][:3] = np.square(scene.background)
+    block["counts"][:2] = older_count, newer_count
+    return block
+
+
+def quaternion_of(rotation: NDArray[np.floating]) -> tuple[float, float, float, float]:
+    """A rotation matrix (3, 3) as a unit quaternion xyzw, by the largest of its four components (Shepperd 1978)."""
+    m = np.asarray(rotation, np.float64)
+    squares = np.array([m[0, 0] - m[1, 1] - m[2, 2], m[1, 1] - m[0, 0] - m[2, 2], m[2, 2] - m[0, 0] - m[1, 1], np.trace(m)])
+    largest = int(np.argmax(squares))
+    if largest == 3:
+        x, y, z, w = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], 1 + squares[3]
+    elif largest == 0:
+        x, y, z, w = 1 + squares[0], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[2, 1] - m[1, 2]
+    elif largest == 1:
+        x, y, z, w = m[0, 1] + m[1, 0], 1 + squares[1], m[1, 2] + m[2, 1], m[0, 2] - m[2, 0]
+    else:
+        x, y, z, w = m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], 1 + squares[2], m[1, 0] - m[0, 1]
+    length = math.sqrt(x * x + y * y + z * z + w * w)
+    return float(x / length), float(y / length), float(z / length), float(w / length)

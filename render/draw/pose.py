@@ -1,0 +1,108 @@
+"""The pose of a body between two snapshots, in the vertex shader, straight from the 64-byte records.
+
+The one idea: both snapshots lie in GPU buffers exactly as they lay in shared memory, and every program that
+draws bodies begins with the text below, whose `drawn_pose()` gives the body's pose at `alpha`. So a frame
+costs one small uniform write, whatever the number of bodies, and all shapes move by the same rule.
+
+Always: a body whose continuity (low half of the epoch) differs between the two is drawn as the older one
+says until the newer's instant; so is one that only the older has. A record that is hidden or not finite is
+not drawn. `twixt.render.interpolation` holds the numpy reference; a test holds the two together.
+Quaternions are xyzw; the shortest-path slerp is Shoemake 1985.
+"""
+
+from __future__ import annotations
+
+from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE
+
+# How moderngl reads one `BODY` record; the velocities are passed over.
+RECORD_FORMAT = "3f 1u 4f 12x 1u2 1f2 12x 4f1 /v"
+RECORD_FIELDS = ("position", "epoch", "orientation", "flags", "scale", "color")
+OLDER_ATTRIBUTES = tuple(f"older_{field}" for field in RECORD_FIELDS)
+NEWER_ATTRIBUTES = tuple(f"newer_{field}" for field in RECORD_FIELDS)
+assert BODY.itemsize == 64
+
+# What a program needs to know of the scene's shapes: one row a body, see shape_table.py.
+SHAPE_FORMAT = "3f 4f1 /v"
+SHAPE_ATTRIBUTES = ("shape_size", "shape_color")
+
+# What changes from frame to frame, shared by all programs. frame_block.py packs it.
+FRAME_GLSL = """
+layout(std140) uniform Frame {
+    mat4 view;           // world to eye
+    vec4 view_turn;      // its rotation, as a quaternion
+    vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
+    vec4 picture;        // width, height in px; metres a pixel spans at 1 m distance; alpha
+    vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
+    vec4 up_eye;         // world z in eye space; w: height of the ground, metres
+    vec4 light_world;    // towards the light, world
+    vec4 eye_world;      // where the camera stands, metres
+    vec4 background;     // linear light
+    ivec4 counts;        // bodies of the older and of the newer snapshot
+};
+"""
+
+POSE_GLSL = f"""
+in vec3 older_position;
+in uint older_epoch;
+in vec4 older_orientation;
+in uint older_flags;
+in float older_scale;
+in vec4 older_color;
+in vec3 newer_position;
+in uint newer_epoch;
+in vec4 newer_orientation;
+in uint newer_flags;
+in float newer_scale;
+in vec4 newer_color;
+in vec3 shape_size;
+in vec4 shape_color;
+
+struct Pose {{
+    vec3 position;
+    vec4 orientation;
+    float scale;
+    vec3 color;
+    bool visible;
+}};
+
+// False for NaN too: every comparison with it is false.
+bool is_finite(vec3 position, vec4 orientation, float scale) {{
+    return all(lessThan(abs(position), vec3(1e30))) && all(lessThan(abs(orientation), vec4(1e30))) && abs(scale) < 1e30;
+}}
+
+vec4 slerp(vec4 start, vec4 end, float share) {{
+    if (dot(start, end) < 0.0) end = -end;
+    // atan of the two lengths: exact where acos loses its digits, for nearly equal rotations.
+    float angle = 2.0 * atan(length(end - start), length(end + start));
+    float sine = sin(angle);
+    vec2 weights = sine < 1e-3 ? vec2(1.0 - share, share) : vec2(sin((1.0 - share) * angle), sin(share * angle)) / sine;
+    return normalize(weights.x * start + weights.y * end);
+}}
+
+vec4 turn_after(vec4 second, vec4 first) {{
+    return vec4(second.w * first.xyz + first.w * second.xyz + cross(second.xyz, first.xyz),
+                second.w * first.w - dot(second.xyz, first.xyz));
+}}
+
+Pose drawn_pose() {{
+    float share = picture.w;
+    Pose pose = Pose(older_position, older_orientation, older_scale, older_color.rgb,
+                     (older_flags & {VISIBLE}u) != 0u && is_finite(older_position, older_orientation, older_scale));
+    bool continues = gl_VertexID < counts.y && ((older_epoch ^ newer_epoch) & {CONTINUITY_MASK}u) == 0u
+                     && is_finite(newer_position, newer_orientation, newer_scale);
+    if (continues) {{
+        pose.position = mix(older_position, newer_position, share);
+        pose.orientation = slerp(older_orientation, newer_orientation, share);
+        pose.scale = mix(older_scale, newer_scale, share);
+        pose.color = mix(older_color.rgb, newer_color.rgb, share);
+    }}
+    pose.color *= shape_color.rgb;
+    return pose;
+}}
+"""
+
+ROTATE_GLSL = """
+vec3 rotate(vec4 turn, vec3 v) {
+    return v + 2.0 * cross(turn.xyz, cross(turn.xyz, v) + turn.w * v);
+}
+"""

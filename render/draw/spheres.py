@@ -1,0 +1,202 @@
+"""Spheres, ray cast in the fragment shader: true outline, true depth, a two-tone skin that shows spin.
+
+The one idea: most spheres are small points, which is the cheapest thing OpenGL can draw; those that a point
+cannot show (larger than a point may be, or with their centre outside the picture, where points vanish) are
+drawn as quads by a second program over the same bodies. Each sphere is drawn by exactly one of the two, and
+both cast the same rays, so that nothing changes when a sphere passes from one to the other.
+
+Edges are smoothed by coverage (alpha), so spheres are drawn after what lies behind them.
+Two flat varyings carry everything: more would cost more than the arithmetic that they save.
+"""
+
+from __future__ import annotations
+
+import moderngl
+
+from twixt.render.draw.light_glsl import LIGHT_GLSL
+from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL, ROTATE_GLSL
+
+# Widest point used, px. Quads are as good above, and drivers may stop at 255 (llvmpipe) or less.
+LARGEST_POINT_PX = 128
+
+_VERTEX_COMMON = (
+    FRAME_GLSL
+    + POSE_GLSL
+    + """
+float packed_color(vec3 color) {
+    vec3 bytes = floor(clamp(color, 0.0, 1.0) * 255.0 + 0.5);
+    return bytes.r * 65536.0 + bytes.g * 256.0 + bytes.b;
+}
+
+// How far the outline of the sphere reaches from its projected centre along one axis, in units of the tangent:
+// tan(theta + half angle) - tan(theta). Negative or infinite where the sphere reaches the eye's plane.
+float outline_reach(float sideways, float depth, float radius) {
+    float distance2 = sideways * sideways + depth * depth;
+    float room2 = distance2 - radius * radius;
+    if (room2 <= 0.0) return -1.0;
+    return radius * distance2 / (depth * (depth * sqrt(room2) - abs(sideways) * radius));
+}
+
+// xyz: centre in eye space, w: radius; w = 0: not drawn.
+vec4 ball_of(Pose pose) {
+    float radius = shape_size.x * pose.scale;
+    vec3 center = (view * vec4(pose.position, 1.0)).xyz;
+    // Outside the view's four sides, or behind: to the side planes by their distance, not by the angle.
+    vec2 slope = 1.0 / lens.xy;
+    vec2 beyond = (abs(center.xy) + center.z * slope) * inversesqrt(1.0 + slope * slope);
+    bool seen = pose.visible && radius > 0.0 && center.z < radius && all(lessThan(beyond, vec2(radius)));
+    return vec4(center, seen ? radius : 0.0);
+}
+
+// The diameter in px of the point that covers the ball, or 0 where a quad must.
+float point_diameter(vec4 ball) {
+    float depth = -ball.z;
+    if (depth <= 2.0 * ball.w) return 0.0;
+    if (any(greaterThanEqual(abs(ball.xy) * lens.xy, vec2(0.999 * depth)))) return 0.0;
+    float clip_z = lens.z * ball.z + lens.w;
+    if (abs(clip_z) >= depth) return 0.0;
+    float reach = max(outline_reach(ball.x, depth, ball.w), outline_reach(ball.y, depth, ball.w));
+    float diameter = 2.0 * reach / picture.z + 2.0;
+    return diameter <= LARGEST_POINT ? diameter : 0.0;
+}
+
+vec4 skin_of(Pose pose) {
+    vec4 turn = turn_after(view_turn, pose.orientation);
+    if (turn.w < 0.0) turn = -turn;
+    return vec4(turn.xyz, packed_color(pose.color));
+}
+"""
+).replace("LARGEST_POINT", f"{LARGEST_POINT_PX}.0")
+
+# A point that must not be seen is put on the far plane, not outside the picture: one clipped point slows
+# software drawing of all of them.
+_POINT_VERTEX = (
+    "#version 330 core\n"
+    + _VERTEX_COMMON
+    + """
+flat out vec4 ball;
+flat out vec4 skin;
+void main() {
+    Pose pose = drawn_pose();
+    ball = ball_of(pose);
+    float diameter = ball.w > 0.0 ? point_diameter(ball) : 0.0;
+    if (diameter == 0.0) {
+        gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+        gl_PointSize = 1.0;
+        ball = vec4(0.0, 0.0, 1.0, 0.0);
+        skin = vec4(0.0);
+        return;
+    }
+    skin = skin_of(pose);
+    gl_PointSize = diameter;
+    gl_Position = vec4(ball.xy * lens.xy, lens.z * ball.z + lens.w, -ball.z);
+}
+"""
+)
+
+_QUAD_VERTEX = (
+    "#version 330 core\n"
+    + _VERTEX_COMMON
+    + """
+out vec4 vertex_ball;
+out vec4 vertex_skin;
+void main() {
+    Pose pose = drawn_pose();
+    vertex_ball = ball_of(pose);
+    vertex_skin = vec4(0.0);
+    if (vertex_ball.w > 0.0 && point_diameter(vertex_ball) > 0.0) vertex_ball.w = 0.0;
+    if (vertex_ball.w > 0.0) vertex_skin = skin_of(pose);
+    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+"""
+)
+
+_QUAD_GEOMETRY = (
+    "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
+    + FRAME_GLSL
+    + """
+in vec4 vertex_ball[];
+in vec4 vertex_skin[];
+flat out vec4 ball;
+flat out vec4 skin;
+
+// The outline's lowest and highest tangent along one axis: tan(theta -+ half angle).
+vec2 outline(float sideways, float depth, float radius) {
+    float distance2 = sideways * sideways + depth * depth;
+    float room2 = distance2 - radius * radius;
+    if (room2 <= 0.0 || depth * depth <= radius * radius) return vec2(-1e6, 1e6);
+    float tangent = sqrt(room2);
+    return vec2((sideways * tangent - depth * radius) / (depth * tangent + sideways * radius),
+                (sideways * tangent + depth * radius) / (depth * tangent - sideways * radius));
+}
+
+void main() {
+    vec4 the_ball = vertex_ball[0];
+    if (the_ball.w <= 0.0) return;
+    vec2 margin = 2.0 / picture.xy;
+    vec2 across = clamp(outline(the_ball.x, -the_ball.z, the_ball.w) * lens.x + vec2(-1.0, 1.0) * margin.x, -1.0, 1.0);
+    vec2 along = clamp(outline(the_ball.y, -the_ball.z, the_ball.w) * lens.y + vec2(-1.0, 1.0) * margin.y, -1.0, 1.0);
+    for (int corner = 0; corner < 4; corner++) {
+        ball = the_ball;
+        skin = vertex_skin[0];
+        gl_Position = vec4(across[corner & 1], along[corner >> 1], 0.0, 1.0);
+        EmitVertex();
+    }
+    EndPrimitive();
+}
+"""
+)
+
+_FRAGMENT = (
+    "#version 330 core\n"
+    + FRAME_GLSL
+    + LIGHT_GLSL
+    + ROTATE_GLSL
+    + """
+flat in vec4 ball;
+flat in vec4 skin;
+out vec4 color;
+
+void main() {
+    if (ball.w == 0.0) discard;
+    vec3 ray = vec3((gl_FragCoord.xy - 0.5 * picture.xy) * picture.z, -1.0);
+    float per_length = inversesqrt(dot(ray, ray));
+    ray *= per_length;
+    // From the centre to the nearest point of the ray: keeps its digits for small and far spheres.
+    float along = dot(ray, ball.xyz);
+    vec3 aside = ray * along - ball.xyz;
+    float aside2 = dot(aside, aside);
+    float px_m = along * per_length * picture.z;
+    float covered = clamp((ball.w - sqrt(aside2)) / px_m + 0.5, 0.0, 1.0);
+    float inward = sqrt(max(ball.w * ball.w - aside2, 0.0));
+    float hit_z = ray.z * (along - inward);
+    // window depth of the point hit; above 1 or below 0 it lies beyond the far or before the near plane
+    float depth = 0.5 + 0.5 * (lens.z * hit_z + lens.w) / -hit_z;
+    if (covered <= 0.0 || hit_z >= 0.0 || depth < 0.0) discard;
+    gl_FragDepth = depth;
+
+    vec3 albedo = floor(mod(skin.w / vec3(65536.0, 256.0, 1.0), 256.0)) / 255.0;
+    vec3 normal = (aside - ray * inward) / ball.w;
+    if (light_eye.w < 0.5) {
+        // Octants in two tones; their borders one pixel wide, and faint where a pixel covers much of the skin.
+        vec4 turn = vec4(-skin.xyz, sqrt(max(1.0 - dot(skin.xyz, skin.xyz), 0.0)));
+        vec3 own = rotate(turn, normal);
+        float px = px_m / ball.w;
+        vec3 side = clamp(own / px, -1.0, 1.0);
+        float tone = side.x * side.y * side.z;
+        albedo *= 1.0 - (0.17 - 0.17 * tone) * clamp(1.2 - 3.0 * px, 0.0, 1.0);
+    }
+    color = vec4(lit(albedo, normal, -ray), covered);
+}
+"""
+)
+
+
+class SpherePrograms:
+    """points: nearly all spheres. quads: those that a point cannot show. Both take GL_POINTS of bodies."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self.points = context.program(vertex_shader=_POINT_VERTEX, fragment_shader=_FRAGMENT)
+        self.quads = context.program(
+            vertex_shader=_QUAD_VERTEX, geometry_shader=_QUAD_GEOMETRY, fragment_shader=_FRAGMENT
+        )
