@@ -63,7 +63,13 @@ class FrameRow(NamedTuple):
 
 
 KIND_OF: dict[str, Any] = get_type_hints(FrameRow)
-_CODES: dict[Any, tuple[str, str]] = {int: ("<i8", "q"), int | None: ("<i8", "q"), float: ("<f8", "d"), str: ("<u2", "H"), bool: ("?", "?")}
+_CODES: dict[Any, tuple[str, str]] = {
+    int: ("<i8", "q"),
+    int | None: ("<i8", "q"),
+    float: ("<f8", "d"),
+    str: ("<u2", "H"),
+    bool: ("?", "?"),
+}
 TEXT_AT = tuple(i for i, kind in enumerate(KIND_OF.values()) if kind is str)
 GPU_AT = FrameRow._fields.index("gpu_ns")
 PACKED = np.dtype([(name, _CODES[kind][0]) for name, kind in KIND_OF.items()])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.columns import DERIVED, MISSING, PRESENTMON
-from twixt.render.measure.frames import GPU_AT, KIND_OF, NO_GPU_TIME, PACKED, TEXT_AT, FrameRow, FrameTable, Words, pack_into
+from twixt.render.measure.frames import GPU_AT, KIND_OF, PACKED, FrameRow, FrameTable, Words, pack_into
 
 # Rows held in memory, about 30 MB once full: 36 minutes at 60 fps. A report covers these.
 KEPT_FRAMES = 1 << 17
@@ -25,7 +26,9 @@ KEPT_FRAMES = 1 << 17
 ROWS_A_CALL = 4
 # From this backlog on `add` itself writes one row, so that a loop without spare time loses none.
 LONGEST_BACKLOG = KEPT_FRAMES // 2
+FILE_BUFFER = 1 << 16  # bytes; the disk is asked once in about two hundred rows
 
+_MAKE_ONE = "make one with: twixt run --log FILE.csv"
 HEADER = (*PRESENTMON, *FrameRow._fields, *DERIVED)
 
 
@@ -36,16 +39,19 @@ class FrameLog:
         self.count = 0
         self._kept = kept_frames
         self._packed = np.zeros(kept_frames, PACKED)  # the system gives its pages as they are first touched
-        self._bytes = memoryview(self._packed).cast("B")
+        self._bytes = self._packed.view(np.uint8).data
         self._words = Words()
         self._written = 0
         self._file: TextIO | None = None
         self._writer: _RowWriter | None = None
+        self.failure = ""  # why the file is not complete; empty while it is
         if path is not None:
             try:
-                self._file = open(path, "w", newline="", encoding="utf-8", buffering=1 << 16)
+                self._file = open(path, "w", newline="", encoding="utf-8", buffering=FILE_BUFFER)  # noqa: SIM115
             except OSError as error:
-                raise TwixtError(f"cannot write the frame log {path!r}: {error.strerror}; give --log a file in a folder that exists") from None
+                raise TwixtError(
+                    f"cannot write the frame log {path!r}: {error.strerror}; give --log a file in a folder that exists"
+                ) from None
             self._writer = _RowWriter(self._file)
 
     def add(self, row: FrameRow) -> None:
@@ -59,9 +65,12 @@ class FrameLog:
         """Brings at most so many waiting rows nearer to the file; for time to spare. No file: does nothing."""
         if self._writer is None:
             return
-        for number in range(self._written, min(self.count, self._written + rows)):
-            self._writer.write(self._row(number))
-            self._written = number + 1
+        try:
+            for number in range(self._written, min(self.count, self._written + rows)):
+                self._writer.write(self._row(number))
+                self._written = number + 1
+        except OSError as error:
+            self._give_up(error)
 
     @property
     def forgotten(self) -> int:
@@ -77,10 +86,18 @@ class FrameLog:
 
     def close(self) -> None:
         """Writes what waits and closes the file. The rows in memory stay. Harmless twice."""
+        self.write_some(self.count)
         if self._file is not None:
-            self.write_some(self.count)
-            self._file.close()
+            try:
+                self._file.close()
+            except OSError as error:
+                self._give_up(error)
             self._file = self._writer = None
+
+    def _give_up(self, error: OSError) -> None:
+        """A full disk must not end the picture: the file stays as far as it got, and `failure` says so."""
+        self.failure = f"the frame log stops after {self._written} rows at most: {error.strerror}"
+        self._file = self._writer = None
 
     def _row(self, number: int) -> FrameRow:
         return FrameTable(self._packed, self._words).row(number % self._kept)
@@ -128,27 +145,26 @@ def read_log(path: str | Path) -> FrameTable:
         with open(path, newline="", encoding="utf-8") as file:
             lines = csv.reader(file)
             header = next(lines, [])
-            missing = [name for name in FrameRow._fields if name not in header]
-            if missing:
-                raise TwixtError(f"{str(path)!r} is no frame log of twixt: it lacks the column {missing[0]!r}; make one with: twixt run --log {path}")
-            at = [header.index(name) for name in FrameRow._fields]
-            kinds = list(KIND_OF.values())
-            words = Words()
-            packed = bytearray()
-            cell = bytearray(PACKED.itemsize)
-            for number, line in enumerate(lines, start=2):
-                if len(line) < len(header):
-                    continue  # the last line of a run that was killed
-                try:
-                    row = FrameRow(*(_read(line[i], kind) for i, kind in zip(at, kinds, strict=True)))
-                except ValueError as error:
-                    raise TwixtError(f"{str(path)!r}, line {number}: {error}; the file was changed or cut, make it anew") from None
-                pack_into(cell, 0, row, words)
-                packed += cell
+            absent = [name for name in FrameRow._fields if name not in header]
+            if absent:
+                raise TwixtError(f"{str(path)!r} is no frame log: it lacks the column {absent[0]!r}; {_MAKE_ONE}")
+            return FrameTable.of(_rows(path, lines, header))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise TwixtError(f"cannot read the frame log {str(path)!r}: {reason}; make one with: twixt run --log FILE.csv") from None
-    return FrameTable(np.frombuffer(packed, PACKED), words)
+        raise TwixtError(f"cannot read the frame log {str(path)!r}: {reason}; {_MAKE_ONE}") from None
+
+
+def _rows(path: str | Path, lines: Iterator[list[str]], header: list[str]) -> Iterator[FrameRow]:
+    wanted = [(header.index(name), kind) for name, kind in KIND_OF.items()]
+    for number, line in enumerate(lines, start=2):
+        if len(line) < len(header):
+            continue  # the last line of a run that was killed
+        try:
+            yield FrameRow(*(_read(line[at], kind) for at, kind in wanted))
+        except ValueError as error:
+            raise TwixtError(
+                f"{str(path)!r}, line {number}: {error}; the file was changed since; {_MAKE_ONE}"
+            ) from None
 
 
 def _ms(ns: int) -> str:
@@ -158,6 +174,8 @@ def _ms(ns: int) -> str:
 def _read(text: str, kind: Any) -> Any:
     if kind is str:
         return text
-    if text == MISSING:
-        return None
-    return float(text) if kind is float else bool(int(text)) if kind is bool else int(text)
+    if kind is float:
+        return float(text)
+    if kind is bool:
+        return bool(int(text))
+    return None if text == MISSING and kind is not int else int(text)

@@ -1,0 +1,100 @@
+"""How evenly the frames reached the display.
+
+`present` is when swap returned. For everything that compares motion with time, and for missed refreshes,
+the grid fitted to the returns is used where swap blocks; the intervals and their deviation are those of the
+returns themselves, so that no jitter is smoothed away.
+
+Always: a frame without a frame before it (the first, the one after a refresh probe) has no interval.
+Pure: rows in, arrays out, one place per frame; NaN where there is nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.render.measure.frames import FrameTable
+from twixt.render.measure.grid import fit_grid
+from twixt.render.measure.keys import LOW_1_PERCENT
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """One place per frame that is no probe. ms unless the name says otherwise."""
+
+    frames: FrameTable
+    joined: NDArray[np.bool_]  # the row before is the frame before
+    present_ns: NDArray[np.int64]
+    interval_ms: Floats
+    planned_ms: Floats  # n refreshes, or the pacer's interval where the display does not block
+    deviation_ms: Floats
+    missed: Floats  # refreshes beyond those planned
+    late_ms: Floats  # how much longer than planned, never negative
+    swap_blocks: bool
+
+
+def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
+    """What lay between the frames. Not given: whether swap blocks and the refresh are taken from the rows."""
+    shown = ~table["probe"]
+    frames = table.where(shown)
+    joined = np.r_[False, shown[:-1]][shown] if len(table) else np.zeros(0, bool)
+    planned = frames["planned_refreshes"]
+    pacer_ms = np.where(frames["pacer_interval_ns"] > 0, frames["pacer_interval_ns"] / 1e6, np.nan)
+    blocks = bool(len(planned)) and float((planned > 0).mean()) > 0.5 if swap_blocks is None else swap_blocks
+    refresh_ms = pacer_ms.copy()
+    if blocks:
+        refresh_ms = pacer_ms / np.maximum(planned, 1) if refresh_hz is None else np.full(len(frames), 1e3 / refresh_hz)
+        planned_ms = np.maximum(planned, 1) * refresh_ms
+    else:
+        planned_ms = pacer_ms
+    returns_ns = frames["present_ns"].astype(np.int64)
+    present_ns = _presents(returns_ns, joined, refresh_ms) if blocks else returns_ns
+    interval_ms = since_before(returns_ns, joined) / 1e6
+    fitted_ms = since_before(present_ns, joined) / 1e6
+    extra = np.rint((fitted_ms - planned_ms) / refresh_ms)
+    return Intervals(
+        frames, joined, present_ns, interval_ms, planned_ms,
+        deviation_ms=interval_ms - planned_ms,
+        missed=np.maximum(0.0, extra),
+        late_ms=np.maximum(0.0, fitted_ms - planned_ms),
+        swap_blocks=blocks,
+    )  # fmt: skip
+
+
+def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
+    """The usual definitions of "1 % low", by name (`keys.LOW_1_PERCENT` says each in words)."""
+    slowest = np.sort(interval_ms[np.isfinite(interval_ms)])[::-1]
+    if not len(slowest):
+        return dict.fromkeys(LOW_1_PERCENT)
+    worst = slowest[: max(1, round(len(slowest) / 100))]
+    filled_ms = np.cumsum(slowest)
+    within = slowest[: int(np.searchsorted(filled_ms, filled_ms[-1] / 100)) + 1]
+    lows = (
+        1e3 / np.percentile(slowest, 99),
+        1e3 / worst.mean(),
+        (1e3 / worst).mean(),
+        1e3 / within[-1],
+        1e3 / within.mean(),
+    )
+    return dict(zip(LOW_1_PERCENT, map(float, lows), strict=True))
+
+
+def since_before(values: NDArray[np.int64], joined: NDArray[np.bool_]) -> Floats:
+    """Each value less the one before; NaN where no frame is before."""
+    if not len(values):
+        return np.zeros(0)
+    return np.where(joined, np.diff(values, prepend=values[:1]), np.nan)
+
+
+def _presents(returns_ns: NDArray[np.int64], joined: NDArray[np.bool_], refresh_ms: Floats) -> NDArray[np.int64]:
+    period_ms = float(np.nanmedian(refresh_ms)) if np.isfinite(refresh_ms).any() else float("nan")
+    if not period_ms > 0:
+        return returns_ns
+    starts = [*np.flatnonzero(~joined), len(returns_ns)]
+    runs = [fit_grid(returns_ns[a:b], period_ms * 1e6) for a, b in pairwise(starts)]
+    return np.concatenate(runs) if runs else returns_ns

@@ -1,0 +1,80 @@
+"""The report for people: what matters in a sentence, then every section as a table, then the conditions.
+
+Needs rich, which is imported by whoever imports this module; nothing else does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twixt.render.measure.keys import SECTIONS, SPREAD, STATISTICS
+
+NOT_MEASURED = "-"
+
+
+def show(report: dict[str, Any], console: Console | None = None) -> None:
+    """Prints a report. Standard output by default."""
+    console = console or Console(highlight=False)
+    console.print(Text(verdict(report), style="bold"))
+    console.print(_spreads(report))
+    console.print(_figures(report))
+    for line in report["conditions"]:
+        console.print(Text(f"- {line}", style="dim"))
+
+
+def verdict(report: dict[str, Any]) -> str:
+    """The run in one sentence, as far as it was measured."""
+    frames, motion, causes = report["frames"], report["motion"], report["causes"]
+    parts = []
+    if frames["mean_fps"] is not None:
+        parts.append(f"{frames['count']} frames in {frames['seconds']:.1f} s, {frames['mean_fps']:.1f} fps")
+    if motion["distinct_share"] is not None:
+        parts.append(f"{motion['distinct_share']:.1%} of them a new picture")
+    if motion["animation_error_ms"]["p99"] is not None:
+        parts.append(f"99 % within {motion['animation_error_ms']['p99']:.2f} ms of even motion")
+    bad = {name.replace("_", " "): count for name, count in causes.items() if count}
+    if bad:
+        parts.append("bad frames: " + ", ".join(f"{count} {name}" for name, count in bad.items()))
+    return "; ".join(parts) + "." if parts else "Nothing was measured."
+
+
+def _spreads(report: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("figure")
+    for name in STATISTICS:
+        table.add_column(name, justify="right")
+    for section, keys in SECTIONS.items():
+        for key, kind in keys.items():
+            if kind == SPREAD and report[section][key]["mean"] is not None:
+                table.add_row(f"{section}.{key}", *(_number(report[section][key][name]) for name in STATISTICS))
+    return table
+
+
+def _figures(report: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for section, keys in SECTIONS.items():
+        shown = []
+        for key, kind in keys.items():
+            value = report[section][key]
+            if kind == "names":
+                shown += [f"{key}.{name} {_number(item)}" for name, item in value.items() if item is not None]
+            elif kind != SPREAD and value is not None:
+                shown.append(f"{key} {_number(value)}")
+        table.add_row(Text(section, style="bold"), ", ".join(shown) or NOT_MEASURED)
+    return table
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return NOT_MEASURED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}"
+    return str(value)
