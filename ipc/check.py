@@ -1,0 +1,100 @@
+"""Every invariant of a segment, checked in one place: by all tests of the channel, and by whoever doubts one.
+
+The one idea: what `layout`, `sequence` and `ring` promise in words stands here as statements about bytes.
+With `writing=True` only what holds at any instant of a running writer is checked.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from twixt.ipc import layout as at
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.layout import HEAD_PACKING, Layout
+from twixt.ipc.memory import Memory
+from twixt.ipc.snapshot import Head
+
+
+class BrokenSegment(TwixtError):
+    """A segment that breaks a promise; the message lists every one broken."""
+
+
+def check_segment(memory: Memory | memoryview, writing: bool = False) -> Layout:
+    """The segment's layout when every invariant holds, else BrokenSegment (or LayoutError for its header)."""
+    view = memory.view if isinstance(memory, Memory) else memory
+    layout = Layout.from_segment(view)
+    words = view[: layout.segment_bytes].cast("Q")
+    broken = [*_check_slots(layout, view, words, writing)]
+    if not writing:
+        broken += [*_check_plan(words), *_check_heads(layout, view, words), *_check_padding(layout, view)]
+    if broken:
+        raise BrokenSegment("the segment breaks its promises: " + "; ".join(broken))
+    return layout
+
+
+def numbers_held(memory: Memory | memoryview) -> list[int]:
+    """The numbers of the complete snapshots in a segment, ascending."""
+    view = memory.view if isinstance(memory, Memory) else memory
+    layout = Layout.from_segment(view)
+    words = view[: layout.segment_bytes].cast("Q")
+    return _numbers_held(layout, words)
+
+
+def _numbers_held(layout: Layout, words: memoryview) -> list[int]:
+    states = [words[layout.sequence_word(slot)] for slot in range(layout.slots)]
+    return sorted(state // 2 for state in states if state and state % 2 == 0)
+
+
+def _check_slots(layout: Layout, view: memoryview, words: memoryview, writing: bool):  # type: ignore[no-untyped-def]
+    latest = words[at.LATEST]
+    for slot in range(layout.slots):
+        state = words[layout.sequence_word(slot)]
+        number = (state + 1) // 2
+        if state and layout.slot_of(number) != slot:
+            yield f"slot {slot} says it holds snapshot {number}, which belongs into slot {layout.slot_of(number)}"
+        elif not writing and number > latest + 1:
+            yield f"slot {slot} holds snapshot {number}, beyond the next one, {latest + 1}"
+        elif not writing and number > latest and state % 2 == 0:
+            yield f"slot {slot} holds all of snapshot {number}, but the latest is said to be {latest}"
+        elif not writing and state % 2 and number != latest + 1:
+            yield f"slot {slot} is being written as snapshot {number}, but {latest + 1} is the next one"
+    if words[at.SUCCESSOR] not in (0, 1):
+        yield f"the successor word must be 0 or 1, got {words[at.SUCCESSOR]}"
+    held = _numbers_held(layout, words)
+    if not writing and held and held != list(range(held[0], latest + 1)):
+        yield f"the complete snapshots must be consecutive and end at the latest, {latest}; the slots hold {held}"
+    if not writing and min(latest, 2) > len(held):
+        yield f"the two newest snapshots up to {latest} must be complete; the slots hold {held}"
+
+
+def _check_heads(layout: Layout, view: memoryview, words: memoryview):  # type: ignore[no-untyped-def]
+    published_before_ns = None
+    for number in _numbers_held(layout, words):
+        head = Head(*HEAD_PACKING.unpack_from(view, layout.head_offset(layout.slot_of(number))))
+        if not 0 <= head.count <= layout.capacity:
+            yield f"snapshot {number} claims {head.count} bodies, {layout.capacity} fit"
+        if not math.isfinite(head.rate):
+            yield f"the rate of snapshot {number} must be finite, got {head.rate}"
+        if published_before_ns is not None and head.published_ns < published_before_ns:
+            yield f"snapshot {number} was published before its predecessor"
+        published_before_ns = head.published_ns
+
+
+def _check_plan(words: memoryview):  # type: ignore[no-untyped-def]
+    if words[at.PLAN_SEQUENCE] % 2:
+        yield "the plan is half written"
+    rate = np.array(words[at.PLAN + 4], np.uint64).view(np.float64)
+    if not (math.isfinite(rate) and rate >= 0):
+        yield f"the plan's rate must be finite and >= 0, got {rate}"
+
+
+def _check_padding(layout: Layout, view: memoryview):  # type: ignore[no-untyped-def]
+    end = 0
+    for offset, size in [*layout.blocks(), (layout.segment_bytes, 0)]:
+        if offset < end:
+            yield f"the block at {offset} overlaps the one before, which ends at {end}"
+        elif np.any(np.ndarray(offset - end, np.uint8, view, end)):
+            yield f"the padding from {end} to {offset} must be zero: something wrote past its block"
+        end = offset + size

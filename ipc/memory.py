@@ -1,0 +1,237 @@
+"""Memory that physics writes, viewers read, and nobody leaves behind.
+
+The one idea (Linux): an anonymous memfd has no name to sweep up; the kernel frees it with its last
+process. It is sealed against shrinking, growing and every *new* way to write, so that physics' own
+mapping goes on writing while a viewer, handed a read-only descriptor, can neither write, map for
+writing, truncate nor punch holes, not even by opening the descriptor again through /proc.
+
+Always: the memory is all there when `create` returns (a machine that is out of memory says so here, not
+by SIGBUS later); a forked child keeps none of it alive, and finds its copy of the object closed.
+Not here: what the bytes mean (layout), how the descriptor travels (link).
+Untested: macOS (shm_open, unlinked at once; its code runs under Linux in a test) and Windows (named
+mapping, freed with its last handle; a viewer there could write). Neither has seals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import secrets
+import stat
+import sys
+import weakref
+
+from twixt.ipc.errors import TwixtError
+
+NAME = "twixt"  # how the memory shows in /proc/PID/maps
+
+# Linux' F_SEAL_FUTURE_WRITE (5.1), which Python does not name: no new writable mapping, no write(), but the
+# mappings that exist stay writable. A read-only descriptor alone protects nothing.
+FUTURE_WRITE = 0x0010
+
+
+class SharedMemoryError(TwixtError):
+    """Shared memory that could not be made, or that is not what it must be."""
+
+
+class Memory:
+    """One mapping. `view` is a memoryview of its bytes, writable only where `create` made it."""
+
+    def __init__(self, mapping: mmap.mmap, size: int, descriptors: tuple[int, ...] = (), name: str = "") -> None:
+        self._mapping: mmap.mmap | None = mapping
+        self._descriptors = descriptors  # ours; the last one is read-only
+        self.name = name  # Windows: by what name a viewer maps it; else empty
+        self.size = size
+        self.closed = False
+        self.view = memoryview(mapping)[:size]
+        _memories.add(self)
+
+    def read_only_fd(self) -> int:
+        """The descriptor to hand to viewers. It stays this Memory's; sending it makes a copy."""
+        if not self._descriptors:
+            raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, mapped by a viewer, or on Windows, "
+                               "where viewers map it by its name")
+        return self._descriptors[-1]
+
+    def close(self) -> None:
+        """Give the descriptors back, and the mapping as soon as no view of it is left. Idempotent."""
+        if self.closed:
+            return
+        self.closed = True
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors = ()
+        mapping, self._mapping = self._mapping, None
+        # Unmapping under a live view would crash its next use: then the mapping goes with its last view instead.
+        with contextlib.suppress(BufferError):
+            self.view.release()
+        self.view = memoryview(b"")
+        with contextlib.suppress(BufferError):
+            if mapping is not None:
+                mapping.close()
+                _mappings.pop(mapping, None)
+
+    def _forget_in_child(self) -> None:
+        """After a fork, in the child: the mapping is not there (DONTFORK), so nothing may touch it."""
+        self.closed = True
+        self._descriptors = ()
+        self._mapping, self.view = None, memoryview(b"")
+
+
+def create(size: int) -> Memory:
+    """`size` bytes of zeroed shared memory, writable by this mapping alone."""
+    if size < 1:
+        raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
+    if sys.platform == "linux":
+        return _create_memfd(size)
+    if sys.platform == "win32":
+        return _create_named(size)
+    return _create_unlinked(size)
+
+
+def map_read_only(descriptor: int | str, size: int) -> Memory:
+    """Map what a simulation handed out: a descriptor, which stays the caller's (Windows: a name).
+
+    Refuses memory that is not `size` bytes, or that its maker could still shrink under us.
+    """
+    if isinstance(descriptor, str):
+        return _map_named(descriptor, size)
+    try:
+        found = os.fstat(descriptor)
+        if size < 1 or not stat.S_ISREG(found.st_mode) or not _size_fits(found.st_size, size):
+            raise SharedMemoryError(f"expected shared memory of {size} bytes, got a descriptor of {found.st_size}")
+        if sys.platform == "linux":
+            _require_seals(descriptor)
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        return Memory(_not_for_children(mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ), descriptor), size)
+    except (OSError, ValueError, OverflowError) as error:
+        raise SharedMemoryError(f"the simulation's memory cannot be mapped ({error})") from error
+
+
+def _create_memfd(size: int) -> Memory:
+    import fcntl
+
+    _require_free(size)
+    made: list[int] = []
+    try:
+        made.append(os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+        os.ftruncate(made[0], size)
+        os.posix_fallocate(made[0], 0, size)
+        mapping = _not_for_children(mmap.mmap(made[0], size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE), made[0])
+        fcntl.fcntl(made[0], fcntl.F_ADD_SEALS,
+                    fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | FUTURE_WRITE | fcntl.F_SEAL_SEAL)
+        made.append(os.open(f"/proc/self/fd/{made[0]}", os.O_RDONLY | os.O_CLOEXEC))
+        return Memory(mapping, size, tuple(made))
+    except (OSError, ValueError, OverflowError) as error:
+        _close_all(made)
+        raise SharedMemoryError(f"{size} bytes of shared memory could not be made ({error}); "
+                           "use fewer bodies, or Linux 5.1 or newer with /proc") from error
+
+
+def _create_unlinked(size: int) -> Memory:
+    import _posixshmem  # type: ignore[import-not-found,unused-ignore]
+
+    name = f"/{NAME}-{secrets.token_hex(6)}"
+    made: list[int] = []
+    try:
+        made.append(_posixshmem.shm_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        try:
+            made.append(_posixshmem.shm_open(name, os.O_RDONLY, 0o600))
+        finally:
+            _posixshmem.shm_unlink(name)
+        os.ftruncate(made[0], size)
+        mapping = _not_for_children(mmap.mmap(made[0], size, flags=mmap.MAP_SHARED), made[0])
+        return Memory(mapping, size, tuple(made))
+    except (OSError, ValueError, OverflowError) as error:
+        _close_all(made)
+        raise SharedMemoryError(f"{size} bytes of shared memory could not be made ({error}); use fewer bodies") from error
+
+
+def _create_named(size: int) -> Memory:
+    name = f"{NAME}-{secrets.token_hex(16)}"
+    return Memory(mmap.mmap(-1, size, tagname=name), size, name=name)  # type: ignore[call-arg,unused-ignore]
+
+
+def _map_named(name: str, size: int) -> Memory:
+    if sys.platform != "win32":
+        raise SharedMemoryError(f"shared memory is mapped by name on Windows alone, got {name!r}")
+    return Memory(mmap.mmap(-1, size, tagname=name, access=mmap.ACCESS_READ), size)
+
+
+def _require_free(size: int) -> None:
+    """Asking for more than there is would end in the kernel killing a process, not in an error."""
+    try:
+        with open("/proc/meminfo") as meminfo:
+            free = next(int(line.split()[1]) * 1024 for line in meminfo if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return
+    if size > free:
+        raise SharedMemoryError(f"shared memory of {size} bytes is needed, {free} are available; use fewer bodies")
+
+
+def _require_seals(descriptor: int) -> None:
+    import fcntl
+
+    try:
+        seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
+    except OSError:
+        seals = 0
+    if not seals & fcntl.F_SEAL_SHRINK:
+        raise SharedMemoryError("the memory handed out is not sealed against shrinking, so reading it could crash; "
+                           "it was not made by twixt")
+
+
+def _not_for_children(mapping: mmap.mmap, descriptor: int) -> mmap.mmap:
+    if hasattr(mmap, "MADV_DONTFORK"):
+        mapping.madvise(mmap.MADV_DONTFORK)
+    _mappings[mapping] = _inode(descriptor)
+    return mapping
+
+
+def _size_fits(found: int, wanted: int) -> bool:
+    # macOS rounds shared memory up to its pages.
+    return found == wanted if sys.platform == "linux" else found >= wanted
+
+
+def _inode(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
+
+
+def _close_all(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+# Of this process, for the hook below: every Memory, and every mapping that is still mapped (a view may outlive
+# its Memory) with the inode it maps.
+_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
+_mappings: weakref.WeakKeyDictionary[mmap.mmap, tuple[int, int]] = weakref.WeakKeyDictionary()
+
+
+def _after_fork_in_child() -> None:
+    mappings = list(_mappings.items())
+    for memory in list(_memories):
+        memory._forget_in_child()
+    if not mappings:
+        return
+    # Their addresses and descriptor numbers may soon belong to others: no destructor may run here, not at exit either.
+    _never_destroy(mappings)
+    inodes = {inode for _, inode in mappings}
+    for entry in os.listdir("/proc/self/fd" if sys.platform == "linux" else "/dev/fd"):
+        # By inode, not by number: mmap made a duplicate whose number it tells nobody.
+        with contextlib.suppress(OSError):
+            if _inode(int(entry)) in inodes:
+                os.close(int(entry))
+    _mappings.clear()
+
+
+def _never_destroy(kept: object) -> None:
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,267 @@
+"""A viewer's side of the ring: what is new, the two newest, the plan. It owns no word and is never seen.
+
+The one idea: look, use, look again. A `Claim` is a snapshot still lying in the ring; it may be copied or
+uploaded from there, and then `is_valid()` says whether the writer came by meanwhile. If so, throw it away.
+
+Always: numbers are delivered in order and once at most, also across a growth; whatever the memory holds
+(a damaged header, an impossible count), the answer is a TwixtError, never a crash or a huge allocation.
+Not here: the order of loads (`sequence`), where new segments come from (link). Used by one thread.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from twixt.ipc import layout as at
+from twixt.ipc import sequence
+from twixt.ipc.fence import Fence, make_fence
+from twixt.ipc.layout import HEAD_PACKING, Layout, LayoutError
+from twixt.ipc.memory import Memory
+from twixt.ipc.plan import Plan
+from twixt.ipc.snapshot import BODY, Head, Snapshot
+
+# How often a read that the writer overtook is begun again before it is given up for this frame. An
+# unthrottled writer overtakes a few of a hundred; a writer of ordinary pace, none.
+ATTEMPTS = 16
+NO_PLAN = Plan(number=0, world_epoch=0, wall_ns=0, sim_time_ns=0, rate=1.0)
+
+
+@dataclass
+class Counters:
+    """Of one reader since it began. A pair is the two newest snapshots, both whole."""
+
+    pairs_read: int = 0
+    retries: int = 0  # reads that the writer overtook, and that were begun again
+    pairs_failed: int = 0  # reads that ended without the pair because of it
+    skipped: int = 0  # snapshots never delivered: overwritten first, or beyond the byte budget
+    bytes_per_snapshot: int = 0  # of the newest one delivered
+
+
+class Claim:
+    """Snapshot `number` where it lies. What was made of `bodies` and `columns` counts only if `is_valid()` then.
+
+    bodies: the bytes of `head.count` records. columns: name -> the bytes of `head.count` rows.
+    """
+
+    __slots__ = ("_segment", "bodies", "columns", "head", "number", "torn")
+
+    def __init__(self, segment: _Segment, number: int, head: Head) -> None:
+        self.number = number
+        self.head = head
+        self.bodies, self.columns = segment.blocks(number, head.count)
+        self.torn: bool | None = None  # None: nobody asked yet
+        self._segment = segment
+
+    @property
+    def bytes(self) -> int:
+        """What it takes to read it whole."""
+        return self._segment.layout.snapshot_bytes(self.head.count)
+
+    def is_valid(self) -> bool:
+        """True when everything read of it so far was this snapshot, whole. Ask after using it."""
+        self.torn = not self._segment.still_holds(self.number)
+        return not self.torn
+
+
+class _Segment:
+    """One mapped segment and its words."""
+
+    def __init__(self, memory: Memory, fence: Fence) -> None:
+        self.layout = Layout.from_segment(memory.view)
+        self.memory = memory
+        self.words: sequence.Words = memory.view[: self.layout.segment_bytes].cast("Q")
+        self._fence = fence
+
+    def latest(self) -> int:
+        if self.memory.closed:
+            raise LayoutError("this channel is closed, or belongs to the process that forked this one; "
+                              "attach again in this process")
+        return sequence.read_latest(self.words, self._fence, at.LATEST)
+
+    def claim(self, number: int) -> Claim | None:
+        """Snapshot `number`, or None when the slot holds another."""
+        offset = self.layout.head_offset(self.layout.slot_of(number))
+        values = sequence.read_slot(self.words, self._fence, self._sequence_word(number), number,
+                                    lambda: HEAD_PACKING.unpack_from(self.memory.view, offset))
+        if values is None:
+            return None
+        head = Head(*values)
+        if not 0 <= head.count <= self.layout.capacity or not math.isfinite(head.rate):
+            raise LayoutError(f"snapshot {number} is damaged: {head.count} bodies where {self.layout.capacity} fit, "
+                              f"rate {head.rate}; restart the simulation")
+        return Claim(self, number, head)
+
+    def still_holds(self, number: int) -> bool:
+        return sequence.end_read(self.words, self._fence, self._sequence_word(number), number)
+
+    def blocks(self, number: int, count: int) -> tuple[memoryview, dict[str, memoryview]]:
+        slot, view = self.layout.slot_of(number), self.memory.view
+        start, bodies = self.layout.slot_offset(slot), self.layout.bodies_offset(slot)
+        columns = {column.name: view[start + column.offset : start + column.offset + count * column.bytes_per_body]
+                   for column in self.layout.columns}
+        return view[bodies : bodies + count * BODY.itemsize], columns
+
+    def copy(self, claim: Claim) -> Snapshot | None:
+        """A private copy of the claim, or None when it was overwritten meanwhile."""
+        head = claim.head
+        bodies = np.empty(head.count, BODY)
+        _copy_bytes(bodies, claim.bodies)
+        columns: dict[str, np.ndarray] = {}
+        for column in self.layout.columns:
+            shape = (head.count,) if column.width == 1 else (head.count, column.width)
+            columns[column.name] = np.empty(shape, column.dtype)
+            _copy_bytes(columns[column.name], claim.columns[column.name])
+        if not claim.is_valid():
+            return None
+        return Snapshot(head.sim_time_ns, bodies, columns, head.tick, head.due_ns, head.published_ns, head.rate,
+                        head.dt_ns, head.step_cost_ns, head.world_epoch)
+
+    def _sequence_word(self, number: int) -> int:
+        return self.layout.sequence_word(self.layout.slot_of(number))
+
+
+class RingReader:
+    """A reader of the ring in `memory`, and of the larger ones that follow it."""
+
+    def __init__(self, memory: Memory, fence: Fence | None = None) -> None:
+        self.counters = Counters()
+        self._fence = fence or make_fence()
+        self._segments = [_Segment(memory, self._fence)]  # oldest first; more than one only until the old one is read
+        self._attached_at = self._segments[0].latest()
+        self._read = 0  # the last number delivered
+        self._whole: tuple[int, int] = (0, 0)  # the last two numbers that proved valid
+        self._plan = NO_PLAN
+        self._plan_state = 0
+
+    @property
+    def layout(self) -> Layout:
+        return self._segments[-1].layout
+
+    @property
+    def latest(self) -> int:
+        """The number of the newest complete snapshot, 0 before the first."""
+        return self._segments[-1].latest()
+
+    @property
+    def has_successor(self) -> bool:
+        """True when a larger segment took over: ask for it and `follow` it."""
+        return self._segments[-1].words[at.SUCCESSOR] != 0
+
+    @property
+    def scene_version(self) -> int:
+        return self._segments[-1].words[at.SCENE_VERSION]
+
+    def follow(self, memory: Memory) -> None:
+        """Go on in the successor's memory. What is unread in the old one is delivered first, then that is closed."""
+        self._segments.append(_Segment(memory, self._fence))
+        self._plan_state = 0
+
+    def unread(self, byte_budget: int) -> Iterator[Claim]:
+        """The snapshots not delivered yet, oldest first, as many of the newest as fit; the newest always.
+
+        Use each before asking for the next. Overtaken by the writer (the newest torn), it goes on with newer ones.
+        """
+        for attempt in range(ATTEMPTS):
+            newest = self.latest
+            if newest <= self._read:
+                break
+            self.counters.retries += attempt > 0
+            claims = self._gather(newest, byte_budget)
+            for claim in claims:
+                self._deliver(claim)
+                yield claim
+                if claim.torn is False:
+                    self._whole = (self._whole[1], claim.number)
+            if claims and not claims[-1].torn:
+                self._count_pair(claims)
+                break
+        else:
+            self.counters.pairs_failed += 1
+        self._close_old_segments()
+
+    def pair(self) -> tuple[Snapshot, ...]:
+        """Private copies of the two newest snapshots, older first; fewer when fewer were ever published, or
+        none when the writer overtook every attempt."""
+        for attempt in range(ATTEMPTS):
+            newest = self.latest
+            if newest == 0:
+                return ()
+            self.counters.retries += attempt > 0
+            copies = [self._copy(number) for number in (newest - 1, newest) if number > 0]
+            whole = tuple(snapshot for snapshot in copies if snapshot is not None)
+            if len(whole) == len(copies):
+                self.counters.pairs_read += len(whole) == 2
+                return whole
+        self.counters.pairs_failed += 1
+        return ()
+
+    def plan(self) -> Plan:
+        """The plan in force; the last one known while it is being replaced. Before the first: rate 1, number 0."""
+        words = self._segments[-1].words
+        if words[at.PLAN_SEQUENCE] == self._plan_state:
+            return self._plan
+        for _ in range(ATTEMPTS):
+            record = sequence.read_record(words, self._fence, at.PLAN_SEQUENCE, len(Plan._fields))
+            if record is not None:
+                plan = Plan(*struct.unpack("<4qd", struct.pack("<5Q", *record[1])))
+                if not math.isfinite(plan.rate) or plan.rate < 0:
+                    raise LayoutError(f"the plan is damaged: a rate must be finite and >= 0, got {plan.rate}; "
+                                      "restart the simulation")
+                self._plan_state, self._plan = record[0], plan
+                break
+        return self._plan
+
+    def close(self) -> None:
+        """Let go of the memory. Claims still held keep it mapped until they go."""
+        for segment in self._segments:
+            segment.memory.close()
+
+    def _claim(self, number: int) -> Claim | None:
+        for segment in reversed(self._segments):
+            claim = segment.claim(number)
+            if claim is not None:
+                return claim
+        return None
+
+    def _copy(self, number: int) -> Snapshot | None:
+        claim = self._claim(number)
+        return None if claim is None else claim._segment.copy(claim)
+
+    def _gather(self, newest: int, byte_budget: int) -> list[Claim]:
+        """Claims of unread snapshots, oldest first, walking back from the newest until budget or ring ends."""
+        claims: list[Claim] = []
+        for number in range(newest, max(self._read, newest - len(self._segments) * at.MAX_SLOTS), -1):
+            claim = self._claim(number)
+            if claim is None:  # overwritten: then so is all that is older
+                break
+            byte_budget -= claim.bytes
+            if claims and byte_budget < 0:
+                break
+            claims.append(claim)
+        return claims[::-1]
+
+    def _deliver(self, claim: Claim) -> None:
+        self.counters.skipped += max(0, claim.number - max(self._read, self._attached_at) - 1)
+        self.counters.bytes_per_snapshot = claim.bytes
+        self._read = claim.number
+
+    def _count_pair(self, claims: list[Claim]) -> None:
+        newest = claims[-1].number
+        if self._whole == (newest - 1, newest):
+            self.counters.pairs_read += 1
+        elif any(claim.torn for claim in claims):
+            self.counters.pairs_failed += 1
+
+    def _close_old_segments(self) -> None:
+        while len(self._segments) > 1 and self._read >= self._segments[0].latest():
+            self._segments.pop(0).memory.close()
+
+
+def _copy_bytes(into: np.ndarray, source: memoryview) -> None:
+    # As plain bytes: one copy that lets other threads run; of records numpy would make one copy per field.
+    np.copyto(into.reshape(-1).view(np.uint8), np.ndarray(len(source), np.uint8, source))

@@ -1,0 +1,116 @@
+"""The order of every store and load that two processes make on the same words. Everything else is detail.
+
+The one idea: a snapshot has a number k (1, 2, 3, ...), its slot is k mod N, and the slot's sequence word
+says exactly what it holds: 2k-1 while k is being written, 2k when k is complete. A reader that wants k
+asks for 2k and nothing else. "Even" would not do: a slot may turn even again with k+N in it.
+
+The functions here take the words, a fence and what to copy, and do nothing more, so that a model
+checker can run these very functions on a memory of its own, and leave any fence out to see what breaks.
+
+    writer                        reader
+    sequence = 2k-1               k = latest
+      W1 fence                      R1 fence
+    fill the slot                 sequence == 2k ?
+      W2 fence                      R2 fence
+    sequence = 2k                 read the slot
+      W3 fence                      R3 fence
+    latest = k                    sequence == 2k ?   yes: what was read is snapshot k, whole
+
+What each fence holds back (let the slot hold k-N before):
+W1  The first new bytes must not be seen before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k,
+    finds 2(k-N) still, and takes the mixture for k-N.
+W2  2k must not be seen before the last byte of k. Else a reader finds 2k twice with old bytes between.
+W3  `latest = k` must not be seen before 2k. Else a reader looks for a k that is not there yet and tries
+    again: never a torn read, but the two newest snapshots are promised to be complete at any instant.
+R1  The same from the other side: the sequence word looked at must not be older than `latest`.
+R2  The bytes must not be read before the first look. Else they are read while k is being written, and
+    both looks come after it was completed.
+R3  The bytes must not be read after the second look. Else k+N may have begun in between.
+
+Each word has exactly one writer. A writer interrupted anywhere (Ctrl-C) may simply publish again: its
+next number comes from `latest` itself, so a slot left at 2k-1 is written as k once more.
+The plan is one small record under a sequence word of its own, whose number only ever grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from twixt.ipc.fence import Fence
+
+T = TypeVar("T")
+
+
+class Words(Protocol):
+    """8-byte words, each loaded or stored by a single instruction: `memoryview.cast("Q")`.
+
+    `struct.pack_into` zeroes its target first, which another process sees; slices are copied byte by byte.
+    """
+
+    def __getitem__(self, index: int, /) -> int: ...
+    def __setitem__(self, index: int, value: int, /) -> None: ...
+
+
+def next_number(words: Words, latest: int) -> int:
+    """The number of the snapshot to write now."""
+    return words[latest] + 1
+
+
+def write_slot(words: Words, fence: Fence, latest: int, sequence: int, number: int, fill: Callable[[], None]) -> None:
+    """Make snapshot `number` visible: `fill` writes its bytes, between the marks that readers look at."""
+    words[sequence] = 2 * number - 1
+    fence()  # W1
+    fill()
+    fence()  # W2
+    words[sequence] = 2 * number
+    fence()  # W3
+    words[latest] = number
+
+
+def read_latest(words: Words, fence: Fence, latest: int) -> int:
+    """The number of the newest complete snapshot, 0 when there is none yet."""
+    number = words[latest]
+    fence()  # R1
+    return number
+
+
+def begin_read(words: Words, fence: Fence, sequence: int, number: int) -> bool:
+    """True when the slot holds `number`, whole; what is read from now on counts if `end_read` agrees."""
+    holds = words[sequence] == 2 * number
+    fence()  # R2
+    return holds
+
+
+def end_read(words: Words, fence: Fence, sequence: int, number: int) -> bool:
+    """True when all that was read since `begin_read` was snapshot `number`."""
+    fence()  # R3
+    return words[sequence] == 2 * number
+
+
+def read_slot(words: Words, fence: Fence, sequence: int, number: int, copy: Callable[[], T]) -> T | None:
+    """What `copy` took of snapshot `number`, or None when the slot held, or came to hold, another."""
+    if not begin_read(words, fence, sequence, number):
+        return None
+    copied = copy()
+    return copied if end_read(words, fence, sequence, number) else None
+
+
+def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, ...]) -> None:
+    """Replace the small record behind `sequence` (the words that follow it). One writer."""
+    version = (words[sequence] + 2) // 2
+    words[sequence] = 2 * version - 1
+    fence()  # as W1
+    for index, value in enumerate(values, start=sequence + 1):
+        words[index] = value
+    fence()  # as W2
+    words[sequence] = 2 * version
+
+
+def read_record(words: Words, fence: Fence, sequence: int, length: int) -> tuple[int, tuple[int, ...]] | None:
+    """(state of the sequence word, the `length` words behind it), or None when it was being replaced."""
+    before = words[sequence]
+    fence()  # as R2
+    values = tuple(words[index] for index in range(sequence + 1, sequence + 1 + length))
+    fence()  # as R3
+    return (before, values) if before % 2 == 0 and words[sequence] == before else None
