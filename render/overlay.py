@@ -1,0 +1,110 @@
+"""The overlay: how smooth it is, why, and what the keys do, drawn over the picture with Dear ImGui.
+
+The one idea: people read a figure a few times a second, so the panels are laid out anew only every few
+frames (or at once when the mouse is used on them); in between, the same triangles are drawn again.
+
+It takes plain input events and a size, and touches no window: which libglfw is loaded does not matter, and
+it draws offscreen as well. Import this module late: it pulls in imgui-bundle.
+Draws into the framebuffer in use; OpenGL's state is as before when it returns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from twixt.render import glfw_library
+from twixt.render.input import MouseButton, MouseMove, Scroll
+from twixt.render.overlay_panels import show_panels
+from twixt.render.overlay_state import OverlayState
+
+with glfw_library.sharing():
+    import imgui_bundle
+    from imgui_bundle import imgui
+
+# Frames for which the same layout is drawn: at 60 Hz figures change 7 times a second, which is as fast as they
+# can be read, and seven of eight frames are spared the layout.
+FRAMES_PER_LAYOUT = 8
+# A panel that finds its own size is not shown before it was laid out twice.
+LAYOUTS_AT_ONCE = 3
+FONT_PX = 15.0
+_BUTTONS = {"left": 0, "right": 1, "middle": 2}
+
+
+class Overlay:
+    """One ImGui context. Needs a current OpenGL 3.3 context; `close` it while that still is."""
+
+    def __init__(self) -> None:
+        self._context = imgui.create_context()
+        imgui.set_current_context(self._context)
+        io = imgui.get_io()
+        io.set_ini_filename("")
+        io.set_log_filename("")
+        font = Path(imgui_bundle.__file__).parent / "assets" / "fonts" / "Roboto" / "Roboto-Regular.ttf"
+        if font.is_file():
+            io.fonts.add_font_from_file_ttf(str(font), FONT_PX)
+        imgui.style_colors_dark()
+        imgui.backends.opengl3_init("#version 330")
+        self._frames_shown = 0
+        self._layouts_due = LAYOUTS_AT_ONCE
+        self._size: tuple[int, int, float] | None = None
+        self._pressed: list[str] = []
+        self.layout_ns = 0  # cost of the last layout, without drawing it
+        self.wants_mouse = False  # the pointer is over a panel: the camera should leave it alone
+
+    def draw(self, state: Callable[[], OverlayState], events: Iterable[Any], size_px: tuple[int, int],
+             framebuffer_scale: float = 1.0) -> list[str]:
+        """Draws the overlay and answers the keys whose buttons were clicked, by name.
+
+        state: asked only when the panels are laid out anew. events: of this frame; `render.input`'s.
+        framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays.
+        """
+        imgui.set_current_context(self._context)
+        used = self._take(events, framebuffer_scale)
+        size = (*size_px, framebuffer_scale)
+        if used or size != self._size:
+            self._layouts_due = LAYOUTS_AT_ONCE
+        if self._layouts_due or self._frames_shown >= FRAMES_PER_LAYOUT:
+            self._size = size
+            self._layouts_due = max(0, self._layouts_due - 1)
+            self._frames_shown = 0
+            self._lay_out(state(), size_px, framebuffer_scale)
+        self._frames_shown += 1
+        imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
+        pressed, self._pressed = self._pressed, []
+        return pressed
+
+    def close(self) -> None:
+        """Gives everything back."""
+        imgui.set_current_context(self._context)
+        imgui.backends.opengl3_shutdown()
+        imgui.destroy_context(self._context)
+
+    def _lay_out(self, state: OverlayState, size_px: tuple[int, int], scale: float) -> None:
+        began_ns = time.perf_counter_ns()
+        io = imgui.get_io()
+        io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
+        io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
+        io.delta_time = FRAMES_PER_LAYOUT / 60
+        imgui.backends.opengl3_new_frame()
+        imgui.new_frame()
+        self._pressed += show_panels(imgui, state, (size_px[0] / scale, size_px[1] / scale))
+        imgui.render()
+        self.wants_mouse = io.want_capture_mouse
+        self.layout_ns = time.perf_counter_ns() - began_ns
+
+    def _take(self, events: Iterable[Any], scale: float) -> bool:
+        """Passes mouse events on; true when one asks for a new layout at once."""
+        io = imgui.get_io()
+        used = False
+        for event in events:
+            if isinstance(event, MouseMove):
+                io.add_mouse_pos_event(event.x_px / scale, event.y_px / scale)
+            elif isinstance(event, MouseButton) and event.button in _BUTTONS:
+                io.add_mouse_button_event(_BUTTONS[event.button], event.pressed)
+                used = True
+            elif isinstance(event, Scroll):
+                io.add_mouse_wheel_event(event.dx, event.dy)
+        return used

@@ -1,0 +1,180 @@
+"""The overlay's panels: which words and plots stand where.
+
+Frames at the top left, physics at the top right, banners between them, keys along the bottom: the middle of
+the picture stays free, at 800x600 too. Every figure has its unit beside it; the strip has its legend in words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from twixt.render.overlay_state import MODES, REMEMBERED, OverlayState
+
+MARGIN = 8.0
+PANEL_WIDTH = 264.0
+PLOT_HEIGHT = 44.0
+STRIP_HEIGHT = 10.0
+# Red, green, blue of each of MODES, and of text.
+MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
+DIM = (0.62, 0.66, 0.72)
+WARNING = (0.98, 0.76, 0.35)
+TARGET_LINE = (1.0, 1.0, 1.0, 0.35)
+
+
+def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float]) -> list[str]:
+    """Lays all panels out within `size` (units of text size); answers the keys that were clicked."""
+    _style(imgui)
+    width, height = size
+    panel = min(PANEL_WIDTH, (width - 3 * MARGIN) / 2)
+    with _Panel(imgui, "frames", (MARGIN, MARGIN), (0, 0), panel):
+        _frames(imgui, state)
+    with _Panel(imgui, "physics", (width - MARGIN, MARGIN), (1, 0), panel):
+        _physics(imgui, state)
+    if state.messages:
+        with _Panel(imgui, "messages", (width / 2, height * 0.80), (0.5, 1), None):
+            for message in state.messages:
+                _text(imgui, message, WARNING)
+    pressed: list[str] = []
+    if state.keys:
+        with _Panel(imgui, "keys", (width / 2, height - MARGIN), (0.5, 1), None):
+            pressed = _keys(imgui, state, width - 4 * MARGIN)
+    return pressed
+
+
+def _frames(imgui: Any, state: OverlayState) -> None:
+    frames = state.frames
+    mean_ms = frames.mean_ms()
+    _text(imgui, f"{1000 / mean_ms:.1f} fps" if mean_ms else "- fps")
+    _beside(imgui, f"99 % of frames within {frames.percentile_ms(99):.1f} ms")
+    _plot(imgui, "frame interval", frames.figures_ms, state.target_ms)
+    _strip(imgui, frames.modes)
+    for number, mode in enumerate(MODES[:3]):
+        if number:
+            imgui.same_line()
+        _text(imgui, mode, MODE_COLORS[number])
+    _row(imgui, "drawn by", state.interpolation)
+    _row(imgui, "clock", state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}")
+    if state.offset_ms is not None:
+        _row(imgui, "picture behind physics", f"{state.offset_ms:.1f} ms")
+    _row(imgui, "pacing", state.pacing)
+
+
+def _physics(imgui: Any, state: OverlayState) -> None:
+    if state.rate is None:
+        _text(imgui, "no snapshot yet", DIM)
+    else:
+        _text(imgui, f"{state.rate:.2f} x real time", WARNING if state.rate < 0.95 * state.time_scale else None)
+        if state.time_scale != 1:
+            _beside(imgui, f"asked for {state.time_scale:g} x")
+    _plot(imgui, "physics step", state.steps.figures_ms, state.step_budget_ms)
+    _row(imgui, "bodies", f"{state.bodies:,}")
+    for name, value in state.diagnostics.items():
+        _row(imgui, name, f"{value:.4g}")
+
+
+def _keys(imgui: Any, state: OverlayState, width: float) -> list[str]:
+    pressed = []
+    line = 0.0
+    for key, meaning in state.keys.items():
+        needed = imgui.calc_text_size(key + meaning).x + 26
+        if line and line + needed <= width:
+            imgui.same_line()
+        else:
+            line = 0.0
+        line += needed
+        if imgui.small_button(key):
+            pressed.append(key)
+        imgui.same_line(0, 4)
+        _text(imgui, meaning, DIM)
+    return pressed
+
+
+def _plot(imgui: Any, name: str, figures_ms: Any, line_ms: float | None) -> None:
+    """A curve of the last REMEMBERED figures from 0 ms up, newest at the right, with a line to hold them against."""
+    newest_ms = float(figures_ms[-1]) if len(figures_ms) else 0.0
+    padded = np.zeros(REMEMBERED, np.float32)
+    if len(figures_ms):
+        padded[-len(figures_ms):] = figures_ms
+    top_ms = max(2 * (line_ms or 0.0), 1.15 * float(padded.max()), 0.1)
+    label = f"{name} {newest_ms:.1f} ms" + (f", line at {line_ms:.1f} ms" if line_ms else "")
+    _text(imgui, label, DIM)
+    at = imgui.get_cursor_screen_pos()
+    across = imgui.get_content_region_avail().x
+    imgui.plot_lines(f"##{name}", padded, 0, None, 0.0, top_ms, imgui.ImVec2(across, PLOT_HEIGHT))
+    if line_ms:
+        y = at.y + PLOT_HEIGHT * (1 - line_ms / top_ms)
+        color = imgui.get_color_u32(imgui.ImVec4(*TARGET_LINE))
+        imgui.get_window_draw_list().add_line(imgui.ImVec2(at.x, y), imgui.ImVec2(at.x + across, y), color)
+
+
+def _strip(imgui: Any, modes: Any) -> None:
+    """One cell a frame, aligned with the plot above; neighbours of one mode are drawn as one."""
+    at = imgui.get_cursor_screen_pos()
+    across = imgui.get_content_region_avail().x
+    cell = across / REMEMBERED
+    first = REMEMBERED - len(modes)
+    draw_list = imgui.get_window_draw_list()
+    starts = np.flatnonzero(np.diff(modes, prepend=255)) if len(modes) else []
+    for start, end in zip(starts, [*starts[1:], len(modes)], strict=True):
+        color = imgui.get_color_u32(imgui.ImVec4(*MODE_COLORS[modes[start]], 1.0))
+        left, right = at.x + (first + start) * cell, at.x + (first + end) * cell
+        draw_list.add_rect_filled(imgui.ImVec2(left, at.y), imgui.ImVec2(right, at.y + STRIP_HEIGHT), color)
+    imgui.dummy(imgui.ImVec2(across, STRIP_HEIGHT))
+
+
+def _row(imgui: Any, name: str, value: str) -> None:
+    _text(imgui, name, DIM)
+    _beside(imgui, value)
+
+
+def _beside(imgui: Any, text: str) -> None:
+    """At the right border of the same line."""
+    imgui.same_line(max(0.0, imgui.get_window_width() - imgui.calc_text_size(text).x - MARGIN))
+    imgui.text_unformatted(text)
+
+
+def _text(imgui: Any, text: str, color: tuple[float, float, float] | None = None) -> None:
+    if color is None:
+        imgui.text_unformatted(text)
+    else:
+        imgui.push_style_color(imgui.Col_.text.value, imgui.ImVec4(*color, 1.0))
+        imgui.text_unformatted(text)
+        imgui.pop_style_color()
+
+
+def _style(imgui: Any) -> None:
+    style = imgui.get_style()
+    style.window_padding = imgui.ImVec2(MARGIN, 6)
+    style.item_spacing = imgui.ImVec2(8, 2)
+    style.window_rounding = 5.0
+    style.window_border_size = 0.0
+
+
+class _Panel:
+    """A borderless window that sizes itself, pinned at a point by its own corner or middle (pivot)."""
+
+    def __init__(self, imgui: Any, name: str, at: tuple[float, float], pivot: tuple[float, float], width: float | None):
+        self._imgui, self._name, self._at, self._pivot, self._width = imgui, name, at, pivot, width
+
+    def __enter__(self) -> None:
+        imgui = self._imgui
+        imgui.set_next_window_pos(imgui.ImVec2(*self._at), imgui.Cond_.always.value, imgui.ImVec2(*self._pivot))
+        imgui.set_next_window_bg_alpha(0.62)
+        if self._width is not None:
+            imgui.set_next_window_size(imgui.ImVec2(self._width, 0.0))
+        flags = imgui.WindowFlags_
+        imgui.begin(
+            self._name,
+            None,
+            flags.no_decoration.value
+            | flags.no_move.value
+            | flags.no_saved_settings.value
+            | flags.no_focus_on_appearing.value
+            | flags.no_nav.value
+            | (flags.always_auto_resize.value if self._width is None else 0),
+        )
+
+    def __exit__(self, *_: object) -> None:
+        self._imgui.end()
