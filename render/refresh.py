@@ -1,0 +1,87 @@
+"""Whether swap waits for the display, and how long a refresh really is, from swaps alone.
+
+A reported refresh is often wrong or 0, and a swap may take long without waiting for anything. The test: pause
+before the swap. Where swap waits, the pause vanishes in the wait and swaps come back as often as before;
+where it does not, they come back later by the pause.
+
+Pure: `SwapProbe` says how long to pause and is told the instants.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import NamedTuple
+
+# The first swaps of a new window wait for it to be mapped and sized.
+SKIPPED_SWAPS = 3
+SWAPS_PER_STAGE = 6
+# Swaps that come back faster than this wait for no display (650 Hz).
+SHORTEST_REFRESH_NS = 1_540_000
+# The pause, as a share of the interval between bare swaps; and the lengthening that tells waiting from working,
+# half of it.
+PAUSE_SHARE = 0.5
+LENGTHENED = 1 + PAUSE_SHARE / 2
+# Swaps that never come back (a window opened hidden) must not hold up the start.
+LONGEST_PROBE_NS = 500_000_000
+# Reported rates outside are no rates of displays.
+PLAUSIBLE_HZ = (20.0, 650.0)
+
+
+class Refresh(NamedTuple):
+    """What is known of a display. period_ns: measured where swap blocks, else as reported, None if neither."""
+
+    blocks: bool
+    period_ns: int | None
+    reason: str
+
+
+UNKNOWN = Refresh(False, None, "not probed")
+
+
+class SwapProbe:
+    """Swaps with nothing drawn but a clear: `while not probe.done:` pause `pause_ns`, swap, `add`."""
+
+    def __init__(self, reported_hz: float | None = None) -> None:
+        self._reported_hz = reported_hz
+        self._ends_ns: list[int] = []
+        self._bare_ns: float | None = None
+        self.pause_ns = 0
+        self.done = False
+
+    def add(self, begin_ns: int, end_ns: int) -> None:
+        """One swap, from call to return."""
+        ends = self._ends_ns
+        if not ends:
+            self._started_ns = begin_ns
+        ends.append(end_ns)
+        if len(ends) == SKIPPED_SWAPS + SWAPS_PER_STAGE:
+            self._bare_ns = self._interval_ns(SKIPPED_SWAPS)
+            self.pause_ns = round(self._bare_ns * PAUSE_SHARE)
+            self.done = self._bare_ns < SHORTEST_REFRESH_NS
+        elif len(ends) == SKIPPED_SWAPS + 2 * SWAPS_PER_STAGE or end_ns - self._started_ns > LONGEST_PROBE_NS:
+            self.done = True
+
+    def verdict(self) -> Refresh:
+        """What the swaps say, as soon as `done`."""
+        bare_ns = self._bare_ns
+        if bare_ns is None:
+            return self._not_blocking("swaps came back too slowly to tell")
+        if bare_ns < SHORTEST_REFRESH_NS:
+            return self._not_blocking(f"bare swaps every {bare_ns / 1e6:.2f} ms wait for no display")
+        if len(self._ends_ns) <= SKIPPED_SWAPS + SWAPS_PER_STAGE:
+            return self._not_blocking("swaps came back too slowly to tell")
+        paused_ns = self._interval_ns(SKIPPED_SWAPS + SWAPS_PER_STAGE)
+        compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} ms with {self.pause_ns / 1e6:.2f} ms paused"
+        if paused_ns > bare_ns * LENGTHENED:
+            return self._not_blocking(f"{compared}: swap takes its time but waits for no display")
+        return Refresh(True, round(median([bare_ns, paused_ns])), f"{compared}: swap waits for the display")
+
+    def _interval_ns(self, first: int) -> float:
+        ends = self._ends_ns[first - 1 :]
+        return median(b - a for a, b in zip(ends, ends[1:], strict=False))
+
+    def _not_blocking(self, reason: str) -> Refresh:
+        reported = self._reported_hz
+        if reported is not None and PLAUSIBLE_HZ[0] <= reported <= PLAUSIBLE_HZ[1]:
+            return Refresh(False, round(1e9 / reported), f"{reason}; {reported:g} Hz as reported")
+        return Refresh(False, None, f"{reason}; refresh unknown")

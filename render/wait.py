@@ -1,0 +1,72 @@
+"""Waking at an instant: sleep until shortly before it, then spin.
+
+A sleep ends late by an amount that the machine decides, a spin ends on time but takes a core. So the sleep
+ends early by a margin learned from how late sleeps have ended here: above nearly all of them, with both
+ends bounded. Reads the clock; decides nothing about frames.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable
+
+from twixt.render.recent import Recent
+
+# Before anything is learned. A sleep of a few ms ends 0.1 to 0.3 ms late on an idle Linux machine.
+FIRST_MARGIN_NS = 400_000
+# Less would not cover the call itself; more would spin away a tenth of a core at 60 frames a second.
+SMALLEST_MARGIN_NS, LARGEST_MARGIN_NS = 100_000, 1_500_000
+# The margin is so much times the oversleep that this share of the last ones stayed under: one hiccup in twenty
+# does not raise it.
+REMEMBERED, COVERED, ROOM = 64, 0.95, 1.25
+# Before so many sleeps the first margin stands.
+ENOUGH_SLEEPS = 8
+
+_PR_SET_TIMERSLACK = 29  # Linux prctl: how late, in ns, the kernel may wake this thread to save power
+_TIMER_SLACK_NS = 1_000
+
+
+class Margin:
+    """How early sleeps should end, from how late they ended. Pure."""
+
+    def __init__(self) -> None:
+        self.margin_ns = FIRST_MARGIN_NS
+        self._oversleeps = Recent(REMEMBERED)
+
+    def observe(self, oversleep_ns: int) -> None:
+        """oversleep_ns: how long after the wanted end a sleep came back."""
+        self._oversleeps.add(oversleep_ns)
+        if len(self._oversleeps) >= ENOUGH_SLEEPS:
+            wanted = round(self._oversleeps.quantile(COVERED) * ROOM)
+            self.margin_ns = min(max(wanted, SMALLEST_MARGIN_NS), LARGEST_MARGIN_NS)
+
+
+class HybridWait:
+    """Waits for instants of `clock` (perf_counter_ns unless a test gives its own)."""
+
+    def __init__(
+        self, clock: Callable[[], int] = time.perf_counter_ns, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self.margin = Margin()
+        self._clock = clock
+        self._sleep = sleep
+        _ask_for_sharp_timers()
+
+    def until(self, deadline_ns: int) -> int:
+        """Comes back at `deadline_ns`, at once where that is past. Returns the instant it came back, never earlier."""
+        now_ns = self._clock()
+        sleep_end_ns = deadline_ns - self.margin.margin_ns
+        if sleep_end_ns > now_ns:
+            self._sleep((sleep_end_ns - now_ns) / 1e9)
+            now_ns = self._clock()
+            self.margin.observe(now_ns - sleep_end_ns)
+        while now_ns < deadline_ns:
+            now_ns = self._clock()
+        return now_ns
+
+
+def _ask_for_sharp_timers() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NS, 0, 0, 0)
