@@ -1,0 +1,75 @@
+"""What a viewer asks of physics: a name, perhaps a value, and the instant at which the user acted.
+
+Always: a `Command` that exists is valid, whether a user's key made it or it came over the connection;
+whoever receives one may use its value without a look at it. Nothing here does what it asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from twixt.ipc.errors import TwixtError
+
+NAMES = ("pause", "resume", "step", "time_scale", "reset", "slow_physics", "quit")
+# Instants must fit the 64 bits that both processes count in.
+WHOLE_LIMIT = 1 << 63
+
+
+class CommandError(TwixtError):
+    """A command that physics would not take: value, rule, way out."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """`time_scale` takes simulated seconds per wall second, > 0; `slow_physics` [shortest, longest] in
+    ms or None for none; the others nothing. `acted_ns`: wall instant at which the user acted, and
+    `draw_time_ns` what was drawn then; 0 where no user did.
+    """
+
+    name: str
+    value: float | list[float] | None = None
+    acted_ns: int = 0
+    draw_time_ns: int = 0
+
+    def __post_init__(self) -> None:
+        if self.name not in NAMES:
+            raise CommandError(f"a command must be one of {', '.join(NAMES)}, got {str(self.name)[:40]!r}")
+        for field_name in ("acted_ns", "draw_time_ns"):
+            instant = getattr(self, field_name)
+            if not isinstance(instant, int) or isinstance(instant, bool) or not -WHOLE_LIMIT <= instant < WHOLE_LIMIT:
+                raise CommandError(f"{field_name} of a command must be a whole number of ns, got {str(instant)[:40]!r}")
+        if self.name == "time_scale":
+            if not (_is_number(self.value) and self.value > 0):  # type: ignore[operator]
+                raise CommandError(f"time_scale must be a finite number > 0, got {str(self.value)[:40]!r}")
+        elif self.name == "slow_physics":
+            if not (self.value is None or _is_range(self.value)):
+                raise CommandError(f"slow_physics must be None or [shortest, longest] in ms, 0 <= shortest <= longest, "
+                                   f"got {str(self.value)[:40]!r}")
+        elif self.value is not None:
+            raise CommandError(f"{self.name} takes no value, got {str(self.value)[:40]!r}")
+
+    def to_fields(self) -> dict[str, Any]:
+        """The command as a message's fields."""
+        return asdict(self)
+
+    @staticmethod
+    def from_fields(fields: dict[str, Any]) -> Command:
+        """The command of `to_fields`. Raises CommandError for anything else."""
+        if unknown := fields.keys() - Command.__dataclass_fields__.keys():
+            raise CommandError(f"a command has no field {sorted(unknown)[0][:40]!r}")
+        if "name" not in fields:
+            raise CommandError("a command came without its name")
+        return Command(**fields)
+
+
+def _is_number(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return abs(value) < WHOLE_LIMIT  # neither infinite nor NaN is
+
+
+def _is_range(value: object) -> bool:
+    if not isinstance(value, list | tuple) or len(value) != 2 or not all(_is_number(end) for end in value):
+        return False
+    return 0 <= value[0] <= value[1]

@@ -1,0 +1,112 @@
+"""One viewer, as the simulation sees it: its connection, what it was told, what it may still say.
+
+The one idea: what waits for a viewer is one message of each kind, the latest; so a viewer that never
+reads (stopped, or broken) costs a bounded amount of memory and no time, whatever is posted to it.
+
+Always: nothing here waits; a message that has begun to leave is finished before the next; the wake has a
+socket of its own, so that the stepping thread may send one without a look at what else is on its way.
+Used by the daemon thread alone, but for `wake`, which any thread may call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from twixt.ipc import wire
+
+# More messages in a second than a viewer has reason for (one wake and one lead a frame at 240 Hz, and its
+# user's commands). Beyond them it is not heard until that second is over; its own socket fills up.
+MESSAGES_PER_S = 1000
+SECOND_NS = 1_000_000_000
+
+
+class Guest:
+    """A connection that came in. `attached` once it said hello in our format."""
+
+    def __init__(self, connection: socket.socket, now_ns: int) -> None:
+        connection.setblocking(False)
+        self.connection = connection
+        self.came_ns = now_ns
+        self.attached = False
+        self.owned = False
+        self.lead_ns = 0
+        self.commands_waiting = 0
+        self.scene_version = 0
+        self.status: dict[str, Any] | None = None
+        self.status_ns = -SECOND_NS
+        self.deaf_until_ns = 0
+        self._second_began_ns = now_ns
+        self._said = 0
+        self._inbox = wire.Inbox(wire.VIEWER_JSON_LIMIT)
+        self._leaving: wire.Outgoing | None = None
+        self._waiting: dict[str, wire.Outgoing] = {}
+        self._wake: socket.socket | None = None
+        self._wake_lock = threading.Lock()  # no byte may go to a descriptor that was closed and given to another
+
+    def post(self, kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"",
+             descriptors: Sequence[int] = ()) -> None:
+        """Send as soon as there is room, instead of an older message of this kind. Takes the descriptors over."""
+        message = wire.Outgoing(wire.encode(kind, fields, raw, len(descriptors)), descriptors)
+        if older := self._waiting.get(kind):
+            older.close()
+        self._waiting[kind] = message
+
+    def flush(self) -> None:
+        """Send what fits. Raises OSError when nobody is there."""
+        while self._leaving or self._waiting:
+            if self._leaving is None:
+                self._leaving = self._waiting.pop(next(iter(self._waiting)))
+            if not self._leaving.send(self.connection):
+                return
+            self._leaving = None
+
+    @property
+    def has_more(self) -> bool:
+        """Something waits for room in the socket."""
+        return bool(self._leaving or self._waiting)
+
+    def hear(self, now_ns: int) -> list[wire.Message] | None:
+        """What it said, without waiting; None when it has gone. Raises WireError."""
+        messages = wire.receive(self.connection, self._inbox)
+        if messages:
+            if now_ns - self._second_began_ns >= SECOND_NS:
+                self._second_began_ns, self._said = now_ns, 0
+            self._said += len(messages)
+            if self._said > MESSAGES_PER_S:
+                self.deaf_until_ns = self._second_began_ns + SECOND_NS
+        return messages
+
+    def open_wake(self) -> int:
+        """The viewer's end of the wake socket; the caller sends and closes it."""
+        self._wake, theirs = socket.socketpair()
+        return theirs.detach()
+
+    def wake(self) -> None:
+        """One wake, from any thread. Never waits, never raises."""
+        with self._wake_lock, contextlib.suppress(OSError):
+            if self._wake is not None:
+                self._wake.send(b"w", wire.SEND_FLAGS)
+
+    def close(self) -> None:
+        """Close all."""
+        with self._wake_lock:
+            self._close_all()
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        self._close_all()
+
+    def _close_all(self) -> None:
+        self.connection.close()
+        if self._wake is not None:
+            self._wake.close()
+            self._wake = None
+        self._inbox.close()
+        for message in (*self._waiting.values(), *((self._leaving,) if self._leaving else ())):
+            message.close()
+        self._waiting.clear()
+        self._leaving = None

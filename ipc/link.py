@@ -1,0 +1,315 @@
+"""A viewer's side of the channel: attach to a simulation, read its snapshots, send it commands.
+
+The one idea: the connection is the liveness. While it stands, physics lives; the kernel ends it within a
+millisecond of physics' death, whatever killed it. What is read meanwhile lies in shared memory and stays
+readable after the end.
+
+Always: after `attach` a scene and a segment are there; `poll` never waits and costs microseconds when
+nothing arrived; whatever arrives, the answer is a TwixtError or an `Ended`, never a hang. One thread
+uses a link. Not here: which snapshot to draw.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from twixt.ipc import door, fork, memory, wire
+from twixt.ipc.commands import Command
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.plan import Plan
+from twixt.ipc.ring import Claim, RingReader
+from twixt.ipc.scene import Scene
+from twixt.ipc.snapshot import Snapshot
+
+# For the simulation to answer: it may still be importing its world.
+ATTACH_PATIENCE_S = 20.0
+# Messages that wait for room in the socket. Physics' thread empties it within milliseconds, unless it is stopped.
+UNSENT_LIMIT = 256
+# A lead is told again when it changed by this much; physics runs ahead by milliseconds.
+LEAD_STEP_NS = 1_000_000
+# Removing a killed simulation's socket is a courtesy: a frame does not wait longer for it.
+STALE_PATIENCE_S = 0.05
+
+
+class LinkError(TwixtError):
+    """No simulation to attach to, or one that cannot be understood."""
+
+
+class Ended(NamedTuple):
+    """How the simulation ended. kind: "ended", "crashed", "interrupted", "refused" (it let go of this
+    viewer alone) or "lost" (it went without a word)."""
+
+    kind: str
+    message: str
+
+
+LOST = Ended("lost", "physics ended without a word (killed?)")
+
+
+def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned: bool = False) -> Link:
+    """Attach to the simulation of that name (None: the only one that is running). Raises TwixtError.
+
+    owned: this viewer belongs to the simulation: its end ends the run, and it removes a killed one's socket.
+    """
+    link = Link(name or _only_one(), owned)
+    try:
+        link._attach(timeout_s)
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+class Link:
+    """An attached viewer. Made by `attach`.
+
+    scene, scene_version: the latest, taken in by `poll`. status: the latest dict of the simulation's.
+    description: what it said of itself. ended: None while it lives.
+    """
+
+    scene: Scene
+
+    def __init__(self, name: str, owned: bool = False) -> None:
+        self.name = name
+        self.scene_version = 0
+        self.status: dict[str, Any] = {}
+        self.description: dict[str, Any] = {}
+        self.ended: Ended | None = None
+        self._owned = owned
+        self._reader: RingReader | None = None
+        self._segment_asked = False
+        self._wake: socket.socket | None = None
+        self._wake_asked = False
+        self._number_seen = self._plan_seen = 0
+        self._lead_told_ns = 0
+        self._reports: dict[int, dict[str, Any] | None] = {}
+        self._report_number = 0
+        self._unsent: deque[wire.Outgoing] = deque()
+        self._inbox = wire.Inbox(wire.HOST_JSON_LIMIT, wire.HOST_RAW_LIMIT, wire.DESCRIPTORS_LIMIT)
+        self._poller = select.poll()
+        with fork.LOCK:
+            self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            fork.guard(self)
+
+    def poll(self) -> None:
+        """Take in what has arrived: scene, larger segment, status, the end. Never waits; call it once a frame."""
+        if self.ended is None:
+            if self._poller.poll(0):
+                self._take_in()
+            if self._unsent:
+                self._flush()
+        if not self._segment_asked and self._ring.has_successor:
+            self._segment_asked = self._say("segment")
+
+    def plan(self) -> Plan:
+        """The plan now in force."""
+        plan = self._ring.plan()
+        self._plan_seen = plan.number
+        return plan
+
+    def unread(self, byte_budget: int) -> Iterator[Claim]:
+        """The snapshots not read yet, oldest first, within the budget; the newest whatever its size.
+
+        Use a claim's bodies and columns, then ask `is_valid()`; False: discard what was made of it.
+        """
+        for claim in self._ring.unread(byte_budget):
+            self._number_seen = claim.number
+            yield claim
+
+    def latest_pair(self) -> tuple[Snapshot, ...]:
+        """Private copies of the two newest snapshots, older first; fewer while there are fewer."""
+        return self._ring.pair()
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """pairs_read, retries, pairs_failed, skipped, bytes_per_snapshot: of this link, since it attached."""
+        return dataclasses.asdict(self._ring.counters)
+
+    def send(self, command: Command) -> bool:
+        """Send without waiting. False when physics has gone, or has not listened for hundreds of messages."""
+        return self._say("command", command.to_fields())
+
+    def report_lead(self, lead_ns: int) -> None:
+        """Tell how far into the future frames are shown; said when it changed by a millisecond."""
+        if abs(lead_ns - self._lead_told_ns) >= LEAD_STEP_NS and self._say("lead", {"lead_ns": lead_ns}):
+            self._lead_told_ns = lead_ns
+
+    def wake_when_newer(self) -> None:
+        """Ask for one wake: when there is a newer snapshot than `unread` gave, or a newer plan than `plan`."""
+        self._take_wake()
+        if not self._wake_asked:
+            self._wake_asked = self._say("wake", {"number": self._number_seen, "plan_number": self._plan_seen})
+
+    def wait(self, timeout_s: float) -> bool:
+        """True as soon as the wake has come, the scene has changed or the simulation has ended; may be true once
+        too often. False when the time is over.
+        """
+        deadline_ns = time.perf_counter_ns() + round(timeout_s * 1e9)
+        scene_version = self.scene_version
+        while True:
+            self.poll()
+            if self._take_wake() or self.ended is not None or self.scene_version != scene_version:
+                return True
+            if not self._sleep_until(deadline_ns):
+                return False
+
+    def ask_report(self, timeout_s: float) -> dict[str, Any] | None:
+        """The report's blocks of the simulation's, or None where it has gone or does not answer in time."""
+        deadline_ns = time.perf_counter_ns() + round(timeout_s * 1e9)
+        self._report_number += 1
+        self._say("report", {"number": self._report_number})
+        while self._report_number not in self._reports:
+            if self.ended is not None or not self._sleep_until(deadline_ns):
+                return None
+            self.poll()
+        return self._reports.pop(self._report_number)
+
+    def fileno(self) -> int:
+        """Readable when `poll` has something to do."""
+        return self._connection.fileno()
+
+    def close(self) -> None:
+        """Leave. The simulation goes on, unless this viewer was its own."""
+        if self._owned and self.ended == LOST:
+            self._remove_stale()
+        self.close_in_child()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None  # its views would keep the memory mapped
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`; the memory has a hook of its own."""
+        self.ended = self.ended or Ended("ended", "this viewer was closed")
+        self._connection.close()
+        if self._wake is not None:
+            self._wake.close()
+        self._inbox.close()
+        self._unsent.clear()
+
+    @property
+    def _ring(self) -> RingReader:
+        if self._reader is None:
+            raise LinkError("this link is not attached (any more); use attach()")
+        return self._reader
+
+    def _attach(self, timeout_s: float) -> None:
+        deadline_ns = time.perf_counter_ns() + round(timeout_s * 1e9)
+        door.connect(self._connection, self.name, timeout_s)
+        self._poller.register(self._connection, select.POLLIN)
+        self._say("attach", {"owned": self._owned})
+        while self._reader is None or not self.scene_version:
+            self._take_in()
+            if self.ended is not None:
+                raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')
+            if not self._sleep_until(deadline_ns):
+                raise LinkError(f'the simulation "{self.name}" has not answered for {timeout_s:g} s; '
+                                "it is stopped, or still loading its world: try again, or end it")
+
+    def _sleep_until(self, deadline_ns: int) -> bool:
+        """Sleep until something arrives; False when the time was over before."""
+        left_ns = deadline_ns - time.perf_counter_ns()
+        if left_ns <= 0:
+            return False
+        if self._unsent:
+            self._poller.modify(self._connection, select.POLLIN | select.POLLOUT)
+        try:
+            # In whole ms, rounded up: a wait that ends early would ask the kernel in circles.
+            self._poller.poll(-(-left_ns // 1_000_000))
+        finally:
+            self._poller.modify(self._connection, select.POLLIN)
+        return True
+
+    def _say(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
+        if self.ended is not None or len(self._unsent) >= UNSENT_LIMIT:
+            return False
+        self._unsent.append(wire.Outgoing(wire.encode(kind, fields)))
+        self._flush()
+        return True
+
+    def _flush(self) -> None:
+        with contextlib.suppress(OSError):  # it has gone: the end of the stream says so
+            while self._unsent and self._unsent[0].send(self._connection):
+                self._unsent.popleft()
+
+    def _take_in(self) -> None:
+        try:
+            while messages := wire.receive(self._connection, self._inbox, wire.DESCRIPTORS_LIMIT):
+                for message in messages:
+                    self._understand(message)
+            if messages is None and self.ended is None:
+                self.ended = LOST
+        except (TwixtError, OSError) as error:
+            self.ended = self.ended or Ended("refused", str(error))
+        if self.ended is not None:
+            self._unsent.clear()
+            if self.ended == LOST and self._owned:
+                self._remove_stale()
+
+    def _understand(self, message: wire.Message) -> None:
+        fields = message.fields
+        try:
+            match message.kind, message.descriptors:
+                case "welcome", [descriptor]:
+                    self.description = fields.get("description", {})
+                    with fork.LOCK:
+                        self._wake = socket.socket(fileno=os.dup(descriptor))
+                    self._poller.register(self._wake, select.POLLIN)
+                case "segment", [descriptor]:
+                    self._take_segment(descriptor, wire.whole_number(fields, "size"))
+                case "scene", ():
+                    self.scene = Scene.from_bytes(message.raw)
+                    self.scene_version = wire.whole_number(fields, "version")
+                case "status", ():
+                    self.status = fields.get("status", {})
+                case "report", ():
+                    self._reports[wire.whole_number(fields, "number")] = fields.get("blocks")
+                case "ended", ():
+                    self.ended = Ended(str(fields.get("ending")), str(fields.get("message")))
+                case "refused", ():
+                    self.ended = Ended("refused", str(fields.get("message")))
+                case kind, descriptors:
+                    raise wire.WireError(f"the simulation said {kind[:40]!r} with {len(descriptors)} descriptors, "
+                                         "which means nothing here; restart it")
+        finally:
+            wire.close_all(message.descriptors)
+
+    def _take_segment(self, descriptor: int, size: int) -> None:
+        """Read on in this segment once the one before is read out."""
+        taken = memory.map_read_only(descriptor, size)
+        if self._reader is None:
+            self._reader = RingReader(taken)
+        else:
+            self._reader.follow(taken)
+        self._segment_asked = False
+
+    def _take_wake(self) -> bool:
+        if self._wake is None:
+            return False
+        try:
+            came = self._wake.recv(64, socket.MSG_DONTWAIT)
+        except OSError:
+            return False
+        if came:
+            self._wake_asked = False
+        return bool(came)
+
+    def _remove_stale(self) -> None:
+        with contextlib.suppress(TwixtError, OSError):
+            door.remove_stale(self.name, STALE_PATIENCE_S)
+
+
+def _only_one() -> str:
+    names = door.running()
+    if not names:
+        raise LinkError("no simulation is running; start one with: twixt sim")
+    if len(names) > 1:
+        raise LinkError(f"several simulations are running, name one of them: {', '.join(names)}")
+    return names[0]

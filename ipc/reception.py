@@ -1,0 +1,353 @@
+"""The daemon thread of a simulation: it lets viewers in, hears them, and tells them what changed.
+
+The one idea: the stepping thread and the viewers never meet. The stepping thread sets a value or reads
+one; this thread does all talking, so a viewer can wait, flood, stop or die with nobody but itself
+noticing, and viewers are answered even while the user's own step never returns.
+
+Always: one viewer's damage closes that viewer alone; nothing here waits for a viewer; queues are
+bounded; every callback runs on this thread. Not here: the memory and what is in it (`Host`).
+Linux; select.poll makes macOS likely, untested. Windows needs another way to wait.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from twixt.ipc import door as doors
+from twixt.ipc import fork, wire
+from twixt.ipc.commands import Command
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.guest import Guest
+
+# More viewers than anybody looks at; a bound on descriptors (two each).
+VIEWERS_LIMIT = 32
+# A connection that says nothing (a probe says goodbye at once) is let go after this.
+SILENCE_NS = 5_000_000_000
+# A status is for the eye: faster than this nobody reads.
+STATUS_INTERVAL_NS = 200_000_000
+# No display shows a frame later than this; a viewer that claims more would drive physics far ahead.
+LEAD_LIMIT_NS = 1_000_000_000
+# Commands of one viewer that the loop has not drained. A user's keys between two steps are fewer.
+COMMANDS_LIMIT = 64
+# The last word gets this long to leave; a viewer that does not read it learns of the end by the end of the stream.
+FAREWELL_NS = 250_000_000
+# Out of descriptors: this long until the next attempt to let somebody in.
+ACCEPT_PAUSE_NS = 100_000_000
+# The thread ends within this, unless a callback of the user's never returns.
+JOIN_PATIENCE_S = 2.0
+
+
+class House(Protocol):
+    """What the reception tells viewers of. Asked on the daemon thread."""
+
+    scene: tuple[int, bytes]
+
+    def describe_to_guest(self) -> dict[str, Any]: ...
+    def segment_for_guest(self) -> tuple[dict[str, Any], int]: ...
+    def has_newer(self, number: int, plan_number: int) -> bool: ...
+    def report_for_guest(self) -> dict[str, Any] | None: ...
+    def guest_gone(self, owned: bool, was_last: bool) -> None: ...
+
+
+class Reception:
+    """Serves viewers from `start` to `end`. Its public methods may be called from any thread; none waits."""
+
+    def __init__(self, door: doors.Door, house: House) -> None:
+        self.viewers = 0
+        self.lead_ns = 0
+        self.commands_refused = 0
+        self.viewer_came = threading.Event()
+        self._commanded = threading.Event()
+        self._door, self._house = door, house
+        self._guests: list[Guest] = []
+        self._waiting: deque[Guest] = deque()
+        self._commands: list[tuple[Guest, Command]] = []
+        self._commands_lock = threading.Lock()
+        self._status: dict[str, Any] | None = None
+        self._status_known = False
+        self._farewell: tuple[str, str] | None = None
+        self._accept_after_ns = 0
+        self._poke_lock = threading.Lock()
+        with fork.LOCK:
+            self._poked, self._poke = socket.socketpair()
+            fork.guard(self)
+        self._poked.setblocking(False)
+        self._thread = threading.Thread(target=self._serve, name=f"twixt {door.name}", daemon=True)
+
+    def start(self) -> None:
+        """Viewers are answered from now on."""
+        self._thread.start()
+
+    def wake_waiting(self) -> None:
+        """One wake for each viewer that asked for one. With nobody waiting: one look at an empty queue."""
+        while self._waiting:
+            try:
+                guest = self._waiting.popleft()
+            except IndexError:  # the daemon thread was faster
+                return
+            guest.wake()
+
+    def look_again(self) -> None:
+        """The house has something new to tell."""
+        with self._poke_lock:
+            try:
+                self._poke.send(b"p", wire.SEND_FLAGS)
+            except OSError:  # full: it will look anyway; closed: it is over
+                pass
+
+    def set_status(self, status: dict[str, Any]) -> None:
+        """The latest wins; sent when the viewer's turn has come."""
+        self._status = status
+        if not self._status_known and self.viewers:
+            self._status_known = True
+            self.look_again()
+
+    def drain_commands(self) -> list[Command]:
+        """All that came since the last call, in order."""
+        if not self._commanded.is_set():
+            return []
+        self._commanded.clear()
+        with self._commands_lock:
+            drained, self._commands = self._commands, []
+            for guest, _ in drained:
+                guest.commands_waiting = 0
+        return [command for _, command in drained]
+
+    def wait_command(self, timeout_s: float) -> bool:
+        """True as soon as there is something to drain, or the end has come."""
+        return self._commanded.wait(timeout_s)
+
+    def end(self, kind: str, message: str) -> None:
+        """Tell all, close all. From a callback: as soon as the callback returns."""
+        self._farewell = kind, message
+        self._commanded.set()
+        self.look_again()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(JOIN_PATIENCE_S)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. The thread itself does not exist in the child."""
+        self._poked.close()
+        self._poke.close()
+        for guest in self._guests:
+            guest.close_in_child()
+        self._guests.clear()
+        self._waiting.clear()
+        self.viewers = 0
+
+    # What follows runs on the daemon thread.
+
+    def _serve(self) -> None:
+        try:
+            while self._farewell is None:
+                ready = self._wait()
+                now_ns = time.perf_counter_ns()
+                if self._poked.fileno() in ready:
+                    self._poked.recv(4096)
+                if self._door.listener.fileno() in ready:
+                    self._let_in(now_ns)
+                for guest in list(self._guests):
+                    self._attend(guest, ready.get(guest.connection.fileno(), 0), now_ns)
+            self._say_farewell()
+        finally:
+            for guest in self._guests:
+                guest.close()
+            self._guests.clear()
+            with self._poke_lock:
+                self._poke.close()
+            self._poked.close()
+
+    def _wait(self) -> dict[int, int]:
+        now_ns = time.perf_counter_ns()
+        poller = select.poll()
+        poller.register(self._poked, select.POLLIN)
+        instants: list[int] = []
+        if now_ns >= self._accept_after_ns:
+            if self._door.listener.fileno() >= 0:
+                poller.register(self._door.listener, select.POLLIN)
+        else:
+            instants.append(self._accept_after_ns)
+        self._status_known = False
+        for guest in self._guests:
+            hears = now_ns >= guest.deaf_until_ns
+            # With nothing asked for, the kernel still tells of a viewer that has gone.
+            poller.register(guest.connection, select.POLLIN * hears | select.POLLOUT * guest.has_more)
+            if not hears:
+                instants.append(guest.deaf_until_ns)
+            if not guest.attached:
+                instants.append(guest.came_ns + SILENCE_NS)
+            elif guest.status is not self._status:
+                self._status_known = True
+                instants.append(guest.status_ns + STATUS_INTERVAL_NS)
+        # Rounded up: waking just before the instant would spin until it.
+        timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
+        return dict(poller.poll(timeout_ms))
+
+    def _let_in(self, now_ns: int) -> None:
+        while True:
+            with fork.LOCK:
+                try:
+                    connection, _ = self._door.listener.accept()
+                except BlockingIOError:
+                    return
+                except OSError:
+                    self._accept_after_ns = now_ns + ACCEPT_PAUSE_NS
+                    return
+                guest = Guest(connection, now_ns)
+                self._guests.append(guest)
+            try:
+                doors.check_peer(connection, "viewer")
+                if len(self._guests) > VIEWERS_LIMIT:
+                    raise TwixtError(f"{VIEWERS_LIMIT} viewers are attached, that is the most; close one first")
+            except (TwixtError, OSError) as error:
+                self._let_go(guest, str(error))
+
+    def _attend(self, guest: Guest, events: int, now_ns: int) -> None:
+        try:
+            if events & ~select.POLLOUT and not self._hear(guest, events, now_ns):
+                self._let_go(guest)
+                return
+            if not guest.attached and now_ns - guest.came_ns > SILENCE_NS:
+                self._let_go(guest, "a viewer says hello within 5 s of connecting")
+                return
+            if guest.attached:
+                self._tell_news(guest, now_ns)
+            guest.flush()
+        except TwixtError as error:
+            self._let_go(guest, str(error))
+        except OSError:
+            self._let_go(guest)
+
+    def _hear(self, guest: Guest, events: int, now_ns: int) -> bool:
+        """False when it has gone. What it said before it went is still heard."""
+        while guest.deaf_until_ns <= now_ns or events & (select.POLLHUP | select.POLLERR):
+            messages = guest.hear(now_ns)
+            if messages is None:
+                return False
+            for message in messages:
+                self._answer(guest, message, now_ns)
+            if not messages:
+                return True
+        return True
+
+    def _answer(self, guest: Guest, message: wire.Message, now_ns: int) -> None:
+        if guest.attached == (message.kind == "attach"):
+            raise wire.WireError(f"the first message of a viewer, and no other, is attach; got {message.kind[:40]!r}")
+        match message.kind:
+            case "attach":
+                self._attach(guest, owned=message.fields.get("owned") is True)
+            case "lead":
+                guest.lead_ns = min(max(wire.whole_number(message.fields, "lead_ns"), 0), LEAD_LIMIT_NS)
+                self._count()
+            case "wake":
+                self._wake_when_newer(guest, wire.whole_number(message.fields, "number"),
+                                      wire.whole_number(message.fields, "plan_number"))
+            case "segment":
+                self._post_segment(guest)
+            case "report":
+                number = wire.whole_number(message.fields, "number")
+                guest.post("report", {"number": number, "blocks": self._house.report_for_guest()})
+            case "command":
+                self._take_command(guest, Command.from_fields(message.fields))
+            case unknown:
+                raise wire.WireError(f"no viewer has reason to say {unknown[:40]!r}")
+
+    def _attach(self, guest: Guest, owned: bool) -> None:
+        with fork.LOCK:
+            guest.post("welcome", {"name": self._door.name, "description": self._house.describe_to_guest()},
+                       descriptors=[guest.open_wake()])
+        self._post_segment(guest)
+        guest.attached, guest.owned = True, owned
+        self._count()
+        self.viewer_came.set()
+
+    def _post_segment(self, guest: Guest) -> None:
+        with fork.LOCK:
+            fields, descriptor = self._house.segment_for_guest()
+            guest.post("segment", fields, descriptors=[descriptor])
+
+    def _wake_when_newer(self, guest: Guest, number: int, plan_number: int) -> None:
+        if guest not in self._waiting:
+            self._waiting.append(guest)
+        # Looked at only after it stands in the queue: a publish in between finds it there.
+        if self._house.has_newer(number, plan_number):
+            try:
+                self._waiting.remove(guest)
+            except ValueError:  # that publish has woken it
+                return
+            guest.wake()
+
+    def _take_command(self, guest: Guest, command: Command) -> None:
+        with self._commands_lock:
+            # Quitting comes through any flood; its second and later ones tell nothing new.
+            if guest.commands_waiting >= COMMANDS_LIMIT + (command.name == "quit"):
+                self.commands_refused += 1
+                return
+            guest.commands_waiting += 1
+            self._commands.append((guest, command))
+        self._commanded.set()
+
+    def _tell_news(self, guest: Guest, now_ns: int) -> None:
+        version, packed = self._house.scene
+        if guest.scene_version != version:
+            guest.scene_version = version
+            guest.post("scene", {"version": version}, packed)
+        status = self._status
+        if guest.status is not status and status is not None and now_ns - guest.status_ns >= STATUS_INTERVAL_NS:
+            guest.status, guest.status_ns = status, now_ns
+            guest.post("status", {"status": status})
+
+    def _let_go(self, guest: Guest, reason: str = "") -> None:
+        if reason:
+            guest.post("refused", {"message": reason})
+            try:
+                guest.flush()
+            except OSError:
+                pass
+        self._guests.remove(guest)
+        guest.close()
+        if guest.attached:
+            self._count()
+            self._house.guest_gone(guest.owned, was_last=self.viewers == 0)
+
+    def _count(self) -> None:
+        attached = [guest for guest in self._guests if guest.attached]
+        self.lead_ns = max((guest.lead_ns for guest in attached), default=0)
+        self.viewers = len(attached)
+
+    def _say_farewell(self) -> None:
+        kind, message = self._farewell or ("ended", "")
+        for guest in self._guests:
+            guest.post("ended", {"ending": kind, "message": message})
+        deadline_ns = time.perf_counter_ns() + FAREWELL_NS
+        talking = list(self._guests)
+        while talking and (left_ns := deadline_ns - time.perf_counter_ns()) > 0:
+            for guest in list(talking):
+                try:
+                    guest.flush()
+                except OSError:
+                    talking.remove(guest)
+                    continue
+                if not guest.has_more:
+                    talking.remove(guest)
+            if talking:
+                poller = select.poll()
+                for guest in talking:
+                    poller.register(guest.connection, select.POLLOUT)
+                poller.poll(-(-left_ns // 1_000_000))
+
+
+def call_guarded(callback: Callable[[], Any] | None) -> Any:
+    """A callback's answer, or None where it raises: its fault is shown, and the thread goes on."""
+    try:
+        return callback() if callback is not None else None
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        return None
