@@ -11,6 +11,8 @@ Pure: instants in, instants out.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,15 +51,25 @@ def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[ND
     return numbers, pieces
 
 
-def fit_grid(returns_ns: NDArray[np.int64], period_hint_ns: float) -> NDArray[np.int64]:
-    """The instant of each frame's refresh, for frames in a row. period_hint_ns: right within 20 %."""
+class Grid(NamedTuple):
+    """instants_ns: of each frame's refresh. period_ns: mean over the frames, None where there were too few."""
+
+    instants_ns: NDArray[np.int64]
+    period_ns: float | None
+
+
+def fit_grid(returns_ns: NDArray[np.int64], period_hint_ns: float) -> Grid:
+    """The refreshes behind the returns of frames in a row. period_hint_ns: right within 10 %."""
     numbers, pieces = count_refreshes(returns_ns, period_hint_ns)
     fitted = returns_ns.copy()
+    time_ns = refreshes = 0
     for piece in np.unique(pieces):
         chosen = np.flatnonzero(pieces == piece)
         if len(chosen) >= FEWEST:
             fitted[chosen] = _fit_piece(returns_ns[chosen], numbers[chosen])
-    return np.maximum.accumulate(fitted)
+            time_ns += int(fitted[chosen[-1]] - fitted[chosen[0]])
+            refreshes += int(numbers[chosen[-1]] - numbers[chosen[0]])
+    return Grid(np.maximum.accumulate(fitted), time_ns / refreshes if refreshes else None)
 
 
 def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:

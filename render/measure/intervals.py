@@ -36,6 +36,7 @@ class Intervals:
     missed: Floats  # refreshes beyond those planned
     late_ms: Floats  # how much longer than planned, never negative
     swap_blocks: bool
+    refresh_hz: float | None  # of the grid, where swap blocks
 
 
 def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
@@ -43,27 +44,31 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
     shown = ~table["probe"]
     frames = table.where(shown)
     joined = np.r_[False, shown[:-1]][shown] if len(table) else np.zeros(0, bool)
-    planned = frames["planned_refreshes"]
+    refreshes = np.maximum(frames["planned_refreshes"], 1)
     pacer_ms = np.where(frames["pacer_interval_ns"] > 0, frames["pacer_interval_ns"] / 1e6, np.nan)
-    blocks = bool(len(planned)) and float((planned > 0).mean()) > 0.5 if swap_blocks is None else swap_blocks
-    refresh_ms = pacer_ms.copy()
-    if blocks:
-        refresh_ms = pacer_ms / np.maximum(planned, 1) if refresh_hz is None else np.full(len(frames), 1e3 / refresh_hz)
-        planned_ms = np.maximum(planned, 1) * refresh_ms
-    else:
-        planned_ms = pacer_ms
-    returns_ns = frames["present_ns"].astype(np.int64)
-    present_ns = _presents(returns_ns, joined, refresh_ms) if blocks else returns_ns
-    interval_ms = since_before(returns_ns, joined) / 1e6
+    if swap_blocks is None:
+        swap_blocks = len(frames) > 0 and float((frames["planned_refreshes"] > 0).mean()) > 0.5
+    present_ns = frames["present_ns"].astype(np.int64)
+    interval_ms = since_before(present_ns, joined) / 1e6
+    refresh_ms, planned_ms = pacer_ms, pacer_ms
+    hint_ms = 1e3 / refresh_hz if refresh_hz else _typical(pacer_ms / refreshes)
+    if swap_blocks and hint_ms is not None:
+        present_ns, period_ms = _on_the_grid(present_ns, joined, hint_ms)
+        refresh_ms = np.full(len(frames), period_ms)
+        planned_ms = refreshes * period_ms
     fitted_ms = since_before(present_ns, joined) / 1e6
-    extra = np.rint((fitted_ms - planned_ms) / refresh_ms)
     return Intervals(
-        frames, joined, present_ns, interval_ms, planned_ms,
+        frames,
+        joined,
+        present_ns,
+        interval_ms,
+        planned_ms,
         deviation_ms=interval_ms - planned_ms,
-        missed=np.maximum(0.0, extra),
+        missed=np.maximum(0.0, np.rint((fitted_ms - planned_ms) / refresh_ms)),
         late_ms=np.maximum(0.0, fitted_ms - planned_ms),
-        swap_blocks=blocks,
-    )  # fmt: skip
+        swap_blocks=swap_blocks,
+        refresh_hz=1e3 / float(refresh_ms[0]) if swap_blocks and hint_ms is not None and len(frames) else None,
+    )
 
 
 def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
@@ -91,10 +96,16 @@ def since_before(values: NDArray[np.int64], joined: NDArray[np.bool_]) -> Floats
     return np.where(joined, np.diff(values, prepend=values[:1]), np.nan)
 
 
-def _presents(returns_ns: NDArray[np.int64], joined: NDArray[np.bool_], refresh_ms: Floats) -> NDArray[np.int64]:
-    period_ms = float(np.nanmedian(refresh_ms)) if np.isfinite(refresh_ms).any() else float("nan")
-    if not period_ms > 0:
-        return returns_ns
-    starts = [*np.flatnonzero(~joined), len(returns_ns)]
-    runs = [fit_grid(returns_ns[a:b], period_ms * 1e6) for a, b in pairwise(starts)]
-    return np.concatenate(runs) if runs else returns_ns
+def _on_the_grid(
+    returns_ns: NDArray[np.int64], joined: NDArray[np.bool_], hint_ms: float
+) -> tuple[NDArray[np.int64], float]:
+    """The refresh of each frame, and the mean refresh in ms, over the stretches of frames in a row."""
+    grids = [fit_grid(returns_ns[a:b], hint_ms * 1e6) for a, b in pairwise([*np.flatnonzero(~joined), len(joined)])]
+    measured = [(len(grid.instants_ns), grid.period_ns) for grid in grids if grid.period_ns is not None]
+    frames = sum(count for count, _ in measured)
+    period_ms = sum(count * period_ns for count, period_ns in measured) / frames / 1e6 if frames else hint_ms
+    return np.concatenate([grid.instants_ns for grid in grids]) if grids else returns_ns, period_ms
+
+
+def _typical(values: Floats) -> float | None:
+    return float(np.nanmedian(values)) if np.isfinite(values).any() else None

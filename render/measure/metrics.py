@@ -124,7 +124,7 @@ def _conditions(timing: Intervals, moved: Motion) -> list[str]:
         return ["fewer than two frames were presented: no frame, motion, latency and pacer figures"]
     fitted = ", in motion and latency the grid fitted to the returns" if timing.swap_blocks else ""
     said = [
-        f"present is when swap returned{fitted}; the constant time from there to the glass is not known and in no figure"
+        f"present is when swap returned{fitted}; the constant time from there to the glass is unknown and in no figure"
     ]
     if not timing.swap_blocks:
         said.append(
@@ -145,9 +145,9 @@ def _conditions(timing: Intervals, moved: Motion) -> list[str]:
             "no animation error, ages and sim_to_present_ms"
         )
     if not (frames["gpu_ns"] != NO_GPU_TIME).any():
-        said.append("the GPU's own time was not measured: gpu_ms is null")
+        said.append("this driver gave no time of the GPU's own, or was not asked: no gpu_ms")
     if not (frames["input_acted_ns"] > 0).any():
-        said.append("no key or button was used: input_to_present_ms is null")
+        said.append("no key or button was used: no input_to_present_ms")
     return said
 
 

@@ -58,6 +58,9 @@ def build(
         said.append(
             f"the run had {forgotten} more frames; the figures are those of the newest {len(measured.timing.frames)}"
         )
+    display = {"swap_blocks": measured.timing.swap_blocks if len(measured.timing.frames) else None} | display
+    if measured.timing.refresh_hz is not None:
+        display["refresh_measured_hz"] = measured.timing.refresh_hz
     known = measured.sections | {
         "display": display,
         "physics": physics,
@@ -91,11 +94,10 @@ def of_log(table: FrameTable, command: str) -> Report:
         "no first_frame_ms and no pacing policy",
         *measured.conditions,
     ]
-    planned = measured.timing.planned_ms / measured.timing.frames["planned_refreshes"].clip(1)
-    refresh_ms = float("nan") if not len(planned) or not measured.timing.swap_blocks else _median(planned)
+    timing = measured.timing
     display = {
-        "refresh_measured_hz": 1e3 / refresh_ms if refresh_ms > 0 else None,
-        "swap_blocks": measured.timing.swap_blocks if len(planned) else None,
+        "refresh_measured_hz": timing.refresh_hz,
+        "swap_blocks": timing.swap_blocks if len(timing.frames) else None,
     }
     return _document(command, measured.sections | {"display": display, "physics": _physics_as_seen(measured)}, said)
 
@@ -124,6 +126,10 @@ def show(report: Report) -> None:
 
 
 def _document(command: str, known: dict[str, dict[str, Any]], conditions: list[str]) -> Report:
+    sections = {name: section(name, known.get(name)) for name in SECTIONS}
+    missing = not_measured(sections)
+    if missing:
+        conditions = [*conditions, f"null, as not measured: {', '.join(missing)}"]
     head: Report = {
         "schema": SCHEMA,
         "version": twixt.__version__,
@@ -131,7 +137,20 @@ def _document(command: str, known: dict[str, dict[str, Any]], conditions: list[s
         "machine": machine(),
         "conditions": list(dict.fromkeys(conditions)),
     }
-    return head | {name: section(name, known.get(name)) for name in SECTIONS}
+    return head | sections
+
+
+def not_measured(sections: dict[str, dict[str, Any]]) -> list[str]:
+    """The names of the keys that are null; a section without any figure by its own name."""
+    missing = []
+    for name, values in sections.items():
+        empty = [key for key, value in values.items() if value is None or _is_empty(value)]
+        missing += [name] if len(empty) == len(values) else [f"{name}.{key}" for key in empty]
+    return missing
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, dict) and all(item is None for item in value.values())
 
 
 def machine() -> dict[str, Any]:
@@ -156,12 +175,6 @@ def _processor() -> str:
 def _physics_as_seen(measured: Measured) -> dict[str, Any]:
     frames = measured.timing.frames
     return {"rate": distribution(frames["rate"][frames["newest_tick"] >= 0])}
-
-
-def _median(values: Any) -> float:
-    import numpy as np
-
-    return float(np.nanmedian(values)) if np.isfinite(values).any() else float("nan")
 
 
 def _plain(value: Any) -> Any:

@@ -59,14 +59,19 @@ def _figures(report: dict[str, Any]) -> Table:
     table.add_column(no_wrap=True)
     table.add_column()
     for section, keys in SECTIONS.items():
-        shown = []
+        shown: list[str] = []
+        names: list[str] = []
         for key, kind in keys.items():
             value = report[section][key]
             if kind == "names":
-                shown += [f"{key}.{name} {_number(item)}" for name, item in value.items() if item is not None]
+                names = [
+                    f"{name.replace('_', ' ')} {_number(item)}" for name, item in value.items() if item is not None
+                ]
             elif kind != SPREAD and value is not None:
                 shown.append(f"{key} {_number(value)}")
         table.add_row(Text(section, style="bold"), ", ".join(shown) or NOT_MEASURED)
+        if names:
+            table.add_row("", "1 % low fps by definition: " + ", ".join(names))
     return table
 
 
