@@ -7,13 +7,16 @@ With `writing=True` only what holds at any instant of a running writer is checke
 from __future__ import annotations
 
 import math
+import os
+import sys
+from collections.abc import Iterator
 
 import numpy as np
 
 from twixt.ipc import layout as at
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import HEAD_PACKING, Layout
-from twixt.ipc.memory import Memory
+from twixt.ipc.memory import Memory, is_sealed
 from twixt.ipc.snapshot import Head
 
 
@@ -26,7 +29,8 @@ def check_segment(memory: Memory | memoryview, writing: bool = False) -> Layout:
     view = memory.view if isinstance(memory, Memory) else memory
     layout = Layout.from_segment(view)
     words = view[: layout.segment_bytes].cast("Q")
-    broken = [*_check_slots(layout, view, words, writing)]
+    broken = [*_check_seals(memory)] if isinstance(memory, Memory) else []
+    broken += [*_check_slots(layout, words, writing)]
     if not writing:
         broken += [*_check_plan(words), *_check_heads(layout, view, words), *_check_padding(layout, view)]
     if broken:
@@ -47,7 +51,7 @@ def _numbers_held(layout: Layout, words: memoryview) -> list[int]:
     return sorted(state // 2 for state in states if state and state % 2 == 0)
 
 
-def _check_slots(layout: Layout, view: memoryview, words: memoryview, writing: bool):  # type: ignore[no-untyped-def]
+def _check_slots(layout: Layout, words: memoryview, writing: bool) -> Iterator[str]:
     latest = words[at.LATEST]
     for slot in range(layout.slots):
         state = words[layout.sequence_word(slot)]
@@ -69,7 +73,7 @@ def _check_slots(layout: Layout, view: memoryview, words: memoryview, writing: b
         yield f"the two newest snapshots up to {latest} must be complete; the slots hold {held}"
 
 
-def _check_heads(layout: Layout, view: memoryview, words: memoryview):  # type: ignore[no-untyped-def]
+def _check_heads(layout: Layout, view: memoryview, words: memoryview) -> Iterator[str]:
     published_before_ns = None
     for number in _numbers_held(layout, words):
         head = Head(*HEAD_PACKING.unpack_from(view, layout.head_offset(layout.slot_of(number))))
@@ -82,7 +86,17 @@ def _check_heads(layout: Layout, view: memoryview, words: memoryview):  # type: 
         published_before_ns = head.published_ns
 
 
-def _check_plan(words: memoryview):  # type: ignore[no-untyped-def]
+def _check_seals(memory: Memory) -> Iterator[str]:
+    if sys.platform != "linux" or not memory.owned:
+        return
+    descriptor = memory.read_only_fd()
+    if not is_sealed(descriptor):
+        yield "the memory is not sealed"
+    if os.get_inheritable(descriptor):
+        yield "the descriptor to hand out is inherited by every child"
+
+
+def _check_plan(words: memoryview) -> Iterator[str]:
     if words[at.PLAN_SEQUENCE] % 2:
         yield "the plan is half written"
     rate = np.array(words[at.PLAN + 4], np.uint64).view(np.float64)
@@ -90,7 +104,7 @@ def _check_plan(words: memoryview):  # type: ignore[no-untyped-def]
         yield f"the plan's rate must be finite and >= 0, got {rate}"
 
 
-def _check_padding(layout: Layout, view: memoryview):  # type: ignore[no-untyped-def]
+def _check_padding(layout: Layout, view: memoryview) -> Iterator[str]:
     end = 0
     for offset, size in [*layout.blocks(), (layout.segment_bytes, 0)]:
         if offset < end:

@@ -150,7 +150,8 @@ class Layout:
                          int(row["width"])] for row in rows],
         })
         if layout.segment_bytes > len(segment):
-            raise LayoutError(f"the segment's header claims {layout.segment_bytes} bytes, the mapping has {len(segment)}")
+            raise LayoutError(f"the segment's header claims {layout.segment_bytes} bytes, "
+                              f"the mapping has {len(segment)}")
         return layout
 
     def header(self) -> bytes:
@@ -213,7 +214,8 @@ def _check_format(found: Any) -> None:
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > MAX_NAME_BYTES:
-        raise LayoutError(f"a column's name must be a plain identifier of at most {MAX_NAME_BYTES} letters, got {name!r}")
+        raise LayoutError(f"a column's name must be a plain identifier of at most {MAX_NAME_BYTES} letters, "
+                          f"got {name!r}")
     return name
 
 

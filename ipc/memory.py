@@ -8,8 +8,8 @@ writing, truncate nor punch holes, not even by opening the descriptor again thro
 Always: the memory is all there when `create` returns (a machine that is out of memory says so here, not
 by SIGBUS later); a forked child keeps none of it alive, and finds its copy of the object closed.
 Not here: what the bytes mean (layout), how the descriptor travels (link).
-Untested: macOS (shm_open, unlinked at once; its code runs under Linux in a test) and Windows (named
-mapping, freed with its last handle; a viewer there could write). Neither has seals.
+Untested: macOS (shm_open, unlinked at once; its code runs under Linux in a test; a forked child keeps the
+duplicate that mmap made) and Windows (named mapping, freed with its last handle). Neither has seals.
 """
 
 from __future__ import annotations
@@ -47,11 +47,16 @@ class Memory:
         self.view = memoryview(mapping)[:size]
         _memories.add(self)
 
+    @property
+    def owned(self) -> bool:
+        """True where `create` made it: it has a descriptor to hand out."""
+        return bool(self._descriptors)
+
     def read_only_fd(self) -> int:
         """The descriptor to hand to viewers. It stays this Memory's; sending it makes a copy."""
         if not self._descriptors:
-            raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, mapped by a viewer, or on Windows, "
-                               "where viewers map it by its name")
+            raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, mapped by a viewer, "
+                                    "or on Windows, where viewers map it by its name")
         return self._descriptors[-1]
 
     def close(self) -> None:
@@ -75,6 +80,8 @@ class Memory:
     def _forget_in_child(self) -> None:
         """After a fork, in the child: the mapping is not there (DONTFORK), so nothing may touch it."""
         self.closed = True
+        for descriptor in self._descriptors:
+            os.close(descriptor)
         self._descriptors = ()
         self._mapping, self.view = None, memoryview(b"")
 
@@ -101,12 +108,30 @@ def map_read_only(descriptor: int | str, size: int) -> Memory:
         found = os.fstat(descriptor)
         if size < 1 or not stat.S_ISREG(found.st_mode) or not _size_fits(found.st_size, size):
             raise SharedMemoryError(f"expected shared memory of {size} bytes, got a descriptor of {found.st_size}")
-        if sys.platform == "linux":
-            _require_seals(descriptor)
+        if sys.platform == "linux" and not is_sealed(descriptor):
+            raise SharedMemoryError("the memory handed out is not sealed, so its maker could shrink it under its readers; "
+                                    "it was not made by twixt")
         flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-        return Memory(_not_for_children(mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ), descriptor), size)
+        mapping = mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
+        return Memory(_not_for_children(mapping, descriptor), size)
     except (OSError, ValueError, OverflowError) as error:
         raise SharedMemoryError(f"the simulation's memory cannot be mapped ({error})") from error
+
+
+def is_sealed(descriptor: int) -> bool:
+    """True when nobody can shrink, grow, or from now on map or write the memory, nor take that back (Linux)."""
+    import fcntl
+
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & _seals() == _seals()
+    except OSError:  # not a memfd
+        return False
+
+
+def _seals() -> int:
+    import fcntl
+
+    return fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | FUTURE_WRITE | fcntl.F_SEAL_SEAL
 
 
 def _create_memfd(size: int) -> Memory:
@@ -119,8 +144,7 @@ def _create_memfd(size: int) -> Memory:
         os.ftruncate(made[0], size)
         os.posix_fallocate(made[0], 0, size)
         mapping = _not_for_children(mmap.mmap(made[0], size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE), made[0])
-        fcntl.fcntl(made[0], fcntl.F_ADD_SEALS,
-                    fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | FUTURE_WRITE | fcntl.F_SEAL_SEAL)
+        fcntl.fcntl(made[0], fcntl.F_ADD_SEALS, _seals())
         made.append(os.open(f"/proc/self/fd/{made[0]}", os.O_RDONLY | os.O_CLOEXEC))
         return Memory(mapping, size, tuple(made))
     except (OSError, ValueError, OverflowError) as error:
@@ -145,7 +169,8 @@ def _create_unlinked(size: int) -> Memory:
         return Memory(mapping, size, tuple(made))
     except (OSError, ValueError, OverflowError) as error:
         _close_all(made)
-        raise SharedMemoryError(f"{size} bytes of shared memory could not be made ({error}); use fewer bodies") from error
+        raise SharedMemoryError(f"{size} bytes of shared memory could not be made ({error}); "
+                                "use fewer bodies") from error
 
 
 def _create_named(size: int) -> Memory:
@@ -168,18 +193,6 @@ def _require_free(size: int) -> None:
         return
     if size > free:
         raise SharedMemoryError(f"shared memory of {size} bytes is needed, {free} are available; use fewer bodies")
-
-
-def _require_seals(descriptor: int) -> None:
-    import fcntl
-
-    try:
-        seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
-    except OSError:
-        seals = 0
-    if not seals & fcntl.F_SEAL_SHRINK:
-        raise SharedMemoryError("the memory handed out is not sealed against shrinking, so reading it could crash; "
-                           "it was not made by twixt")
 
 
 def _not_for_children(mapping: mmap.mmap, descriptor: int) -> mmap.mmap:
@@ -218,13 +231,15 @@ def _after_fork_in_child() -> None:
         return
     # Their addresses and descriptor numbers may soon belong to others: no destructor may run here, not at exit either.
     _never_destroy(mappings)
+    _mappings.clear()
+    if sys.platform != "linux":
+        return
+    # mmap made a duplicate whose number it tells nobody: found by inode, which a memfd shares with nothing else.
     inodes = {inode for _, inode in mappings}
-    for entry in os.listdir("/proc/self/fd" if sys.platform == "linux" else "/dev/fd"):
-        # By inode, not by number: mmap made a duplicate whose number it tells nobody.
+    for entry in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             if _inode(int(entry)) in inodes:
                 os.close(int(entry))
-    _mappings.clear()
 
 
 def _never_destroy(kept: object) -> None:

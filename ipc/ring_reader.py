@@ -38,7 +38,7 @@ class Counters:
     pairs_read: int = 0
     retries: int = 0  # reads that the writer overtook, and that were begun again
     pairs_failed: int = 0  # reads that ended without the pair because of it
-    skipped: int = 0  # snapshots never delivered: overwritten first, or beyond the byte budget
+    skipped: int = 0  # snapshots never had whole: overwritten first, or beyond the byte budget
     bytes_per_snapshot: int = 0  # of the newest one delivered
 
 
@@ -74,13 +74,17 @@ class _Segment:
     def __init__(self, memory: Memory, fence: Fence) -> None:
         self.layout = Layout.from_segment(memory.view)
         self.memory = memory
-        self.words: sequence.Words = memory.view[: self.layout.segment_bytes].cast("Q")
+        self._words: sequence.Words = memory.view[: self.layout.segment_bytes].cast("Q")
         self._fence = fence
 
-    def latest(self) -> int:
-        if self.memory.closed:
+    @property
+    def words(self) -> sequence.Words:
+        if self.memory.closed:  # in a forked child a touch would be a segmentation fault
             raise LayoutError("this channel is closed, or belongs to the process that forked this one; "
                               "attach again in this process")
+        return self._words
+
+    def latest(self) -> int:
         return sequence.read_latest(self.words, self._fence, at.LATEST)
 
     def claim(self, number: int) -> Claim | None:
@@ -175,7 +179,9 @@ class RingReader:
             for claim in claims:
                 self._deliver(claim)
                 yield claim
-                if claim.torn is False:
+                if claim.torn:
+                    self.counters.skipped += 1
+                elif claim.torn is False:
                     self._whole = (self._whole[1], claim.number)
             if claims and not claims[-1].torn:
                 self._count_pair(claims)

@@ -52,8 +52,8 @@ class _Slot:
         self.head = view[head : head + HEAD_PACKING.size]
         self.published = head // at.WORD + at.PUBLISHED_IN_HEAD
         self.bodies = np.ndarray((layout.capacity * WORDS_PER_BODY,), WORDS, view, layout.bodies_offset(slot))
-        self.columns = {column.name: np.ndarray((layout.capacity, column.width), column.dtype, view, start + column.offset)
-                        for column in layout.columns}
+        self.columns = {name: np.ndarray((layout.capacity, width), dtype, view, start + offset)
+                        for name, dtype, width, offset in layout.columns}
 
 
 class RingWriter:
@@ -79,7 +79,8 @@ class RingWriter:
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
         """A writer that goes on where `old` stopped, in larger memory. Publish in `old` no more; when viewers can
         ask for the new memory, call `old.set_successor()`."""
-        if layout.capacity < old.layout.capacity or [c[:3] for c in layout.columns] != [c[:3] for c in old.layout.columns]:
+        same_columns = [c[:3] for c in layout.columns] == [c[:3] for c in old.layout.columns]
+        if layout.capacity < old.layout.capacity or not same_columns:
             raise LayoutError(f"a grown segment keeps its columns and holds at least {old.layout.capacity} bodies, "
                               f"got {layout.capacity} and columns {[column.name for column in layout.columns]}")
         new = RingWriter(memory, layout, now_ns=old._now_ns)
@@ -143,11 +144,12 @@ class RingWriter:
                columns: Mapping[str, NDArray[np.generic]], published_ns: int | None) -> int:
         count = self._checked_count(bodies, columns)
         try:
-            packed = HEAD_PACKING.pack(head.tick, head.sim_time_ns, head.due_ns, published_ns or 0, head.rate, head.dt_ns,
-                                       head.step_cost_ns, head.world_epoch, count, head.scene_version, head.plan_number)
+            packed = HEAD_PACKING.pack(head.tick, head.sim_time_ns, head.due_ns, published_ns or 0, head.rate,
+                                       head.dt_ns, head.step_cost_ns, head.world_epoch, count, head.scene_version,
+                                       head.plan_number)
         except (struct.error, TypeError) as error:
-            raise RingError(f"a head's times and counters must be whole numbers of 64 bits, its rate a float ({error}): "
-                            f"got {head!r}") from error
+            raise RingError(f"a head's times and counters must be whole numbers of 64 bits, its rate a float "
+                            f"({error}): got {head!r}") from error
         slot = self._slots[number % self.layout.slots]
         words = self._words
         records = bodies.view(WORDS) if bodies.flags.c_contiguous else np.ascontiguousarray(bodies).view(WORDS)
@@ -157,7 +159,7 @@ class RingWriter:
             nonlocal stamped_ns
             np.copyto(slot.bodies[: count * WORDS_PER_BODY], records)
             for name, rows in slot.columns.items():
-                np.copyto(rows[:count], columns[name].reshape(count, -1))
+                np.copyto(rows[:count], columns[name].reshape(count, rows.shape[1]))
             slot.head[:] = packed
             if stamped_ns is None:
                 stamped_ns = self._now_ns()
@@ -168,7 +170,9 @@ class RingWriter:
         return stamped_ns
 
     def _checked_count(self, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]]) -> int:
-        if not isinstance(bodies, np.ndarray) or bodies.dtype != BODY or bodies.ndim != 1:
+        if not isinstance(bodies, np.ndarray) or bodies.ndim != 1 or (
+            bodies.dtype is not BODY and bodies.dtype != BODY
+        ):
             raise RingError(f"bodies must be a one-dimensional array of BODY records, got {_in_words(bodies)}")
         count = len(bodies)
         if count > self.layout.capacity:
@@ -178,12 +182,13 @@ class RingWriter:
         return count
 
     def _check_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
-        if len(columns) != len(self.layout.columns) or any(column.name not in columns for column in self.layout.columns):
-            raise RingError(f"columns must be exactly {[column.name for column in self.layout.columns]}, got {list(columns)}")
+        names = {column.name for column in self.layout.columns}
+        if names != set(columns):
+            raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")
         for name, dtype, width, _ in self.layout.columns:
             rows = columns[name]
-            fits = isinstance(rows, np.ndarray) and rows.dtype == dtype and len(rows) == count and rows.size == count * width
-            if not fits:
+            if not (isinstance(rows, np.ndarray) and rows.dtype == dtype and rows.shape[:1] == (count,)
+                    and rows.size == count * width):
                 raise RingError(f"column {name!r} must be {count} rows of {width} x {dtype}, got {_in_words(rows)}")
 
     def _stored(self, number: int) -> Stored:
