@@ -14,7 +14,7 @@ import twixt
 from twixt.ipc.errors import TwixtError, WorldCrashed
 
 _HOUSE = os.path.realpath(twixt.__path__[0]) + os.sep
-_OURS = tuple(os.path.join(_HOUSE, part) for part in ("sim", "ipc", "render", "twixt.py"))
+_OURS = tuple(_HOUSE + part for part in ("sim" + os.sep, "ipc" + os.sep, "render" + os.sep, "twixt.py", "__init__.py"))
 _WORLDS = os.path.join(_HOUSE, "sim", "worlds") + os.sep
 
 

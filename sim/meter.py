@@ -5,7 +5,7 @@ grow. Always: a distribution without samples is null, never 0. Reads no clock.
 
 `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps' worth of
 simulated time given up because physics fell too far behind. Snapshots that `--publish-hz` held back are neither;
-they are `steps - published`.
+they are `steps - published`. `rate` leaves pauses out.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Meter:
         self.late += published_ns - due_ns > LATE_NS
         self.publish_ms.add(cost_ns / 1e6)
         self.lead_ms.add((due_ns - published_ns) / 1e6)
-        self.rate.add(rate)
+        if rate:
+            self.rate.add(rate)
 
     def gave_up(self, debt_ns: int, steps: int) -> None:
         """The plan started anew, `debt_ns` of wall time and `steps` of simulated time poorer."""

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.host import Host
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
-from twixt.ipc.session import Host
 from twixt.ipc.snapshot import Head
 from twixt.sim.accumulator import Accumulator
 from twixt.sim.dilation import HeldRate
@@ -134,6 +134,7 @@ class Publisher:
             step_cost_ns=step_cost_ns,
             world_epoch=self._plan.world_epoch,
             count=len(bodies),
+            scene_version=self._host.scene_version,
             plan_number=self._plan.number,
         )
         published_ns = self._host.publish(head, bodies, columns or {})

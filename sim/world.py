@@ -13,9 +13,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import importlib
-import math
 import os
-import pkgutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,14 +22,13 @@ from types import ModuleType
 import twixt
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.snapshot import BODY
-from twixt.sim import worlds
 from twixt.sim.bodies import Bodies
 from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.settings import read_settings
+from twixt.sim.worlds import WORLDS
 
-# A step shorter than this is lost in the clock and in Python itself; in seconds.
-SHORTEST_DT = 1e-6
+# A shorter step is lost in the clock and in Python itself; a longer one overflows the instants. In seconds.
+SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 
 
 class World:
@@ -87,17 +84,6 @@ def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int
     return world
 
 
-def built_in_worlds() -> dict[str, type[World]]:
-    """The worlds that come with twixt, by name: each module of `twixt.sim.worlds` that defines one `World`."""
-    found = {}
-    for entry in pkgutil.iter_modules(worlds.__path__):
-        module = importlib.import_module(f"{worlds.__name__}.{entry.name}")
-        own = [value for value in vars(module).values() if _is_world(value) and value.__module__ == module.__name__]
-        if len(own) == 1:
-            found[entry.name] = own[0]
-    return found
-
-
 def check_world(world: World) -> None:
     """Raises TwixtError unless the world can be stepped and drawn."""
     name = type(world).__name__
@@ -105,8 +91,9 @@ def check_world(world: World) -> None:
         raise TwixtError(f"{name}.bodies must be a Bodies; set self.bodies = Bodies(count) in its __init__")
     if not isinstance(getattr(world, "scene", None), Scene):
         raise TwixtError(f"{name}.scene must be a Scene; set self.scene = Scene([Sphere()] * count) in its __init__")
-    if not (isinstance(world.dt, int | float) and math.isfinite(world.dt) and world.dt >= SHORTEST_DT):
-        raise TwixtError(f"{name}.dt must be seconds of simulated time per step, >= {SHORTEST_DT:g}, got {world.dt!r}")
+    if not (isinstance(world.dt, int | float) and SHORTEST_DT <= world.dt <= LONGEST_DT):
+        rule = f"seconds of simulated time per step, from {SHORTEST_DT:g} to {LONGEST_DT:g}"
+        raise TwixtError(f"{name}.dt must be {rule}, got {world.dt!r}; set dt = 1 / 60 in the class")
     shapes, count = len(world.scene.shapes), len(world.bodies)
     if shapes > count:
         raise TwixtError(
@@ -125,17 +112,13 @@ def state_hash(world: World) -> str:
     return hashlib.sha256(world.bodies.records.tobytes()).hexdigest()
 
 
-def has_healthy_records(bodies: object) -> bool:
-    """Whether `bodies` can still be published: nobody swapped it for something else."""
-    return isinstance(bodies, Bodies) and bodies.records.dtype == BODY
-
-
 def _built_in(name: str) -> type[World]:
-    known = built_in_worlds()
-    if name not in known:
-        hint = _near(name, list(known)) or f"built in: {', '.join(known)}"
+    if name not in WORLDS:
+        hint = _near(name, list(WORLDS)) or f"built in: {', '.join(WORLDS)}"
         raise TwixtError(f'no world named "{name}"; {hint}; a world of your own is written module:Class')
-    return known[name]
+    entry = WORLDS[name]
+    found: type[World] = getattr(importlib.import_module(entry.module), entry.class_name)
+    return found
 
 
 def _is_world(value: object) -> bool:

@@ -1,0 +1,234 @@
+"""The physics process: makes the world, sets it in motion, and ends it for whatever reason comes first.
+
+The door is open and the viewer, where there is one, on its way before the world is imported. What ends a run:
+its steps or seconds are over, the viewer has gone, Ctrl-C, a viewer's wish, or a crash in the user's world.
+
+Always: however it ends, viewers are told and the name is given back; a crash shows the user's own traceback and
+exits with 1; whatever the user could have put right at the command line is raised as TwixtError before anything runs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import sys
+import time
+from typing import Any
+
+from twixt.ipc.config import Config
+from twixt.ipc.door import Door
+from twixt.ipc.errors import TwixtError, WorldCrashed
+from twixt.ipc.host import Host
+from twixt.ipc.snapshot import BODY, HEAD
+from twixt.sim.garbage import IdleCollector
+from twixt.sim.physics import LONGEST_WAIT_NS, Physics
+from twixt.sim.publisher import Publisher
+from twixt.sim.schedule import Schedule
+from twixt.sim.trouble import Trouble
+from twixt.sim.viewer_process import ViewerProcess
+from twixt.sim.watch import Terminated, Watch, exit_code_of
+from twixt.sim.world import World, check_world, drawable_scene, find_world, make_world, state_hash
+
+INTERRUPTED = 130
+# A viewer takes half a second to come up; one that does not in this time is broken, and time starts without it.
+VIEWER_PATIENCE_S = 10.0
+# A viewer shows a crash for some seconds and then ends; one that does not is ended.
+CRASH_SHOWN_S = 20.0
+# A viewer that is told that the simulation has ended may still have a report and a plot to write.
+REPORT_PATIENCE_S = 30.0
+# What a viewer has to end by itself after Ctrl-C, which it gets too, before it is ended.
+FAREWELL_S = 0.3
+
+
+def simulate(
+    config: Config,
+    *,
+    door: Door,
+    viewer: ViewerProcess | None = None,
+    steps: int | None = None,
+    print_hash: bool = False,
+    json_file: str | None = None,
+) -> int:
+    """Runs `config.world` behind `door` until it ends; the exit code.
+
+    viewer: the one that was started for this run; its end ends the run, and its exit code is the run's. Without one
+    the run ends after `config.seconds` or `steps`, whichever is first, or never. json_file: where the physics and
+    channel blocks go at the end, `-` for standard output.
+    """
+    run = _Run(config, door, viewer)
+    watch = Watch(viewer, run.last_words)
+    try:
+        watch.begin()
+        try:
+            run.make()
+            run.live(watch, steps)
+        finally:
+            watch.end()
+        code = run.end_well(watch)
+    except KeyboardInterrupt:
+        code = run.end_interrupted(watch)
+    except Terminated as end:
+        run.close("interrupted", f"the simulation was ended by {_signal_name(end.number)}")
+        return exit_code_of(-end.number)
+    except TwixtError as error:
+        if watch.is_due:
+            return run.end_well(watch)
+        if run.physics is None and not isinstance(error, WorldCrashed):
+            run.close("crashed", str(error))
+            raise
+        return run.end_crashed(error)
+    except BaseException:
+        run.close("ended", "the simulation's process exits")
+        raise
+    if run.physics is not None:
+        _print_results(run, print_hash, json_file)
+    return code
+
+
+class _Run:
+    """One run's parts, as far as they have come to be."""
+
+    def __init__(self, config: Config, door: Door, viewer: ViewerProcess | None) -> None:
+        self.physics: Physics | None = None
+        self._config, self._door, self._viewer = config, door, viewer
+        self._host: Host | None = None
+        self._collector = IdleCollector()
+
+    def make(self) -> None:
+        """World, host and publisher; the first snapshot is published and simulated time stands still."""
+        config = self._config
+        kind = find_world(config.world)
+
+        def remake() -> World:
+            world = make_world(kind, config.settings, config.seed)
+            if config.physics_hz is not None:
+                world.dt = 1 / config.physics_hz
+                check_world(world)
+            return world
+
+        world = remake()
+        capacity = max(1, len(world.bodies))
+        host = Host(self._door, drawable_scene(world), capacity, describe=lambda: self._describe(world))
+        self._host = host
+        lead_ns = None if config.lead_ms is None else round(config.lead_ms * 1e6)
+        schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz))
+        publisher = Publisher(host, schedule.plan, config.publish_hz)
+        trouble = Trouble(config.slow_physics_ms, config.seed)
+        host.on_report = self.report
+        self.physics = Physics(
+            world, remake, config.seed, schedule, publisher, host, trouble, collector=self._collector
+        )
+
+    def live(self, watch: Watch, steps: int | None) -> None:
+        """Steps until something ends the run."""
+        physics, host = self._made()
+        if self._viewer is not None:
+            patience_ends = time.monotonic() + VIEWER_PATIENCE_S
+            while not (host.viewer_came.wait(LONGEST_WAIT_NS / 1e9) or watch.is_due):
+                if time.monotonic() > patience_ends:
+                    break
+        self._collector.begin()
+        physics.start()
+        # In a run the viewer counts the seconds, from its first frame on.
+        seconds = self._config.seconds if self._viewer is None else None
+        ends_ns = math.inf if seconds is None else time.perf_counter_ns() + seconds * 1e9
+        meter = physics.publisher.meter
+        while not watch.is_due and not physics.wants_to_quit:
+            if time.perf_counter_ns() >= ends_ns or (steps is not None and meter.steps >= steps):
+                break
+            physics.turn()
+        physics.finish()
+
+    def end_well(self, watch: Watch) -> int:
+        """Nothing went wrong here; the viewer's code, if there was one."""
+        self.close("ended", "the simulation has ended")
+        if self._viewer is None:
+            return 0
+        code = self._viewer.wait(REPORT_PATIENCE_S)
+        if code is None:
+            self._viewer.stop(FAREWELL_S)
+            return 0
+        if code < 0 and watch.signal is None:
+            print(f"twixt: the viewer {self._viewer.ending}, so the run ends", file=sys.stderr, flush=True)
+        return exit_code_of(code)
+
+    def end_interrupted(self, watch: Watch) -> int:
+        """Ctrl-C; or the watch broke into a step that would not return after the viewer had gone."""
+        if watch.viewer_code is not None and watch.signal is None:
+            return self.end_well(watch)
+        self.close("interrupted", "the simulation was ended with Ctrl-C")
+        return INTERRUPTED
+
+    def end_crashed(self, error: TwixtError) -> int:
+        """The user's world crashed: their traceback here, the message in the viewer, which shows it a while."""
+        print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
+        print(f"twixt: {error}", file=sys.stderr, flush=True)
+        if self._host is not None and self._viewer is not None:
+            self._host.end("crashed", str(error))
+            try:
+                self._viewer.wait(CRASH_SHOWN_S)
+            except KeyboardInterrupt:
+                pass
+        self.close("crashed", str(error))
+        return int(error.exit_code)
+
+    def close(self, kind: str, message: str) -> None:
+        """Viewers are told, the name is given back, nothing is left. May be called again."""
+        if self._host is None:
+            self._door.close()
+        else:
+            self._host.end(kind, message)
+        self._collector.end()
+        if self._viewer is not None and kind != "ended":
+            self._viewer.stop(FAREWELL_S)
+
+    def last_words(self) -> None:
+        """The process is about to exit under a step that hangs."""
+        print("twixt: the world's step does not return; the process ends without it", file=sys.stderr, flush=True)
+        self._door.close()
+        if self._viewer is not None:
+            self._viewer.kill()
+
+    def report(self) -> dict[str, Any]:
+        """The blocks of the report that physics knows."""
+        physics, host = self._made()
+        block = physics.publisher.meter.report()
+        world = physics.world
+        block |= {"physics_hz": 1 / world.dt, "dt_ms": world.dt * 1e3, "seed": self._config.seed}
+        size = HEAD.itemsize + len(world.bodies) * BODY.itemsize
+        return {"physics": block, "channel": {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}}
+
+    def _describe(self, world: World) -> dict[str, Any]:
+        return {"world": self._config.world, "dt_ms": world.dt * 1e3, "seed": self._config.seed}
+
+    def _made(self) -> tuple[Physics, Host]:
+        assert self.physics is not None and self._host is not None
+        return self.physics, self._host
+
+
+def _print_results(run: _Run, print_hash: bool, json_file: str | None) -> None:
+    assert run.physics is not None
+    results = run.report()
+    if print_hash:
+        results["state_hash"] = state_hash(run.physics.world)
+        if json_file != "-":
+            print(results["state_hash"], flush=True)
+    if json_file is None:
+        return
+    text = json.dumps(results, indent=2, allow_nan=False)
+    if json_file == "-":
+        print(text, flush=True)
+        return
+    try:
+        with open(json_file, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise TwixtError(f"cannot write {json_file}: {error.strerror}; choose another --json FILE") from error
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,278 @@
+"""World, schedule and publisher joined: one turn does what is due now, or waits until something is.
+
+The schedule decides when, the publisher how a snapshot goes out, the world what is in it; a turn only carries
+it out. Commands are obeyed at the start of a turn, and end a wait.
+
+Always: the world's states depend on its seed and the number of steps alone; a step that was made is published unless
+`publish_hz` lets a later one go instead. Times come from `now_ns`, waiting from `wait`; neither is decided here.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from twixt.ipc.commands import Command
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.host import Host
+from twixt.sim.bodies import Bodies
+from twixt.sim.crash import blamed_on_the_world
+from twixt.sim.garbage import IdleCollector
+from twixt.sim.publisher import Publisher
+from twixt.sim.schedule import Schedule
+from twixt.sim.trouble import Trouble
+from twixt.sim.world import World, check_world, drawable_scene
+
+# A wait is cut here, so that the caller sees soon that the viewer has gone or the time is over.
+LONGEST_WAIT_NS = 50_000_000
+# How often viewers are told about physics, and the bodies are looked through for numbers that are none.
+STATUS_NS = 200_000_000
+HEALTH_CHECK_S = 0.5
+
+
+class Physics:
+    """A world in motion. `turn` again and again; `world`, `schedule` and `publisher` may be looked at between turns.
+
+    remake: makes the world anew, for a reset of a world without `reset`.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        remake: Callable[[], World],
+        seed: int,
+        schedule: Schedule,
+        publisher: Publisher,
+        host: Host,
+        trouble: Trouble,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+        wait: Callable[[float], object] | None = None,
+        collector: IdleCollector | None = None,
+    ) -> None:
+        self.world, self.schedule, self.publisher, self.trouble = world, schedule, publisher, trouble
+        self.wants_to_quit = False
+        self.warning = ""
+        self._remake, self._seed, self._host, self._now_ns = remake, seed, host, now_ns
+        self._wait = wait or host.wait_command
+        self._collector = collector
+        self._name = type(world).__name__
+        self._bodies, self._count, self._scene = world.bodies, len(world.bodies), world.scene
+        self._cost_ns = 0
+        self._step_end_ns: int | None = None
+        self._waited_ns = 0
+        self._waited_for_ns: int | None = None
+        self._status_ns = 0
+        self._check_tick = 1
+        self._is_unpublished = True
+        self._publish()
+
+    def start(self) -> None:
+        """Simulated time begins to run."""
+        self.schedule.start(self._now_ns())
+        self.publisher.write_plan(self.schedule.plan)
+
+    def turn(self) -> None:
+        """Obeys commands, then publishes, steps, or waits: one of them."""
+        for command in self._host.drain_commands():
+            self._obey(command)
+        now_ns = self._now_ns()
+        self._tell(now_ns)
+        start_ns = self.schedule.start_ns(self._host.lead_ns)
+        if self._is_unpublished:
+            ready_ns = self.publisher.ready_ns(now_ns)
+            is_overtaken = start_ns is not None and max(now_ns, start_ns) < ready_ns
+            if not is_overtaken:
+                publish_ns = max(ready_ns, self.schedule.publish_from_ns(now_ns))
+                return self._publish() if publish_ns <= now_ns else self._wait_until(publish_ns)
+        if start_ns is None or start_ns > now_ns:
+            return self._wait_until(start_ns)
+        self._step()
+
+    def finish(self) -> None:
+        """The last state is published, whatever `publish_hz` says, and looked through."""
+        self._check_health()
+        if self._is_unpublished:
+            self._publish()
+
+    # -- one thing each
+
+    def _step(self) -> None:
+        begin_ns = self._now_ns()
+        self.trouble.work()
+        with blamed_on_the_world(f"{self._name}.step"):
+            self.world.step(self.world.dt)
+        end_ns = self._now_ns()
+        self._cost_ns = end_ns - begin_ns
+        busy_ns = self._cost_ns if self._step_end_ns is None else end_ns - self._step_end_ns - self._waited_ns
+        reach_ns = None if self._waited_for_ns is None else end_ns - self._waited_for_ns
+        self._step_end_ns, self._waited_ns, self._waited_for_ns = end_ns, 0, None
+        self.publisher.meter.stepped(self._cost_ns)
+        given_up_ns = self.schedule.stepped(end_ns, busy_ns, reach_ns)
+        if given_up_ns:
+            steps = round(given_up_ns * self.schedule.time_scale / self.schedule.dt_ns)
+            self.publisher.meter.gave_up(given_up_ns, steps)
+            self.publisher.write_plan(self.schedule.plan)
+        self._is_unpublished = True
+        if self.schedule.tick >= self._check_tick:
+            self._check_tick = self.schedule.tick + math.ceil(HEALTH_CHECK_S / self.world.dt)
+            self._check_health()
+
+    def _publish(self) -> None:
+        self._require_same_arrays()
+        schedule = self.schedule
+        if schedule.is_paused or schedule.tick == 0:
+            due_ns = None  # there is no telling yet when; a viewer goes by the plan
+        else:
+            due_ns = schedule.due_ns
+        self.publisher.publish(
+            self.world.bodies.records,
+            tick=schedule.tick,
+            sim_time_ns=schedule.sim_time_ns,
+            dt_ns=schedule.dt_ns,
+            due_ns=due_ns,
+            rate=schedule.rate,
+            step_cost_ns=self._cost_ns,
+        )
+        schedule.published()
+        self._is_unpublished = False
+
+    def _wait_until(self, until_ns: int | None) -> None:
+        begin_ns = self._now_ns()
+        until_ns = min(until_ns or begin_ns + LONGEST_WAIT_NS, begin_ns + LONGEST_WAIT_NS)
+        if self._collector:
+            self._collector.tidy(until_ns - begin_ns)
+        left_ns = until_ns - self._now_ns()
+        if left_ns > 0:
+            self._wait(left_ns / 1e9)
+        self._waited_ns += self._now_ns() - begin_ns
+        self._waited_for_ns = until_ns
+
+    def _tell(self, now_ns: int) -> None:
+        if now_ns - self._status_ns < STATUS_NS:
+            return
+        self._status_ns = now_ns
+        schedule, meter = self.schedule, self.publisher.meter
+        self._host.set_status(
+            {
+                "world": self._name,
+                "tick": schedule.tick,
+                "paused": schedule.is_paused,
+                "rate": schedule.rate,
+                "time_scale": schedule.time_scale,
+                "overloaded": schedule.is_overloaded,
+                "dt_ms": schedule.dt_ns / 1e6,
+                "step_ms": self._cost_ns / 1e6,
+                "lead_ms": schedule.lead_ns(self._host.lead_ns) / 1e6,
+                "late": meter.late,
+                "dropped": meter.dropped,
+                "slow_physics_ms": self.trouble.slow_ms,
+                "warning": self.warning,
+                "diagnostics": self._diagnostics(),
+            }
+        )
+        if self._collector and self._step_end_ns and not self._waited_ns:
+            self._collector.tidy(0)
+
+    def _diagnostics(self) -> dict[str, float]:
+        diagnostics: Callable[[], dict[str, Any]] | None = getattr(self.world, "diagnostics", None)
+        if diagnostics is None:
+            return {}
+        with blamed_on_the_world(f"{self._name}.diagnostics"):
+            return {str(name): float(value) for name, value in diagnostics().items()}
+
+    # -- what the user asks
+
+    def _obey(self, command: Command) -> None:
+        now_ns, schedule = self._now_ns(), self.schedule
+        plan = schedule.plan
+        if command.name == "pause":
+            schedule.pause(now_ns, command.draw_time_ns)
+        elif command.name == "resume":
+            schedule.start(now_ns)
+        elif command.name == "step":
+            self._single_step(now_ns, command.draw_time_ns)
+        elif command.name == "time_scale":
+            schedule.set_time_scale(now_ns, float(command.value))  # type: ignore[arg-type]
+        elif command.name == "reset":
+            self._reset(now_ns)
+        elif command.name == "slow_physics":
+            self.trouble.slow_ms = None if command.value is None else tuple(command.value)  # type: ignore
+        elif command.name == "quit":
+            self.wants_to_quit = True
+        if schedule.plan is not plan and schedule.plan is not self.publisher.plan:
+            self.publisher.write_plan(schedule.plan)
+
+    def _single_step(self, now_ns: int, drawn_ns: int) -> None:
+        schedule = self.schedule
+        schedule.pause(now_ns, drawn_ns)
+        if self._is_unpublished:
+            self._publish()
+        target_ns = schedule.next_step_target_ns()
+        if target_ns is None:
+            self._step()
+            self._publish()
+            target_ns = schedule.sim_time_ns
+        schedule.hold_at(self._now_ns(), target_ns)
+
+    def _reset(self, now_ns: int) -> None:
+        reset = getattr(self.world, "reset", None)
+        if reset is None:
+            self.world = self._remake()
+        else:
+            with blamed_on_the_world(f"{self._name}.reset"):
+                reset(self._seed)
+            check_world(self.world)
+        self._bodies, self._count = self.world.bodies, len(self.world.bodies)
+        self._check_tick, self._step_end_ns = 1, None
+        self.schedule.reset(now_ns)
+        self.publisher.write_plan(self.schedule.plan)
+        self._publish()
+
+    # -- a world that misbehaves
+
+    def _require_same_arrays(self) -> None:
+        world = self.world
+        bodies = getattr(world, "bodies", None)
+        if bodies is not self._bodies:
+            if not isinstance(bodies, Bodies) or len(bodies) != self._count:
+                found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
+                raise WorldChanged(
+                    f"{self._name}.bodies was Bodies({self._count}) and is {found} after step {self.schedule.tick}; "
+                    "keep the one made in __init__, and use its spawn and despawn to change how many are seen"
+                )
+            self._bodies = bodies
+        self._count = len(bodies)
+        if world.scene is not self._scene:
+            check_world(world)
+            self._scene = world.scene
+            self.publisher.write_scene(drawable_scene(world))
+
+    def _check_health(self) -> None:
+        if self.warning:
+            return
+        bodies = self.world.bodies
+        for name in ("position", "orientation"):
+            values = getattr(bodies, name)
+            with np.errstate(all="ignore"):
+                sums = values.sum(axis=1)
+            if np.isfinite(sums.sum()):
+                continue
+            sick = np.flatnonzero(~np.isfinite(values).all(axis=1) & bodies.visible)
+            if len(sick):
+                self.warning = (
+                    f"body {sick[0]} has the {name} {np.array2string(values[sick[0]], separator=', ')} after step "
+                    f"{self.schedule.tick}; it is not drawn; look in {self._name}.step for a division by zero"
+                )
+                print(f"twixt: {self.warning}", file=sys.stderr, flush=True)
+                return
+
+
+class WorldChanged(TwixtError):
+    """The user's world took its arrays away while it ran: a crash of theirs, though nothing was raised."""
+
+    exit_code = 1

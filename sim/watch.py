@@ -1,0 +1,123 @@
+"""Sees to it that the physics process ends when it should, even while the user's step never returns.
+
+A daemon thread watches the viewer that belongs to the run, and the signals that ask this process to end. The
+loop, which asks `reason` at every turn, has a moment to end by itself; then the step is interrupted as by
+Ctrl-C; then the process exits under it.
+
+Always: from the instant at which the end was due, the process is gone within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`,
+whether the step sleeps in C, loops in Python, or swallows every exception.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from twixt.sim.viewer_process import ViewerProcess
+
+# How often the viewer's process is looked at, s.
+POLL_S = 0.05
+# What a healthy loop has to see that it should end, and what an interrupted step has to let go, s.
+GRACE_S, LAST_GRACE_S = 0.3, 0.3
+ENDING_SIGNALS = tuple(
+    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
+)
+
+
+class Terminated(BaseException):
+    """Raised in the main thread by SIGTERM or SIGHUP."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Watch:
+    """Watches from `begin` to `end`. last_words: called before the process exits under a step that hangs."""
+
+    def __init__(self, viewer: ViewerProcess | None, last_words: Callable[[], object]) -> None:
+        self.viewer_code: int | None = None  # once the viewer has ended
+        self.signal: int | None = None  # once one asked this process to end
+        self._viewer, self._last_words = viewer, last_words
+        self._over = threading.Event()
+        self._ours, self._theirs = socket.socketpair()
+        self._thread = threading.Thread(target=self._watch, name="twixt-watch", daemon=True)
+        self._previous: dict[int, Any] = {}
+        self._previous_fd: int | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the run should end."""
+        return self.viewer_code is not None or self.signal is not None
+
+    def begin(self) -> None:
+        """Call in the main thread; elsewhere signals are left alone and only the viewer is watched."""
+        for end in (self._ours, self._theirs):
+            end.setblocking(False)
+        if threading.current_thread() is threading.main_thread():
+            self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
+            for number in ENDING_SIGNALS[1:]:
+                # Ignored (nohup) or handled by somebody else: theirs.
+                if signal.getsignal(number) == signal.SIG_DFL:
+                    self._previous[number] = signal.signal(number, _raise_terminated)
+        self._main = threading.get_ident()
+        self._thread.start()
+
+    def end(self) -> None:
+        """The loop has let go; nothing is interrupted any more."""
+        self._over.set()
+        if self._previous_fd is not None:
+            signal.set_wakeup_fd(self._previous_fd)
+            for number, handler in self._previous.items():
+                signal.signal(number, handler)
+        with contextlib.suppress(OSError):
+            self._theirs.send(b"\0")
+        self._thread.join()
+        self._ours.close()
+        self._theirs.close()
+
+    def _watch(self) -> None:
+        while not self.is_due:
+            if self._over.is_set():
+                return
+            readable, _, _ = select.select([self._ours], [], [], POLL_S)
+            if readable:
+                asked = [number for number in self._ours.recv(64) if number in ENDING_SIGNALS]
+                # A user's own handler for Ctrl-C has its own meaning.
+                if asked and signal.getsignal(asked[0]) in (signal.default_int_handler, _raise_terminated):
+                    self.signal = asked[0]
+            if self._viewer is not None:
+                self.viewer_code = self._viewer.poll()
+        if self._over.wait(GRACE_S):
+            return
+        if self.signal is None:
+            _interrupt(self._main)
+        if self._over.wait(LAST_GRACE_S):
+            return
+        self._last_words()
+        code = exit_code_of(-self.signal if self.signal is not None else self.viewer_code or 0)
+        os._exit(code)
+
+
+def exit_code_of(process_code: int) -> int:
+    """What a shell calls a process's code: itself, or 128 + the number of the signal that ended it (negative here)."""
+    return process_code if process_code >= 0 else 128 - process_code
+
+
+def _interrupt(thread_id: int) -> None:
+    # A real signal also ends a sleep or a read in C; `interrupt_main` alone would wait for those.
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(thread_id, signal.SIGINT)
+    else:
+        import _thread
+
+        _thread.interrupt_main()
+
+
+def _raise_terminated(number: int, frame: object) -> None:
+    raise Terminated(number)
