@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ _HOMES = {
 }
 __all__ = ["main", *_HOMES]
 
+_STARTED_NS = time.perf_counter_ns()  # for the first frame's latency
 # Exit codes beside 0: a limit of --fail-if broken or a crash in the user's world 1, refused input 2, Ctrl-C 130.
 REFUSED, INTERRUPTED = 2, 130
 MEASURE_SECONDS = 10.0
@@ -243,7 +245,7 @@ def _flags(*sides: str) -> Callable[[Any], Any]:
 def _config(**values: Any) -> Config:
     from twixt.ipc.config import Config
 
-    return Config(**values, command=" ".join(["twixt", *sys.argv[1:]]))
+    return Config(**values, command=" ".join(["twixt", *sys.argv[1:]]), started_ns=_STARTED_NS)
 
 
 def _run(config: Config) -> int:

@@ -98,6 +98,7 @@ class Config:
     report: bool = field(default=False, metadata={})  # print the report at the end
     world: str = field(default="balls", metadata={})
     command: str = field(default="", metadata={})  # as typed, for the report
+    started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command
 
     def __post_init__(self) -> None:
         _whole(self, "seed", at_least=0)

@@ -122,6 +122,10 @@ class PlaybackClock:
             self._state = ClockState(mode, present_ns - due_ns, room_ns, rate, drawn == before, reason)
         return drawn
 
+    def due_ns(self, sim_time_ns: int) -> int:
+        """The wall instant at which a simulated time falls due, as far as is known; 0 without a snapshot."""
+        return self._stream.due_of(sim_time_ns) if self._stream else 0
+
     def _begin(self, world_epoch: int) -> None:
         """A new world: the one cut."""
         self._world_epoch = world_epoch
@@ -135,15 +139,17 @@ class PlaybackClock:
             self._pending_plan = plan
 
     def _adopt(self, plan: Plan) -> None:
-        was_paused = self._stream.paused
-        if self._stream.plan is not None and self._stream.plan.rate > 0:
-            self._glide_rate = self._stream.plan.rate
+        known = self._stream.plan
+        # A single step is a second plan that stands still; when it is pressed while running, only that one is seen.
+        is_step = self._stream.paused or (known is not None and plan.number > known.number + 1)
+        if known is not None and known.rate > 0:
+            self._glide_rate = known.rate
         stretch = self._stream.replan(plan, self._drawn_ns)
         if plan.rate > 0:
             self._pause_target_ns = None
             self._mode.replanned(self._stream, self._drawn_ns, stretch)
-        elif was_paused or self._drawn_ns is None:
-            self._pause_target_ns = plan.sim_time_ns  # a single step
+        elif is_step or self._drawn_ns is None:
+            self._pause_target_ns = plan.sim_time_ns
         else:
             self._pause_target_ns = self._drawn_ns
 

@@ -1,0 +1,224 @@
+"""One frame after the other: wait, take in what is new, choose the instant, draw it, show it, write it down.
+
+The order is the point: the state is read as late as the pacer allows, the instant drawn is the one at which
+the frame will be seen, and everything that can wait (log, garbage, figures) waits until the frame is shown.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from twixt.ipc.commands import Command
+from twixt.ipc.config import Config
+from twixt.ipc.snapshot import Head
+from twixt.render.camera import OrbitCamera
+from twixt.render.controls import Controls, act
+from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.history import History, Pair
+from twixt.render.input import Event, Key
+from twixt.render.intake import Intake, Taken
+from twixt.render.measure.frames import FrameRow
+from twixt.render.measure.log import FrameLog
+from twixt.render.pacer import FramePlan, FrameResult, FrameTimes, Pacer
+from twixt.render.playback import PlaybackClock
+from twixt.render.pointer import Pointer
+from twixt.render.shots import Shots
+from twixt.render.wait import HybridWait
+
+if TYPE_CHECKING:
+    from twixt.ipc.link import Link
+    from twixt.render.panel import Panel
+
+# Snapshots on the GPU: a late clock draws five or six behind the newest, and a burst must not push those out.
+MOST_SLOTS, LEAST_SLOTS = 16, 4
+GPU_BYTES = 256 << 20
+# Frames whose look into the future is reported to physics: the largest of one second at 60 Hz.
+LEAD_FRAMES = 60
+# Spare time before the next frame that a bounded garbage collection or a log row may use.
+IDLE_NS = 4_000_000
+FRAMES_PER_COLLECTION = 120
+
+
+class FrameLoop:
+    """The frames of one viewer. `frame()` makes one; `controls.quit` says that the user is done."""
+
+    def __init__(self, config: Config, window, link: Link, pacer: Pacer, log: FrameLog, shots: Shots) -> None:  # type: ignore[no-untyped-def]
+        self.controls = Controls(config.interpolation, config.clock, config.overlay)
+        self.log = log
+        self.first_present_ns = 0
+        self.last: FrameRow = FrameRow()
+        self.panel: Panel | None = None
+        self._window, self._link, self._pacer, self._shots = window, link, pacer, shots
+        self._slow_render_ns = round(config.slow_render_ms * 1e6)
+        self._wait = HybridWait()
+        slots = gpu_slots(link.counters["bytes_per_snapshot"])
+        self._renderer = SceneRenderer(window.context, link.scene, slots)
+        self._history = History(slots)
+        self.clock = PlaybackClock(config.clock)
+        self.intake = Intake(link, self._renderer, self._history, self.clock)
+        self._camera: OrbitCamera | None = None
+        self._pointer = Pointer()
+        self._leads_ns: deque[int] = deque(maxlen=LEAD_FRAMES)
+        self._acted_ns = 0  # of a command whose effect has not been seen yet
+        self._plan_number = self.intake.plan.number
+
+    def frame(self) -> FrameRow:
+        """Makes one frame and returns its row."""
+        planned = self._pacer.next_frame(time.perf_counter_ns())
+        self._use_idle_time(planned.start_ns - time.perf_counter_ns())
+        start_ns = self._wait.until(planned.start_ns)
+        events = self._window.poll()
+        acted_ns = self._obey(events)
+        taken = self.intake.take()
+        acted_ns = self._reflect_plan() or acted_ns
+        latch_ns = time.perf_counter_ns()
+        pair = self._history.pair(self.clock.draw_time_ns(planned.present_ns))
+        self._draw(pair, events)
+        work_end_ns = time.perf_counter_ns()
+        swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
+        if swap_at_ns is not None:
+            self._wait.until(swap_at_ns)
+        swap_begin_ns = time.perf_counter_ns()
+        self._window.swap()
+        times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, time.perf_counter_ns())
+        paced = self._pacer.frame_done(times)
+        self._tell_lead(planned.present_ns - latch_ns)
+        row = self._row(planned, times, paced, taken, acted_ns)
+        if pair is not None:
+            row = self._with_pair(row, pair)
+        self.log.add(row)
+        self.last = row
+        self.first_present_ns = self.first_present_ns or row.present_ns
+        if self.panel is not None:
+            self.panel.note(row, self.intake.newest)
+        return row
+
+    def rest_while_hidden(self) -> None:
+        """Instead of a frame, while the window is not shown: input and snapshots are still taken in."""
+        self._obey(self._window.wait_events(0.1))
+        self.intake.take()
+
+    def close(self) -> None:
+        """The last pictures are written; GL objects go with the context."""
+        self._shots.close()
+        if self.panel is not None:
+            self.panel.close()
+
+    # -- input
+
+    def _obey(self, events: list[Event]) -> int:
+        """Acts on keys and mouse. Returns when the user acted, where this very frame shows the effect, else 0."""
+        acted_ns = 0
+        for event in events:
+            if isinstance(event, Key):
+                acted_ns = self.press(event.name, event.acted_ns) or acted_ns
+        if self._camera is not None and not (self.panel is not None and self.panel.wants_mouse):
+            height_px = self._window.framebuffer_size[1]
+            acted_ns = self._pointer.move_camera(self._camera, events, height_px) or acted_ns
+        return acted_ns
+
+    def press(self, key: str, acted_ns: int) -> int:
+        """One key: `acted_ns` where this viewer obeys it itself, 0 where physics is asked or nothing happens."""
+        before = self.controls
+        self.controls, command = act(key, before, acted_ns, self.last.draw_time_ns)
+        if command is not None:
+            self._send(command)
+            return 0
+        if self.controls.clock != before.clock:
+            self.clock.select(self.controls.clock)
+        return acted_ns if self.controls != before else 0
+
+    def _send(self, command: Command) -> None:
+        self._link.send(command)
+        self._acted_ns = command.acted_ns
+
+    def _reflect_plan(self) -> int:
+        """Takes over what physics now does. Returns when the user asked for it, in the first frame that shows it."""
+        plan = self.intake.plan
+        if plan.number == self._plan_number:
+            return 0
+        self._plan_number = plan.number
+        self.controls = replace(self.controls, paused=plan.rate == 0, time_scale=plan.rate or self.controls.time_scale)
+        acted_ns, self._acted_ns = self._acted_ns, 0
+        return acted_ns
+
+    # -- drawing
+
+    def _draw(self, pair: Pair | None, events: list[Event]) -> None:
+        size_px = self._window.framebuffer_size
+        if pair is not None:
+            if self._camera is None:
+                self._camera = self._first_camera(size_px)
+            slots = pair.previous.slot, None if pair.next is None else pair.next.slot
+            matrices = self._camera.matrices(size_px)
+            self._renderer.draw(*slots, pair.alpha, matrices, self.controls.interpolation, size_px)
+        else:
+            self._window.context.clear()
+        if self.panel is not None and self.controls.overlay:
+            for key in self.panel.draw(self, events, size_px, self._window.content_scale):
+                self.press(key, time.perf_counter_ns())
+        if self._slow_render_ns:
+            _work_until(time.perf_counter_ns() + self._slow_render_ns)
+        self._renderer.finish()
+        if pair is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):
+            self._shots.take(self._renderer.read_pixels())
+            self.controls = replace(self.controls, screenshot=False)
+
+    def _first_camera(self, size_px: tuple[int, int]) -> OrbitCamera:
+        bodies = self._link.latest_pair()[-1].bodies
+        return OrbitCamera.for_scene(self._link.scene, bodies, size_px[0] / size_px[1])
+
+    # -- after the frame
+
+    def _tell_lead(self, lead_ns: int) -> None:
+        self._leads_ns.append(lead_ns)
+        self._link.report_lead(max(self._leads_ns))
+
+    def _use_idle_time(self, idle_ns: int) -> None:
+        if idle_ns < IDLE_NS:
+            return
+        self.log.write_some()
+        if self.log.count % FRAMES_PER_COLLECTION == 0:
+            gc.collect(1)
+
+    def _row(self, planned: FramePlan, times: FrameTimes, paced: FrameResult, taken: Taken, acted_ns: int) -> FrameRow:
+        plan, state, newest = self.intake.plan, self.clock.state, self.intake.newest or Head()
+        return FrameRow(
+            frame=self.log.count, start_ns=times.start_ns, latch_ns=times.latch_ns, work_end_ns=times.work_end_ns,
+            swap_begin_ns=times.swap_begin_ns, present_ns=times.swap_end_ns, predicted_present_ns=planned.present_ns,
+            deadline_ns=paced.deadline_ns, wake_error_ns=times.start_ns - planned.start_ns,
+            clock_mode=state.mode, offset_ns=state.offset_ns,
+            plan_number=plan.number, plan_rate=plan.rate, steps=taken.steps,
+            pacer_interval_ns=planned.interval_ns, planned_refreshes=planned.planned_refreshes,
+            pacer_reason=paced.reason, input_acted_ns=acted_ns,
+            rate=newest.rate, newest_tick=newest.tick, newest_sim_time_ns=newest.sim_time_ns,
+            newest_due_ns=newest.due_ns, newest_published_ns=newest.published_ns, world_epoch=newest.world_epoch,
+        )  # fmt: skip
+
+    def _with_pair(self, row: FrameRow, pair: Pair) -> FrameRow:
+        previous = pair.previous.head
+        blended = pair.next is not None and self.controls.interpolation != "none"
+        following = pair.next.head if pair.next is not None else previous
+        drawn_ns = pair.draw_time_ns if blended else previous.sim_time_ns
+        stands = drawn_ns == self.last.draw_time_ns and self.last.mode != "none"
+        held = stands and (pair.next is None or not blended)
+        return row._replace(
+            draw_time_ns=drawn_ns, alpha=pair.alpha if blended else 0.0, mode="held" if held else "interpolated",
+            previous_tick=previous.tick, next_tick=following.tick if pair.next is not None else -1,
+            used_published_ns=following.published_ns if blended else previous.published_ns,
+            draw_due_ns=self.clock.due_ns(drawn_ns),
+        )  # fmt: skip
+
+
+def gpu_slots(snapshot_bytes: int) -> int:
+    """How many snapshots of this size are kept on the GPU."""
+    return min(MOST_SLOTS, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
+
+
+def _work_until(end_ns: int) -> None:
+    while time.perf_counter_ns() < end_ns:
+        pass

@@ -1,0 +1,65 @@
+"""How a viewer ends: why, what it says of it, the report it leaves, and the exit code.
+
+Always: the reason is said in one line where it is not the user's own doing; a broken limit is named.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from twixt.ipc.config import Config
+from twixt.ipc.link import Ended
+from twixt.render.measure import limits, report
+from twixt.render.measure.log import FrameLog
+
+CLOSED, INTERRUPTED, CRASHED, REFUSED, LIMIT_BROKEN = 0, 130, 1, 2, 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of the frames. said: a line for standard error, empty where the user knows."""
+
+    exit_code: int
+    said: str = ""
+
+
+def of_simulation(ended: Ended, owned: bool) -> Outcome:
+    """The end of a viewer whose simulation has ended. Physics that started this viewer says its own part."""
+    match ended.kind:
+        case "ended":
+            return Outcome(CLOSED, "" if owned else f"the simulation ended{_because(ended)}")
+        case "interrupted":
+            return Outcome(INTERRUPTED, "" if owned else f"the simulation was interrupted{_because(ended)}")
+        case "crashed":
+            return Outcome(CRASHED, f"the viewer ends, because physics crashed{_because(ended)}")
+        case "refused":
+            return Outcome(REFUSED, f"the simulation refused this viewer{_because(ended)}")
+    return Outcome(CRASHED, f"the viewer ends, because {ended.message}")
+
+
+def _because(ended: Ended) -> str:
+    return f": {ended.message}" if ended.message else ""
+
+
+def leave_report(config: Config, log: FrameLog, blocks: dict[str, Any] | None, channel: dict[str, Any],
+                 display: dict[str, Any], conditions: list[str], first_frame_ms: float | None) -> int:
+    """Prints and writes what the config asks for; the exit code says whether its limits held."""
+    rows = log.rows
+    made = report.build(
+        rows, blocks, display, config, conditions, first_frame_ms, channel, forgotten=log.forgotten
+    )
+    if config.json != "-":
+        report.show(made)
+    if config.json is not None:
+        report.write_json(made, config.json)
+    if config.plot is not None:
+        from twixt.render.measure.plot import frame_pacing
+
+        frame_pacing(rows, config.plot, config.command)
+        print(f"twixt: frame-pacing plot in {config.plot}", file=sys.stderr)
+    broken = limits.check(made, list(config.fail_if))
+    for line in broken:
+        print(f"twixt: limit broken: {line}", file=sys.stderr)
+    return LIMIT_BROKEN if broken else 0
