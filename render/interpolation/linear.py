@@ -2,15 +2,15 @@
 
 Per body, only where both snapshots show the same life of it: another epoch means that it was spawned,
 despawned or moved elsewhere in between, and then the older state is drawn until the newer one's instant.
+So is a body whose newer state is not finite.
 """
 
 from __future__ import annotations
 
 import numpy as np
-
-from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE, Snapshot
+from twixt.ipc.snapshot import CONTINUITY_MASK, Snapshot
 from twixt.render.interpolation.method import Method
-from twixt.render.interpolation.poses import Poses, poses_of
+from twixt.render.interpolation.poses import Poses, finite, poses_of
 from twixt.render.interpolation.quaternion import slerp
 
 
@@ -22,11 +22,9 @@ class Linear(Method):
         both = min(len(previous.bodies), len(following.bodies))
         old, new = previous.bodies[:both], following.bodies[:both]
         same = ((old["epoch"] ^ new["epoch"]) & CONTINUITY_MASK) == 0
-        # A body hidden in either has no way between them that anyone could have seen.
-        same &= (old["flags"] & new["flags"] & VISIBLE) != 0
-        if not same.any():
+        rows = np.flatnonzero(same & finite(old) & finite(new))
+        if not len(rows):
             return poses
-        rows = np.flatnonzero(same)
         old, new = old[rows], new[rows]
         poses.position[rows] = _lerp(old["position"], new["position"], alpha)
         poses.orientation[rows] = slerp(old["orientation"], new["orientation"], alpha)

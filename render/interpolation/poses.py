@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-
 from twixt.ipc.snapshot import VISIBLE
+
+# A coordinate beyond this is a mistake of the world: its square is no longer a float32. Drawn as hidden, as NaN is.
+FARTHEST = 1e30
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,16 @@ class Poses:
         return len(self.position)
 
 
+def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
+    """(n,): which bodies have a pose that can be drawn."""
+    with np.errstate(invalid="ignore"):
+        return (
+            (np.abs(bodies["position"]) < FARTHEST).all(axis=1)
+            & (np.abs(bodies["orientation"]) < FARTHEST).all(axis=1)
+            & np.isfinite(bodies["scale"])
+        )
+
+
 def poses_of(draw_time_ns: int, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]]) -> Poses:
     """The state as published, copied."""
     return Poses(
@@ -38,7 +50,7 @@ def poses_of(draw_time_ns: int, bodies: NDArray[np.void], columns: Mapping[str, 
         bodies["orientation"].copy(),
         bodies["scale"].astype(np.float32),
         bodies["color"].copy(),
-        (bodies["flags"] & VISIBLE) != 0,
+        ((bodies["flags"] & VISIBLE) != 0) & finite(bodies),
         {name: np.array(column) for name, column in columns.items()},
     )
 

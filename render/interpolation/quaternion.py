@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Above this cosine (1.8 degrees between the 4-vectors) sines lose digits, and the straight way differs by less than 1e-6.
-PARALLEL_COSINE = 0.9995
+# Below this sine the weights of slerp lose digits, and the straight way is the same to 1e-7.
+NEAR_PARALLEL_SINE = 1e-3
 # A squared length below this is no orientation at all.
 NO_LENGTH = 1e-30
 
@@ -33,11 +33,12 @@ def slerp(start: NDArray[np.floating], end: NDArray[np.floating], alpha: float) 
     as short, and the one through `start` and `end` as they stand is taken.
     """
     start, end = normalized(start), normalized(end)
-    cosine = np.einsum("ij,ij->i", start, end)
-    end = np.where(cosine[:, None] < 0, -end, end)
-    angle = np.arccos(np.minimum(np.abs(cosine), 1.0))
-    near = np.abs(cosine) > PARALLEL_COSINE
-    sine = np.where(near, 1.0, np.sin(angle))
-    weight_start = np.where(near, 1.0 - alpha, np.sin((1.0 - alpha) * angle) / sine)
-    weight_end = np.where(near, alpha, np.sin(alpha * angle) / sine)
+    end = np.where(np.einsum("ij,ij->i", start, end)[:, None] < 0, -end, end)
+    # atan2 of the two lengths is exact where arccos loses its digits, for nearly equal rotations.
+    angle = 2.0 * np.arctan2(np.linalg.norm(end - start, axis=1), np.linalg.norm(end + start, axis=1))
+    sine = np.sin(angle)
+    near = sine < NEAR_PARALLEL_SINE
+    divisor = np.where(near, 1.0, sine)
+    weight_start = np.where(near, 1.0 - alpha, np.sin((1.0 - alpha) * angle) / divisor)
+    weight_end = np.where(near, alpha, np.sin(alpha * angle) / divisor)
     return normalized(weight_start[:, None] * start + weight_end[:, None] * end)

@@ -33,6 +33,7 @@ class Auto:
         self._newest_due_ns = 0
         self._shortfall_ns = 0  # present - newest due, at the last frame
         self._wanted_ns = 0.0
+        self._in_debt = False
 
     @property
     def name(self) -> str:
@@ -46,6 +47,9 @@ class Auto:
         else:
             passed = present_ns - self._present_ns
             playing = self._playing_ns + round(passed * self._speed(stream, present_ns, passed))
+            if self._in_debt and drawn_ns is not None:
+                # Where the world rested there is nothing to play: the debt of a rest is free.
+                playing = max(playing, min(stream.due_of(drawn_ns), present_ns - round(self._wanted_ns)))
         self._present_ns = present_ns
         if playing > newest:
             playing = newest
@@ -55,7 +59,10 @@ class Auto:
 
     def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
         """Go on from what is drawn, wherever the new plan puts it."""
-        self._needs.stretch(stretch)
+        if stretch != 1.0:
+            # Needs of the old scale say nothing of the new one. What is wanted is as much of the world as before.
+            self._needs = Needs()
+            self._wanted_ns *= stretch
         self._newest_sim_ns = None
         if drawn_ns is not None:
             self._playing_ns = stream.due_of(drawn_ns)
@@ -66,7 +73,7 @@ class Auto:
             if self._newest_sim_ns is not None:
                 gap = newest_due - self._newest_due_ns
                 self._needs.add(present_ns, self._shortfall_ns, gap, stream.interval_ns)
-                self._wanted_ns = self._needs.offset_ns(stream.interval_ns)
+                self._wanted_ns = self._needs.offset_ns(stream.interval_ns, stream.scatter_ns)
             self._newest_sim_ns, self._newest_due_ns = newest_sim, newest_due
         self._shortfall_ns = present_ns - newest_due
 
@@ -75,6 +82,7 @@ class Auto:
         assert self._playing_ns is not None
         excess = present_ns - passed_ns - self._playing_ns - self._wanted_ns
         debt = max(DEBT_NS, DEBT_INTERVALS * stream.interval_ns)
+        self._in_debt = excess > debt
         if abs(excess) > debt:
             limit = DEBT_SPEED
             self.reason = "catching up" if excess > 0 else "falling back"

@@ -42,8 +42,6 @@ class Needs:
     def __init__(self) -> None:
         self._buckets: list[tuple[int, list[_Need]]] = []
         self._recent: list[float] = []
-        self._scatter_ns = 0.0
-        self._last_lateness_ns: float | None = None
         self._count = 0
 
     def add(self, now_ns: int, need_ns: int, gap_ns: int, interval_ns: int) -> None:
@@ -55,10 +53,6 @@ class Needs:
         if len(recent) >= FEW and need_ns > sorted(recent)[len(recent) // 2] + STALL_NS:
             return
         self._count += 1
-        lateness = need_ns - gap_ns
-        if self._last_lateness_ns is not None:
-            self._scatter_ns += 0.02 * (min(abs(lateness - self._last_lateness_ns), interval_ns) - self._scatter_ns)
-        self._last_lateness_ns = lateness
         if not self._buckets or now_ns - self._buckets[-1][0] >= BUCKET_NS:
             self._buckets.append((now_ns, []))
             while now_ns - self._buckets[0][0] > MEMORY_NS:
@@ -69,8 +63,11 @@ class Needs:
             top.sort(key=lambda need: need.need_ns, reverse=True)
             del top[2]
 
-    def offset_ns(self, interval_ns: int) -> float:
-        """The offset wanted: 0 when all needs are negative, else the second largest and a margin."""
+    def offset_ns(self, interval_ns: int, scatter_ns: float) -> float:
+        """The offset wanted: 0 when all needs are negative, else the second largest and a margin.
+
+        scatter_ns: by how much lateness usually differs from one snapshot to the next.
+        """
         largest = second = float("-inf")
         for _, top in self._buckets:
             for need in top:
@@ -82,12 +79,5 @@ class Needs:
         need_ns = largest if self._count < FEW else second
         if need_ns == float("-inf"):
             return 0.0
-        margin = MARGIN_NS + min(SCATTER_FACTOR * self._scatter_ns, SCATTER_MARGIN_MAX_NS)
+        margin = MARGIN_NS + min(SCATTER_FACTOR * scatter_ns, SCATTER_MARGIN_MAX_NS)
         return max(0.0, need_ns + margin)
-
-    def stretch(self, factor: float) -> None:
-        """All gaps became `factor` times as long: the plan's rate changed."""
-        for _, top in self._buckets:
-            for need in top:
-                need.need_ns += need.gap_ns * (factor - 1)
-                need.gap_ns *= factor

@@ -10,6 +10,7 @@ place. Does not choose what is drawn, and reads no clock.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 
 from twixt.ipc.plan import Plan
 
@@ -23,6 +24,8 @@ REST_GAPS = 4
 REST_NS = 200_000_000
 # Gaps whose median is "the interval that holds now": follows a change of load within five snapshots.
 INTERVAL_GAPS = 9
+# Weight of one snapshot in the mean of lateness' changes: some fifty snapshots, a second or two.
+SCATTER_SHARE = 0.02
 
 
 class Stream:
@@ -36,7 +39,9 @@ class Stream:
         self._gaps: list[tuple[int, int]] = []  # (due gap, sim gap) of the last snapshots in order
         self.interval_ns = 0  # median due gap of late; 0 while fewer than two snapshots are known
         self.slope_change = 0.0  # median relative change of the due gap per step; 0 when rates are even
+        self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next
         self.newest_arrival_ns = 0
+        self._lateness_ns: int | None = None
         self._held_since_ns: int | None = None  # a paused plan's wall instant
         self._rate = 1.0  # the last plan rate that was not 0
 
@@ -81,6 +86,7 @@ class Stream:
                 self._due[index] = due_ns
                 index -= 1
             self._measure(sim_time_ns, due_ns, number)
+            self._measure_lateness(arrival_ns - due_ns)
         self._append(sim_time_ns, due_ns, number)
         self.newest_arrival_ns = arrival_ns
         return True
@@ -125,6 +131,7 @@ class Stream:
             self._remap(plan, drawn_ns, anchor_ns, stretch)
             self._rate = plan.rate
             self._held_since_ns = None
+            self.interval_ns = round(self.interval_ns * stretch)
         else:
             self._hold(plan)
             if self._held_since_ns is None:
@@ -193,6 +200,12 @@ class Stream:
         self._sim.append(sim_time_ns)
         self._plan_number.append(number)
 
+    def _measure_lateness(self, lateness_ns: int) -> None:
+        if self._lateness_ns is not None:
+            change = min(abs(lateness_ns - self._lateness_ns), self.interval_ns)
+            self.scatter_ns += SCATTER_SHARE * (change - self.scatter_ns)
+        self._lateness_ns = lateness_ns
+
     def _measure(self, sim_time_ns: int, due_ns: int, number: int) -> None:
         """Learn the interval that holds now; turn a long rest into a flat piece of the map."""
         due_gap, sim_gap = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
@@ -211,5 +224,5 @@ class Stream:
         self.interval_ns = recent[len(recent) // 2]
         if len(self._gaps) == 16:
             slopes = [due / sim for due, sim in self._gaps]
-            changes = sorted(abs(b - a) / (a or 1.0) for a, b in zip(slopes, slopes[1:], strict=False))
+            changes = sorted(abs(b - a) / (a or 1.0) for a, b in pairwise(slopes))
             self.slope_change = changes[len(changes) // 2]

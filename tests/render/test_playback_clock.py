@@ -1,0 +1,293 @@
+"""The clock's promises, held for every mode and whatever comes in."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.plan import Plan
+from twixt.render.playback import MODES, PlaybackClock
+
+from tests.render.traces import MS, SECOND, START_NS, STEP_NS
+
+FRAME_NS = SECOND // 60
+T = START_NS
+
+
+def fed(mode: str = "auto", steps: int = 120, rate: float = 1.0, interval_ns: int = STEP_NS) -> PlaybackClock:
+    """A clock that has seen `steps` snapshots of simulated `interval_ns`, at `rate` from T on."""
+    clock = PlaybackClock(mode)
+    clock.replan(Plan(1, 0, T, 0, rate))
+    for k in range(steps):
+        due = T + round(k * interval_ns / rate)
+        clock.observe(k * interval_ns, due, due - 2 * STEP_NS, plan_number=1)
+    return clock
+
+
+def run(clock: PlaybackClock, first_ns: int, frames: int) -> list[int]:
+    return [clock.draw_time_ns(first_ns + k * FRAME_NS) for k in range(frames)]
+
+
+def speeds(drawn: list[int]) -> list[float]:
+    """Simulated per wall time, frame by frame."""
+    return [(b - a) / FRAME_NS for a, b in pairwise(drawn)]
+
+
+instants = st.integers(0, 400 * MS)
+operations = st.one_of(
+    st.tuples(st.just("observe"), instants, st.integers(-50 * MS, 400 * MS), st.integers(0, 2)),
+    st.tuples(st.just("replan"), st.sampled_from([0.0, 0.05, 1.0, 100.0]), st.integers(-50 * MS, 400 * MS), instants),
+    st.tuples(st.just("draw"), st.integers(-10 * MS, 50 * MS), st.none(), st.none()),
+    st.tuples(st.just("select"), st.sampled_from(sorted(MODES)), st.none(), st.none()),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(MODES)), st.lists(operations, max_size=60), st.sampled_from([0, T, -T, 1 << 61]))
+def test_draw_time_never_runs_back_and_never_passes_the_newest_snapshot(mode, steps, origin):
+    clock = PlaybackClock(mode)
+    present, epoch, newest, drawn, plans = origin, -1, 0, None, 0
+    for verb, a, b, c in steps:
+        if verb == "observe":
+            clock.observe(a, origin + b, present, c)
+            if c > epoch:
+                epoch, newest, drawn = c, a, None
+            elif c == epoch:
+                newest = max(newest, a)
+        elif verb == "replan":
+            plans += 1
+            clock.replan(Plan(plans, max(epoch, 0), origin + b, c, a))
+        elif verb == "select":
+            clock.select(a)
+        else:
+            present += a
+            now = clock.draw_time_ns(present)
+            if epoch >= 0:
+                assert now <= newest
+                assert drawn is None or now >= drawn
+                drawn = now
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_first_frame_is_valid_with_one_snapshot_only(mode):
+    clock = PlaybackClock(mode)
+    clock.observe(7 * STEP_NS, T, T)
+    assert clock.draw_time_ns(T + 3 * MS) == 7 * STEP_NS
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_clock_without_snapshots_answers_and_says_so(mode):
+    clock = PlaybackClock(mode)
+    assert clock.draw_time_ns(T) == 0
+    assert clock.state.reason == "no snapshot yet"
+
+
+def test_unknown_mode_is_refused_with_the_known_ones():
+    with pytest.raises(TwixtError, match=r"auto, ahead, newest-two, got 'sideways'"):
+        PlaybackClock("sideways")
+
+
+def test_ahead_draws_what_falls_due_at_present():
+    clock = fed("ahead")
+    assert run(clock, T + 5 * MS, 3) == [5 * MS, 5 * MS + FRAME_NS, 5 * MS + 2 * FRAME_NS]
+    assert clock.state.offset_ns == 0
+
+
+def test_ahead_holds_at_the_newest_and_says_so():
+    clock = fed("ahead", steps=3)
+    drawn = run(clock, T + STEP_NS, 4)
+    assert drawn[-1] == drawn[-2] == 2 * STEP_NS
+    assert clock.state.held
+    assert "holding" in clock.state.reason
+
+
+def test_newest_two_draws_from_the_older_since_the_newer_arrived():
+    clock = PlaybackClock("newest-two")
+    clock.observe(0, T, T)
+    clock.observe(100 * MS, T + 100 * MS, T + 100 * MS)
+    assert clock.draw_time_ns(T + 130 * MS) == 30 * MS
+    assert clock.draw_time_ns(T + 250 * MS) == 100 * MS
+
+
+def test_duplicates_and_disorder_change_nothing():
+    plain, disturbed = PlaybackClock(), PlaybackClock()
+    order = [0, 1, 2, 4, 3, 3, 5, 7, 6, 8, 2, 0, 9, 9]
+    for k in sorted(set(order)):
+        plain.observe(k * STEP_NS, T + k * STEP_NS, T)
+    for k in order:
+        disturbed.observe(k * STEP_NS, T + k * STEP_NS, T)
+    assert run(plain, T, 12) == run(disturbed, T, 12)
+
+
+def test_lost_snapshot_leaves_the_motion_even():
+    clock = PlaybackClock()
+    for k in range(60):
+        if k % 7:
+            clock.observe(k * STEP_NS, T + k * STEP_NS, T + k * STEP_NS - 3 * STEP_NS)
+    assert all(abs(speed - 1) < 1e-6 for speed in speeds(run(clock, T + 2 * STEP_NS, 50)))
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_new_world_epoch_is_one_clean_cut(mode):
+    clock = fed(mode)
+    before = run(clock, T + STEP_NS, 30)[-1]
+    wall = T + 32 * FRAME_NS
+    clock.replan(Plan(2, 1, wall, 0, 1.0))
+    assert clock.draw_time_ns(wall) >= before, "nothing of the new world is there yet"
+    for k in range(20):
+        clock.observe(k * STEP_NS, wall + k * STEP_NS, wall, world_epoch=1, plan_number=2)
+        clock.observe((k + 35) * STEP_NS, wall + k * STEP_NS, wall)  # a late one of the old world
+    after = run(clock, wall + FRAME_NS, 20)
+    assert after[0] < before
+    assert after == sorted(after)
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_pause_stops_in_the_next_frame(mode):
+    clock = fed(mode)
+    last = run(clock, T + STEP_NS, 30)[-1]
+    wall = T + STEP_NS + 30 * FRAME_NS
+    clock.replan(Plan(2, 0, wall, wall - T, 0.0))
+    assert run(clock, wall, 20) == [last] * 20
+    assert clock.state.mode == "paused"
+    assert not clock.state.held
+
+
+def late_clock(steps: int = 120, lateness_ns: int = 30 * MS) -> tuple[PlaybackClock, list[int], int]:
+    """An auto clock playing some 47 ms behind, the frames it drew, and the present of the next one."""
+    clock, drawn, k = PlaybackClock(), [], 0
+    clock.replan(Plan(1, 0, T, 0, 1.0))
+    present = T
+    while k < steps:
+        while k * STEP_NS + lateness_ns <= present - T and k < steps:
+            clock.observe(k * STEP_NS, T + k * STEP_NS, T + k * STEP_NS + lateness_ns, plan_number=1)
+            k += 1
+        drawn.append(clock.draw_time_ns(present))
+        present += FRAME_NS
+    return clock, drawn, present
+
+
+def test_pause_of_a_late_clock_stops_in_the_next_frame_and_resumes_without_a_jump():
+    clock, drawn, present = late_clock()
+    assert clock.state.offset_ns > 30 * MS
+    sim_at_pause = present - T
+    clock.replan(Plan(2, 0, present, sim_at_pause, 0.0))
+    assert run(clock, present, 60) == [drawn[-1]] * 60
+    resume = present + 60 * FRAME_NS
+    clock.replan(Plan(3, 0, resume, sim_at_pause, 1.0))
+    played = [drawn[-1]]
+    for frame in range(60):
+        k = 120 + frame
+        clock.observe(k * STEP_NS, resume + k * STEP_NS - sim_at_pause, resume + frame * FRAME_NS, plan_number=3)
+        played.append(clock.draw_time_ns(resume + frame * FRAME_NS))
+    assert all(0.4 < speed < 1.6 for speed in speeds(played)), speeds(played)
+    assert clock.state.offset_ns < 80 * MS, "the pause bought latency"
+
+
+def test_single_step_plays_on_to_the_next_snapshot_and_rests_there():
+    clock = fed()
+    run(clock, T + STEP_NS, 30)
+    wall = T + STEP_NS + 30 * FRAME_NS
+    paused_at = wall - T
+    clock.replan(Plan(2, 0, wall, paused_at, 0.0))
+    start = run(clock, wall, 3)[-1]
+    target = 34 * STEP_NS
+    clock.replan(Plan(3, 0, wall + 3 * FRAME_NS, target, 0.0))
+    played = [start, *run(clock, wall + 3 * FRAME_NS, 10)]
+    assert played[-1] == target
+    assert played[1] > start
+    assert max(speeds(played)) <= 1.001
+
+
+@pytest.mark.parametrize(("old", "new"), [(1.0, 0.25), (0.25, 1.0), (0.05, 1.0), (1.0, 0.05), (1.0, 4.0), (4.0, 0.5)])
+def test_change_of_scale_takes_effect_at_once_without_a_freeze_or_a_jump(old, new):
+    """Ahead by a lead of 50 ms of wall time, as physics publishes; frames are chosen 15 ms before they are shown."""
+    clock = PlaybackClock()
+    scale, sim0, wall0, number, k = old, 0, T, 1, 0
+    clock.replan(Plan(1, 0, T, 0, old))
+    drawn = []
+    for frame in range(240):
+        now = T + frame * FRAME_NS
+        if frame == 120:
+            sim0, wall0, scale, number = sim0 + round((now - wall0) * scale), now, new, 2
+            clock.replan(Plan(2, 0, now, sim0, new))
+        lead = 50 * MS + round(STEP_NS / scale)
+        while wall0 + (k * STEP_NS - sim0) / scale - lead <= now:
+            clock.observe(k * STEP_NS, wall0 + round((k * STEP_NS - sim0) / scale), now, plan_number=number)
+            k += 1
+        drawn.append(clock.draw_time_ns(now + 15 * MS))
+    relative = [speed / (old if i < 119 else new) for i, speed in enumerate(speeds(drawn))]
+    assert all(0.45 < speed < 1.55 for speed in relative[5:]), (min(relative[5:]), max(relative[5:]))
+    assert all(abs(speed - 1) < 0.01 for speed in relative[-30:])
+
+
+def test_snapshots_of_an_older_plan_seen_after_the_new_one_count_as_the_new_one_says():
+    clock = PlaybackClock("ahead")
+    clock.replan(Plan(2, 0, T, 0, 0.5))
+    clock.observe(0, T, T, plan_number=1)
+    clock.observe(100 * MS, T + 100 * MS, T, plan_number=1)
+    assert clock.draw_time_ns(T + 100 * MS) == 50 * MS
+
+
+def test_single_step_pressed_while_running_plays_on_to_its_snapshot():
+    clock = fed()
+    last = run(clock, T + STEP_NS, 30)[-1]
+    wall = T + STEP_NS + 30 * FRAME_NS
+    clock.replan(Plan(3, 0, wall, 33 * STEP_NS, 0.0))
+    played = run(clock, wall, 10)
+    assert last < played[0] < played[-1] == 33 * STEP_NS
+
+
+def test_a_plan_known_already_changes_nothing():
+    clock = fed("ahead")
+    run(clock, T, 5)
+    clock.replan(Plan(1, 0, T + SECOND, 0, 0.0))
+    assert clock.draw_time_ns(T + 10 * FRAME_NS) == 10 * FRAME_NS
+
+
+def test_two_short_moves_with_a_rest_between_them_do_not_slide_over_the_rest():
+    """A user's own loop that publishes only when something moves: the steps are short, the rest is long."""
+    clock = PlaybackClock()
+    publishes = [k * STEP_NS for k in range(30)] + [3 * SECOND + k * STEP_NS for k in range(30)]
+    taken, rest = 0, []
+    for frame in range(240):
+        present = T + frame * FRAME_NS
+        while taken < len(publishes) and T + publishes[taken] <= present:
+            clock.observe(taken * STEP_NS, T + publishes[taken], T + publishes[taken])
+            taken += 1
+        drawn = clock.draw_time_ns(present)
+        if SECOND < present - T < 3 * SECOND:
+            rest.append(drawn)
+        if taken < len(publishes):
+            offset_ns = clock.state.offset_ns
+    assert set(rest) == {29 * STEP_NS}
+    assert drawn > 55 * STEP_NS, "the second move is played too"
+    assert offset_ns < 60 * MS, "the rest bought latency"
+
+
+def test_switching_the_mode_while_running_does_not_run_back():
+    clock, drawn, present = late_clock()
+    clock.select("ahead")
+    jumped = clock.draw_time_ns(present)
+    clock.select("auto")
+    assert drawn[-1] <= jumped <= clock.draw_time_ns(present + FRAME_NS)
+
+
+def test_missed_frames_are_made_up_for_at_once():
+    clock = fed()
+    run(clock, T, 10)
+    assert clock.draw_time_ns(T + 30 * FRAME_NS) == pytest.approx(30 * FRAME_NS, abs=1000)
+
+
+def test_ten_minutes_do_not_drift():
+    clock = PlaybackClock()
+    offsets = []
+    for k in range(36_000):
+        clock.observe(k * STEP_NS, T + k * STEP_NS, T + k * STEP_NS)
+        clock.draw_time_ns(T + k * STEP_NS + 9 * MS)
+        if k > 600:
+            offsets.append(clock.state.offset_ns)
+    assert max(offsets) - min(offsets) < 0.1 * MS
