@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ EVERYTHING = slice(None)
 MOVED, STOOD, GUESSED, IDEAL, INK, RULE = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0", "#333333", "#e2e2e2"
 FONT_PT = 9
 
-Rows = FrameTable | Iterable[FrameRow]
+Rows: TypeAlias = FrameTable | Iterable[FrameRow]
 
 
 def frame_pacing(rows: Rows, path: str, title: str = "", swap_blocks: bool | None = None) -> None:

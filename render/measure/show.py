@@ -50,7 +50,7 @@ def _spreads(report: dict[str, Any]) -> Table:
     for section, keys in SECTIONS.items():
         for key, kind in keys.items():
             if kind == SPREAD and report[section][key]["mean"] is not None:
-                table.add_row(f"{section}.{key}", *(_number(report[section][key][name]) for name in STATISTICS))
+                table.add_row(f"{section}.{key}", *(as_text(report[section][key][name]) for name in STATISTICS))
     return table
 
 
@@ -65,17 +65,18 @@ def _figures(report: dict[str, Any]) -> Table:
             value = report[section][key]
             if kind == "names":
                 names = [
-                    f"{name.replace('_', ' ')} {_number(item)}" for name, item in value.items() if item is not None
+                    f"{name.replace('_', ' ')} {as_text(item)}" for name, item in value.items() if item is not None
                 ]
             elif kind != SPREAD and value is not None:
-                shown.append(f"{key} {_number(value)}")
+                shown.append(f"{key} {as_text(value)}")
         table.add_row(Text(section, style="bold"), ", ".join(shown) or NOT_MEASURED)
         if names:
             table.add_row("", "1 % low fps by definition: " + ", ".join(names))
     return table
 
 
-def _number(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """One figure, as short as it can be read."""
     if value is None:
         return NOT_MEASURED
     if isinstance(value, bool):

@@ -1,0 +1,100 @@
+"""Two runs beside each other: their figures in a table, their motion in a picture.
+
+Each may be a frame log (CSV) or a report (JSON); the picture needs two logs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from twixt.ipc.errors import TwixtError
+from twixt.render.measure.frames import FrameTable
+from twixt.render.measure.keys import SCHEMA, SECTIONS, SPREAD
+from twixt.render.measure.log import read_log
+from twixt.render.measure.report import of_log
+
+# Of a distribution, the two that tell the usual from the bad.
+COMPARED_STATISTICS = ("p50", "p99")
+
+
+def compare_files(a: str, b: str, plot: str | None = None) -> int:
+    """`twixt compare A B`: prints the table, saves the picture when asked. Exit code."""
+    (report_a, table_a), (report_b, table_b) = _read(a), _read(b)
+    if plot is not None:
+        from twixt.render.measure.plot import compared
+
+        compared(_required(a, table_a), _required(b, table_b), plot, _titles(a, b))
+    _show(report_a, report_b, _titles(a, b))
+    return 0
+
+
+def differences(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Name and both values of every figure that at least one of two reports measured."""
+    lines = []
+    for section, keys in SECTIONS.items():
+        for key, kind in keys.items():
+            below = COMPARED_STATISTICS if kind == SPREAD else tuple(a[section][key]) if kind == "names" else ()
+            if not below:
+                lines.append((f"{section}.{key}", a[section][key], b[section][key]))
+            for name in below:
+                lines.append((f"{section}.{key}.{name}", a[section][key].get(name), b[section][key].get(name)))
+    return [line for line in lines if line[1] is not None or line[2] is not None]
+
+
+def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
+    if not path.endswith(".json"):
+        table = read_log(path)
+        return of_log(table, f"twixt report {path}"), table
+    try:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no JSON"
+        raise TwixtError(
+            f"cannot read the report {path!r}: {reason}; make one with: twixt measure --json {path}"
+        ) from None
+    found = report.get("schema") if isinstance(report, dict) else None
+    if found != SCHEMA:
+        raise TwixtError(
+            f"{path!r} must be a report of the form {SCHEMA}, got {found!r}; make one with: twixt measure --json FILE"
+        )
+    return report, None
+
+
+def _required(path: str, table: FrameTable | None) -> FrameTable:
+    if table is None:
+        raise TwixtError(f"--plot needs two frame logs, but {path!r} is a report; give the log written with --log")
+    return table
+
+
+def _titles(a: str, b: str) -> tuple[str, str]:
+    """The files' names without folder and ending; the paths where those are the same."""
+    short = [os.path.splitext(os.path.basename(path))[0] for path in (a, b)]
+    return (short[0], short[1]) if short[0] != short[1] else (a, b)
+
+
+def _show(a: dict[str, Any], b: dict[str, Any], titles: tuple[str, str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from twixt.render.measure.show import as_text
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("figure")
+    for title in (*titles, "change"):
+        table.add_column(title, justify="right")
+    for name, first, second in differences(a, b):
+        table.add_row(name, as_text(first), as_text(second), _change(first, second))
+    Console(highlight=False).print(table)
+
+
+def _change(first: Any, second: Any) -> str:
+    from twixt.render.measure.show import as_text
+
+    numbers = [value for value in (first, second) if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    if len(numbers) < 2:
+        return "" if first == second else "differs"
+    change = numbers[1] - numbers[0]
+    return f"+{as_text(change)}" if change > 0 else as_text(change)

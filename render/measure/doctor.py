@@ -1,0 +1,236 @@
+"""`twixt doctor`: what this machine can do for a smooth picture, each point with a verdict.
+
+Every examination takes what it needs as arguments and returns a `Verdict`, so that the judgement can be
+tried with made-up machines. Takes about four seconds, opens a window for two of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.figures import distribution
+from twixt.render.measure.grid import fit_grid
+
+if TYPE_CHECKING:
+    from twixt.render.refresh import Refresh
+
+GOOD, USABLE, BAD = "good", "usable", "bad"
+
+SLEEPS = 100
+SLEEP_NS = 4_000_000
+SWAPS_TIMED_NS = 1_500_000_000
+# A wake later than this is seen as an uneven frame at 60 Hz.
+LATE_WAKE_US = 1000.0
+# A reported refresh further off than this would be missed by a frame every few seconds.
+REFRESH_TOLERANCE = 0.005
+COPIED_BYTES = 16 << 20
+LONGEST_CHILD_S = 20.0
+SWAP_TIMES_NEEDED = 20
+
+
+class Verdict(NamedTuple):
+    """One point examined: good, usable (it works, with the drawback that `says` names) or bad."""
+
+    point: str
+    grade: str
+    says: str
+
+
+def examine() -> int:
+    """Prints every verdict as it comes. Exit code 1 when one is bad."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    colours = {GOOD: "green", USABLE: "yellow", BAD: "red"}
+    bad = False
+    for verdict in verdicts():
+        bad |= verdict.grade == BAD
+        console.print(
+            Text.assemble(f"{verdict.point:14}", (f"{verdict.grade:8}", colours[verdict.grade]), verdict.says)
+        )
+    return int(bad)
+
+
+def verdicts() -> Iterator[Verdict]:
+    """Every point, in the order in which the next depends on it."""
+    window, display = _open_window()
+    yield display
+    if window is not None:
+        try:
+            yield graphics(window.renderer, str(window.context.info["GL_VERSION"]))
+            if window.backend != "offscreen":
+                yield from _swaps(window)
+        except TwixtError as error:
+            yield Verdict("vsync", BAD, str(error))
+        finally:
+            window.close()
+    yield clock(_child_clock)
+    yield sleeping(*_oversleeps_us())
+    yield shared_memory()
+
+
+def graphics(renderer: str, version: str) -> Verdict:
+    """Who draws."""
+    from twixt.render.software_gl import is_software
+
+    if is_software(renderer):
+        return Verdict(
+            "OpenGL", USABLE, f"{version}, {renderer}: drawn by the processor, some 10,000 bodies at 60 fps at most"
+        )
+    return Verdict("OpenGL", GOOD, f"{version}, {renderer}")
+
+
+def vsync(found: Refresh) -> Verdict:
+    """Whether swap waits for the display."""
+    if found.blocks:
+        return Verdict("vsync", GOOD, f"swap waits for the display ({found.reason})")
+    return Verdict("vsync", USABLE, f"swap does not wait, frames are paced by a timer ({found.reason})")
+
+
+def refresh(reported_hz: float | None, swap_returns_ns: list[int], found: Refresh) -> Verdict:
+    """The true refresh against the reported one."""
+    reported = f"{reported_hz:g} Hz reported" if reported_hz else "none reported"
+    if not found.blocks or found.period_ns is None or len(swap_returns_ns) < SWAP_TIMES_NEEDED:
+        return Verdict("refresh", USABLE, f"not to be measured where swap does not wait; {reported}")
+    period_ns = fit_grid(np.array(swap_returns_ns, np.int64), found.period_ns).period_ns or found.period_ns
+    measured_hz = 1e9 / period_ns
+    if not reported_hz or abs(measured_hz / reported_hz - 1) > REFRESH_TOLERANCE:
+        return Verdict("refresh", USABLE, f"{measured_hz:.2f} Hz measured, {reported}; frames follow the measured one")
+    return Verdict("refresh", GOOD, f"{measured_hz:.2f} Hz measured, {reported}")
+
+
+def clock(child_clock_ns: Callable[[], int]) -> Verdict:
+    """Whether two processes share one clock, as every stamp in a snapshot supposes."""
+    info = time.get_clock_info("perf_counter")
+    before_ns = time.perf_counter_ns()
+    child_ns = child_clock_ns()
+    after_ns = time.perf_counter_ns()
+    if not before_ns <= child_ns <= after_ns:
+        off_ms = (child_ns - before_ns) / 1e6
+        return Verdict(
+            "clock", BAD, f"another process reads it {off_ms:.1f} ms off; physics and viewer cannot agree on instants"
+        )
+    return Verdict(
+        "clock",
+        GOOD,
+        f"{info.implementation.split('(')[0]}, {info.resolution * 1e9:.0f} ns, the same in another process",
+    )
+
+
+def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
+    """How late the process is woken: by sleeping alone, and by sleeping and spinning as the pacer does."""
+    plain, hybrid = distribution(plain_us), distribution(hybrid_us)
+    says = (
+        f"sleep alone ends {plain['p50']:.0f} us late, p99 {plain['p99']:.0f}; "
+        f"sleep then spin {hybrid['p50']:.1f} us, p99 {hybrid['p99']:.1f} ({_cores()})"
+    )
+    late = (hybrid["p99"] or 0.0) > LATE_WAKE_US
+    return Verdict("sleep", USABLE if late else GOOD, says + ("; free a core for an even picture" if late else ""))
+
+
+def shared_memory() -> Verdict:
+    """Whether memory can be made and read as a viewer reads it, and how fast a snapshot goes in."""
+    from twixt.ipc import memory
+
+    try:
+        made = memory.create(COPIED_BYTES)
+        try:
+            payload = np.full(COPIED_BYTES, 7, np.uint8)
+            target = np.frombuffer(made.view, np.uint8)
+            seconds = []
+            for _ in range(5):
+                start = time.perf_counter()
+                target[:] = payload
+                seconds.append(time.perf_counter() - start)
+            reader = memory.map_read_only(made.read_only_fd(), COPIED_BYTES) if sys.platform != "win32" else None
+            seen = reader is None or (reader.view[0] == 7 and reader.view.readonly)
+            del target
+            if reader is not None:
+                reader.close()
+        finally:
+            made.close()
+    except (TwixtError, OSError) as error:
+        return Verdict("shared memory", BAD, str(error))
+    if not seen:
+        return Verdict("shared memory", BAD, "a reader does not see what was written, or could write itself")
+    return Verdict(
+        "shared memory", GOOD, f"read-only for viewers; copies at {COPIED_BYTES / min(seconds) / 1e9:.1f} GB/s"
+    )
+
+
+def _open_window() -> tuple[Any, Verdict]:
+    try:
+        from twixt.render.window import Window
+
+        window = Window((400, 300), "twixt doctor")
+        return window, Verdict("display", GOOD, f"{window.backend}, a window opens")
+    except (TwixtError, ImportError) as error:
+        says = str(error).split("; draw without")[0]
+    try:
+        from twixt.render.offscreen import OffscreenWindow
+
+        return OffscreenWindow((400, 300)), Verdict("display", USABLE, f"{says}; drawn offscreen")
+    except TwixtError as error:
+        return None, Verdict("display", BAD, f"{says}; and offscreen: {error}")
+
+
+def _swaps(window: Any) -> Iterator[Verdict]:
+    from twixt.render.refresh import SwapProbe
+
+    probe = SwapProbe(window.refresh_reported_hz)
+    while not probe.done:
+        time.sleep(probe.pause_ns / 1e9)
+        probe.add(*_swap(window))
+    found = probe.verdict()
+    yield vsync(found)
+    returns_ns: list[int] = []
+    while found.blocks and (not returns_ns or returns_ns[-1] - returns_ns[0] < SWAPS_TIMED_NS):
+        returns_ns.append(_swap(window)[1])
+    yield refresh(window.refresh_reported_hz, returns_ns, found)
+
+
+def _swap(window: Any) -> tuple[int, int]:
+    window.poll()
+    window.screen.clear(0.1, 0.1, 0.12)
+    begin_ns = time.perf_counter_ns()
+    window.swap()
+    return begin_ns, time.perf_counter_ns()
+
+
+def _child_clock() -> int:
+    shown = subprocess.run(
+        [sys.executable, "-S", "-c", "import time; print(time.perf_counter_ns())"],
+        capture_output=True,
+        timeout=LONGEST_CHILD_S,
+        check=True,
+    )
+    return int(shown.stdout)
+
+
+def _oversleeps_us() -> tuple[list[float], list[float]]:
+    """How late waits of 4 ms ended: sleep alone, and the hybrid. Taken in turns, so that both meet the same load."""
+    from twixt.render.wait import HybridWait
+
+    wait = HybridWait()
+    plain, hybrid = [], []
+    for _ in range(SLEEPS):
+        end_ns = time.perf_counter_ns() + SLEEP_NS
+        time.sleep(SLEEP_NS / 1e9)
+        plain.append((time.perf_counter_ns() - end_ns) / 1e3)
+        end_ns = time.perf_counter_ns() + SLEEP_NS
+        hybrid.append((wait.until(end_ns) - end_ns) / 1e3)
+    return plain, hybrid
+
+
+def _cores() -> str:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{usable} cores, load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else f"{usable} cores"
