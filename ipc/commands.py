@@ -1,11 +1,13 @@
 """What a viewer asks of physics: a name, perhaps a value, and the instant at which the user acted.
 
 Always: a `Command` that exists is valid, whether a user's key made it or it came over the connection;
-whoever receives one may use its value without a look at it. Nothing here does what it asks.
+whoever receives one may use its value without a look at it. `CommandQueue` is bounded, whatever a viewer
+sends, and neither side of it waits for the other. Nothing here does what a command asks.
 """
 
 from __future__ import annotations
 
+import threading
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +16,9 @@ from twixt.ipc.errors import TwixtError
 NAMES = ("pause", "resume", "step", "time_scale", "reset", "slow_physics", "quit")
 # Instants must fit the 64 bits that both processes count in.
 WHOLE_LIMIT = 1 << 63
+
+# Commands of one sender that nobody has drained. A user's keys between two steps are fewer.
+WAITING_LIMIT = 64
 
 
 class CommandError(TwixtError):
@@ -73,3 +78,47 @@ def _is_range(value: object) -> bool:
     if not isinstance(value, list | tuple) or len(value) != 2 or not all(_is_number(end) for end in value):
         return False
     return 0 <= value[0] <= value[1]
+
+
+class CommandQueue:
+    """From the daemon thread that hears viewers to the loop that obeys them."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self._lock = threading.Lock()
+        self._waiting: list[Command] = []
+        self._waiting_of: dict[object, int] = {}
+        self._something = threading.Event()
+        self._ended = False
+
+    def put(self, sender: object, command: Command) -> None:
+        """Queue it; beyond the sender's limit it is refused and counted, but for one quit."""
+        with self._lock:
+            already = self._waiting_of.get(sender, 0)
+            if already >= WAITING_LIMIT + (command.name == "quit"):
+                self.refused += 1
+                return
+            self._waiting_of[sender] = already + 1
+            self._waiting.append(command)
+            self._something.set()
+
+    def drain(self) -> list[Command]:
+        """All that came since the last call, in order."""
+        if not self._something.is_set():
+            return []
+        with self._lock:
+            if not self._ended:
+                self._something.clear()
+            drained, self._waiting = self._waiting, []
+            self._waiting_of.clear()
+        return drained
+
+    def wait(self, timeout_s: float) -> bool:
+        """True as soon as there is something to drain, or the end has come."""
+        return self._something.wait(timeout_s)
+
+    def end(self) -> None:
+        """Nobody waits any more."""
+        with self._lock:
+            self._ended = True
+            self._something.set()

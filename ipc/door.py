@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import stat
 import struct
@@ -50,6 +51,10 @@ class Door:
         # The interpreter's exit closes a door left open. A forked child's exit must not: the socket is its parent's.
         self._unlink = weakref.finalize(self, _unlink_own, os.getpid(), path, _identity(path))
 
+    def give_back(self) -> None:
+        """The name is free; who has connected stays. May be called again."""
+        self._unlink()
+
     def close(self) -> None:
         """Give the name back and stop listening. May be called again."""
         self._unlink()
@@ -66,8 +71,7 @@ def open_door(name: str) -> Door:
 
     Raises TwixtError when a live simulation has it. Replaces the socket of a killed one.
     """
-    if not hasattr(socket, "AF_UNIX"):
-        raise DoorError("this system has no Unix sockets; twixt runs on Linux so far")
+    check_system()
     check_name(name)
     folder = runtime_folder()
     path = folder / (name + SUFFIX)
@@ -128,6 +132,12 @@ def remove_stale(name: str, patience_s: float = LOCK_PATIENCE_S) -> bool:
             return False
         path.unlink(missing_ok=True)
         return True
+
+
+def check_system() -> None:
+    """Raises DoorError where the channel is not written yet."""
+    if not hasattr(socket, "AF_UNIX") or not hasattr(select, "poll"):
+        raise DoorError(f"twixt needs Unix sockets and poll, which {sys.platform} lacks; it runs on Linux so far")
 
 
 def check_name(name: str) -> None:

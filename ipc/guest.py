@@ -11,8 +11,10 @@ Used by the daemon thread alone, but for `wake`, which any thread may call.
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,7 +36,7 @@ class Guest:
         self.attached = False
         self.owned = False
         self.lead_ns = 0
-        self.commands_waiting = 0
+        self.report_number: int | None = None
         self.scene_version = 0
         self.status: dict[str, Any] | None = None
         self.status_ns = -SECOND_NS
@@ -110,3 +112,23 @@ class Guest:
             message.close()
         self._waiting.clear()
         self._leaving = None
+
+
+def flush_all(guests: Sequence[Guest], patience_ns: int) -> None:
+    """Send what waits for them, as far as they read it in time."""
+    deadline_ns = time.perf_counter_ns() + patience_ns
+    talking = list(guests)
+    while True:
+        for guest in list(talking):
+            with contextlib.suppress(OSError):
+                guest.flush()
+                if guest.has_more:
+                    continue
+            talking.remove(guest)
+        left_ns = deadline_ns - time.perf_counter_ns()
+        if not talking or left_ns <= 0:
+            return
+        poller = select.poll()
+        for guest in talking:
+            poller.register(guest.connection, select.POLLOUT)
+        poller.poll(-(-left_ns // 1_000_000))

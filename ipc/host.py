@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,7 +27,7 @@ from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import MAX_CAPACITY, Layout
 from twixt.ipc.plan import Plan
-from twixt.ipc.reception import Reception, call_guarded
+from twixt.ipc.reception import Reception
 from twixt.ipc.ring import RingWriter
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Head
@@ -109,7 +110,7 @@ class Host:
     @property
     def commands_refused(self) -> int:
         """Commands beyond what a viewer may have waiting."""
-        return self._reception.commands_refused
+        return self._reception.commands.refused
 
     def publish(self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
         """Make a snapshot visible; returns the instant, `published_ns`, which is stamped here.
@@ -149,11 +150,11 @@ class Host:
 
     def drain_commands(self) -> list[Command]:
         """What viewers asked for since the last call. Never waits."""
-        return self._reception.drain_commands()
+        return self._reception.commands.drain()
 
     def wait_command(self, timeout_s: float) -> bool:
         """Sleep until there is a command to drain (True), or the host has ended (True), or the time is over."""
-        return self._reception.wait_command(timeout_s)
+        return self._reception.commands.wait(timeout_s)
 
     def end(self, kind: str = "ended", message: str = "") -> None:
         """Give the name back, tell the viewers, close everything. The first call counts; from any thread or hook."""
@@ -164,8 +165,9 @@ class Host:
                 return
             self._ended = True
         atexit.unregister(self.end)
-        self._door.close()
+        self._door.give_back()
         self._reception.end(kind, message)
+        self._door.close()
         with self._writing, self._segment:
             self._writer.close()
 
@@ -216,3 +218,12 @@ class Host:
         if self._ended:
             raise HostEnded(f'the simulation "{self.name}" has ended in this process; publish before Host.end, '
                             "and in the process that made the host")
+
+
+def call_guarded(callback: Callable[[], Any] | None) -> Any:
+    """A callback's answer, or None where it raises: its fault is shown, and the thread goes on."""
+    try:
+        return callback() if callback is not None else None
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        return None

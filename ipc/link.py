@@ -13,26 +13,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
-import select
-import socket
 import time
-from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from twixt.ipc import door, fork, memory, wire
+from twixt.ipc import door, memory, wire
 from twixt.ipc.commands import Command
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.line import Line
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring import Claim, RingReader
+from twixt.ipc.ring import Claim, Counters, RingReader
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Snapshot
 
 # For the simulation to answer: it may still be importing its world.
 ATTACH_PATIENCE_S = 20.0
-# Messages that wait for room in the socket. Physics' thread empties it within milliseconds, unless it is stopped.
-UNSENT_LIMIT = 256
 # A lead is told again when it changed by this much; physics runs ahead by milliseconds.
 LEAD_STEP_NS = 1_000_000
 # Removing a killed simulation's socket is a courtesy: a frame does not wait longer for it.
@@ -84,33 +79,27 @@ class Link:
         self.description: dict[str, Any] = {}
         self.ended: Ended | None = None
         self._owned = owned
+        self._line = Line()
         self._reader: RingReader | None = None
+        self._counters = Counters()
         self._segment_asked = False
-        self._wake: socket.socket | None = None
         self._wake_asked = False
         self._number_seen = self._plan_seen = 0
         self._lead_told_ns = 0
-        self._reports: dict[int, dict[str, Any] | None] = {}
         self._report_number = 0
-        self._unsent: deque[wire.Outgoing] = deque()
-        self._inbox = wire.Inbox(wire.HOST_JSON_LIMIT, wire.HOST_RAW_LIMIT, wire.DESCRIPTORS_LIMIT)
-        self._poller = select.poll()
-        with fork.LOCK:
-            self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            fork.guard(self)
+        self._report: tuple[int, dict[str, Any] | None] = 0, None
 
     def poll(self) -> None:
         """Take in what has arrived: scene, larger segment, status, the end. Never waits; call it once a frame."""
-        if self.ended is None:
-            if self._poller.poll(0):
-                self._take_in()
-            if self._unsent:
-                self._flush()
+        if self.ended is not None:
+            return
+        if self._line.has_news():
+            self._take_in()
         if not self._segment_asked and self._ring.has_successor:
             self._segment_asked = self._say("segment")
 
     def plan(self) -> Plan:
-        """The plan now in force."""
+        """The plan now in force; before the first one number 0, rate 1."""
         plan = self._ring.plan()
         self._plan_seen = plan.number
         return plan
@@ -131,7 +120,7 @@ class Link:
     @property
     def counters(self) -> dict[str, int]:
         """pairs_read, retries, pairs_failed, skipped, bytes_per_snapshot: of this link, since it attached."""
-        return dataclasses.asdict(self._ring.counters)
+        return dataclasses.asdict(self._counters)
 
     def send(self, command: Command) -> bool:
         """Send without waiting. False when physics has gone, or has not listened for hundreds of messages."""
@@ -143,8 +132,9 @@ class Link:
             self._lead_told_ns = lead_ns
 
     def wake_when_newer(self) -> None:
-        """Ask for one wake: when there is a newer snapshot than `unread` gave, or a newer plan than `plan`."""
-        self._take_wake()
+        """Ask for one wake: at a newer snapshot than the last that `unread` gave, or a newer plan than `plan` did."""
+        if self._line.woken():
+            self._wake_asked = False
         if not self._wake_asked:
             self._wake_asked = self._say("wake", {"number": self._number_seen, "plan_number": self._plan_seen})
 
@@ -152,47 +142,42 @@ class Link:
         """True as soon as the wake has come, the scene has changed or the simulation has ended; may be true once
         too often. False when the time is over.
         """
-        deadline_ns = time.perf_counter_ns() + round(timeout_s * 1e9)
+        deadline_ns = _instant_ns(timeout_s)
         scene_version = self.scene_version
         while True:
             self.poll()
-            if self._take_wake() or self.ended is not None or self.scene_version != scene_version:
+            if self._line.woken():
+                self._wake_asked = False
                 return True
-            if not self._sleep_until(deadline_ns):
+            if self.ended is not None or self.scene_version != scene_version:
+                return True
+            if not self._line.sleep_until(deadline_ns):
                 return False
 
     def ask_report(self, timeout_s: float) -> dict[str, Any] | None:
         """The report's blocks of the simulation's, or None where it has gone or does not answer in time."""
-        deadline_ns = time.perf_counter_ns() + round(timeout_s * 1e9)
+        deadline_ns = _instant_ns(timeout_s)
         self._report_number += 1
         self._say("report", {"number": self._report_number})
-        while self._report_number not in self._reports:
-            if self.ended is not None or not self._sleep_until(deadline_ns):
+        while self._report[0] != self._report_number:
+            if self.ended is not None or not self._line.sleep_until(deadline_ns):
                 return None
             self.poll()
-        return self._reports.pop(self._report_number)
+        return self._report[1]
 
     def fileno(self) -> int:
         """Readable when `poll` has something to do."""
-        return self._connection.fileno()
+        return self._line.fileno()
 
     def close(self) -> None:
-        """Leave. The simulation goes on, unless this viewer was its own."""
+        """Leave. The simulation goes on, unless this viewer was its own. `counters` stay."""
         if self._owned and self.ended == LOST:
             self._remove_stale()
-        self.close_in_child()
+        self.ended = self.ended or Ended("ended", "this viewer was closed")
+        self._line.close()
         if self._reader is not None:
             self._reader.close()
             self._reader = None  # its views would keep the memory mapped
-
-    def close_in_child(self) -> None:
-        """Part of `fork.Guarded`; the memory has a hook of its own."""
-        self.ended = self.ended or Ended("ended", "this viewer was closed")
-        self._connection.close()
-        if self._wake is not None:
-            self._wake.close()
-        self._inbox.close()
-        self._unsent.clear()
 
     @property
     def _ring(self) -> RingReader:
@@ -201,57 +186,33 @@ class Link:
         return self._reader
 
     def _attach(self, timeout_s: float) -> None:
-        deadline_ns = time.perf_counter_ns() + round(timeout_s * 1e9)
-        door.connect(self._connection, self.name, timeout_s)
-        self._poller.register(self._connection, select.POLLIN)
+        deadline_ns = _instant_ns(timeout_s)
+        self._line.connect(self.name, timeout_s)
         self._say("attach", {"owned": self._owned})
-        while self._reader is None or not self.scene_version:
+        while True:
             self._take_in()
             if self.ended is not None:
                 raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')
-            if not self._sleep_until(deadline_ns):
+            if self._reader is not None and self.scene_version:
+                return
+            if not self._line.sleep_until(deadline_ns):
                 raise LinkError(f'the simulation "{self.name}" has not answered for {timeout_s:g} s; '
                                 "it is stopped, or still loading its world: try again, or end it")
 
-    def _sleep_until(self, deadline_ns: int) -> bool:
-        """Sleep until something arrives; False when the time was over before."""
-        left_ns = deadline_ns - time.perf_counter_ns()
-        if left_ns <= 0:
-            return False
-        if self._unsent:
-            self._poller.modify(self._connection, select.POLLIN | select.POLLOUT)
-        try:
-            # In whole ms, rounded up: a wait that ends early would ask the kernel in circles.
-            self._poller.poll(-(-left_ns // 1_000_000))
-        finally:
-            self._poller.modify(self._connection, select.POLLIN)
-        return True
-
     def _say(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
-        if self.ended is not None or len(self._unsent) >= UNSENT_LIMIT:
-            return False
-        self._unsent.append(wire.Outgoing(wire.encode(kind, fields)))
-        self._flush()
-        return True
-
-    def _flush(self) -> None:
-        with contextlib.suppress(OSError):  # it has gone: the end of the stream says so
-            while self._unsent and self._unsent[0].send(self._connection):
-                self._unsent.popleft()
+        return self.ended is None and self._line.say(kind, fields)
 
     def _take_in(self) -> None:
         try:
-            while messages := wire.receive(self._connection, self._inbox, wire.DESCRIPTORS_LIMIT):
+            while messages := self._line.hear():
                 for message in messages:
                     self._understand(message)
             if messages is None and self.ended is None:
                 self.ended = LOST
         except (TwixtError, OSError) as error:
             self.ended = self.ended or Ended("refused", str(error))
-        if self.ended is not None:
-            self._unsent.clear()
-            if self.ended == LOST and self._owned:
-                self._remove_stale()
+        if self.ended == LOST and self._owned:
+            self._remove_stale()
 
     def _understand(self, message: wire.Message) -> None:
         fields = message.fields
@@ -259,9 +220,7 @@ class Link:
             match message.kind, message.descriptors:
                 case "welcome", [descriptor]:
                     self.description = fields.get("description", {})
-                    with fork.LOCK:
-                        self._wake = socket.socket(fileno=os.dup(descriptor))
-                    self._poller.register(self._wake, select.POLLIN)
+                    self._line.take_wake(descriptor)
                 case "segment", [descriptor]:
                     self._take_segment(descriptor, wire.whole_number(fields, "size"))
                 case "scene", ():
@@ -270,7 +229,7 @@ class Link:
                 case "status", ():
                     self.status = fields.get("status", {})
                 case "report", ():
-                    self._reports[wire.whole_number(fields, "number")] = fields.get("blocks")
+                    self._report = wire.whole_number(fields, "number"), fields.get("blocks")
                 case "ended", ():
                     self.ended = Ended(str(fields.get("ending")), str(fields.get("message")))
                 case "refused", ():
@@ -286,24 +245,18 @@ class Link:
         taken = memory.map_read_only(descriptor, size)
         if self._reader is None:
             self._reader = RingReader(taken)
+            self._counters = self._reader.counters
         else:
             self._reader.follow(taken)
         self._segment_asked = False
 
-    def _take_wake(self) -> bool:
-        if self._wake is None:
-            return False
-        try:
-            came = self._wake.recv(64, socket.MSG_DONTWAIT)
-        except OSError:
-            return False
-        if came:
-            self._wake_asked = False
-        return bool(came)
-
     def _remove_stale(self) -> None:
         with contextlib.suppress(TwixtError, OSError):
             door.remove_stale(self.name, STALE_PATIENCE_S)
+
+
+def _instant_ns(seconds_from_now: float) -> int:
+    return time.perf_counter_ns() + round(seconds_from_now * 1e9)
 
 
 def _only_one() -> str:

@@ -17,14 +17,13 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from twixt.ipc import door as doors
 from twixt.ipc import fork, wire
-from twixt.ipc.commands import Command
+from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.guest import Guest
+from twixt.ipc.guest import Guest, flush_all
 
 # More viewers than anybody looks at; a bound on descriptors (two each).
 VIEWERS_LIMIT = 32
@@ -34,8 +33,6 @@ SILENCE_NS = 5_000_000_000
 STATUS_INTERVAL_NS = 200_000_000
 # No display shows a frame later than this; a viewer that claims more would drive physics far ahead.
 LEAD_LIMIT_NS = 1_000_000_000
-# Commands of one viewer that the loop has not drained. A user's keys between two steps are fewer.
-COMMANDS_LIMIT = 64
 # The last word gets this long to leave; a viewer that does not read it learns of the end by the end of the stream.
 FAREWELL_NS = 250_000_000
 # Out of descriptors: this long until the next attempt to let somebody in.
@@ -62,14 +59,11 @@ class Reception:
     def __init__(self, door: doors.Door, house: House) -> None:
         self.viewers = 0
         self.lead_ns = 0
-        self.commands_refused = 0
+        self.commands = CommandQueue()
         self.viewer_came = threading.Event()
-        self._commanded = threading.Event()
         self._door, self._house = door, house
         self._guests: list[Guest] = []
         self._waiting: deque[Guest] = deque()
-        self._commands: list[tuple[Guest, Command]] = []
-        self._commands_lock = threading.Lock()
         self._status: dict[str, Any] | None = None
         self._status_known = False
         self._farewell: tuple[str, str] | None = None
@@ -109,31 +103,19 @@ class Reception:
             self._status_known = True
             self.look_again()
 
-    def drain_commands(self) -> list[Command]:
-        """All that came since the last call, in order."""
-        if not self._commanded.is_set():
-            return []
-        self._commanded.clear()
-        with self._commands_lock:
-            drained, self._commands = self._commands, []
-            for guest, _ in drained:
-                guest.commands_waiting = 0
-        return [command for _, command in drained]
-
-    def wait_command(self, timeout_s: float) -> bool:
-        """True as soon as there is something to drain, or the end has come."""
-        return self._commanded.wait(timeout_s)
-
     def end(self, kind: str, message: str) -> None:
         """Tell all, close all. From a callback: as soon as the callback returns."""
         self._farewell = kind, message
-        self._commanded.set()
+        self.commands.end()
         self.look_again()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
-        """Part of `fork.Guarded`. The thread itself does not exist in the child."""
+        """Part of `fork.Guarded`. The thread itself does not exist in the child, and its locks may be held for ever."""
+        self._poke_lock = threading.Lock()
+        self.commands = CommandQueue()
+        self.commands.end()
         self._poked.close()
         self._poke.close()
         for guest in self._guests:
@@ -170,8 +152,7 @@ class Reception:
         poller.register(self._poked, select.POLLIN)
         instants: list[int] = []
         if now_ns >= self._accept_after_ns:
-            if self._door.listener.fileno() >= 0:
-                poller.register(self._door.listener, select.POLLIN)
+            poller.register(self._door.listener, select.POLLIN)
         else:
             instants.append(self._accept_after_ns)
         self._status_known = False
@@ -224,6 +205,9 @@ class Reception:
             self._let_go(guest, str(error))
         except OSError:
             self._let_go(guest)
+        except Exception:  # a fault of ours must not silence the simulation for all the others
+            sys.excepthook(*sys.exc_info())
+            self._let_go(guest)
 
     def _hear(self, guest: Guest, events: int, now_ns: int) -> bool:
         """False when it has gone. What it said before it went is still heard."""
@@ -252,10 +236,9 @@ class Reception:
             case "segment":
                 self._post_segment(guest)
             case "report":
-                number = wire.whole_number(message.fields, "number")
-                guest.post("report", {"number": number, "blocks": self._house.report_for_guest()})
+                guest.report_number = wire.whole_number(message.fields, "number")
             case "command":
-                self._take_command(guest, Command.from_fields(message.fields))
+                self.commands.put(guest, Command.from_fields(message.fields))
             case unknown:
                 raise wire.WireError(f"no viewer has reason to say {unknown[:40]!r}")
 
@@ -284,25 +267,24 @@ class Reception:
                 return
             guest.wake()
 
-    def _take_command(self, guest: Guest, command: Command) -> None:
-        with self._commands_lock:
-            # Quitting comes through any flood; its second and later ones tell nothing new.
-            if guest.commands_waiting >= COMMANDS_LIMIT + (command.name == "quit"):
-                self.commands_refused += 1
-                return
-            guest.commands_waiting += 1
-            self._commands.append((guest, command))
-        self._commanded.set()
-
     def _tell_news(self, guest: Guest, now_ns: int) -> None:
         version, packed = self._house.scene
         if guest.scene_version != version:
             guest.scene_version = version
             guest.post("scene", {"version": version}, packed)
+        if guest.report_number is not None:
+            number, guest.report_number = guest.report_number, None
+            self._tell(guest, "report", {"number": number, "blocks": self._house.report_for_guest()})
         status = self._status
         if guest.status is not status and status is not None and now_ns - guest.status_ns >= STATUS_INTERVAL_NS:
             guest.status, guest.status_ns = status, now_ns
-            guest.post("status", {"status": status})
+            self._tell(guest, "status", {"status": status})
+
+    def _tell(self, guest: Guest, kind: str, fields: dict[str, Any]) -> None:
+        try:
+            guest.post(kind, fields)
+        except wire.WireError:  # the simulation's own fault: what it hands over no message can carry
+            sys.excepthook(*sys.exc_info())
 
     def _let_go(self, guest: Guest, reason: str = "") -> None:
         if reason:
@@ -326,28 +308,4 @@ class Reception:
         kind, message = self._farewell or ("ended", "")
         for guest in self._guests:
             guest.post("ended", {"ending": kind, "message": message})
-        deadline_ns = time.perf_counter_ns() + FAREWELL_NS
-        talking = list(self._guests)
-        while talking and (left_ns := deadline_ns - time.perf_counter_ns()) > 0:
-            for guest in list(talking):
-                try:
-                    guest.flush()
-                except OSError:
-                    talking.remove(guest)
-                    continue
-                if not guest.has_more:
-                    talking.remove(guest)
-            if talking:
-                poller = select.poll()
-                for guest in talking:
-                    poller.register(guest.connection, select.POLLOUT)
-                poller.poll(-(-left_ns // 1_000_000))
-
-
-def call_guarded(callback: Callable[[], Any] | None) -> Any:
-    """A callback's answer, or None where it raises: its fault is shown, and the thread goes on."""
-    try:
-        return callback() if callback is not None else None
-    except Exception:
-        sys.excepthook(*sys.exc_info())
-        return None
+        flush_all(self._guests, FAREWELL_NS)

@@ -33,6 +33,8 @@ VIEWER_JSON_LIMIT = 4096
 HOST_JSON_LIMIT = 1 << 20
 HOST_RAW_LIMIT = 64 << 20
 DESCRIPTORS_LIMIT = 2
+# That came ahead of the messages that they belong to.
+PENDING_DESCRIPTORS_LIMIT = 8
 # Bytes taken from the kernel at once.
 RECEIVE_BYTES = 1 << 16
 # Never wait, and never die of a reader that has gone.
@@ -58,7 +60,10 @@ class Message(NamedTuple):
 
 def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", descriptors: int = 0) -> bytes:
     """The message's bytes. Raises WireError where no receiver would take it."""
-    text = json.dumps({**(fields or {}), "kind": kind}, default=_plain).encode()
+    try:
+        text = json.dumps({**(fields or {}), "kind": kind}, default=_plain).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise WireError(f"a {kind} message must be made of what JSON knows ({error})") from error
     if len(text) > HOST_JSON_LIMIT or len(raw) > HOST_RAW_LIMIT:
         raise WireError(f"a {kind} message may hold {HOST_JSON_LIMIT} bytes of JSON and {HOST_RAW_LIMIT} raw ones, "
                         f"got {len(text)} and {len(raw)}")
@@ -84,6 +89,8 @@ class Inbox:
     def feed(self, piece: bytes, descriptors: Sequence[int] = ()) -> list[Message]:
         """Take a piece in; the messages that it completes. Raises WireError."""
         self._descriptors.extend(descriptors)
+        if len(self._descriptors) > PENDING_DESCRIPTORS_LIMIT:
+            raise WireError(f"{len(self._descriptors)} descriptors came that no message claims")
         self._bytes += piece
         complete: list[Message] = []
         while (message := self._next()) is not None:
