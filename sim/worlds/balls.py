@@ -24,7 +24,7 @@ DENSITY_KG_M3 = 1000.0
 # Half the box's width for 300 balls (metres): a pile about four balls deep.
 HALF_WIDTH_M = 1.5
 # The drawn box is this much as high as wide: the pile leans against its walls without rising over them.
-HEIGHT_PER_WIDTH = 0.6
+HEIGHT_PER_WIDTH = 0.7
 # Room of one ball in the lattice that they fall from, and how far each is off its place (metres).
 LATTICE_M = 0.44
 LATTICE_OFF_M = 0.015
@@ -32,7 +32,7 @@ START_HEIGHT_M = 0.6
 START_SPEED_M_S = 0.8
 # The lean of gravity grows to its full size in this time, and walks round the box in this period (seconds).
 ROCKING_GROWS_S = 3.0
-ROCKING_PERIOD_S = 8.0
+ROCKING_PERIOD_S = 6.0
 
 PALETTE = (
     (0.93, 0.35, 0.28),
@@ -52,7 +52,7 @@ class Balls(World):
 
     dt = 1 / 60
 
-    def __init__(self, count: int = 300, seed: int = 0, rocking_deg: float = 30.0) -> None:
+    def __init__(self, count: int = 300, seed: int = 0, rocking_deg: float = 42.0) -> None:
         if count < 1:
             raise TwixtError(f"count must be >= 1, got {count}")
         if not 0 <= rocking_deg <= 80:

@@ -1,0 +1,120 @@
+"""Which record of a snapshot a body has, from publish to publish, when the user tells bodies apart by id.
+
+One idea: a body keeps its record as long as it is there; what comes and goes is only told apart as arrays
+of records, so that ten thousand ids cost a few array operations, and unchanged ids one comparison.
+Always: two bodies never share a record; a record given to another body is reported as spawned.
+Knows no epochs, shapes or fields: `show.py` does what follows from a match.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError
+
+Rows = NDArray[np.int64]
+NONE: Rows = np.zeros(0, np.int64)
+
+
+class Match(NamedTuple):
+    """rows: the record of each body passed, in the order passed; a slice where that order is the records'.
+
+    spawned: records that a new body begins in. gone: records whose body is no more there; one may be in both.
+    """
+
+    rows: Rows | slice
+    spawned: Rows
+    gone: Rows
+
+
+class RecordsByIndex:
+    """Bodies without ids: the i-th body has the i-th record."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def match(self, count: int) -> Match:
+        """The records of `count` bodies; fewer than before: the last ones are gone."""
+        before, self._count = self._count, count
+        return Match(slice(0, count), np.arange(before, count), np.arange(count, before))
+
+
+class RecordsById:
+    """Bodies told apart by an id, a whole number or a text, whatever their order and number.
+
+    A new body whose id is a whole number below `preferred` gets the record of that number if it is free,
+    else the lowest free one. A freed record is given again.
+    """
+
+    def __init__(self, preferred: int) -> None:
+        self._preferred = preferred
+        self._ids: NDArray[Any] | None = None
+        self._match = Match(NONE, NONE, NONE)
+        self._sorted_ids: NDArray[Any] = np.zeros(0, np.int64)
+        self._sorted_rows = NONE
+        self._is_taken = np.zeros(0, bool)
+
+    def match(self, ids: ArrayLike) -> Match:
+        """The records of the bodies called `ids`, shape (n,). Raises TwixtError for ids that cannot tell them apart."""
+        ids = self._checked(ids)
+        if self._ids is not None and np.array_equal(ids, self._ids):
+            return self._match
+        order = np.argsort(ids, kind="stable")
+        in_order = ids[order]
+        twice = np.flatnonzero(in_order[1:] == in_order[:-1])
+        if twice.size:
+            raise TwixtError(f"ids must differ from each other, got {in_order[twice[0]]!r} twice; give each body one of its own")
+
+        place = np.searchsorted(self._sorted_ids, in_order)
+        is_known = np.zeros(len(ids), bool)
+        within = place < len(self._sorted_ids)
+        is_known[within] = self._sorted_ids[place[within]] == in_order[within]
+        stays = np.zeros(len(self._sorted_ids), bool)
+        stays[place[is_known]] = True
+        gone = self._sorted_rows[~stays]
+        self._is_taken[gone] = False
+
+        sorted_rows = np.empty(len(ids), np.int64)
+        sorted_rows[is_known] = self._sorted_rows[place[is_known]]
+        # New bodies take records in the order in which they were passed, not in that of their ids.
+        new = np.sort(order[~is_known])
+        rows = np.empty(len(ids), np.int64)
+        rows[order] = sorted_rows
+        rows[new] = self._take_records(ids[new])
+
+        self._ids, self._sorted_ids, self._sorted_rows = ids.copy(), in_order, rows[order]
+        in_records_order = np.array_equal(rows, np.arange(len(rows)))
+        self._match = Match(slice(0, len(rows)) if in_records_order else rows, NONE, NONE)
+        return self._match._replace(spawned=rows[new], gone=gone)
+
+    def _take_records(self, ids: NDArray[Any]) -> Rows:
+        if len(ids) == 0:
+            return NONE
+        room = max(len(self._is_taken), self._preferred if ids.dtype.kind != "U" else 0)
+        room = max(room, np.count_nonzero(self._is_taken) + len(ids))
+        self._is_taken = np.concatenate((self._is_taken, np.zeros(room - len(self._is_taken), bool)))
+        rows = np.full(len(ids), -1, np.int64)
+        if ids.dtype.kind != "U":
+            own = np.flatnonzero((ids >= 0) & (ids < min(self._preferred, room)))
+            own = own[~self._is_taken[ids[own]]]
+            rows[own] = ids[own]
+            self._is_taken[rows[own]] = True
+        rest = np.flatnonzero(rows < 0)
+        rows[rest] = np.flatnonzero(~self._is_taken)[: len(rest)]
+        self._is_taken[rows[rest]] = True
+        return rows
+
+    def _checked(self, ids: ArrayLike) -> NDArray[Any]:
+        array = np.asarray(ids)
+        if array.ndim != 1 or array.dtype.kind not in "iuU":
+            if array.size == 0 and array.ndim == 1:
+                return np.zeros(0, self._sorted_ids.dtype)
+            raise TwixtError(
+                f"ids must be one whole number or text per body, shape (n,), got {array.dtype} of shape {array.shape}"
+            )
+        if self._ids is not None and len(self._sorted_ids) and (array.dtype.kind == "U") != (self._sorted_ids.dtype.kind == "U"):
+            raise TwixtError(f"ids must stay whole numbers or stay texts, got {array.dtype} after {self._sorted_ids.dtype}")
+        return array if array.dtype.kind == "U" else array.astype(np.int64, copy=False)

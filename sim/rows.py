@@ -1,0 +1,151 @@
+"""What a user passes to `publish`, checked and brought into the records of a snapshot.
+
+One idea: a field of all bodies is checked with one dot product (a sum of squares is finite only if every
+value is), and copied as blocks of bytes, one a body: numpy copies blocks four times as fast as rows of
+three numbers. Every refusal names the field, the value, the rule and the way out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.snapshot import BODY
+
+WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
+# A block of so many bytes is copied fastest as this type; the bits are the same.
+BLOCKS = {16: "c16", 12: "V12", 4: "u4", 2: "u2"}
+# A quaternion this far off unit length is no rounding error, but not a unit quaternion.
+LENGTH_OFF_MAX = 0.01
+# The lengths of all quaternions together say that none is zero; up to this share of a body they may be rounded.
+LENGTHS_ROUNDING = 2e-5
+HALF_MAX = 65504.0
+
+Values = NDArray[Any]
+
+
+class Records:
+    """Body records, written by field. `bodies`: dtype `BODY`, shape (n,), n > 0, contiguous."""
+
+    def __init__(self, bodies: NDArray[np.void]) -> None:
+        self.bodies = bodies
+        self._blocks: dict[str, Values] = {}
+        for name in (*WIDTHS, "scale", "color"):
+            kind, offset = (BODY.fields or {})[name][:2]
+            self._blocks[name] = np.ndarray((len(bodies),), BLOCKS[kind.itemsize], bodies, offset, (BODY.itemsize,))
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    def write(self, field: str, places: NDArray[np.int64] | slice, values: Values) -> None:
+        """Puts `values`, as `checked` returns them, into the records at `places`."""
+        block = self._blocks[field]
+        block[places] = values.view(block.dtype).reshape(-1)
+
+
+def length(field: str, value: ArrayLike) -> int:
+    """How many bodies `value` has rows for."""
+    shape = np.shape(_array(field, value))
+    if not shape:
+        raise TwixtError(f"{field} must be an array with one row per body, got {value!r}")
+    return shape[0]
+
+
+def checked(field: str, value: ArrayLike, count: int) -> Values:
+    """`value` as the records hold it, contiguous, one row per body. Raises TwixtError for what cannot be drawn."""
+    if field == "scale":
+        return _scale(value, count)
+    if field == "color":
+        return _color(value, count)
+    array = _array(field, value)
+    width = WIDTHS[field]
+    if array.dtype.kind not in "fiu" or array.shape != (count, width):
+        raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {array.dtype} of shape {array.shape}")
+    values = _contiguous(array, np.float32)
+    flat = values.reshape(-1)
+    squares = float(np.dot(flat, flat))
+    if not squares < np.finfo(np.float32).max:
+        _refuse_unless_finite(field, values)
+    if field == "orientation" and not abs(squares - count) < 0.02 + LENGTHS_ROUNDING * count:
+        _refuse_unless_unit(values)
+    return values
+
+
+def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
+    """A bool for each body."""
+    array = _array(field, value)
+    if array.dtype != bool or array.shape != (count,):
+        raise TwixtError(f"{field} must be bools of shape ({count},), got {array.dtype} of shape {array.shape}")
+    return array
+
+
+def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Places among `count` bodies, each once, given as such or as a bool for each body."""
+    array = _array(field, value)
+    if array.ndim == 1 and array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.dtype == bool:
+        return np.flatnonzero(checked_mask(field, array, count))
+    if array.dtype.kind not in "iu" or array.ndim != 1 or array.min() < 0 or array.max() >= count:
+        raise TwixtError(
+            f"{field} must be bools of shape ({count},) or places from 0 to {count - 1}, got {array.dtype} of shape {array.shape}"
+            + (f" from {array.min()} to {array.max()}" if array.dtype.kind in "iu" else "")
+        )
+    return np.unique(array).astype(np.int64)
+
+
+def _scale(value: ArrayLike, count: int) -> Values:
+    array = _array("scale", value)
+    if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
+        raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {array.dtype} of shape {array.shape}")
+    if array.size and not (array.min() >= 0 and array.max() <= HALF_MAX):
+        raise TwixtError(f"scale must be from 0 to {HALF_MAX:g}, got values from {array.min():g} to {array.max():g}; "
+                         "give the shape a larger size instead")
+    return np.ascontiguousarray(np.broadcast_to(array, (count,)), np.float16)
+
+
+def _color(value: ArrayLike, count: int) -> Values:
+    array = _array("color", value)
+    if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
+        raise TwixtError(f"color must be (r, g, b) or (r, g, b, a) for all or for each of {count} bodies, "
+                         f"got {array.dtype} of shape {array.shape}")
+    top = 1.0 if array.dtype.kind == "f" else 255
+    if array.size and not (array.min() >= 0 and array.max() <= top):
+        raise TwixtError(f"color must be floats from 0 to 1 or whole numbers from 0 to 255, "
+                         f"got {array.dtype} from {array.min():g} to {array.max():g}")
+    rgba = np.full((count, 4), 255, np.uint8)
+    rgba[:, : array.shape[-1]] = np.rint(array * 255) if array.dtype.kind == "f" else array
+    return rgba
+
+
+def _array(field: str, value: ArrayLike) -> Values:
+    try:
+        return np.asarray(value)
+    except Exception as error:  # whatever a foreign array type raises when it cannot be one of numpy's
+        raise TwixtError(f"{field} must be a numpy array or lists of numbers, got {type(value).__name__} ({error}); "
+                         "copy it to a numpy array in main memory first") from error
+
+
+def _contiguous(array: Values, kind: type[np.generic]) -> Values:
+    with np.errstate(over="ignore"):  # too large for a float of 32 bits becomes infinite, and is refused as such
+        return np.ascontiguousarray(array, kind)
+
+
+def _refuse_unless_finite(field: str, values: Values) -> None:
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if bad.size:
+        raise TwixtError(f"{field} must be finite, got {values[bad[0]].tolist()} for body {bad[0]}"
+                         + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+                         + "; did the simulation blow up? a shorter dt often helps")
+
+
+def _refuse_unless_unit(values: Values) -> None:
+    lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
+    bad = np.flatnonzero(np.abs(lengths - 1) > LENGTH_OFF_MAX)
+    if bad.size:
+        raise TwixtError(f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "
+                         f"of length {lengths[bad[0]]:.3g} for body {bad[0]}"
+                         + (f" and {bad.size - 1} more" if bad.size > 1 else "") + "; divide each by its length")
