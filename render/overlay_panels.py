@@ -116,8 +116,8 @@ def _strip(imgui: Any, modes: Any) -> None:
     cell = across / REMEMBERED
     first = REMEMBERED - len(modes)
     draw_list = imgui.get_window_draw_list()
-    starts = np.flatnonzero(np.diff(modes, prepend=255)) if len(modes) else []
-    for start, end in zip(starts, [*starts[1:], len(modes)], strict=True):
+    starts = np.flatnonzero(np.diff(modes, prepend=255))
+    for start, end in zip(starts, [*starts[1:], len(modes)], strict=False):
         color = imgui.get_color_u32(imgui.ImVec4(*MODE_COLORS[modes[start]], 1.0))
         left, right = at.x + (first + start) * cell, at.x + (first + end) * cell
         draw_list.add_rect_filled(imgui.ImVec2(left, at.y), imgui.ImVec2(right, at.y + STRIP_HEIGHT), color)
