@@ -26,6 +26,7 @@ from twixt.ipc.snapshot import (
     new_bodies,
 )
 
+CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
 # Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
 GROWTH = 0.5
 
@@ -145,7 +146,11 @@ class Bodies:
     def correct(self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None) -> None:
         """Moves body `i` (or an index array of bodies) by a small fix that the eye should not notice."""
         self._place(i, position, orientation)
-        self._views["epoch"][i] += np.uint32(CORRECTION_STEP)
+        epoch = self._views["epoch"]
+        old = epoch[i]
+        # The high half counts round without touching the low one, nor overflowing on the way.
+        room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
+        epoch[i] = np.where(room, old + np.minimum(room, np.uint32(CORRECTION_STEP)), old & np.uint32(CONTINUITY_MASK))
 
     def spawn(
         self,
@@ -186,8 +191,9 @@ class Bodies:
 
     def _cut(self, i: Any) -> None:
         epoch = self._views["epoch"]
-        continuity = (epoch[i] + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
-        epoch[i] = (epoch[i] & np.uint32(0xFFFF_FFFF ^ CONTINUITY_MASK)) | continuity
+        old = epoch[i]
+        cuts = ((old & np.uint32(CONTINUITY_MASK)) + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
+        epoch[i] = (old & np.uint32(CORRECTIONS_MASK)) | cuts
 
     def _give(self, flag: int) -> None:
         if not self._given_flags & flag:

@@ -203,7 +203,8 @@ class _Run:
         return {"world": self._config.world, "dt_ms": world.dt * 1e3, "seed": self._config.seed}
 
     def _made(self) -> tuple[Physics, Host]:
-        assert self.physics is not None and self._host is not None
+        assert self.physics is not None
+        assert self._host is not None
         return self.physics, self._host
 
 

@@ -125,16 +125,13 @@ class Physics:
     def _publish(self) -> None:
         self._require_same_arrays()
         schedule = self.schedule
-        if schedule.is_paused or schedule.tick == 0:
-            due_ns = None  # there is no telling yet when; a viewer goes by the plan
-        else:
-            due_ns = schedule.due_ns
         self.publisher.publish(
             self.world.bodies.records,
             tick=schedule.tick,
             sim_time_ns=schedule.sim_time_ns,
             dt_ns=schedule.dt_ns,
-            due_ns=due_ns,
+            # While paused there is no telling when: now, and a viewer goes by the plan.
+            due_ns=None if schedule.is_paused else schedule.due_ns,
             rate=schedule.rate,
             step_cost_ns=self._cost_ns,
         )

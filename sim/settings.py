@@ -65,7 +65,7 @@ def _read(kind: type, key: str, text: str, wanted: type | None) -> Any:
             if text.lower() not in _TRUE + _FALSE:
                 raise ValueError
             return text.lower() in _TRUE
-        value = text if wanted is None else wanted(text)
+        value: Any = text if wanted is None else wanted(text)
         if wanted is float and not math.isfinite(value):
             raise ValueError
         return value
