@@ -48,7 +48,7 @@ def without_display(config: Config) -> Config:
     )
 
 
-def probe_refresh(window, pacing: str) -> Refresh:  # type: ignore[no-untyped-def]
+def probe_refresh(window) -> Refresh:  # type: ignore[no-untyped-def]
     """Whether swap waits for the display, found out by swapping empty pictures while there is nothing to draw yet."""
     probe = SwapProbe(window.refresh_reported_hz)
     while not probe.done and not window.is_hidden:

@@ -52,6 +52,7 @@ class FrameLoop:
         self.first_present_ns = 0
         self.last: FrameRow = FrameRow()
         self.panel: Panel | None = None
+        self.is_starting = True  # its frames are logged as probes: no part of any figure
         self._window, self._link, self._pacer, self._shots = window, link, pacer, shots
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._wait = HybridWait()
@@ -197,6 +198,7 @@ class FrameLoop:
             pacer_reason=paced.reason, input_acted_ns=acted_ns,
             rate=newest.rate, newest_tick=newest.tick, newest_sim_time_ns=newest.sim_time_ns,
             newest_due_ns=newest.due_ns, newest_published_ns=newest.published_ns, world_epoch=newest.world_epoch,
+            probe=self.is_starting,
         )  # fmt: skip
 
     def _with_pair(self, row: FrameRow, pair: Pair) -> FrameRow:

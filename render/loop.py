@@ -21,15 +21,18 @@ from twixt.ipc.link import Link, attach
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.measure import limits
+from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_simulation
-from twixt.render.pacer import Pacer
+from twixt.render.pacer import UNKNOWN_REFRESH_NS, Pacer
 from twixt.render.shots import Shots
 
 # How long the picture of a crashed world stays, with the reason across it.
 CRASH_SHOWN_NS = 3_000_000_000
 # Physics answers for its part of the report from a thread of its own; a step in C code may hold that up.
 REPORT_PATIENCE_S = 2.0
+# From the first frame until frames count: the viewer and physics get to know each other's pace.
+SETTLING_NS = 500_000_000
 # How long one look at the window takes while physics is still loading its world.
 START_POLL_S = 0.02
 
@@ -46,8 +49,8 @@ def view(config: Config, name: str | None, owned: bool) -> int:
         if window.backend == "offscreen" and not config.offscreen:
             config = without_display(config)
         shots = Shots(config.screenshot, config.at_s)
-        refresh = probe_refresh(window, config.pacing)
-        link = _attach(window, name, owned, stop)
+        refresh = probe_refresh(window)
+        link = _attach(window, name, owned, stop, refresh.period_ns or UNKNOWN_REFRESH_NS)
         if link is None:
             return INTERRUPTED if stop.asked else CLOSED
         try:
@@ -86,6 +89,7 @@ def _watch(config: Config, window: Any, link: Link, refresh: Any, shots: Shots, 
 
 def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool, stop: _StopSignals) -> Outcome:
     """Frames until there is a reason to stop, which is returned."""
+    start_up = _StartUp(config, link)
     end_ns = None
     crash_ends_ns = None
     while True:
@@ -107,27 +111,52 @@ def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pac
             pacer.restart("the window was hidden")
             continue
         row = loop.frame()
-        if row.mode != "none" and end_ns is None:
+        if loop.is_starting and start_up.is_over(row, loop):
+            loop.is_starting = False
+            end_ns = row.present_ns + round(config.seconds * 1e9) if config.seconds else None
+
+
+class _StartUp:
+    """What is put off until the world is on the screen: the overlay's library, and a picture that has settled."""
+
+    def __init__(self, config: Config, link: Link) -> None:
+        self._config, self._link = config, link
+        self._loading: threading.Thread | None = None
+
+    def is_over(self, row: FrameRow, loop: FrameLoop) -> bool:
+        """To be asked after each frame."""
+        if row.mode == "none":
+            return False
+        if self._loading is None:
+            self._loading = threading.Thread(target=self._load, name="overlay", daemon=True)
+            self._loading.start()
+        if self._loading.is_alive():
+            return False
+        if self._config.overlay and loop.panel is None:
+            from twixt.render.panel import Panel
+
+            loop.panel = Panel(self._link, self._config.pacing)
             gc.collect()
             gc.freeze()
-            if config.overlay:
-                _make_panel(loop, link, config)
-            end_ns = row.present_ns + round(config.seconds * 1e9) if config.seconds else sys.maxsize
+        return row.present_ns - loop.first_present_ns > SETTLING_NS
+
+    def _load(self) -> None:
+        if self._config.overlay:
+            import twixt.render.panel  # noqa: F401  (a tenth of a second, while frames go on)
 
 
-def _make_panel(loop: FrameLoop, link: Link, config: Config) -> None:
-    from twixt.render.panel import Panel
+def _attach(window: Any, name: str | None, owned: bool, stop: _StopSignals, first_lead_ns: int) -> Link | None:
+    """The link, as soon as physics has made its world; meanwhile the window stays alive. None: closed before.
 
-    loop.panel = Panel(link, config.pacing)
-
-
-def _attach(window: Any, name: str | None, owned: bool, stop: _StopSignals) -> Link | None:
-    """The link, as soon as physics has made its world; meanwhile the window stays alive. None: closed before."""
+    first_lead_ns: how far into the future frames will be shown, as far as is known before the first.
+    """
     attached: Future[Link] = Future()
 
     def wait() -> None:
         try:
-            attached.set_result(attach(name, owned=owned))
+            link = attach(name, owned=owned)
+            link.report_lead(first_lead_ns)
+            attached.set_result(link)
         except BaseException as error:
             attached.set_exception(error)
 
