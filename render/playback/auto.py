@@ -10,6 +10,7 @@ Does not smooth the map itself; physics' own changes of rate are followed as the
 from __future__ import annotations
 
 from twixt.render.playback.needs import Needs
+from twixt.render.playback.steady import Steady
 from twixt.render.playback.stream import Stream
 
 # Speed stays within 1 +- this while the excess is small: the eye does not see it.
@@ -34,6 +35,7 @@ class Auto:
         self._shortfall_ns = 0  # present - newest due, at the last frame
         self._wanted_ns = 0.0
         self._in_debt = False
+        self._steady = Steady()
 
     @property
     def name(self) -> str:
@@ -50,6 +52,7 @@ class Auto:
             if self._in_debt and drawn_ns is not None:
                 # Where the world rested there is nothing to play: the debt of a rest is free.
                 playing = max(playing, min(stream.due_of(drawn_ns), present_ns - round(self._wanted_ns)))
+            playing = self._steadied(stream, drawn_ns, playing, passed, present_ns)
         self._present_ns = present_ns
         if playing > newest:
             playing = newest
@@ -76,6 +79,16 @@ class Auto:
                 self._wanted_ns = self._needs.offset_ns(stream.interval_ns, stream.scatter_ns)
             self._newest_sim_ns, self._newest_due_ns = newest_sim, newest_due
         self._shortfall_ns = present_ns - newest_due
+
+    def _steadied(self, stream: Stream, drawn_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int) -> int:
+        """Where uneven steps make the map itself uneven: on at the mean rate instead."""
+        share = self._steady.share(stream)
+        if share <= 0 or drawn_ns is None or self._playing_ns is None:
+            return playing_ns
+        step = self._steady.advance(stream, drawn_ns, passed_ns, present_ns - self._playing_ns, self._wanted_ns)
+        along_map = max(0, stream.sim_at(playing_ns) - drawn_ns)
+        self.reason = "steps of uneven length: playing their mean rate"
+        return stream.due_of(drawn_ns + round(share * step + (1 - share) * along_map))
 
     def _speed(self, stream: Stream, present_ns: int, passed_ns: int) -> float:
         """How fast to play, relative to the wall clock."""
