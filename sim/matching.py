@@ -35,11 +35,15 @@ class RecordsByIndex:
 
     def __init__(self) -> None:
         self._count = 0
+        self._same = Match(slice(0, 0), NONE, NONE)
 
     def match(self, count: int) -> Match:
         """The records of `count` bodies; fewer than before: the last ones are gone."""
         before, self._count = self._count, count
-        return Match(slice(0, count), np.arange(before, count), np.arange(count, before))
+        if count == before:
+            return self._same
+        self._same = Match(slice(0, count), NONE, NONE)
+        return self._same._replace(spawned=np.arange(before, count), gone=np.arange(count, before))
 
 
 class RecordsById:

@@ -16,6 +16,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
+KINDS = dict.fromkeys(WIDTHS, np.float32)
 # A block of so many bytes is copied fastest as this type; the bits are the same.
 BLOCKS = {16: "c16", 12: "V12", 4: "u4", 2: "u2"}
 # A quaternion this far off unit length is no rounding error, but not a unit quaternion.
@@ -23,6 +24,9 @@ LENGTH_OFF_MAX = 0.01
 # The lengths of all quaternions together say that none is zero; up to this share of a body they may be rounded.
 LENGTHS_ROUNDING = 2e-5
 HALF_MAX = 65504.0
+FLOAT32_MAX = 3.4028235e38
+# Longer dot products are shared out to threads, which take a core from the viewer and cost more than they bring.
+DOT_ALONE = 8192
 
 Values = NDArray[Any]
 
@@ -41,34 +45,32 @@ class Records:
         return len(self.bodies)
 
     def write(self, field: str, places: NDArray[np.int64] | slice, values: Values) -> None:
-        """Puts `values`, as `checked` returns them, into the records at `places`."""
+        """Puts `values`, one row per body and `checked`, into the records at `places`."""
         block = self._blocks[field]
-        block[places] = values.view(block.dtype).reshape(-1)
+        block[places] = np.ascontiguousarray(values, KINDS.get(field)).view(block.dtype).reshape(-1)
 
 
 def length(field: str, value: ArrayLike) -> int:
     """How many bodies `value` has rows for."""
-    shape = np.shape(_array(field, value))
+    shape = _array(field, value).shape
     if not shape:
         raise TwixtError(f"{field} must be an array with one row per body, got {value!r}")
     return shape[0]
 
 
 def checked(field: str, value: ArrayLike, count: int) -> Values:
-    """`value` as the records hold it, contiguous, one row per body. Raises TwixtError for what cannot be drawn."""
+    """`value` as an array that `Records.write` takes. Raises TwixtError for what cannot be drawn."""
     if field == "scale":
         return _scale(value, count)
     if field == "color":
         return _color(value, count)
-    array = _array(field, value)
-    width = WIDTHS[field]
+    array, width = _array(field, value), WIDTHS[field]
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
         raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {array.dtype} of shape {array.shape}")
-    values = _contiguous(array, np.float32)
-    flat = values.reshape(-1)
-    squares = float(np.dot(flat, flat))
-    if not squares < np.finfo(np.float32).max:
-        _refuse_unless_finite(field, values)
+    values = array if array.dtype.kind == "f" else array.astype(np.float32)
+    squares = _sum_of_squares(values.reshape(-1))
+    if not squares < FLOAT32_MAX:
+        _refuse_unless_float32(field, values)
     if field == "orientation" and not abs(squares - count) < 0.02 + LENGTHS_ROUNDING * count:
         _refuse_unless_unit(values)
     return values
@@ -104,7 +106,7 @@ def _scale(value: ArrayLike, count: int) -> Values:
     if array.size and not (array.min() >= 0 and array.max() <= HALF_MAX):
         raise TwixtError(f"scale must be from 0 to {HALF_MAX:g}, got values from {array.min():g} to {array.max():g}; "
                          "give the shape a larger size instead")
-    return np.ascontiguousarray(np.broadcast_to(array, (count,)), np.float16)
+    return np.full(count, array, np.float16)
 
 
 def _color(value: ArrayLike, count: int) -> Values:
@@ -129,15 +131,18 @@ def _array(field: str, value: ArrayLike) -> Values:
                          "copy it to a numpy array in main memory first") from error
 
 
-def _contiguous(array: Values, kind: type[np.generic]) -> Values:
-    with np.errstate(over="ignore"):  # too large for a float of 32 bits becomes infinite, and is refused as such
-        return np.ascontiguousarray(array, kind)
+def _sum_of_squares(flat: Values) -> float:
+    total = 0.0
+    for start in range(0, len(flat), DOT_ALONE):
+        part = flat[start : start + DOT_ALONE]
+        total += float(part.dot(part))
+    return total
 
 
-def _refuse_unless_finite(field: str, values: Values) -> None:
-    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+def _refuse_unless_float32(field: str, values: Values) -> None:
+    bad = np.flatnonzero(~(np.abs(values) <= FLOAT32_MAX).all(axis=1))
     if bad.size:
-        raise TwixtError(f"{field} must be finite, got {values[bad[0]].tolist()} for body {bad[0]}"
+        raise TwixtError(f"{field} must be finite (32-bit floats), got {values[bad[0]].tolist()} for body {bad[0]}"
                          + (f" and {bad.size - 1} more" if bad.size > 1 else "")
                          + "; did the simulation blow up? a shorter dt often helps")
 
