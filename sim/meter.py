@@ -11,6 +11,7 @@ they are `steps - published`. `rate` leaves pauses out.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from typing import Any
 
 from twixt.ipc.figures import distribution
@@ -36,14 +37,8 @@ class Samples:
         self._values[self._next] = value
         self._next = (self._next + 1) % KEPT_SAMPLES
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[float]:
         return iter(self._values[:])
-
-    @property
-    def latest(self) -> list[float]:
-        """The newest 60 at most, oldest first."""
-        values = self._values[self._next :] + self._values[: self._next]
-        return values[-60:].tolist()
 
 
 class Meter:

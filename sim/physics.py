@@ -65,6 +65,7 @@ class Physics:
         self._cost_ns = 0
         self._step_end_ns: int | None = None
         self._waited_ns = 0
+        self._publish_delay_ns = 0  # from the end of a step until it was visible
         self._waited_for_ns: int | None = None
         self._status_ns = 0
         self._check_tick = 1
@@ -107,9 +108,10 @@ class Physics:
         with blamed_on_the_world(f"{self._name}.step"):
             self.world.step(self.world.dt)
         end_ns = self._now_ns()
+        self._take_in_arrays()
         self._cost_ns = end_ns - begin_ns
         busy_ns = self._cost_ns if self._step_end_ns is None else end_ns - self._step_end_ns - self._waited_ns
-        reach_ns = None if self._waited_for_ns is None else end_ns - self._waited_for_ns
+        reach_ns = None if self._waited_for_ns is None else end_ns - self._waited_for_ns + self._publish_delay_ns
         self._step_end_ns, self._waited_ns, self._waited_for_ns = end_ns, 0, None
         self.publisher.meter.stepped(self._cost_ns)
         given_up_ns = self.schedule.stepped(end_ns, busy_ns, reach_ns)
@@ -123,7 +125,6 @@ class Physics:
             self._check_health()
 
     def _publish(self) -> None:
-        self._require_same_arrays()
         schedule = self.schedule
         self.publisher.publish(
             self.world.bodies.records,
@@ -137,6 +138,8 @@ class Physics:
         )
         schedule.published()
         self._is_unpublished = False
+        if self._step_end_ns is not None and not self._waited_ns:
+            self._publish_delay_ns = self._now_ns() - self._step_end_ns
 
     def _wait_until(self, until_ns: int | None) -> None:
         begin_ns = self._now_ns()
@@ -226,20 +229,21 @@ class Physics:
             check_world(self.world)
         self._bodies, self._count = self.world.bodies, len(self.world.bodies)
         self._check_tick, self._step_end_ns = 1, None
+        self._take_in_arrays()
         self.schedule.reset(now_ns)
         self.publisher.write_plan(self.schedule.plan)
         self._publish()
 
     # -- a world that misbehaves
 
-    def _require_same_arrays(self) -> None:
+    def _take_in_arrays(self) -> None:
         world = self.world
         bodies = getattr(world, "bodies", None)
         if bodies is not self._bodies:
             if not isinstance(bodies, Bodies) or len(bodies) != self._count:
                 found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
                 raise WorldChanged(
-                    f"{self._name}.bodies was Bodies({self._count}) and is {found} after step {self.schedule.tick}; "
+                    f"{self._name}.bodies was Bodies({self._count}) and is {found} after step {self.schedule.tick + 1}; "
                     "keep the one made in __init__, and use its spawn and despawn to change how many are seen"
                 )
             self._bodies = bodies

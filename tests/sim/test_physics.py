@@ -1,0 +1,422 @@
+"""Turns of a real world on a real host, in time that only this test moves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from twixt.ipc.commands import Command
+from twixt.ipc.errors import TwixtError, WorldCrashed
+from twixt.ipc.host import Host
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.session import attach
+from twixt.sim.bodies import Bodies
+from twixt.sim.physics import Physics, WorldChanged
+from twixt.sim.publisher import Publisher
+from twixt.sim.schedule import Schedule
+from twixt.sim.trouble import Trouble
+from twixt.sim.world import World, state_hash
+
+MS = 1_000_000
+MakeHost = Callable[..., Host]
+
+
+class Walk(World):
+    """Bodies that walk at random, each step as costly as it is told."""
+
+    dt = 0.02
+
+    def __init__(self, count: int = 3, seed: int = 0) -> None:
+        self.bodies = Bodies(count)
+        self.scene = Scene([Sphere()] * count)
+        self.seed = seed
+        self.random = np.random.default_rng(seed)
+        self.spend: Callable[[], None] = lambda: None
+
+    def step(self, dt: float) -> None:
+        self.spend()
+        self.bodies.velocity[:] = self.random.normal(size=(len(self.bodies), 3))
+        self.bodies.position += self.bodies.velocity * dt
+
+
+class ResettableWalk(Walk):
+    def reset(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.bodies.teleport(slice(None), (0, 0, 0))
+
+
+class Published(NamedTuple):
+    now_ns: int
+    tick: int
+    sim_time_ns: int
+    due_ns: int | None
+    plan_number: int
+
+
+class Lab:
+    """Physics in virtual time: a step costs `cost_ms`, a wait ends a little late or at a command."""
+
+    def __init__(
+        self, host: Host, world: World | None = None, *, lead_ms: float | None = None, publish_hz: float = 120,
+        scale: float = 1.0, trouble: Trouble | None = None,
+    ) -> None:
+        self.ns = 10**9
+        self.cost_ms = 1.0
+        self.oversleep_ns = 100_000
+        self.commands: list[Command] = []
+        self.published: list[Published] = []
+        self.world = world or Walk()
+        self.host = host
+        lead_ns = None if lead_ms is None else round(lead_ms * MS)
+        schedule = Schedule(self.world.dt, scale, lead_ns, round(1e9 / publish_hz))
+        publisher = Publisher(host, schedule.plan, publish_hz, now_ns=self.now_ns)
+        self._publish = publisher.publish
+        publisher.publish = self._note  # type: ignore[method-assign]
+        host.drain_commands = self._drain  # type: ignore[method-assign]
+        if isinstance(self.world, Walk):
+            self.world.spend = self._spend
+        self.physics = Physics(
+            self.world, lambda: type(self.world)(), 0, schedule, publisher, host, trouble or Trouble(None, 0),
+            now_ns=self.now_ns, wait=self._wait,
+        )
+        self.physics.start()
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.physics.schedule
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def run_ms(self, length_ms: float) -> None:
+        end_ns = self.ns + length_ms * MS
+        while self.ns < end_ns:
+            self.physics.turn()
+            self.ns += 1000  # no turn is free
+
+    def ask(self, name: str, value: Any = None, drawn_ns: int = 0) -> None:
+        self.commands.append(Command(name, value, draw_time_ns=drawn_ns))
+        self.physics.turn()
+
+    def _spend(self) -> None:
+        self.ns += round(self.cost_ms * MS)
+
+    def _wait(self, timeout_s: float) -> None:
+        self.ns += round(timeout_s * 1e9) + self.oversleep_ns
+
+    def _drain(self) -> list[Command]:
+        drained, self.commands = self.commands, []
+        return drained
+
+    def _note(self, bodies: Any, **stamp: Any) -> int:
+        self.published.append(
+            Published(self.ns, stamp["tick"], stamp["sim_time_ns"], stamp["due_ns"], self.physics.publisher.plan.number
+                      if self.published else 1)
+        )
+        return self._publish(bodies, **stamp)
+
+
+def test_the_first_snapshot_is_the_world_as_it_was_made(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    assert [(p.tick, p.sim_time_ns) for p in lab.published] == [(0, 0)]
+
+
+def test_every_step_is_published_ahead_of_its_due_instant_by_one_interval(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.run_ms(2000)
+    ticks = [p.tick for p in lab.published]
+    assert ticks == list(range(len(ticks)))
+    ahead_ms = [(p.due_ns - p.now_ns) / MS for p in lab.published[10:] if p.due_ns]
+    # Never less than the interval, never more than it and the margin for the worst step.
+    assert min(ahead_ms) >= 20
+    assert max(ahead_ms) <= 21.2
+
+
+def test_a_viewers_lead_is_added(make_host: MakeHost) -> None:
+    host = make_host()
+    lab = Lab(host)
+    link = attach("lab")
+    link.report_lead(30 * MS)
+    arrived = threading.Event()
+    for _ in range(500):
+        if host.lead_ns == 30 * MS or arrived.wait(0.01):
+            break
+    assert host.lead_ns == 30 * MS
+    lab.run_ms(500)
+    assert min((p.due_ns - p.now_ns) / MS for p in lab.published[15:] if p.due_ns) >= 50
+    link.close()
+
+
+def test_with_lead_0_snapshots_are_published_as_they_fall_due(make_host: MakeHost) -> None:
+    lab = Lab(make_host(), lead_ms=0)
+    lab.run_ms(1000)
+    late_ns = [p.now_ns - p.due_ns for p in lab.published[10:] if p.due_ns]
+    assert len(late_ns) > 35
+    assert all(0 <= each <= 2 * lab.oversleep_ns for each in late_ns)
+
+
+def test_high_step_rates_publish_no_more_than_publish_hz_and_make_every_step(make_host: MakeHost) -> None:
+    world = Walk()
+    world.dt = 0.001
+    lab = Lab(make_host(), world, publish_hz=100)
+    lab.cost_ms = 0.1
+    lab.run_ms(2000)
+    assert 1990 <= lab.physics.publisher.meter.steps <= 2020
+    assert 190 <= len(lab.published) <= 204
+    assert all(p.due_ns - p.now_ns > 0 for p in lab.published[5:] if p.due_ns)
+
+
+def test_a_debt_is_made_good_without_publishing_more_than_publish_hz(make_host: MakeHost) -> None:
+    lab = Lab(make_host(), publish_hz=60)
+    lab.run_ms(500)
+    lab.cost_ms = 800
+    while lab.cost_ms == 800:
+        lab.physics.turn()
+        if lab.ns > 10**9 + 1200 * MS:
+            lab.cost_ms = 1
+    before = len(lab.published)
+    steps = lab.physics.publisher.meter.steps
+    lab.run_ms(100)
+    assert lab.physics.publisher.meter.steps - steps > 35
+    assert len(lab.published) - before <= 6 + 3
+    assert lab.published[-1].tick >= lab.schedule.tick - 1
+
+
+def test_slow_physics_publishes_every_step_as_it_is_made(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.cost_ms = 41
+    lab.run_ms(2000)
+    ticks = [p.tick for p in lab.published]
+    assert ticks == list(range(len(ticks)))
+    assert all(p.due_ns and 0 <= p.now_ns - p.due_ns <= 2000 for p in lab.published[2:])
+    assert lab.schedule.rate == pytest.approx(20 / 41, rel=0.01)
+    assert lab.physics.publisher.meter.dropped == 0
+
+
+def test_a_stall_beyond_a_second_is_given_up_and_counted(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.run_ms(500)
+    lab.cost_ms = 3000
+    lab.physics.turn()
+    while lab.published[-1].now_ns < 4 * 10**9:
+        lab.physics.turn()
+        lab.cost_ms = 1 if lab.ns > 4 * 10**9 else 3000
+    assert lab.physics.publisher.meter.dropped == pytest.approx(3000 / 20, abs=4)
+    assert lab.host is not None
+    assert lab.physics.publisher.plan == lab.schedule.plan
+
+
+def test_pause_stops_at_what_the_user_saw_and_resume_goes_on_from_there(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.run_ms(500)
+    seen_ns = lab.schedule.present_ns(lab.ns) - 5 * MS
+    lab.ask("pause", drawn_ns=seen_ns)
+    steps = lab.physics.publisher.meter.steps
+    lab.run_ms(1000)
+    plan = lab.physics.publisher.plan
+    assert (plan.rate, plan.sim_time_ns) == (0, seen_ns)
+    assert lab.physics.publisher.meter.steps == steps
+    lab.ask("resume")
+    lab.run_ms(500)
+    assert lab.physics.publisher.plan.sim_time_ns == seen_ns
+    assert lab.physics.publisher.meter.steps == pytest.approx(steps + 25, abs=2)
+
+
+def test_single_steps_play_what_is_published_and_then_make_one_step_each(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.run_ms(500)
+    seen_ns = lab.schedule.present_ns(lab.ns)
+    held = [seen_ns]
+    for _ in range(6):
+        lab.ask("step", drawn_ns=seen_ns)
+        assert lab.physics.publisher.plan.rate == 0
+        held.append(lab.physics.publisher.plan.sim_time_ns)
+    on_the_grid = [(seen_ns // (20 * MS) + k) * 20 * MS for k in range(1, 7)]
+    assert held[1:] == on_the_grid
+    assert lab.schedule.sim_time_ns == held[-1]
+    assert lab.published[-1].sim_time_ns == held[-1]
+
+
+def test_a_new_time_scale_takes_effect_at_once(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.run_ms(500)
+    lab.ask("time_scale", 0.25)
+    steps = lab.physics.publisher.meter.steps
+    lab.run_ms(2000)
+    assert lab.physics.publisher.plan.rate == 0.25
+    assert lab.physics.publisher.meter.steps == pytest.approx(steps + 25, abs=3)
+    lab.ask("time_scale", 4.0)
+    steps = lab.physics.publisher.meter.steps
+    lab.run_ms(1000)
+    assert lab.physics.publisher.meter.steps == pytest.approx(steps + 200, abs=8)
+
+
+@pytest.mark.parametrize("kind", [Walk, ResettableWalk])
+def test_a_reset_begins_again_in_a_new_world_epoch_with_the_same_states(make_host: MakeHost, kind: type[Walk]) -> None:
+    lab = Lab(make_host(), kind())
+    lab.run_ms(200)
+    first = [p for p in lab.published if p.tick == 5]
+    lab.ask("reset")
+    assert lab.published[-1].tick == 0
+    assert lab.physics.publisher.plan.world_epoch == 1
+    fresh = kind()
+    while lab.schedule.tick < 5:
+        lab.physics.turn()
+    for _ in range(5):
+        fresh.step(fresh.dt)
+    assert first
+    assert lab.physics.world.bodies.position.tolist() == fresh.bodies.position.tolist()
+
+
+def test_trouble_is_changed_by_a_command(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.ask("slow_physics", [5, 7])
+    assert lab.physics.trouble.slow_ms == (5, 7)
+    lab.ask("slow_physics", None)
+    assert lab.physics.trouble.slow_ms is None
+
+
+def test_quit_is_a_wish_that_the_caller_sees(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.ask("quit")
+    assert lab.physics.wants_to_quit
+
+
+@pytest.mark.parametrize(
+    ("cost_ms", "options"),
+    [
+        (1, {}),
+        (41, {}),
+        (1, {"publish_hz": 13}),
+        (1, {"lead_ms": 0}),
+        (1, {"scale": 0.3}),
+        (400, {"scale": 3.0}),
+        (3, {"trouble": Trouble((1, 2), 5)}),
+    ],
+)
+def test_the_states_are_the_same_bytes_at_any_pace(make_host: MakeHost, cost_ms: float, options: dict[str, Any]) -> None:
+    expected = Walk(seed=0)
+    for _ in range(50):
+        expected.step(expected.dt)
+    lab = Lab(make_host(), **options)
+    lab.cost_ms = cost_ms
+    if "trouble" in options:
+        options["trouble"]._now_ns = lambda: (setattr(lab, "ns", lab.ns + MS), lab.ns)[1]
+    while lab.schedule.tick < 50:
+        lab.physics.turn()
+    assert state_hash(lab.physics.world) == state_hash(expected)
+
+
+def test_a_world_that_raises_is_a_crash_of_its_own(make_host: MakeHost) -> None:
+    lab = Lab(make_host())
+    lab.world.spend = lambda: 1 / 0  # type: ignore[attr-defined]
+    with pytest.raises(WorldCrashed, match=r"Walk\.step raised ZeroDivisionError: division by zero"):
+        lab.run_ms(100)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda world: setattr(world, "bodies", Bodies(9)), r"was Bodies\(3\) and is Bodies\(9\)"),
+        (lambda world: setattr(world, "bodies", np.zeros(3)), r"is ndarray after step 1"),
+        (lambda world: delattr(world, "bodies"), "is NoneType"),
+    ],
+)
+def test_a_world_that_takes_its_arrays_away_is_told_what_to_keep(
+    make_host: MakeHost, change: Callable[[World], None], said: str
+) -> None:
+    class Taker(Walk):
+        def step(self, dt: float) -> None:
+            change(self)
+
+    lab = Lab(make_host(), Taker())
+    with pytest.raises(WorldChanged, match=said) as caught:
+        lab.run_ms(100)
+    assert caught.value.exit_code == 1
+
+
+def test_a_new_array_of_as_many_bodies_is_fine(make_host: MakeHost) -> None:
+    class Renewer(Walk):
+        def step(self, dt: float) -> None:
+            self.bodies = Bodies(3)
+            self.bodies.position = 7
+
+    lab = Lab(make_host(), Renewer())
+    lab.run_ms(100)
+    link = attach("lab")
+    assert link.latest_pair()[-1].bodies["position"].tolist() == [[7, 7, 7]] * 3
+    link.close()
+
+
+def test_bodies_may_be_spawned_beyond_the_first_capacity(make_host: MakeHost) -> None:
+    class Grower(Walk):
+        def step(self, dt: float) -> None:
+            self.bodies.spawn((1, 0, 0))
+
+    lab = Lab(make_host(), Grower())
+    lab.run_ms(400)
+    lab.physics.finish()
+    link = attach("lab")
+    assert len(link.latest_pair()[-1].bodies) == len(lab.world.bodies) > 15
+    link.close()
+
+
+def test_a_new_scene_is_published_and_one_with_too_many_shapes_refused(make_host: MakeHost) -> None:
+    host = make_host()
+    lab = Lab(host)
+    lab.run_ms(100)
+    assert host.scene_version == 1
+    lab.world.scene = Scene([Sphere(0.2)] * 3)
+    lab.run_ms(100)
+    assert host.scene_version == 2
+    lab.world.scene = Scene([Sphere(0.2)] * 4)
+    with pytest.raises(TwixtError, match="4 shapes for 3 bodies"):
+        lab.run_ms(100)
+
+
+def test_a_position_that_is_no_number_is_named_once_and_the_run_goes_on(
+    make_host: MakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Sick(Walk):
+        def step(self, dt: float) -> None:
+            super().step(dt)
+            self.bodies.position[1, 2] = np.nan
+
+    lab = Lab(make_host(), Sick())
+    lab.run_ms(2000)
+    said = capsys.readouterr().err
+    assert said.count("twixt:") == 1
+    assert "body 1 has the position" in said
+    assert "after step 1;" in said
+    assert lab.physics.publisher.meter.steps > 90
+
+
+def test_infinite_speeds_that_cancel_are_found_and_huge_but_finite_ones_are_not_blamed(
+    make_host: MakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Far(Walk):
+        def step(self, dt: float) -> None:
+            self.bodies.position[:] = 3e38
+
+    lab = Lab(make_host(), Far())
+    lab.run_ms(1000)
+    assert capsys.readouterr().err == ""
+
+
+def test_viewers_are_told_what_physics_does(make_host: MakeHost) -> None:
+    class Told(Walk):
+        def diagnostics(self) -> dict[str, float]:
+            return {"energy": np.float32(2.5)}
+
+    lab = Lab(make_host(), Told())
+    told: list[dict[str, Any]] = []
+    lab.host.set_status = told.append  # type: ignore[method-assign]
+    lab.run_ms(1000)
+    assert 4 <= len(told) <= 6
+    assert told[-1]["world"] == "Told"
+    assert told[-1]["rate"] == 1.0
+    assert told[-1]["diagnostics"] == {"energy": 2.5}
