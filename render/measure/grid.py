@@ -23,6 +23,7 @@ FEWEST = 8  # returns in a piece worth fitting; fewer stay as measured
 # Spread below which a return counts as on the line, so that exact returns do not divide by zero.
 LEAST_SPREAD_NS = 10_000.0
 PHASE_GAIN = 0.2  # how much of a return's error moves the running phase while refreshes are counted
+LOOK_AHEAD = 2  # returns after a late one that show that it was late, and not a refresh further
 BLOCK = 4096  # frames fitted at once: bounds the memory
 
 
@@ -35,8 +36,9 @@ def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[ND
     numbers = np.zeros(len(returns_ns), np.int64)
     pieces = np.zeros(len(returns_ns), np.int64)
     number = piece = 0
-    phase_ns = float(returns_ns[0]) if len(returns_ns) else 0.0
-    for i, return_ns in enumerate(returns_ns.tolist()):
+    on_time_ns = _made_good(returns_ns, period_ns).tolist()
+    phase_ns = on_time_ns[0] if on_time_ns else 0.0
+    for i, return_ns in enumerate(on_time_ns):
         if i:
             passed = max(1, round((return_ns - phase_ns) / period_ns))
             number += passed
@@ -44,11 +46,19 @@ def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[ND
             error_ns = return_ns - phase_ns
             if error_ns < -0.75 * period_ns:
                 piece += 1
-                phase_ns = float(return_ns)
+                phase_ns = return_ns
             else:
                 phase_ns += PHASE_GAIN * min(max(error_ns, -period_ns / 4), period_ns / 4)
         numbers[i], pieces[i] = number, piece
     return numbers, pieces
+
+
+def _made_good(returns_ns: NDArray[np.int64], period_ns: float) -> NDArray[np.float64]:
+    """The returns without the lateness that the next ones made good: each of them took a refresh of its own."""
+    least = returns_ns.astype(np.float64)
+    for ahead in range(1, LOOK_AHEAD + 1):
+        least[:-ahead] = np.minimum(least[:-ahead], returns_ns[ahead:] - ahead * period_ns)
+    return least
 
 
 class Grid(NamedTuple):

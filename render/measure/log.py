@@ -107,7 +107,7 @@ class _RowWriter:
     """Rows as lines; remembers the line before, for the intervals."""
 
     def __init__(self, file: TextIO) -> None:
-        self._csv = csv.writer(file, lineterminator="\n")
+        self._csv = csv.writer(file)
         self._csv.writerow(HEADER)
         self._process = os.getpid()
         self._first_ns: int | None = None

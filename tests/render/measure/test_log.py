@@ -1,0 +1,152 @@
+"""The frame log and its file."""
+
+import csv
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.render.measure.runs import MS, START_NS, even, frame
+from tests.render.measure.test_frames import any_row
+from twixt.ipc.errors import TwixtError
+from twixt.render.measure.log import FrameLog, FrameRow, read_log
+
+
+def written(path, rows) -> FrameLog:
+    log = FrameLog(str(path))
+    for row in rows:
+        log.add(row)
+    log.close()
+    return log
+
+
+@given(rows=st.lists(any_row, max_size=4))
+@settings(deadline=None, max_examples=40)
+def test_a_log_always_reads_back_as_it_was_written(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("log") / "run.csv"
+    written(path, rows)
+    assert list(read_log(path)) == rows
+
+
+def test_the_columns_begin_with_those_of_presentmon_1_10_and_carry_its_units(tmp_path):
+    path = tmp_path / "run.csv"
+    written(path, [frame(0, START_NS, 0), frame(1, START_NS + 17 * MS, 17 * MS, planned_refreshes=1)])
+    with open(path, newline="") as file:
+        lines = list(csv.reader(file))
+    assert ",".join(lines[0]).startswith(
+        "Application,ProcessID,SwapChainAddress,Runtime,SyncInterval,PresentFlags,Dropped,TimeInSeconds,"
+        "msInPresentAPI,msBetweenPresents,AllowsTearing,PresentMode,msUntilRenderComplete,msUntilDisplayed,"
+        "msBetweenDisplayChange,frame,start_ns,"
+    )
+    first, second = (dict(zip(lines[0], line, strict=True)) for line in lines[1:])
+    assert second["Application"] == "twixt"
+    assert int(second["ProcessID"]) == os.getpid()
+    assert second["SyncInterval"] == "1"
+    assert second["Dropped"] == "0"
+    assert float(second["TimeInSeconds"]) == pytest.approx(0.017)
+    assert float(second["msInPresentAPI"]) == pytest.approx(1.0)
+    assert float(second["msBetweenPresents"]) == pytest.approx(17.0)
+    assert float(second["msBetweenDisplayChange"]) == pytest.approx(17.0)
+    assert float(second["cpu_ms"]) == pytest.approx(4.0)
+    assert float(second["sim_to_present_ms"]) == pytest.approx(8.0)
+    assert first["msBetweenPresents"] == first["gpu_ns"] == "NA"
+
+
+def test_ages_of_a_frame_that_drew_nothing_are_missing_and_not_zero(tmp_path):
+    path = tmp_path / "run.csv"
+    written(path, [FrameRow(mode="none", present_ns=START_NS)])
+    with open(path, newline="") as file:
+        row = next(csv.DictReader(file))
+    assert row["sample_age_ms"] == row["sim_to_present_ms"] == row["newest_age_ms"] == "NA"
+
+
+def test_memory_keeps_the_newest_rows_and_counts_those_it_forgot():
+    log = FrameLog(None, kept_frames=8)
+    for row in even(20):
+        log.add(row)
+    assert [row.frame for row in log.rows] == list(range(12, 20))
+    assert log.forgotten == 12
+    assert log.count == 20
+
+
+def test_the_file_has_every_row_in_order_though_memory_keeps_few(tmp_path):
+    path = tmp_path / "run.csv"
+    log = FrameLog(str(path), kept_frames=8)
+    for row in even(50):
+        log.add(row)
+    log.close()
+    log.close()
+    assert [row.frame for row in read_log(path)] == list(range(50))
+
+
+def test_time_to_spare_brings_rows_to_the_file_a_few_at_a_time(tmp_path):
+    log = FrameLog(str(tmp_path / "run.csv"))
+    for row in even(10):
+        log.add(row)
+    log.write_some(3)
+    assert log._written == 3
+    log.write_some()
+    assert log._written == 7
+    log.close()
+    assert len(read_log(tmp_path / "run.csv")) == 10
+
+
+def test_rows_in_memory_stay_after_the_file_is_closed(tmp_path):
+    assert len(written(tmp_path / "run.csv", even(5)).rows) == 5
+
+
+def test_a_line_cut_by_a_kill_is_left_out(tmp_path):
+    path = tmp_path / "run.csv"
+    written(path, even(3))
+    text = path.read_text()
+    path.write_text(text[: text.rindex("interpolated")])
+    assert [row.frame for row in read_log(path)] == [0, 1]
+
+
+def test_columns_that_are_not_ours_are_passed_over(tmp_path):
+    path = tmp_path / "run.csv"
+    written(path, even(2))
+    header, *lines = path.read_bytes().decode().splitlines()
+    path.write_text("\n".join([f"mine,{header}", *(f"x,{line}" for line in lines)]) + "\n")
+    assert list(read_log(path)) == even(2)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="skipped: no /dev/full")
+def test_a_full_disk_ends_the_file_and_not_the_picture():
+    log = FrameLog("/dev/full")
+    for row in even(2000):
+        log.add(row)
+        log.write_some()
+    log.close()
+    assert "No space left" in log.failure
+    assert len(log.rows) == 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "cannot read the frame log .*; make one with: twixt run --log FILE.csv"),
+        ("", "lacks the column 'frame'"),
+        ("Application,ProcessID\nx,1\n", "lacks the column 'frame'"),
+        ("\xff\xfe", "is no frame log|it is no text"),
+    ],
+)
+def test_a_file_that_is_no_log_is_refused_with_the_way_out(tmp_path, text, says):
+    path = tmp_path / "other.csv"
+    if text is not None:
+        path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(TwixtError, match=says):
+        read_log(path)
+
+
+def test_a_changed_figure_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "run.csv"
+    written(path, even(3))
+    path.write_text(path.read_text().replace(f",{even(3)[1].present_ns},", ",soon,", 1))
+    with pytest.raises(TwixtError, match="line 3"):
+        read_log(path)
+
+
+def test_a_log_in_a_folder_that_is_not_there_is_refused_at_once(tmp_path):
+    with pytest.raises(TwixtError, match="give --log a file in a folder that exists"):
+        FrameLog(str(tmp_path / "no" / "run.csv"))
