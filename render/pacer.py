@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from twixt.render.interval import IntervalPolicy
+from twixt.render.interval import COSTLY, IntervalPolicy
 from twixt.render.phase import SwapGrid
 from twixt.render.recent import Recent
 from twixt.render.refresh import UNKNOWN, Refresh
@@ -27,18 +27,25 @@ from twixt.render.refresh import UNKNOWN, Refresh
 UNKNOWN_REFRESH_NS = round(1e9 / 60)
 # The work to start early for: what this share of the last frames stayed under.
 REMEMBERED_FRAMES, COVERED = 64, 0.95
+# What frames usually take now is the median of so few that a new load shows within two frames.
+LATEST_FRAMES = 3
 # Started so much earlier still. Where swap blocks, a commit that is late by a hair is shown a whole refresh later, so
 # the swap should be left this much to wait; where it does not, late by a hair is only a hair.
 BLOCKING_MARGIN_NS, TIMER_MARGIN_NS = 2_500_000, 1_000_000
-# A miss adds this share of the interval to the margin; each good frame takes back this share of what is above the floor
-# (half of it in 5 s at 60 frames a second).
-MARGIN_GROWS, MARGIN_SHRINKS = 0.08, 0.0023
-# Presents this share of an interval late are misses; by RESTART_SHARE, the grid restarts there.
-MISSED_SHARE, RESTART_SHARE = 0.10, 0.25
+# A miss that the frame's own cost does not explain adds this share of the interval to the margin; each good frame
+# takes back this share of what is above the floor (half of it in 12 s at 60 frames a second). A miss is seen, a few
+# ms of latency are not: quick up, slow down.
+MARGIN_GROWS, MARGIN_SHRINKS = 0.2, 0.001
+# A frame of several refreshes is swapped no earlier than this share of a refresh before its own: some displays show
+# at once what comes after a refresh without a frame.
+HOLD_SHARE = 0.25
+# A refresh is still worth trying for when usual work would end no later than this share of a refresh after it.
+HOPE = 0.05
+# Presents this share of an interval late are misses. The grid restarts at a present that is RESTART_SHARE late, and at
+# HELPLESS_SHARE already when the next frame has no room to catch up.
+MISSED_SHARE, RESTART_SHARE, HELPLESS_SHARE = 0.10, 0.25, 0.05
 # A swap that comes back sooner waited for nothing: its return is no point of the display's grid.
 BLOCKED_NS = 200_000
-# With --fps on a blocking display, an interval this little short of a whole refresh counts as one.
-FPS_TOLERANCE = 0.03
 
 
 class FramePlan(NamedTuple):
@@ -80,20 +87,21 @@ class Pacer:
         self.unlimited = policy == "unlimited"
         period_ns = refresh.period_ns or UNKNOWN_REFRESH_NS
         cap_ns = round(1e9 / fps) if fps else 0
-        if self.blocks or refresh.blocks:
-            base_ns = max(period_ns, round(cap_ns * (1 - FPS_TOLERANCE)) if self.blocks else cap_ns)
-        else:
-            base_ns = cap_ns or period_ns
+        # Where swap never blocks, the period is hearsay: an explicit --fps may exceed it.
+        base_ns = max(period_ns, cap_ns) if refresh.blocks else cap_ns or period_ns
         self._grid = SwapGrid(period_ns) if self.blocks else None
         self._interval = IntervalPolicy(base_ns, period_ns if self.blocks else None)
         self._floor_ns = BLOCKING_MARGIN_NS if self.blocks else TIMER_MARGIN_NS
         self._margin_ns = self._floor_ns
-        self._works = Recent(REMEMBERED_FRAMES)
+        self._latest_works = Recent(LATEST_FRAMES)
+        self._leads = Recent(REMEMBERED_FRAMES)  # planned start to completed drawing: work, and waking late
         self._swaps = Recent(REMEMBERED_FRAMES)
+        self._latest_leads = Recent(LATEST_FRAMES)
+        self._latest_cycles = Recent(LATEST_FRAMES)
         self._overheads = Recent(REMEMBERED_FRAMES)  # from a swap's return to being asked for the next frame
         self._shown_ns: int | None = None  # last present, on the grid
         self._done_ns: int | None = None
-        self._deadline_ns = 0
+        self._planned_start_ns = self._deadline_ns = 0
         self._planned_refreshes = 1
         self._reasons = [self._opening(refresh)]
 
@@ -109,7 +117,7 @@ class Pacer:
     @property
     def refresh_measured_hz(self) -> float | None:
         """Where swap blocks, from its returns; None where nothing can be measured."""
-        return 1e9 / self._grid.period_ns if self._grid else None
+        return 1e9 / self._grid.mean_period_ns if self._grid else None
 
     @property
     def widened(self) -> int:
@@ -126,10 +134,11 @@ class Pacer:
         interval_ns = self._interval.interval_ns
         self._planned_refreshes = self._interval.refreshes
         if self.unlimited:
-            usual_ns = self._works.quantile(0.5) + self._swaps.quantile(0.5)
+            usual_ns = self._latest_works.quantile(0.5) + self._swaps.quantile(0.5)
             self._deadline_ns = now_ns + usual_ns
             return self._plan(now_ns, None)
-        lead_ns = min(self._works.quantile(COVERED, interval_ns) + self._margin_ns, interval_ns)
+        covered_ns = max(self._leads.quantile(COVERED, interval_ns), self._latest_leads.quantile(0.5))
+        lead_ns = min(covered_ns + self._margin_ns, interval_ns)
         if self._grid is not None:
             return self._plan_on_display(self._grid, now_ns, lead_ns, interval_ns)
         swap_ns = self._swaps.quantile(0.5)
@@ -137,19 +146,30 @@ class Pacer:
             self._deadline_ns = now_ns + interval_ns
         else:
             self._deadline_ns = self._shown_ns + interval_ns
+        usual_end_ns = now_ns + self._latest_works.quantile(0.5) + swap_ns
+        if usual_end_ns > self._deadline_ns + RESTART_SHARE * interval_ns:
+            self._reasons.append("past its deadline: starts at once, the grid restarts here")
+            self._deadline_ns = usual_end_ns
         start_ns = self._deadline_ns - swap_ns - lead_ns
         return self._plan(max(now_ns, start_ns), self._deadline_ns - swap_ns)
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """The drawing is complete: when to swap, not before; None at once. Widens, and then moves this frame's own deadline."""
+        """The drawing is complete: when to swap, not before; None: at once.
+
+        Widens when the work was more than the interval, and then moves this frame's own deadline.
+        """
         work_ns = work_end_ns - start_ns
-        self._works.add(work_ns)
+        self._latest_works.add(work_ns)
+        for leads in (self._leads, self._latest_leads):
+            leads.add(work_end_ns - self._planned_start_ns)
         if self.unlimited:
             return None
         before_ns = self._interval.interval_ns
         reason = self._interval.work_done(work_ns, work_end_ns)
         if reason:
             self._reasons.append(reason)
+            self._leads.clear()  # lighter frames say nothing of this load: the next must not start late
+            self._leads.add(work_ns)
             self._deadline_ns += self._interval.interval_ns - before_ns
             self._planned_refreshes = self._interval.refreshes
         return self._swap_at_ns()
@@ -167,9 +187,10 @@ class Pacer:
             return self._result(present_ns, deadline_ns, 0)
         if self._grid is not None:
             if swap_ns > BLOCKED_NS:
-                present_ns = self._grid.add(times.swap_end_ns)
+                present_ns = self._grid.add(times.swap_end_ns, times.swap_begin_ns, self._planned_refreshes)
                 self._interval.refresh_ns = self._grid.period_ns
-            missed = max(0, self._grid.refreshes_between(deadline_ns, present_ns))
+            if self._shown_ns is not None:
+                missed = max(0, self._grid.refreshes_between(deadline_ns, present_ns))
             cycle_ns = times.work_end_ns - times.start_ns + overhead_ns
             self._shown_ns = present_ns
         else:
@@ -179,10 +200,13 @@ class Pacer:
             missed = int(late_ns > MISSED_SHARE * interval_ns)
             cycle_ns = times.work_end_ns - times.start_ns + swap_ns + overhead_ns
             self._shown_ns = deadline_ns
-            if late_ns > RESTART_SHARE * interval_ns:
+            room_ns = interval_ns - self._latest_cycles.quantile(0.5)
+            if late_ns > RESTART_SHARE * interval_ns or late_ns > max(room_ns, HELPLESS_SHARE * interval_ns):
                 self._shown_ns = present_ns
                 self._reasons.append(f"late {late_ns / 1e6:.1f} ms: the grid restarts here")
-        self._learn_margin(missed > 0)
+        self._latest_cycles.add(cycle_ns)
+        if cycle_ns < COSTLY * self._interval.interval_ns:
+            self._learn_margin(missed > 0)
         self._reasons.append(self._interval.frame_shown(cycle_ns, missed > 0, times.swap_end_ns))
         return self._result(present_ns, deadline_ns, missed)
 
@@ -199,9 +223,10 @@ class Pacer:
             self._deadline_ns = now_ns + interval_ns
         else:
             target_ns = self._shown_ns + interval_ns
-            reachable_ns = grid.point_from(now_ns + self._works.quantile(0.5) - period_ns // 2) if target_ns < now_ns else target_ns
-            self._deadline_ns = max(target_ns, reachable_ns)
-            if self._deadline_ns > target_ns:
+            self._deadline_ns = target_ns
+            usual_end_ns = now_ns + self._latest_works.quantile(0.5)
+            if usual_end_ns > target_ns + HOPE * period_ns:
+                self._deadline_ns = grid.point_from(usual_end_ns)
                 self._reasons.append("past its deadline: starts at once, the grid restarts here")
         return self._plan(max(now_ns, self._deadline_ns - lead_ns), self._swap_at_ns())
 
@@ -210,10 +235,12 @@ class Pacer:
             return self._deadline_ns - self._swaps.quantile(0.5)
         if self._planned_refreshes == 1:
             return None
+        period_ns = self._grid.period_ns
         # Swapped before the refresh that precedes its own, the frame would be shown at that one.
-        return self._deadline_ns - round(0.7 * self._grid.period_ns)
+        return self._deadline_ns - min(max(round(HOLD_SHARE * period_ns), self._margin_ns), round(0.7 * period_ns))
 
     def _plan(self, start_ns: int, swap_at_ns: int | None) -> FramePlan:
+        self._planned_start_ns = start_ns
         return FramePlan(
             start_ns, swap_at_ns, self._deadline_ns, self._interval.interval_ns, self._planned_refreshes, self._reason()
         )

@@ -1,11 +1,13 @@
 """The refreshes of a display whose swap blocks: a grid fitted to the instants at which swaps came back.
 
-A return is late by whatever held the process up, never early, and some displays keep time no better than
-a timer that is set anew for each refresh. So the phase follows early returns readily and late ones
-slowly, and the period is the slope of a line through many returns. A grid that returns no longer fit (another
-display, another mode) is given up for a new one.
+A return is late by whatever held the process up, never early; and some displays keep time no better than a timer that
+is set anew for each refresh, or show a frame that comes late at once and count on from there. So the phase follows
+early returns readily and late ones slowly. Far off the grid, a return that is early, or whose frame was handed
+over late, moves it at once; one that is merely late is ignored until several in a row agree. The period is
+the mean of many intervals without the extreme ones; when the last ones agree on another, it is that (another display,
+another mode).
 
-Always: grid points are one period apart; `present_ns` of a return is one of them. Pure.
+Always: the answers of `add` grow, and `point_from` is never earlier than asked. Pure.
 """
 
 from __future__ import annotations
@@ -13,15 +15,19 @@ from __future__ import annotations
 from collections import deque
 from statistics import median
 
-# Returns the period is fitted to: two seconds at 60 Hz; a timer's jitter of 0.1 ms then weighs under 0.1 %.
-FITTED_RETURNS = 120
-FIT_FROM_RETURNS = 8
+# Intervals the period is the mean of: two seconds at 60 Hz. The extreme share at either end is left out.
+AVERAGED_INTERVALS, EXTREME_SHARE = 120, 0.1
+AVERAGE_FROM_INTERVALS = 8
 # Shares of a return's error by which the phase follows it.
-FOLLOW_EARLY, FOLLOW_LATE = 0.5, 0.2
-# Beyond this share of a period a late return was held up: it says nothing of the grid.
-HELD_UP = 0.12
-# So many returns in a row that do not fit: the grid is another one.
-LOST_AFTER_RETURNS = 8
+FOLLOW_EARLY, FOLLOW_LATE = 0.6, 0.3
+# Off the grid: beyond this share of a period. So many in a row that agree with each other: the grid has moved there.
+OFF_SHARE, AGREEING_RETURNS = 0.10, 3
+# So many intervals in a row that agree on another period: it is that one.
+AGREEING_INTERVALS = 8
+# Handed over within this share of a period after the refresh before, a frame was in time for the next.
+IN_TIME_SHARE = 0.9
+# An interval of several refreshes further than this share from the period was shown off the grid: no measure.
+ORDINARY_SHARE = 0.05
 
 
 class SwapGrid:
@@ -30,34 +36,46 @@ class SwapGrid:
     def __init__(self, period_ns: int) -> None:
         self.period_ns = period_ns
         self._point_ns: int | None = None  # the grid point of the last return
-        self._count = 0  # refreshes since the first return
-        self._returns: deque[tuple[int, int]] = deque(maxlen=FITTED_RETURNS)
-        self._misfits: list[int] = []
         self._last_return_ns = 0
+        self._whole_ns = self._whole_refreshes = 0  # sums over the ordinary intervals since the period changed
+        self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
+        self._off_ns: list[int] = []  # errors of the returns off the grid, in a row
+        self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # since a frame was late or meant for later
 
-    def add(self, return_ns: int) -> int:
-        """Takes in the return of a swap that blocked. Its grid point: when that frame was presented."""
+    def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
+        """Takes in the return of a swap that blocked. Its grid point: when that frame was presented.
+
+        handed_over_ns: when swap was called. planned: the refreshes the frame was meant to take.
+        """
         if self._point_ns is None:
-            return self._start(return_ns)
-        refreshes = max(1, round((return_ns - self._point_ns) / self.period_ns))
+            self._point_ns = self._last_return_ns = return_ns
+            return return_ns
+        in_time = planned == 1 and handed_over_ns < self._point_ns + IN_TIME_SHARE * self.period_ns
+        interval_ns = return_ns - self._last_return_ns
+        self._last_return_ns = return_ns
+        if self._has_changed(interval_ns, in_time):
+            self._point_ns = return_ns
+            return return_ns
+        refreshes = max(1, self.refreshes_between(self._point_ns, return_ns))
+        self._measure(interval_ns, refreshes)
         expected_ns = self._point_ns + refreshes * self.period_ns
         error_ns = return_ns - expected_ns
-        self._count += refreshes
-        if abs(error_ns) > HELD_UP * self.period_ns:
-            self._misfits.append(return_ns - self._last_return_ns)
-            self._point_ns = expected_ns
-            if len(self._misfits) >= LOST_AFTER_RETURNS:
-                self.period_ns = round(median(self._misfits))
-                self._returns.clear()
-                return self._start(return_ns)
-        else:
-            self._misfits.clear()
+        if abs(error_ns) <= OFF_SHARE * self.period_ns:
+            self._off_ns.clear()
             self._point_ns = expected_ns + round(error_ns * (FOLLOW_EARLY if error_ns < 0 else FOLLOW_LATE))
-            self._returns.append((self._count, return_ns))
-            if len(self._returns) >= FIT_FROM_RETURNS:
-                self.period_ns = round(_slope(self._returns))
-        self._last_return_ns = return_ns
+        elif error_ns < 0 or handed_over_ns > expected_ns or self._agree_off_grid(error_ns):
+            self._off_ns.clear()
+            self._point_ns = return_ns
+        else:
+            self._point_ns = expected_ns
         return self._point_ns
+
+    @property
+    def mean_period_ns(self) -> float:
+        """Over all ordinary refreshes since the period last changed: what the display keeps in the long run."""
+        if self._whole_refreshes < AVERAGE_FROM_INTERVALS:
+            return self.period_ns
+        return self._whole_ns / self._whole_refreshes
 
     def refreshes_between(self, earlier_ns: int, later_ns: int) -> int:
         """Whole refreshes between two instants near grid points."""
@@ -72,23 +90,42 @@ class SwapGrid:
     def restart(self) -> None:
         """Swaps stopped for a while: the phase is forgotten, the period is not."""
         self._point_ns = None
-        self._returns.clear()
-        self._misfits.clear()
+        self._off_ns.clear()
+        self._in_time.clear()
 
-    def _start(self, return_ns: int) -> int:
-        self._misfits.clear()
-        self._count = 0
-        self._returns.append((0, return_ns))
-        self._point_ns = self._last_return_ns = return_ns
-        return return_ns
+    def _measure(self, interval_ns: int, refreshes: int) -> None:
+        refresh_ns = interval_ns / refreshes
+        ordinary = abs(refresh_ns - self.period_ns) < ORDINARY_SHARE * self.period_ns
+        if refreshes > 1 and not ordinary:
+            return
+        self._intervals.append(refresh_ns)
+        if ordinary:
+            self._whole_ns += interval_ns
+            self._whole_refreshes += refreshes
+        if len(self._intervals) >= AVERAGE_FROM_INTERVALS:
+            ordered = sorted(self._intervals)
+            left_out = int(len(ordered) * EXTREME_SHARE)
+            kept = ordered[left_out : len(ordered) - left_out]
+            self.period_ns = round(sum(kept) / len(kept))
 
+    def _has_changed(self, interval_ns: int, in_time: bool) -> bool:
+        """Whether the last frames, all handed over in time for the next refresh, agree on another period. Takes it."""
+        if not in_time:
+            self._in_time.clear()
+            return False
+        self._in_time.append(interval_ns)
+        period_ns = median(self._in_time)
+        agree = max(self._in_time) - min(self._in_time) <= OFF_SHARE * period_ns
+        if len(self._in_time) < AGREEING_INTERVALS or not agree:
+            return False
+        if abs(period_ns - self.period_ns) <= OFF_SHARE * self.period_ns:
+            return False
+        self.period_ns = round(period_ns)
+        self._intervals.clear()
+        self._whole_ns = self._whole_refreshes = 0
+        return True
 
-def _slope(points: deque[tuple[int, int]]) -> float:
-    """Of the least-squares line through (refreshes, instant). Counted from the first point, for precision."""
-    first_count, first_ns = points[0]
-    n = len(points)
-    xs = [count - first_count for count, _ in points]
-    ys = [instant_ns - first_ns for _, instant_ns in points]
-    x_mean, y_mean = sum(xs) / n, sum(ys) / n
-    covariance = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))
-    return covariance / sum((x - x_mean) ** 2 for x in xs)
+    def _agree_off_grid(self, error_ns: int) -> bool:
+        self._off_ns.append(error_ns)
+        last = self._off_ns[-AGREEING_RETURNS:]
+        return len(last) == AGREEING_RETURNS and max(last) - min(last) <= OFF_SHARE * self.period_ns

@@ -9,6 +9,7 @@ Pure: `SwapProbe` says how long to pause and is told the instants.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -71,14 +72,14 @@ class SwapProbe:
         if len(self._ends_ns) <= SKIPPED_SWAPS + SWAPS_PER_STAGE:
             return self._not_blocking("swaps came back too slowly to tell")
         paused_ns = self._interval_ns(SKIPPED_SWAPS + SWAPS_PER_STAGE)
-        compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} ms with {self.pause_ns / 1e6:.2f} ms paused"
+        compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} with {self.pause_ns / 1e6:.2f} ms paused"
         if paused_ns > bare_ns * LENGTHENED:
             return self._not_blocking(f"{compared}: swap takes its time but waits for no display")
         return Refresh(True, round(median([bare_ns, paused_ns])), f"{compared}: swap waits for the display")
 
     def _interval_ns(self, first: int) -> float:
         ends = self._ends_ns[first - 1 :]
-        return median(b - a for a, b in zip(ends, ends[1:], strict=False))
+        return median(b - a for a, b in pairwise(ends))
 
     def _not_blocking(self, reason: str) -> Refresh:
         reported = self._reported_hz

@@ -12,7 +12,6 @@ import time
 from typing import Any
 
 import moderngl
-
 from twixt.ipc.errors import TwixtError
 from twixt.render import glfw_library, software_gl
 from twixt.render.input import Event, Key, MouseButton, MouseMove, Scroll
@@ -43,7 +42,7 @@ class Window:
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
         software_gl.before_context()
-        glfw.set_error_callback(lambda _code, text: self._errors.append(text.decode(errors="replace")))
+        glfw.set_error_callback(lambda _code, text: self._errors.append(_text(text)))
         if not glfw.init():
             raise TwixtError(f"no display to open a window on ({self._error()}); {OFFSCREEN_HINT}")
         try:
@@ -70,7 +69,7 @@ class Window:
         glfw.make_context_current(self.handle)
         self.backend = {glfw.PLATFORM_X11: "x11", glfw.PLATFORM_WAYLAND: "wayland", glfw.PLATFORM_WIN32: "win32",
                         glfw.PLATFORM_COCOA: "cocoa"}.get(glfw.get_platform(), "unknown")  # fmt: skip
-        self.context = moderngl.create_context(require=330, context=_GlfwLoader())
+        self.context = moderngl.create_context(require=330, context=_GlfwLoader())  # type: ignore[arg-type]  # stubs
         self.screen = self.context.screen
         self.renderer = str(self.context.info["GL_RENDERER"])
         software_gl.after_context(self.renderer)
@@ -203,6 +202,10 @@ class _GlfwLoader:
 
     def release(self) -> None:
         pass
+
+
+def _text(text: bytes | str) -> str:
+    return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
 def _address(pointer: Any) -> int:
