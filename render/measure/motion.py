@@ -42,7 +42,7 @@ class Motion:
     reversed: Mask  # drawn time went back without a reset
     rate: Floats  # r(i)
     changes: int  # pauses, changes of scale and resets seen
-    left_out: int  # running frames without an animation error because of them
+    left_out: int  # frames without an animation error because of them
 
 
 def motion(timing: Intervals) -> Motion:
@@ -69,7 +69,7 @@ def motion(timing: Intervals) -> Motion:
         reversed=step_ms < 0,
         rate=rate,
         changes=int(changed.sum()),
-        left_out=int((running & ~steady).sum() + (pair & ~moving).sum()),
+        left_out=int((pair & ~steady).sum()),
     )  # fmt: skip
 
 

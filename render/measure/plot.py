@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH_IN, DPI = 9.0, 100  # 900 px
-STRIP_PX = 800  # of them for the time axis: no stroke is thinner
+STRIP_STROKES = 500  # at most side by side in the strip: thinner than 1.5 px, a stroke may fall between two pixels
 # Excerpts compared: longer ones would have more frames than can be told apart.
 COMPARED_SECONDS = 4.0
 EVERYTHING = slice(None)
@@ -114,7 +114,7 @@ def _strip(axes: Axes, measured: Measured, part: slice = EVERYTHING) -> None:
     stood = _stood(measured)[part]
     guessed = measured.timing.frames.is_text("mode", "extrapolated")[part] & ~stood
     drawn = measured.motion.drawn[part]
-    thinnest = (seconds[-1] - seconds[0]) / STRIP_PX if len(seconds) > 1 else 1.0
+    thinnest = (seconds[-1] - seconds[0]) / STRIP_STROKES if len(seconds) > 1 else 1.0
     widths = np.diff(seconds, append=seconds[-1:] + thinnest)
     shown = []
     for name, colour, mask in (

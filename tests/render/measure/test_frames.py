@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from twixt.render.measure.frames import KIND_OF, MAX_WORDS, FrameRow, FrameTable, Words
 
 KINDS = {

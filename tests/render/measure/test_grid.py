@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.render.measure.runs import FRAME_NS, MS, START_NS
 from twixt.render.measure.grid import count_refreshes, fit_grid
 

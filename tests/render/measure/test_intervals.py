@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even, frame, shown_at
 from twixt.render.measure.frames import FrameTable
 from twixt.render.measure.intervals import intervals, low_1_percent_fps

@@ -6,6 +6,7 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.render.measure.runs import MS, START_NS, even, frame
 from tests.render.measure.test_frames import any_row
 from twixt.ipc.errors import TwixtError
