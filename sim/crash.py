@@ -5,6 +5,7 @@ The built-in worlds count as a user's: their frames stay.
 
 from __future__ import annotations
 
+import importlib
 import os
 import traceback
 from collections.abc import Iterator
@@ -58,7 +59,7 @@ def _strip(told: traceback.TracebackException | None, seen: set[int]) -> bool:
 
 
 def _is_ours(filename: str) -> bool:
-    if filename.startswith("<frozen importlib"):
+    if filename.startswith("<frozen importlib") or filename == importlib.__file__:
         return True
     path = os.path.realpath(filename)
     return path.startswith(_OURS) and not path.startswith(_WORLDS)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from twixt.sim.garbage import FULL_EVERY_NS, YOUNG_NS, IdleCollector
+
+
+class Loop:
+    """Garbage that only a collector finds."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture
+def collector() -> Iterator[IdleCollector]:
+    collector = IdleCollector()
+    collector.begin()
+    yield collector
+    collector.end()
+
+
+def test_nothing_is_collected_behind_a_steps_back_and_all_in_a_wait(collector: IdleCollector) -> None:
+    lost = weakref.ref(Loop())
+    for _ in range(5000):
+        Loop()
+    assert lost() is not None
+    collector.tidy(0)
+    assert lost() is not None
+    collector.tidy(10 * YOUNG_NS)
+    assert lost() is None
+
+
+def test_physics_that_never_waits_is_collected_now_and_then(
+    collector: IdleCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = weakref.ref(Loop())
+    for _ in range(5000):
+        Loop()
+    now_ns = collector._young_ns
+    monkeypatch.setattr("time.perf_counter_ns", lambda: now_ns + FULL_EVERY_NS + 1)
+    collector.tidy(0)
+    assert lost() is None
+
+
+def test_collecting_is_given_back() -> None:
+    assert gc.isenabled()
+    collector = IdleCollector()
+    collector.end()
+    collector.begin()
+    assert not gc.isenabled()
+    collector.end()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import twixt
+from twixt.ipc.commands import Command
+from twixt.ipc.config import Config
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.session import attach, open_door, running
+from twixt.sim.loop import simulate
+from twixt.sim.viewer_process import ViewerProcess
+from twixt.sim.world import load_world, state_hash
+
+# Generous: what hangs must fail, not stall the whole run.
+PATIENCE_S = 30
+
+WORLD = '''
+import os, time
+from twixt import Bodies, Scene, Sphere, World
+
+class Plain(World):
+    dt = 0.01
+    def __init__(self, seed: int = 0):
+        self.bodies = Bodies(2)
+        self.scene = Scene([Sphere()] * 2)
+    def step(self, dt):
+        self.bodies.position += dt
+
+class Crashes(Plain):
+    def step(self, dt):
+        raise ValueError("the robot fell over")
+
+class Hangs(Plain):
+    def step(self, dt):
+        print("in the step", flush=True)
+        time.sleep(1e6)
+
+class Deaf(Plain):
+    def step(self, dt):
+        print("in the step", flush=True)
+        while True:
+            try:
+                time.sleep(0.01)
+            except BaseException:
+                pass
+'''
+# A viewer without a window: attaches as the run's own, and does what the test wants.
+VIEWER = '''
+import sys, time
+sys.path.insert(0, {house!r})
+import twixt
+from twixt.ipc.session import attach, Command
+link = attach("lab", owned=True)
+def until(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        link.wait(0.01)
+'''
+
+
+@pytest.fixture
+def users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "plain_worlds.py").write_text(WORLD)
+    yield tmp_path
+    sys.modules.pop("plain_worlds", None)
+
+
+def viewer_that(does: str) -> ViewerProcess:
+    return ViewerProcess([sys.executable, "-P", "-c", VIEWER.format(house=twixt.__path__[0]) + does])
+
+
+def run(config: Config, **how: object) -> int:
+    return simulate(config, door=open_door("lab"), **how)  # type: ignore[arg-type]
+
+
+def left_behind(runtime_folder: Path) -> list[str]:
+    return [path.name for path in runtime_folder.rglob("*") if not path.is_dir()]
+
+
+def expected_hash(steps: int) -> str:
+    world = load_world("plain_worlds:Plain")
+    for _ in range(steps):
+        world.step(world.dt)
+    return state_hash(world)
+
+
+def test_a_run_of_so_many_steps_makes_them_and_prints_the_hash_of_its_state(
+    users_folder: Path, runtime_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(Config(world="plain_worlds:Plain"), steps=30, print_hash=True) == 0
+    assert capsys.readouterr().out.strip() == expected_hash(30)
+    assert left_behind(runtime_folder) == []
+
+
+def test_the_json_file_holds_the_physics_and_channel_blocks(users_folder: Path) -> None:
+    file = users_folder / "out.json"
+    config = Config(world="plain_worlds:Plain", physics_hz=200.0, slow_physics_ms=(1, 1))
+    assert run(config, steps=20, print_hash=True, json_file=str(file)) == 0
+    results = json.loads(file.read_text())
+    assert results["physics"]["steps"] == 20
+    assert results["physics"]["physics_hz"] == 200
+    assert results["physics"]["step_ms"]["p50"] >= 1
+    assert results["physics"]["published"] <= 21
+    assert results["channel"]["bytes_per_snapshot"] == 128 + 2 * 64
+    assert len(results["state_hash"]) == 64
+
+
+def test_a_json_file_that_cannot_be_written_is_refused_with_the_way_out(users_folder: Path) -> None:
+    with pytest.raises(TwixtError, match="choose another --json FILE"):
+        run(Config(world="plain_worlds:Plain"), steps=2, json_file="nowhere/out.json")
+
+
+def test_a_run_of_so_many_seconds_ends(users_folder: Path) -> None:
+    assert run(Config(world="plain_worlds:Plain", seconds=0.05)) == 0
+
+
+def test_after_a_refusal_the_name_is_free_again(users_folder: Path, runtime_folder: Path) -> None:
+    with pytest.raises(TwixtError, match="no world named"):
+        run(Config(world="nothing"))
+    assert left_behind(runtime_folder) == []
+    assert run(Config(world="plain_worlds:Plain"), steps=1) == 0
+
+
+@pytest.mark.parametrize("viewers", [1, 3])
+def test_the_final_state_is_the_same_bytes_however_many_watch_and_whatever_they_ask(
+    users_folder: Path, capsys: pytest.CaptureFixture[str], viewers: int
+) -> None:
+    looked = threading.Semaphore(0)
+
+    def watch() -> None:
+        link = attach("lab", timeout_s=PATIENCE_S)
+        for command in ("pause", "step", "resume"):
+            link.send(Command(command))
+        link.send(Command("time_scale", 2.0))
+        while link.ended is None:
+            link.wake_when_newer()
+            link.wait(0.1)
+            list(link.unread(1 << 20))
+        link.close()
+        looked.release()
+
+    door = open_door("lab")
+    threads = [threading.Thread(target=watch) for _ in range(viewers)]
+    for thread in threads:
+        thread.start()
+    assert simulate(Config(world="plain_worlds:Plain"), door=door, steps=60, print_hash=True) == 0
+    for thread in threads:
+        thread.join(PATIENCE_S)
+        assert looked.acquire(timeout=PATIENCE_S)
+    assert capsys.readouterr().out.strip() == expected_hash(60)
+
+
+def test_a_viewer_reads_snapshots_plan_and_status_and_gets_the_report(users_folder: Path) -> None:
+    viewer = viewer_that(
+        "until(lambda: link.status and len(link.latest_pair()) == 2 and link.latest_pair()[0].tick > 0)\n"
+        "older, newer = link.latest_pair()\n"
+        "assert newer.sim_time_ns - older.sim_time_ns == 10_000_000 == newer.due_ns - older.due_ns\n"
+        "assert link.status['world'] == 'Plain' and link.description['world'] == 'plain_worlds:Plain'\n"
+        "report = link.ask_report(20)\n"
+        "assert report['physics']['steps'] > 0 and report['channel']['bytes_per_snapshot'] == 256\n"
+        "sys.exit(5)\n"
+    )
+    assert run(Config(world="plain_worlds:Plain"), viewer=viewer) == 5
+
+
+def test_a_run_ends_with_its_viewer_though_nobody_said_a_word(
+    users_folder: Path, runtime_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    viewer = viewer_that("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert run(Config(world="plain_worlds:Plain", seconds=100.0), viewer=viewer) == 128 + signal.SIGKILL
+    assert "twixt: the viewer was killed by SIGKILL, so the run ends" in capsys.readouterr().err
+    assert left_behind(runtime_folder) == []
+
+
+def test_a_viewer_may_ask_for_the_end(users_folder: Path) -> None:
+    viewer = viewer_that('link.send(Command("quit")); until(lambda: link.ended); assert link.ended.kind == "ended"')
+    assert run(Config(world="plain_worlds:Plain"), viewer=viewer) == 0
+
+
+def test_a_crash_is_told_to_the_viewer_which_has_time_to_show_it(
+    users_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    viewer = viewer_that(
+        "until(lambda: link.ended)\n"
+        "open('seen', 'w').write(f'{link.ended.kind}: {link.ended.message}')\n"
+    )
+    assert run(Config(world="plain_worlds:Crashes"), viewer=viewer) == 1
+    assert Path("seen").read_text() == "crashed: Crashes.step raised ValueError: the robot fell over"
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback (most recent call last):\n")
+    assert said.endswith("ValueError: the robot fell over\ntwixt: Crashes.step raised ValueError: the robot fell over\n")
+
+
+def test_a_refused_world_takes_the_viewer_with_it(users_folder: Path) -> None:
+    viewer = viewer_that("time.sleep(1e6)")
+    with pytest.raises(TwixtError):
+        run(Config(world="plain_worlds:Plian"), viewer=viewer)
+    assert viewer.poll() is not None
+
+
+RUN = '''
+import sys
+sys.path.insert(0, {house!r})
+import twixt
+from twixt.ipc.config import Config
+from twixt.ipc.session import open_door
+from twixt.sim.loop import simulate
+from twixt.sim.viewer_process import ViewerProcess
+door = open_door("lab")
+viewer = ViewerProcess([sys.executable, "-P", "-c", {viewer!r}])
+print(viewer.pid, flush=True)
+sys.exit(simulate(Config(world={world!r}), door=door, viewer=viewer))
+'''
+
+
+@pytest.mark.parametrize("world", ["Hangs", "Deaf"])
+def test_a_step_that_never_returns_ends_with_the_viewer(users_folder: Path, runtime_folder: Path, world: str) -> None:
+    viewer = VIEWER.format(house=twixt.__path__[0]) + "time.sleep(1e6)"
+    source = RUN.format(house=twixt.__path__[0], viewer=viewer, world=f"plain_worlds:{world}")
+    with subprocess.Popen([sys.executable, "-P", "-c", source], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        viewer_pid = int(process.stdout.readline())
+        assert process.stdout.readline() == "in the step\n"
+        os.kill(viewer_pid, signal.SIGKILL)
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGKILL
+    assert left_behind(runtime_folder) == []
+
+
+def test_ctrl_c_ends_the_run_and_its_viewer_with_130(users_folder: Path, runtime_folder: Path) -> None:
+    viewer = VIEWER.format(house=twixt.__path__[0]) + "print('in view', flush=True); time.sleep(1e6)"
+    source = RUN.format(house=twixt.__path__[0], viewer=viewer, world="plain_worlds:Plain")
+    with subprocess.Popen([sys.executable, "-P", "-c", source], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        viewer_pid = int(process.stdout.readline())
+        assert process.stdout.readline() == "in view\n"
+        assert running() == ["lab"]
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(viewer_pid, 0)
+    assert left_behind(runtime_folder) == []

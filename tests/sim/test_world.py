@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import twixt
+from twixt.ipc.errors import TwixtError, WorldCrashed
+from twixt.ipc.scene import Scene, Sphere
+from twixt.sim.world import World, check_world, drawable_scene, load_world, put_users_folder_on_path, state_hash
+from twixt.sim.worlds import WORLDS
+
+ORBIT = '''
+    import numpy as np
+    from twixt import Bodies, Scene, Sphere, World
+
+    class Orbit(World):
+        """100 beads on a ring."""
+        dt = 1 / 60                                        # seconds of simulated time per step
+
+        def __init__(self, count: int = 100, seed: int = 0):
+            self.bodies = Bodies(count)                    # structured array views: position, orientation, velocity, ...
+            self.scene = Scene([Sphere(radius=0.1)] * count)   # shapes, one per body
+            self.phase = np.linspace(0, 2 * np.pi, count, endpoint=False)
+
+        def step(self, dt: float) -> None:
+            self.phase += dt
+            self.bodies.position[:, 0] = np.cos(self.phase)
+            self.bodies.position[:, 1] = np.sin(self.phase)
+'''
+EVERY_TYPE = '''
+    from __future__ import annotations
+    from twixt import Bodies, Scene, Sphere, World
+
+    class Typed(World):
+        def __init__(self, whole: int = 1, part: float = 0.5, yes: bool = False, word: str = "a", maybe: int | None = None,
+                     plain=3, any=None, seed: int = 0):
+            self.got = (whole, part, yes, word, maybe, plain, any, seed)
+            self.bodies = Bodies(1)
+            self.scene = Scene()
+        def step(self, dt): pass
+
+    class Open(World):
+        def __init__(self, **settings):
+            self.got = settings
+            self.bodies = Bodies(0)
+            self.scene = Scene()
+
+    class Needs(Typed):
+        def __init__(self, size: float):
+            super().__init__()
+
+    class Late(Typed):
+        def __init__(self):
+            import nowhere_to_be_found
+'''
+
+
+@pytest.fixture(autouse=True)
+def users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "users"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+            del sys.modules[name]
+
+
+def write(folder: Path, name: str, source: str) -> None:
+    (folder / f"{name}.py").write_text(textwrap.dedent(source))
+
+
+def refused(name: str, *settings: tuple[str, str]) -> str:
+    with pytest.raises(TwixtError) as caught:
+        load_world(name, settings)
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(WORLDS))
+def test_built_in_worlds_load_and_give_the_same_bytes_for_the_same_seed(name: str) -> None:
+    hashes = []
+    for seed in (5, 5):
+        world = load_world(name, (), seed)
+        for _ in range(20):
+            world.step(world.dt)
+        hashes.append(state_hash(world))
+    assert hashes[0] == hashes[1]
+
+
+def test_the_first_example_loads_exactly_as_it_is_written(users_folder: Path) -> None:
+    write(users_folder, "my_orbit", ORBIT)
+    world = load_world("my_orbit:Orbit", (("count", "500"),), seed=3)
+    world.step(world.dt)
+    assert len(world.bodies) == 500
+    assert np.allclose(np.hypot(*world.bodies.position[:, :2].T), 1)
+
+
+@pytest.mark.parametrize("name", ["sim", "render", "ipc"])
+def test_users_modules_may_bear_the_names_of_our_folders(users_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As when twixt.py is run as a file: its folder, ours, is first.
+    monkeypatch.setattr(sys, "path", [twixt.__path__[0], *sys.path])
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    write(users_folder, name, ORBIT)
+    assert load_world(f"{name}:Orbit").bodies.position.shape == (100, 3)
+    assert sys.modules.pop(name).__file__ == str(users_folder / f"{name}.py")
+
+
+def test_the_users_folder_comes_after_the_library_and_before_ours(users_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = twixt.__path__[0]
+    monkeypatch.setattr(sys, "path", [house, "/library", house])
+    for _ in range(2):
+        put_users_folder_on_path()
+        assert sys.path == ["/library", str(users_folder), house]
+
+
+def test_settings_are_read_as_the_constructor_wants_them(users_folder: Path) -> None:
+    write(users_folder, "typed", EVERY_TYPE)
+    texts = {"whole": "7", "part": "2", "yes": "yes", "word": "12", "maybe": "4", "plain": "5", "any": "x=y"}
+    assert load_world("typed:Typed", tuple(texts.items()), seed=9).got == (7, 2.0, True, "12", 4, 5, "x=y", 9)
+    assert load_world("typed:Typed", (("yes", "off"), ("seed", "1")), seed=9).got[2:] == (False, "a", None, 3, None, 1)
+    assert load_world("typed:Open", (("free", "1"),)).got == {"free": "1"}
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "rule"),
+    [("whole", "2.5", "a whole number"), ("part", "nan", "a finite number"), ("yes", "maybe", "true or false"),
+     ("plain", "x", "a whole number")],
+)
+def test_a_setting_of_the_wrong_type_is_refused_with_its_rule(users_folder: Path, key: str, text: str, rule: str) -> None:
+    write(users_folder, "typed", EVERY_TYPE)
+    assert refused("typed:Typed", (key, text)) == f"--set {key} of Typed must be {rule}, got '{text}'"
+
+
+def test_what_is_not_there_is_refused_with_what_is_near(users_folder: Path) -> None:
+    write(users_folder, "my_orbit", ORBIT)
+    write(users_folder, "typed", EVERY_TYPE)
+    assert 'no world named "bals"; did you mean "balls"?' in refused("bals")
+    assert "balls, metronome" in refused("something_else")
+    assert 'no module named "my_orbi"' in refused("my_orbi:Orbit")
+    assert 'did you mean "my_orbit"?' in refused("my_orbi:Orbit")
+    assert 'has no class "Orbt"; did you mean "Orbit"?' in refused("my_orbit:Orbt")
+    assert 'has no class "np"; it has Orbit' in refused("my_orbit:np")
+    assert 'has no setting "cuont"; did you mean "count"?' in refused("my_orbit:Orbit", ("cuont", "3"))
+    assert "metronome" in refused("metronom")
+    assert "needs a value for size; give it with --set size=VALUE" in refused("typed:Needs")
+    assert "Bodies(count) must be a whole number >= 0, got -1" in refused("my_orbit:Orbit", ("count", "-1"))
+
+
+@pytest.mark.parametrize("name", [":", "a:", ":A", "a b:C", "a..b:C", "my_orbit.py:", "a:B:C", "../x:Y"])
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    assert "module:Class" in refused(name)
+
+
+def test_the_file_instead_of_the_module_is_understood(users_folder: Path) -> None:
+    write(users_folder, "my_orbit", ORBIT)
+    assert 'did you mean "my_orbit"?' in refused("my_orbit.py:Orbit")
+
+
+def test_a_module_hidden_behind_one_of_the_library_is_said(users_folder: Path) -> None:
+    write(users_folder, "colorsys", ORBIT)
+    assert "a module of that name comes before your" in refused("colorsys:Orbit")
+
+
+def test_a_class_that_is_no_world_is_refused_with_the_way_to_write_it(users_folder: Path) -> None:
+    write(users_folder, "other", "class Thing: pass")
+    assert "write it as class Thing(World)" in refused("other:Thing")
+
+
+def test_an_error_in_the_users_module_is_their_crash_with_their_frames_alone(users_folder: Path) -> None:
+    write(users_folder, "broken", "def half(x):\n    return x / 0\n\nhalf(1)\n")
+    write(users_folder, "typed", EVERY_TYPE)
+    write(users_folder, "unreadable", "def half(x:\n")
+    for name, said, line in (
+        ("broken:World", "importing broken raised ZeroDivisionError: division by zero", "return x / 0"),
+        ("typed:Late", "Late.__init__ raised ModuleNotFoundError", "import nowhere_to_be_found"),
+        ("unreadable:World", "importing unreadable raised SyntaxError", "def half(x:"),
+    ):
+        with pytest.raises(WorldCrashed, match=said) as caught:
+            load_world(name)
+        assert line in caught.value.traceback_text
+        assert "twixt" not in caught.value.traceback_text.replace(str(users_folder), "")
+        assert "importlib" not in caught.value.traceback_text
+
+
+class Bare(World):
+    def step(self, dt: float) -> None: ...
+
+
+def bare(**attributes: object) -> World:
+    world = Bare()
+    world.bodies, world.scene = twixt.Bodies(2), Scene([Sphere()] * 2)
+    for name, value in attributes.items():
+        setattr(world, name, value)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"bodies": np.zeros(3)}, "must be a Bodies"),
+        ({"scene": None}, "must be a Scene"),
+        ({"dt": 0}, "got 0"),
+        ({"dt": float("nan")}, "got nan"),
+        ({"dt": "fast"}, "got 'fast'"),
+        ({"dt": 1e9}, "from 1e-06 to 86400"),
+        ({"scene": Scene([Sphere()] * 3)}, "3 shapes for 2 bodies"),
+    ],
+)
+def test_a_world_that_cannot_run_is_refused_before_it_does(attributes: dict[str, object], said: str) -> None:
+    with pytest.raises(TwixtError, match=said):
+        check_world(bare(**attributes))
+
+
+def test_a_scene_without_shapes_is_drawn_with_balls_and_no_bodies_are_fine() -> None:
+    empty = bare(bodies=twixt.Bodies(0), scene=Scene())
+    check_world(empty)
+    assert len(drawable_scene(empty).shapes) == 1
+    full = bare()
+    assert drawable_scene(full) is full.scene
+
+
+def test_a_world_without_a_step_says_what_to_write() -> None:
+    with pytest.raises(NotImplementedError, match=r"World has no step\(self, dt\)"):
+        World().step(1.0)
