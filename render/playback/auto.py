@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from twixt.render.playback.needs import Needs
 from twixt.render.playback.steady import Steady
-from twixt.render.playback.stream import Stream
+from twixt.render.playback.stream import NEVER_NS, Stream
 
 # Speed stays within 1 +- this while the excess is small: the eye does not see it.
 SLEW = 0.05
@@ -20,6 +20,8 @@ SLEW_TAU_NS = 500_000_000
 DEBT_NS = 60_000_000
 DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
+# The offset wanted is worked out anew for a need that exceeds it, else after this many: it is half the cost of a frame.
+ASK_EVERY = 4
 
 
 class Auto:
@@ -29,11 +31,11 @@ class Auto:
         self.reason = "starting"
         self._needs = Needs()
         self._playing_ns: int | None = None  # the due instant drawn last
-        self._present_ns = 0
         self._newest_sim_ns: int | None = None
         self._newest_due_ns = 0
         self._shortfall_ns = 0  # present - newest due, at the last frame
         self._wanted_ns = 0.0
+        self._unasked = 0
         self._in_debt = False
         self._steady = Steady()
 
@@ -41,19 +43,17 @@ class Auto:
     def name(self) -> str:
         return "ahead" if self._wanted_ns <= 0 else "late"
 
-    def choose_ns(self, stream: Stream, present_ns: int, drawn_ns: int | None) -> int:
-        self._learn(stream, present_ns)
+    def choose_ns(self, stream: Stream, present_ns: int, passed_ns: int, drawn_ns: int | None) -> int:
+        self._learn(stream, present_ns, passed_ns)
         newest = stream.newest_due_ns
         if self._playing_ns is None:
             playing = present_ns - round(self._wanted_ns) if drawn_ns is None else stream.due_of(drawn_ns)
         else:
-            passed = present_ns - self._present_ns
-            playing = self._playing_ns + round(passed * self._speed(stream, present_ns, passed))
+            playing = self._playing_ns + round(passed_ns * self._speed(stream, present_ns, passed_ns))
             if self._in_debt and drawn_ns is not None:
                 # Where the world rested there is nothing to play: the debt of a rest is free.
                 playing = max(playing, min(stream.due_of(drawn_ns), present_ns - round(self._wanted_ns)))
-            playing = self._steadied(stream, drawn_ns, playing, passed, present_ns)
-        self._present_ns = present_ns
+            playing = self._steadied(stream, drawn_ns, playing, passed_ns, present_ns)
         if playing > newest:
             playing = newest
             self.reason = "nothing newer has come: holding"
@@ -70,14 +70,21 @@ class Auto:
         if drawn_ns is not None:
             self._playing_ns = stream.due_of(drawn_ns)
 
-    def _learn(self, stream: Stream, present_ns: int) -> None:
+    def _learn(self, stream: Stream, present_ns: int, passed_ns: int) -> None:
         newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
         if newest_sim != self._newest_sim_ns:
             if self._newest_sim_ns is not None:
                 gap = newest_due - self._newest_due_ns
-                self._needs.add(present_ns, self._shortfall_ns, gap, stream.interval_ns)
-                self._wanted_ns = self._needs.offset_ns(stream.interval_ns, stream.scatter_ns)
+                # Between two frames the shortfall went on growing until the snapshot came. At another phase of the
+                # frames, or with a little more jitter, one of them would have met that.
+                need = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))
+                self._needs.add(present_ns, need, gap, stream.interval_ns)
+                self._unasked += 1
+                if need > self._wanted_ns or self._unasked >= ASK_EVERY:
+                    self._unasked = 0
+                    self._wanted_ns = self._needs.offset_ns(stream.interval_ns, stream.scatter_ns)
             self._newest_sim_ns, self._newest_due_ns = newest_sim, newest_due
+            stream.longest_wait_ns = NEVER_NS
         self._shortfall_ns = present_ns - newest_due
 
     def _steadied(self, stream: Stream, drawn_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int) -> int:

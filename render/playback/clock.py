@@ -30,8 +30,8 @@ class Mode(Protocol):
     @property
     def name(self) -> str: ...
 
-    def choose_ns(self, stream: Stream, present_ns: int, drawn_ns: int | None) -> int:
-        """The simulated time to draw at `present_ns`, after `drawn_ns`."""
+    def choose_ns(self, stream: Stream, present_ns: int, passed_ns: int, drawn_ns: int | None) -> int:
+        """The simulated time to draw at `present_ns`, `passed_ns` after the frame that drew `drawn_ns`."""
 
     def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
         """The map changed: wall intervals are `stretch` times as long."""
@@ -62,6 +62,7 @@ class PlaybackClock:
         self._present_ns: int | None = None
         self._pause_target_ns: int | None = None
         self._glide_rate = 1.0
+        self._modes: dict[str, Mode] = {}
         self._state = ClockState(mode, 0, 0, 0.0, False, "no snapshot yet")
         self.select(mode)
 
@@ -70,7 +71,10 @@ class PlaybackClock:
         if mode not in MODES:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
         self.mode = mode
-        self._mode = MODES[mode]()
+        if mode not in self._modes:
+            self._modes[mode] = MODES[mode]()
+        self._mode = self._modes[mode]  # with what it learned, if it was in use before
+        self._mode.replanned(self._stream, self._drawn_ns, 1.0)
 
     @property
     def state(self) -> ClockState:
@@ -107,7 +111,7 @@ class PlaybackClock:
             drawn = self._glide(passed_ns)
             mode, reason = "paused", "physics is paused" if drawn == before else "playing on to the next snapshot"
         else:
-            drawn = self._mode.choose_ns(stream, self._present_ns, before)
+            drawn = self._mode.choose_ns(stream, self._present_ns, passed_ns, before)
             mode, reason = self._mode.name, self._mode.reason
         drawn = min(drawn, stream.newest_sim_ns)
         if before is not None and drawn < before:
@@ -131,7 +135,8 @@ class PlaybackClock:
         self._world_epoch = world_epoch
         self._stream = Stream()
         self._drawn_ns = self._pause_target_ns = None
-        self._mode = MODES[self.mode]()
+        self._modes.clear()
+        self.select(self.mode)
         plan, self._pending_plan = self._pending_plan, None
         if plan is not None and plan.world_epoch == world_epoch:
             self._adopt(plan)

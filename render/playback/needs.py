@@ -1,11 +1,11 @@
 """How far behind the present a clock must play so that the next snapshot is always there in time.
 
-The need of one arrival: at the last frame that had to do without it, how long the newest snapshot known
-had been due. It holds the latency of the channel, the gap between snapshots and the frames' own distance,
-because it is taken where it hurts: at the frames. Negative while physics is ahead.
+The need of one arrival: how long the newest snapshot known had been due, at the last frame that had to do
+without the next one. It holds the latency of the channel, the gap between snapshots and how long before it is
+seen a frame is chosen, because it is taken where it hurts: at the frames. Negative while physics is ahead.
 
-Always: one sample per frame that brings something new, so a burst after a stall counts once; one rare
-event buys no lasting latency. Reads no clock.
+Always: one sample per frame that brings something new; one rare event, a stall or a loss, buys no lasting
+latency. Reads no clock.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ BUCKET_NS = 500_000_000
 FEW = 4
 # Beyond the median by this, a need is a stall, and buying latency for it would help only at the next one.
 STALL_NS = 250_000_000
-# Above the need itself: what the slewing swings, and three times the usual scatter of needs, within reason.
+# What a stall held up arrives late too; it is left out until needs are usual again, or for this long.
+STALL_OVER_NS = 3_000_000_000
+# Above the need itself: what the slewing swings, and a share of the usual scatter, within reason. The second largest
+# of ten seconds lies far out already; more than this share bought age and no evenness on 20 Hz with 4 ms of jitter.
 MARGIN_NS = 500_000
-SCATTER_FACTOR = 3.0
+SCATTER_FACTOR = 0.7
 SCATTER_MARGIN_MAX_NS = 12_000_000
 MEDIAN_OF = 31
 
@@ -43,6 +46,7 @@ class Needs:
         self._buckets: list[tuple[int, list[_Need]]] = []
         self._recent: list[float] = []
         self._count = 0
+        self._stalled_until_ns = -(1 << 62)
 
     def add(self, now_ns: int, need_ns: int, gap_ns: int, interval_ns: int) -> None:
         """The frame at `now_ns` was the last without a snapshot that came `gap_ns` after the one before."""
@@ -50,8 +54,13 @@ class Needs:
         recent.append(need_ns)
         if len(recent) > MEDIAN_OF:
             del recent[0]
-        if len(recent) >= FEW and need_ns > sorted(recent)[len(recent) // 2] + STALL_NS:
-            return
+        median = sorted(recent)[len(recent) // 2]
+        if len(recent) >= FEW and need_ns > median + STALL_NS:
+            self._stalled_until_ns = now_ns + STALL_OVER_NS
+        if now_ns < self._stalled_until_ns:
+            if need_ns > median + interval_ns:
+                return
+            self._stalled_until_ns = now_ns
         self._count += 1
         if not self._buckets or now_ns - self._buckets[-1][0] >= BUCKET_NS:
             self._buckets.append((now_ns, []))

@@ -16,7 +16,7 @@ class Ahead:
     def __init__(self) -> None:
         self.reason = "draws what falls due at present"
 
-    def choose_ns(self, stream: Stream, present_ns: int, drawn_ns: int | None) -> int:
+    def choose_ns(self, stream: Stream, present_ns: int, passed_ns: int, drawn_ns: int | None) -> int:
         if present_ns > stream.newest_due_ns:
             self.reason = "nothing is due yet that is newer: holding"
         else:
@@ -35,7 +35,7 @@ class NewestTwo:
     def __init__(self) -> None:
         self.reason = "between the two newest, one interval late"
 
-    def choose_ns(self, stream: Stream, present_ns: int, drawn_ns: int | None) -> int:
+    def choose_ns(self, stream: Stream, present_ns: int, passed_ns: int, drawn_ns: int | None) -> int:
         due_ns = stream.previous_due_ns + present_ns - stream.newest_arrival_ns
         return stream.sim_at(min(due_ns, stream.newest_due_ns))
 

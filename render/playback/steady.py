@@ -23,7 +23,7 @@ PULL_MAX = 0.5
 # What is left before the newest snapshot is never played faster than in this time.
 BARRIER_NS = 80_000_000
 # The mean drifts from the truth by some tens of ms over its window: intervals kept in hand for that.
-RESERVE_INTERVALS = 1.0
+RESERVE_INTERVALS = 0.9
 
 
 class Steady:

@@ -16,6 +16,7 @@ from twixt.ipc.plan import Plan
 
 # The due instant of what a paused plan holds back. Far beyond any clock's present (146 years in ns).
 FAR_NS = 1 << 62
+NEVER_NS = -FAR_NS
 # Vertices kept before the older half goes. 512 are 4 s at the usual 120 published a second, more than any ring holds.
 KEPT = 1024
 # A due gap of this many normal ones, over one normal step of simulated time, is a rest and not slow motion:
@@ -40,6 +41,8 @@ class Stream:
         self.interval_ns = 0  # median due gap of late; 0 while fewer than two snapshots are known
         self.slope_change = 0.0  # median relative change of the due gap per step; 0 when rates are even
         self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next
+        # How long what was known had been due when the next one came: the longest since a reader set it back.
+        self.longest_wait_ns = NEVER_NS
         self.newest_arrival_ns = 0
         self._lateness_ns: int | None = None
         self._held_since_ns: int | None = None  # a paused plan's wall instant
@@ -87,6 +90,8 @@ class Stream:
                 index -= 1
             self._measure(sim_time_ns, due_ns, number)
             self._measure_lateness(arrival_ns - due_ns)
+            if due_ns < FAR_NS:
+                self.longest_wait_ns = max(self.longest_wait_ns, arrival_ns - self._due[-1])
         self._append(sim_time_ns, due_ns, number)
         self.newest_arrival_ns = arrival_ns
         return True
@@ -173,6 +178,7 @@ class Stream:
         if after > 0 and (after < len(self._sim) or self._sim[-1] == plan.sim_time_ns):
             self._vertex(after, plan.wall_ns, plan.sim_time_ns)
         self._gaps.clear()
+        self.slope_change = 0.0
 
     def _vertex(self, index: int, due_ns: int, sim_time_ns: int) -> None:
         due_ns = max(due_ns, self._due[index - 1])
@@ -201,7 +207,7 @@ class Stream:
         self._plan_number.append(number)
 
     def _measure_lateness(self, lateness_ns: int) -> None:
-        if self._lateness_ns is not None:
+        if self._lateness_ns is not None and lateness_ns > NEVER_NS // 2:
             change = min(abs(lateness_ns - self._lateness_ns), self.interval_ns)
             self.scatter_ns += SCATTER_SHARE * (change - self.scatter_ns)
         self._lateness_ns = lateness_ns

@@ -276,6 +276,19 @@ def test_switching_the_mode_while_running_does_not_run_back():
     assert drawn[-1] <= jumped <= clock.draw_time_ns(present + FRAME_NS)
 
 
+def test_auto_taken_up_again_remembers_how_far_behind_it_must_be():
+    clock, drawn, present = late_clock(steps=300)
+    offset_ns = clock.state.offset_ns
+    clock.select("newest-two")
+    clock.draw_time_ns(present - FRAME_NS)
+    clock.select("auto")
+    for frame in range(60):
+        clock.observe((300 + frame) * STEP_NS, T + (300 + frame) * STEP_NS, present + frame * FRAME_NS)
+        drawn.append(clock.draw_time_ns(present + frame * FRAME_NS))
+    assert clock.state.offset_ns == pytest.approx(offset_ns, abs=5 * MS)
+    assert drawn == sorted(drawn)
+
+
 def test_missed_frames_are_made_up_for_at_once():
     clock = fed()
     run(clock, T, 10)
@@ -291,3 +304,27 @@ def test_ten_minutes_do_not_drift():
         if k > 600:
             offsets.append(clock.state.offset_ns)
     assert max(offsets) - min(offsets) < 0.1 * MS
+
+
+@pytest.mark.parametrize("paused_frames", [1, 10, 600])
+def test_pause_and_resume_of_physics_ahead_neither_jump_nor_freeze(paused_frames):
+    clock = fed(steps=40)
+    drawn = run(clock, T + STEP_NS, 30)
+    wall = T + STEP_NS + 29 * FRAME_NS + 4 * MS
+    clock.replan(Plan(2, 0, wall, wall - T, 0.0))
+    drawn += run(clock, T + STEP_NS + 30 * FRAME_NS, paused_frames)
+    resume = wall + paused_frames * FRAME_NS
+    clock.replan(Plan(3, 0, resume, wall - T, 1.0))
+    for k in range(40, 120):
+        clock.observe(k * STEP_NS, resume + k * STEP_NS - (wall - T), resume, plan_number=3)
+    drawn += run(clock, T + STEP_NS + (30 + paused_frames) * FRAME_NS, 60)
+    after = speeds(drawn)[29 + paused_frames :]
+    assert all(0.9 < speed < 1.1 for speed in after), after
+
+
+def test_paused_at_first_sight_draws_what_the_plan_holds():
+    clock = PlaybackClock()
+    clock.replan(Plan(4, 0, T, 50 * MS, 0.0))
+    for k in range(8):
+        clock.observe(k * STEP_NS, T + k * STEP_NS, T, plan_number=3)
+    assert run(clock, T + SECOND, 3) == [50 * MS] * 3

@@ -49,7 +49,7 @@ def test_ahead_physics_is_drawn_at_the_present_without_error(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
-    ("trace", "error_p99_ms", "age_ms"), [(at_due_60hz, 0.05, 18.2), (at_due_90hz, 0.05, 12.7), (at_due_20hz, 0.3, 66)]
+    ("trace", "error_p99_ms", "age_ms"), [(at_due_60hz, 0.05, 18.4), (at_due_90hz, 0.05, 13.0), (at_due_20hz, 0.2, 66)]
 )
 def test_physics_published_when_due_is_drawn_evenly_one_interval_late(trace, error_p99_ms, age_ms, seed):
     seen = shown(trace, seed)
@@ -69,10 +69,12 @@ def test_physics_at_under_half_speed_still_moves_evenly_in_every_frame(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_steps_of_any_length_leave_every_frame_another_picture(seed):
+def test_steps_of_any_length_are_played_at_their_mean_rate_with_another_picture_in_every_frame(seed):
     seen = shown(steps_20_to_120ms, seed)
     assert seen.distinct_share >= 0.97
     assert seen.reversals == 0
+    assert seen.error_p99_ms < 2.5
+    assert seen.age_mean_ms < 190
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -80,7 +82,7 @@ def test_steps_of_any_length_leave_every_frame_another_picture(seed):
 def test_load_that_comes_and_goes_is_slewed_into_and_out_of(trace, seed):
     seen = shown(trace, seed)
     assert seen.held_share <= 0.02
-    assert seen.age_mean_ms < 60
+    assert seen.age_mean_ms < 80
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,0 +1,60 @@
+"""What offset a history of needs asks for."""
+
+from __future__ import annotations
+
+import pytest
+from twixt.render.playback.needs import MARGIN_NS, MEMORY_NS, SCATTER_MARGIN_MAX_NS, Needs
+
+MS = 1_000_000
+GAP = 16 * MS
+
+
+def asked(needs_ms, gap_ns: int = GAP, every_ns: int = GAP, scatter_ns: float = 0.0) -> float:
+    needs = Needs()
+    for k, need_ms in enumerate(needs_ms):
+        needs.add(k * every_ns, round(need_ms * MS), gap_ns, gap_ns)
+    return needs.offset_ns(gap_ns, scatter_ns)
+
+
+def test_nothing_known_asks_for_no_offset():
+    assert Needs().offset_ns(GAP, 0.0) == 0
+
+
+def test_physics_ahead_asks_for_no_offset():
+    assert asked([-20] * 100) == 0
+
+
+def test_lateness_asks_for_itself_and_a_margin():
+    assert asked([30] * 100) == 30 * MS + MARGIN_NS
+
+
+def test_one_rare_event_buys_no_lasting_latency_and_a_second_one_does():
+    assert asked([17] * 100 + [90] + [17] * 100) == 17 * MS + MARGIN_NS
+    assert asked([17] * 100 + [90] + [17] * 50 + [80] + [17] * 50) == 80 * MS + MARGIN_NS
+
+
+def test_at_the_start_the_largest_counts():
+    assert asked([17, 60]) == 60 * MS + MARGIN_NS
+
+
+def test_a_stall_and_what_it_held_up_buy_no_latency():
+    assert asked([17] * 50 + [500, 350, 200, 100, 50] + [17] * 50 + [500, 350, 200, 100, 50]) == 17 * MS + MARGIN_NS
+
+
+def test_what_is_older_than_the_memory_is_forgotten():
+    calm = int(MEMORY_NS / GAP * 1.2)
+    assert asked([80] * 10 + [17] * calm) == 17 * MS + MARGIN_NS
+
+
+def test_a_shorter_interval_needs_less_at_once():
+    needs = Needs()
+    for k in range(50):
+        needs.add(k * 41 * MS, 41 * MS, 41 * MS, 41 * MS)
+    assert needs.offset_ns(41 * MS, 0.0) == pytest.approx(41 * MS + MARGIN_NS)
+    assert needs.offset_ns(16 * MS, 0.0) == pytest.approx(16 * MS + MARGIN_NS)
+    assert needs.offset_ns(90 * MS, 0.0) == pytest.approx(41 * MS + MARGIN_NS), "a longer one shows itself"
+
+
+def test_scatter_widens_the_margin_within_reason():
+    steady, scattered, wild = (asked([30] * 50, scatter_ns=scatter) for scatter in (0.0, 2.0 * MS, 900.0 * MS))
+    assert steady < scattered < wild == steady + SCATTER_MARGIN_MAX_NS
