@@ -242,8 +242,9 @@ class Physics:
         if bodies is not self._bodies:
             if not isinstance(bodies, Bodies) or len(bodies) != self._count:
                 found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
+                step = self.schedule.tick + 1
                 raise WorldChanged(
-                    f"{self._name}.bodies was Bodies({self._count}) and is {found} after step {self.schedule.tick + 1}; "
+                    f"{self._name}.bodies was Bodies({self._count}) and is {found} after step {step}; "
                     "keep the one made in __init__, and use its spawn and despawn to change how many are seen"
                 )
             self._bodies = bodies

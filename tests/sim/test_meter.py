@@ -10,7 +10,8 @@ def test_what_was_not_measured_is_null_and_never_0() -> None:
 
 
 def test_the_block_has_the_keys_of_the_report() -> None:
-    assert {"steps", "published", "dropped", "late", "rate", "step_ms", "publish_ms", "lead_ms"} <= Meter().report().keys()
+    keys = {"steps", "published", "dropped", "late", "rate", "step_ms", "publish_ms", "lead_ms"}
+    assert keys <= Meter().report().keys()
 
 
 def test_counts_and_samples_come_out_as_they_went_in() -> None:

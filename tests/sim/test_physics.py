@@ -298,7 +298,9 @@ def test_quit_is_a_wish_that_the_caller_sees(make_host: MakeHost) -> None:
         (3, {"trouble": Trouble((1, 2), 5)}),
     ],
 )
-def test_the_states_are_the_same_bytes_at_any_pace(make_host: MakeHost, cost_ms: float, options: dict[str, Any]) -> None:
+def test_the_states_are_the_same_bytes_at_any_pace(
+    make_host: MakeHost, cost_ms: float, options: dict[str, Any]
+) -> None:
     expected = Walk(seed=0)
     for _ in range(50):
         expected.step(expected.dt)

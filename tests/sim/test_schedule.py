@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import pytest
@@ -23,7 +24,9 @@ class Made(NamedTuple):
     given_up_ms: float
 
 
-def running(dt_ms: float = STEP_MS, scale: float = 1.0, lead_ms: float | None = None, publish_hz: float = 1000) -> Schedule:
+def running(
+    dt_ms: float = STEP_MS, scale: float = 1.0, lead_ms: float | None = None, publish_hz: float = 1000
+) -> Schedule:
     """A schedule whose plan runs from wall instant 0 on."""
     lead_ns = None if lead_ms is None else round(lead_ms * MS)
     schedule = Schedule(dt_ms / 1e3, scale, lead_ns, round(1e9 / publish_hz))
@@ -59,7 +62,7 @@ def test_a_step_begins_one_interval_and_its_worst_cost_and_the_viewers_lead_befo
     made = drive(running(), [3] * 50, viewers_lead_ms=10)
     assert [step.due_ms - step.begun_ms for step in made[10:]] == [10 + STEP_MS + 3] * 40
     # So a frame that shows 10 ms into the future always finds a snapshot that is due then, and the one before it.
-    for older, newer in zip(made[10:], made[11:], strict=False):
+    for older, newer in itertools.pairwise(made):
         assert older.due_ms >= newer.done_ms + 10
 
 
@@ -97,7 +100,7 @@ def test_late_by_less_than_a_second_the_plan_is_kept_and_the_debt_made_good_with
     made = drive(schedule, [1] * 20 + [600] + [1] * 60)
     assert [step.due_ms for step in made] == [STEP_MS * k for k in range(1, 82)]
     assert all(step.rate == 1.0 and step.given_up_ms == 0 for step in made)
-    behind = [(now, then) for now, then in zip(made, made[1:], strict=False) if now.done_ms > now.due_ms]
+    behind = [(now, then) for now, then in itertools.pairwise(made) if now.done_ms > now.due_ms]
     assert len(behind) > 20
     assert all(then.begun_ms == now.done_ms for now, then in behind)
     assert made[-1].done_ms < made[-1].due_ms
@@ -157,7 +160,7 @@ def test_whatever_steps_cost_dues_never_run_backwards_and_the_debt_never_exceeds
     costs_ms: list[float], scale: float, lead_ms: float | None
 ) -> None:
     made = drive(running(scale=scale, lead_ms=lead_ms), costs_ms)
-    for older, newer in zip(made, made[1:], strict=False):
+    for older, newer in itertools.pairwise(made):
         assert newer.due_ms > older.due_ms
     for step in made:
         assert step.done_ms - step.due_ms < MAX_DEBT_NS / MS

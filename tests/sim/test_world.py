@@ -23,7 +23,7 @@ ORBIT = '''
         dt = 1 / 60                                        # seconds of simulated time per step
 
         def __init__(self, count: int = 100, seed: int = 0):
-            self.bodies = Bodies(count)                    # structured array views: position, orientation, velocity, ...
+            self.bodies = Bodies(count)  # structured array views
             self.scene = Scene([Sphere(radius=0.1)] * count)   # shapes, one per body
             self.phase = np.linspace(0, 2 * np.pi, count, endpoint=False)
 
@@ -37,8 +37,8 @@ EVERY_TYPE = '''
     from twixt import Bodies, Scene, Sphere, World
 
     class Typed(World):
-        def __init__(self, whole: int = 1, part: float = 0.5, yes: bool = False, word: str = "a", maybe: int | None = None,
-                     plain=3, any=None, seed: int = 0):
+        def __init__(self, whole: int = 1, part: float = 0.5, yes: bool = False, word: str = "a",
+                     maybe: int | None = None, plain=3, any=None, seed: int = 0):
             self.got = (whole, part, yes, word, maybe, plain, any, seed)
             self.bodies = Bodies(1)
             self.scene = Scene()
@@ -104,7 +104,9 @@ def test_the_first_example_loads_exactly_as_it_is_written(users_folder: Path) ->
 
 
 @pytest.mark.parametrize("name", ["sim", "render", "ipc"])
-def test_users_modules_may_bear_the_names_of_our_folders(users_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_modules_may_bear_the_names_of_our_folders(
+    users_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # As when twixt.py is run as a file: its folder, ours, is first.
     monkeypatch.setattr(sys, "path", [twixt.__path__[0], *sys.path])
     monkeypatch.delitem(sys.modules, name, raising=False)
@@ -113,7 +115,9 @@ def test_users_modules_may_bear_the_names_of_our_folders(users_folder: Path, nam
     assert sys.modules.pop(name).__file__ == str(users_folder / f"{name}.py")
 
 
-def test_the_users_folder_comes_after_the_library_and_before_ours(users_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_folder_comes_after_the_library_and_before_ours(
+    users_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     house = twixt.__path__[0]
     monkeypatch.setattr(sys, "path", [house, "/library", house])
     for _ in range(2):
@@ -134,7 +138,9 @@ def test_settings_are_read_as_the_constructor_wants_them(users_folder: Path) -> 
     [("whole", "2.5", "a whole number"), ("part", "nan", "a finite number"), ("yes", "maybe", "true or false"),
      ("plain", "x", "a whole number")],
 )
-def test_a_setting_of_the_wrong_type_is_refused_with_its_rule(users_folder: Path, key: str, text: str, rule: str) -> None:
+def test_a_setting_of_the_wrong_type_is_refused_with_its_rule(
+    users_folder: Path, key: str, text: str, rule: str
+) -> None:
     write(users_folder, "typed", EVERY_TYPE)
     assert refused("typed:Typed", (key, text)) == f"--set {key} of Typed must be {rule}, got '{text}'"
 
