@@ -109,8 +109,8 @@ def map_read_only(descriptor: int | str, size: int) -> Memory:
         if size < 1 or not stat.S_ISREG(found.st_mode) or not _size_fits(found.st_size, size):
             raise SharedMemoryError(f"expected shared memory of {size} bytes, got a descriptor of {found.st_size}")
         if sys.platform == "linux" and not is_sealed(descriptor):
-            raise SharedMemoryError("the memory handed out is not sealed, so its maker could shrink it under its readers; "
-                                    "it was not made by twixt")
+            raise SharedMemoryError("the memory handed out is not sealed, so its maker could shrink it under its "
+                                    "readers; it was not made by twixt")
         flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
         mapping = mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
         return Memory(_not_for_children(mapping, descriptor), size)

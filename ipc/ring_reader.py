@@ -138,7 +138,7 @@ class RingReader:
         self._segments = [_Segment(memory, self._fence)]  # oldest first; more than one only until the old one is read
         self._attached_at = self._segments[0].latest()
         self._read = 0  # the last number delivered
-        self._whole: tuple[int, int] = (0, 0)  # the last two numbers that proved valid
+        self._whole: tuple[int, int] = (-1, -1)  # the last two numbers that proved valid
         self._plan = NO_PLAN
         self._plan_state = 0
 

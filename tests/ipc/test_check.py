@@ -1,0 +1,104 @@
+"""The check itself: it passes what the ring makes, and finds each promise broken by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from twixt.ipc import layout as at
+from twixt.ipc import memory
+from twixt.ipc.check import BrokenSegment, check_segment, numbers_held
+from twixt.ipc.layout import Layout
+from twixt.ipc.plan import Plan
+from twixt.ipc.ring import RingWriter
+from twixt.ipc.snapshot import Head, new_bodies
+
+LAYOUT = Layout.for_bodies(3, {"on": ("|b1", 1)})
+LATEST = 40
+
+
+@pytest.fixture
+def segment() -> Iterator[memory.Memory]:
+    made = memory.create(LAYOUT.segment_bytes)
+    writer = RingWriter(made, LAYOUT)
+    writer.write_plan(Plan(1, 0, 5, 6, 0.5))
+    for tick in range(1, LATEST + 1):
+        writer.publish(Head(tick=tick), new_bodies(3), {"on": new_bodies(3)["flags"].astype(bool)})
+    yield made
+    made.close()
+
+
+def test_a_segment_just_made_and_a_used_one_keep_every_promise(segment: memory.Memory):
+    assert check_segment(segment) == LAYOUT
+    assert check_segment(segment, writing=True) == LAYOUT
+    assert check_segment(memory.map_read_only(segment.read_only_fd(), segment.size)) == LAYOUT
+    assert numbers_held(segment) == list(range(LATEST - LAYOUT.slots + 1, LATEST + 1))
+    fresh = memory.create(LAYOUT.segment_bytes)
+    RingWriter(fresh, LAYOUT)
+    check_segment(fresh)
+    assert numbers_held(fresh) == []
+
+
+def word(index: int, value: int) -> Callable[[memoryview], None]:
+    def damage(view: memoryview) -> None:
+        view.cast("Q")[index] = value
+
+    return damage
+
+
+def byte(offset: int, value: int = 1) -> Callable[[memoryview], None]:
+    def damage(view: memoryview) -> None:
+        view[offset] = value
+
+    return damage
+
+
+NEWEST = LAYOUT.slot_of(LATEST)
+NEXT = LAYOUT.slot_of(LATEST + 1)
+
+
+@pytest.mark.parametrize(("damage", "says"), [
+    (word(LAYOUT.sequence_word(NEWEST), 2 * (LATEST + 1)), "belongs into slot"),
+    (word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1)), "but the latest is said to be"),
+    (word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1 + LAYOUT.slots) - 1), "beyond the next one"),
+    (word(LAYOUT.sequence_word(NEWEST), 2 * LATEST - 1), "is being written"),
+    (word(LAYOUT.sequence_word(LAYOUT.slot_of(LATEST - 3)), 0), "must be consecutive"),
+    (word(at.LATEST, LATEST - 1), "but the latest is said to be"),
+    (word(at.LATEST, LATEST + 5), "must be consecutive"),
+    (word(at.SUCCESSOR, 2), "successor"),
+    (word(at.PLAN_SEQUENCE, 3), "plan is half written"),
+    (word(at.PLAN + 4, 0x7FF8_0000_0000_0000), "rate must be finite"),
+    (word(LAYOUT.head_offset(NEWEST) // 8 + at.HEAD_FIELDS.index("count"), 4), "claims 4 bodies, 3 fit"),
+    (word(LAYOUT.head_offset(NEWEST) // 8 + at.HEAD_FIELDS.index("rate"), 0x7FF0_0000_0000_0000), "rate of snapshot"),
+    (word(LAYOUT.head_offset(NEWEST) // 8 + at.PUBLISHED_IN_HEAD, 1), "published before its predecessor"),
+    (byte(at.SLOTS_OFFSET - 1), "wrote past its block"),
+    (byte(LAYOUT.slot_offset(2) + 8), "wrote past its block"),
+    (byte(LAYOUT.slot_offset(3) - 1), "wrote past its block"),
+    (byte(LAYOUT.bodies_offset(2) - 1), "wrote past its block"),
+    (byte(LAYOUT.slot_offset(2) + LAYOUT.columns[0].offset + 3), "wrote past its block"),
+])
+def test_each_promise_broken_is_found(segment: memory.Memory, damage: Callable[[memoryview], None], says: str):
+    damage(segment.view)
+    with pytest.raises(BrokenSegment, match=says):
+        check_segment(segment)
+
+
+def test_all_that_is_broken_is_said_at_once(segment: memory.Memory):
+    word(at.SUCCESSOR, 2)(segment.view)
+    word(at.PLAN_SEQUENCE, 3)(segment.view)
+    with pytest.raises(BrokenSegment, match=r"successor.*; .*plan"):
+        check_segment(segment)
+
+
+def test_a_publish_in_progress_is_no_fault_while_writing(segment: memory.Memory):
+    word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1) - 1)(segment.view)
+    check_segment(segment)
+    word(at.PLAN_SEQUENCE, 3)(segment.view)
+    check_segment(segment, writing=True)
+
+
+def test_memory_without_its_seals_is_found(segment: memory.Memory, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("twixt.ipc.check.is_sealed", lambda descriptor: False)
+    with pytest.raises(BrokenSegment, match="not sealed"):
+        check_segment(segment)
