@@ -31,7 +31,7 @@ class Line:
         self._unsent: deque[wire.Outgoing] = deque()
         self._inbox = wire.Inbox(wire.HOST_JSON_LIMIT, wire.HOST_RAW_LIMIT, wire.DESCRIPTORS_LIMIT)
         self._poller = select.poll()
-        self._wake: socket.socket | None = None
+        self._wake: int | None = None
         with fork.LOCK:
             self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             fork.guard(self)
@@ -42,9 +42,10 @@ class Line:
         self._poller.register(self._connection, select.POLLIN)
 
     def take_wake(self, descriptor: int) -> None:
-        """The socket on which wakes come; a copy of it is kept. Raises OSError where it is none."""
+        """The pipe through which wakes come; a copy of it is kept. Raises OSError where it is none."""
         with fork.LOCK:
-            self._wake = socket.socket(fileno=os.dup(descriptor))
+            self._wake = os.dup(descriptor)
+        os.set_blocking(self._wake, False)
         self._poller.register(self._wake, select.POLLIN)
 
     def woken(self) -> bool:
@@ -52,7 +53,7 @@ class Line:
         if self._wake is None:
             return False
         try:
-            return bool(self._wake.recv(64, socket.MSG_DONTWAIT))
+            return bool(os.read(self._wake, 64))
         except OSError:
             return False
 
@@ -99,7 +100,7 @@ class Line:
         """Close all."""
         self._connection.close()
         if self._wake is not None:
-            self._wake.close()
+            os.close(self._wake)
             self._wake = None
         self._inbox.close()
         self._unsent.clear()

@@ -219,7 +219,7 @@ class Link:
         try:
             match message.kind, message.descriptors:
                 case "welcome", [descriptor]:
-                    self.description = fields.get("description", {})
+                    self.description = fields.get("description") or {}
                     self._line.take_wake(descriptor)
                 case "segment", [descriptor]:
                     self._take_segment(descriptor, wire.whole_number(fields, "size"))
@@ -227,7 +227,7 @@ class Link:
                     self.scene = Scene.from_bytes(message.raw)
                     self.scene_version = wire.whole_number(fields, "version")
                 case "status", ():
-                    self.status = fields.get("status", {})
+                    self.status = fields.get("status") or {}
                 case "report", ():
                     self._report = wire.whole_number(fields, "number"), fields.get("blocks")
                 case "ended", ():

@@ -25,7 +25,7 @@ from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.guest import Guest, flush_all
 
-# More viewers than anybody looks at; a bound on descriptors (two each).
+# More viewers than anybody looks at; a bound on descriptors (three each).
 VIEWERS_LIMIT = 32
 # A connection that says nothing (a probe says goodbye at once) is let go after this.
 SILENCE_NS = 5_000_000_000
@@ -274,17 +274,18 @@ class Reception:
             guest.post("scene", {"version": version}, packed)
         if guest.report_number is not None:
             number, guest.report_number = guest.report_number, None
-            self._tell(guest, "report", {"number": number, "blocks": self._house.report_for_guest()})
+            self._tell(guest, "report", {"number": number, "blocks": self._house.report_for_guest()}, "blocks")
         status = self._status
         if guest.status is not status and status is not None and now_ns - guest.status_ns >= STATUS_INTERVAL_NS:
             guest.status, guest.status_ns = status, now_ns
-            self._tell(guest, "status", {"status": status})
+            self._tell(guest, "status", {"status": status}, "status")
 
-    def _tell(self, guest: Guest, kind: str, fields: dict[str, Any]) -> None:
+    def _tell(self, guest: Guest, kind: str, fields: dict[str, Any], what: str) -> None:
         try:
             guest.post(kind, fields)
         except wire.WireError:  # the simulation's own fault: what it hands over no message can carry
             sys.excepthook(*sys.exc_info())
+            guest.post(kind, {**fields, what: None})
 
     def _let_go(self, guest: Guest, reason: str = "") -> None:
         if reason:

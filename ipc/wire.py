@@ -184,11 +184,6 @@ class Outgoing:
         self._rest = memoryview(content)
         self._descriptors = list(descriptors)
 
-    @property
-    def begun(self) -> bool:
-        """A part of it has left: it can no longer be replaced by a newer one."""
-        return len(self._rest) < len(self._rest.obj)  # type: ignore[arg-type]
-
     def send(self, connection: socket.socket) -> bool:
         """Send without waiting; True when all of it has left. Raises OSError when nobody is there."""
         while self._rest:

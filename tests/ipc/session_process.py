@@ -1,0 +1,133 @@
+"""A simulation or a viewer in a process of its own, told what to do by its first argument.
+
+Says a line when something happened; ends when told, when its standard input ends, or when killed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from twixt.ipc import session
+from twixt.ipc.snapshot import Head, new_bodies
+
+
+def say(line: object) -> None:
+    print(line, flush=True)
+
+
+def host_of(name: str) -> session.Host:
+    from twixt.ipc.scene import Scene, Sphere
+
+    host = session.Host(session.open_door(name), Scene([Sphere()]), 1)
+    host.publish(Head(tick=1), new_bodies(1))
+    return host
+
+
+def host(name: str) -> None:
+    """A simulation that idles."""
+    running = host_of(name)
+    say("ready")
+    sys.stdin.readline()
+    running.end("ended", "told to")
+
+
+def host_that_leaves_its_name(name: str) -> None:
+    """Goes without a word, at a line."""
+    host_of(name)
+    say("ready")
+    sys.stdin.readline()
+    os._exit(0)
+
+
+def host_stuck(name: str) -> None:
+    """The user's step never returns; the daemon thread ends the run."""
+    running = host_of(name)
+    running.on_report = lambda: {"physics": {"steps": 1}}
+
+    def stop() -> None:
+        running.end("interrupted", "the viewer was closed")
+        say("ended by hook")
+        os._exit(7)
+
+    running.on_owned_viewer_gone = stop
+    say("ready")
+    while True:
+        pass
+
+
+def forking_host(name: str) -> None:
+    """A world that forks: the child sleeps, the parent goes at a line."""
+    running = host_of(name)
+    running.viewer_came.wait()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            running.publish(Head(tick=2), new_bodies(1))
+        except session.TwixtError:
+            os.write(writing, b"r")
+        running.set_status({"a": 1})
+        running.end()
+        sys.stdin = None  # the parent's
+        os.close(reading)
+        os.write(writing, b".")
+        os.read(0, 1)
+        os._exit(0)
+    said = b""
+    while not said.endswith(b"."):
+        said += os.read(reading, 1)
+    running.publish(Head(tick=3), new_bodies(1))
+    say(f"{child} {said.decode()}")
+    os.read(0, 1)
+    os._exit(0)
+
+
+def viewer(name: str, owned: str = "") -> None:
+    """Attaches, tells its lead and idles."""
+    link = session.attach(name, owned=bool(owned))
+    link.report_lead(20_000_000)
+    link.wake_when_newer()
+    say("attached")
+    while not link.ended:
+        link.wait(60)
+        link.wake_when_newer()
+        link.plan()
+        for claim in link.unread(1 << 30):
+            say(claim.head.tick)
+    say(link.ended.kind)
+    link.close()
+
+
+def viewer_of_another_user(name: str) -> None:
+    """Attaches as nobody; the folder was opened for all."""
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    from twixt.ipc import door
+
+    # What an outsider would do: go round the checks of its own side.
+    door.runtime_folder = lambda: door.Path(os.environ["XDG_RUNTIME_DIR"], "twixt")
+    door.check_peer = lambda connection, whom: None
+    try:
+        session.attach(name)
+    except session.TwixtError as error:
+        say(f"refused: {error}")
+
+
+def opener(name: str) -> None:
+    """Tries to take the name, at a line."""
+    say("ready")
+    sys.stdin.readline()
+    try:
+        door = session.open_door(name)
+    except session.TwixtError:
+        say("refused")
+        return
+    say("opened")
+    sys.stdin.readline()
+    door.close()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
