@@ -103,7 +103,7 @@ class Scene:
     camera: Camera | None = None
     ground: float | None = 0.0
     outline: tuple[Vector, Vector] | None = None
-    background: Color = (0.09, 0.10, 0.12)
+    background: Color = (0.17, 0.18, 0.20)
     light: Vector = (0.4, -0.5, 0.8)  # direction towards the light
     unlit: bool = False  # every shape in its plain colour, without light, pattern and shadow: for measuring pixels
     distinct_shapes: tuple[Shape, ...] = field(init=False, default=())

@@ -51,7 +51,8 @@ void face(vec3 middle, vec3 normal, vec3 first, vec3 second, vec2 halves) {
         on_face = halves * vec2((corner & 1) * 2 - 1, (corner >> 1) * 2 - 1);
         half_face = halves;
         vec3 at = middle + first * on_face.x + second * on_face.y;
-        surface = lit(base_color[0], normal, normalize(-at));
+        surface = light_eye.w > 0.5 ? base_color[0]
+                : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0));
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
         EmitVertex();
     }

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.render.camera import CameraMatrices
 
-# std140: a mat4, nine vec4 and one ivec4; the order is FRAME_GLSL's.
+# std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(
     [
         ("view", "<f4", (4, 4)),  # column after column, as GLSL reads it
@@ -18,10 +18,10 @@ FRAME_BLOCK = np.dtype(
         ("lens", "<f4", 4),
         ("picture", "<f4", 4),
         ("light_eye", "<f4", 4),
+        ("gloss_eye", "<f4", 4),
         ("up_eye", "<f4", 4),
         ("light_world", "<f4", 4),
-        ("eye_world", "<f4", 4),
-        ("background", "<f4", 4),
+        ("grid", "<f4", 4),
         ("counts", "<i4", 4),
     ]
 )
@@ -37,11 +37,13 @@ def frame_block(scene: Scene, camera: CameraMatrices, size_px: tuple[int, int], 
     block["view_turn"] = quaternion_of(view[:3, :3])
     block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
     block["picture"] = *size_px, 2.0 / (projection[1, 1] * size_px[1]), alpha
-    block["light_eye"] = *(view[:3, :3] @ light), float(scene.unlit)
+    light_eye = view[:3, :3] @ light
+    block["light_eye"] = *light_eye, float(scene.unlit)
+    halfway = light_eye + (0.0, 0.0, 1.0)
+    block["gloss_eye"][:3] = halfway / max(float(np.linalg.norm(halfway)), 1e-6)
     block["up_eye"] = *view[:3, 2], scene.ground if scene.ground is not None else 0.0
     block["light_world"][:3] = light
-    block["eye_world"][:3] = camera.eye
-    block["background"][:3] = np.square(scene.background)
+    block["grid"][:2] = camera.target[:2]
     block["counts"][:2] = older_count, newer_count
     return block
 
@@ -49,7 +51,8 @@ def frame_block(scene: Scene, camera: CameraMatrices, size_px: tuple[int, int], 
 def quaternion_of(rotation: NDArray[np.floating]) -> tuple[float, float, float, float]:
     """A rotation matrix (3, 3) as a unit quaternion xyzw, by the largest of its four components (Shepperd 1978)."""
     m = np.asarray(rotation, np.float64)
-    squares = np.array([m[0, 0] - m[1, 1] - m[2, 2], m[1, 1] - m[0, 0] - m[2, 2], m[2, 2] - m[0, 0] - m[1, 1], np.trace(m)])
+    trace = float(np.trace(m))
+    squares = np.array([2 * m[0, 0] - trace, 2 * m[1, 1] - trace, 2 * m[2, 2] - trace, trace])
     largest = int(np.argmax(squares))
     if largest == 3:
         x, y, z, w = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], 1 + squares[3]

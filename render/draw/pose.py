@@ -5,8 +5,8 @@ draws bodies begins with the text below, whose `drawn_pose()` gives the body's p
 costs one small uniform write, whatever the number of bodies, and all shapes move by the same rule.
 
 Always: a body whose continuity (low half of the epoch) differs between the two is drawn as the older one
-says until the newer's instant; so is one that only the older has. A record that is hidden or not finite is
-not drawn. `twixt.render.interpolation` holds the numpy reference; a test holds the two together.
+says until the newer's instant; so is one that only the older has, or that the newer hides. A record that is
+hidden or has no finite place is not drawn. `twixt.render.interpolation` holds the numpy reference; a test holds the two together.
 Quaternions are xyzw; the shortest-path slerp is Shoemake 1985.
 """
 
@@ -33,10 +33,10 @@ layout(std140) uniform Frame {
     vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
     vec4 picture;        // width, height in px; metres a pixel spans at 1 m distance; alpha
     vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
+    vec4 gloss_eye;      // halfway between the light and the eye, eye space
     vec4 up_eye;         // world z in eye space; w: height of the ground, metres
     vec4 light_world;    // towards the light, world
-    vec4 eye_world;      // where the camera stands, metres
-    vec4 background;     // linear light
+    vec4 grid;           // x, y of the middle of the grid of lines, metres
     ivec4 counts;        // bodies of the older and of the newer snapshot
 };
 """
@@ -65,17 +65,25 @@ struct Pose {{
     bool visible;
 }};
 
-// False for NaN too: every comparison with it is false.
-bool is_finite(vec3 position, vec4 orientation, float scale) {{
-    return all(lessThan(abs(position), vec3(1e30))) && all(lessThan(abs(orientation), vec4(1e30))) && abs(scale) < 1e30;
+// Not finite, or so far that squares of it would overflow: not drawn. False for NaN: comparisons with it are.
+bool is_drawable(vec3 position, float scale) {{
+    return all(lessThan(abs(position), vec3(1e18))) && abs(scale) < 1e18;
+}}
+
+// What has no length or is not finite counts as not turned.
+vec4 unit(vec4 turn) {{
+    float squared = dot(turn, turn);
+    return squared > 1e-30 && squared < 1e30 ? turn * inversesqrt(squared) : vec4(0.0, 0.0, 0.0, 1.0);
 }}
 
 vec4 slerp(vec4 start, vec4 end, float share) {{
-    if (dot(start, end) < 0.0) end = -end;
-    // atan of the two lengths: exact where acos loses its digits, for nearly equal rotations.
-    float angle = 2.0 * atan(length(end - start), length(end + start));
-    float sine = sin(angle);
-    vec2 weights = sine < 1e-3 ? vec2(1.0 - share, share) : vec2(sin((1.0 - share) * angle), sin(share * angle)) / sine;
+    float cosine = dot(start, end);
+    if (cosine < 0.0) {{ end = -end; cosine = -cosine; }}
+    vec2 weights = vec2(1.0 - share, share);
+    if (cosine < 0.9995) {{
+        float angle = acos(cosine);
+        weights = sin(weights * angle) / sin(angle);
+    }}
     return normalize(weights.x * start + weights.y * end);
 }}
 
@@ -86,15 +94,15 @@ vec4 turn_after(vec4 second, vec4 first) {{
 
 Pose drawn_pose() {{
     float share = picture.w;
-    Pose pose = Pose(older_position, older_orientation, older_scale, older_color.rgb,
-                     (older_flags & {VISIBLE}u) != 0u && is_finite(older_position, older_orientation, older_scale));
+    Pose pose = Pose(older_position, unit(older_orientation), older_scale, older_color.rgb,
+                     (older_flags & {VISIBLE}u) != 0u && is_drawable(older_position, older_scale));
     bool continues = gl_VertexID < counts.y && ((older_epoch ^ newer_epoch) & {CONTINUITY_MASK}u) == 0u
-                     && is_finite(newer_position, newer_orientation, newer_scale);
+                     && (newer_flags & {VISIBLE}u) != 0u && is_drawable(newer_position, newer_scale);
     if (continues) {{
-        pose.position = mix(older_position, newer_position, share);
-        pose.orientation = slerp(older_orientation, newer_orientation, share);
-        pose.scale = mix(older_scale, newer_scale, share);
-        pose.color = mix(older_color.rgb, newer_color.rgb, share);
+        pose.position += (newer_position - older_position) * share;
+        pose.orientation = slerp(pose.orientation, unit(newer_orientation), share);
+        pose.scale += (newer_scale - older_scale) * share;
+        pose.color += (newer_color.rgb - older_color.rgb) * share;
     }}
     pose.color *= shape_color.rgb;
     return pose;

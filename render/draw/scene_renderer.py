@@ -1,7 +1,7 @@
 """Draws the world between two snapshots that lie on the GPU.
 
-The one idea: a frame is one small uniform block and a fixed list of draw calls (ground, shadows, boxes,
-spheres, outline), whatever the number of bodies; nothing here runs once a body.
+The one idea: a frame is one small uniform block and a fixed list of draw calls (ground, boxes,
+spheres, shadows, outline), whatever the number of bodies; nothing here runs once a body.
 
 Always: what is drawn is decided by the two slots and alpha alone; drawing the same again gives the same
 pixels. The framebuffer that is in use when `draw` is called is the one drawn into.
@@ -10,6 +10,8 @@ It owns no window, reads no clock and does not know what the slots' snapshots ar
 
 from __future__ import annotations
 
+import math
+
 import moderngl
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +19,9 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.render.camera import CameraMatrices
-from twixt.render.draw.backdrop import Backdrop
 from twixt.render.draw.boxes import box_program
 from twixt.render.draw.frame_block import FRAME_BLOCK, frame_block
-from twixt.render.draw.lines import Outline, line_program
+from twixt.render.draw.lines import Grid, Outline
 from twixt.render.draw.shadows import shadow_program
 from twixt.render.draw.shape_table import shape_table
 from twixt.render.draw.snapshot_ring import SnapshotRing
@@ -46,7 +47,7 @@ class SceneRenderer:
             raise TwixtError(f"the ring on the GPU needs at least 3 slots (two drawn, one written), got {slots}")
         self._context = context
         self._ring = SnapshotRing(context, slots, capacity)
-        self._backdrop = Backdrop(context)
+        self._grid, self._outline = Grid(context), Outline(context)
         spheres = SpherePrograms(context)
         self._programs = {
             "shadows": shadow_program(context),
@@ -54,12 +55,9 @@ class SceneRenderer:
             "points": spheres.points,
             "quads": spheres.quads,
         }
-        self._line_program = line_program(context)
         self._block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
-        for program in (*self._programs.values(), self._line_program):
+        for program in (*self._programs.values(), *self._grid.programs, self._outline.program):
             program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-        self._backdrop.bind_frame(FRAME_BINDING)
-        self._outline: Outline | None = None
         self._shape_rows: moderngl.Buffer | None = None
         self._indices: dict[str, moderngl.Buffer | None] = {}
         self._bodies: dict[str, NDArray[np.uint32]] = {}
@@ -76,10 +74,8 @@ class SceneRenderer:
     def set_scene(self, scene: Scene) -> None:
         """Takes a scene that was published anew; the snapshots on the GPU stay."""
         self._scene = scene
-        self._backdrop.forget()
-        if self._outline is not None:
-            self._outline.release()
-        self._outline = None if scene.outline is None else Outline(self._context, self._line_program, scene.outline)
+        if scene.outline is not None:
+            self._outline.set(scene.outline)
         self._upload_shapes(self._ring.capacity)
 
     def upload(self, slot: int, bodies: memoryview | bytes, count: int) -> None:
@@ -107,27 +103,29 @@ class SceneRenderer:
         self._block.write(block.tobytes())
         self._block.bind_to_uniform_block(FRAME_BINDING)
 
-        context = self._context
+        context, scene = self._context, self._scene
         self._target, self._size_px = context.fbo, size_px
         self._target.viewport = (0, 0, *size_px)
-        self._backdrop.draw(self._target, self._scene, camera, size_px)
+        self._target.clear(*scene.background, 1.0, depth=1.0)
         context.depth_func = "<"
-        context.enable_only(moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE)
         # The picture's own alpha stays 1: some compositors would show the desktop through it.
-        context.blend_func = moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
+        context.blend_func = *moderngl.DEFAULT_BLENDING, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
+        if scene.ground is not None:
+            context.enable_only(moderngl.BLEND)
+            self._grid.draw(math.dist(camera.eye, camera.target))
         if older_count:
-            if self._scene.ground is not None and not self._scene.unlit and older_count <= MOST_SHADOWS:
-                self._draw_bodies("shadows", older, newer, older_count)
             context.enable_only(moderngl.DEPTH_TEST)
             self._draw_bodies("boxes", older, newer, older_count)
             context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE)
             self._draw_bodies("points", older, newer, older_count)
             self._draw_bodies("quads", older, newer, older_count)
-        if self._outline is not None:
-            context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
-            self._target.depth_mask = False
+        context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+        self._target.depth_mask = False
+        if scene.ground is not None and not scene.unlit and older_count <= MOST_SHADOWS:
+            self._draw_bodies("shadows", older, newer, older_count)
+        if scene.outline is not None:
             self._outline.draw()
-            self._target.depth_mask = True
+        self._target.depth_mask = True
 
     def finish(self) -> None:
         """Waits until everything drawn so far is complete."""
@@ -144,7 +142,9 @@ class SceneRenderer:
         drawn = count if len(bodies) == self._shapes_for else int(np.searchsorted(bodies, count))
         if drawn:
             assert self._shape_rows is not None
-            array = self._ring.vertex_array(name, self._programs[name], self._shape_rows, self._indices[name], older, newer)
+            array = self._ring.vertex_array(
+                name, self._programs[name], self._shape_rows, self._indices[name], older, newer
+            )
             array.render(moderngl.POINTS, vertices=drawn)
 
     def _upload_shapes(self, count: int) -> None:

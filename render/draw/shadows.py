@@ -3,7 +3,8 @@
 The one idea: the ground is flat, so a body's shadow is a soft spot whose place and size follow from the
 body's pose: one quad a body, for those near enough to the ground to have a shadow that is seen. No shadow
 map, no second view. A box casts the shadow of a ball of about its size.
-Dims only the ground: drawn after it and before the bodies.
+Dims the ground where no body stands before it: drawn after the bodies, so that the many pixels that bodies
+cover are not shaded twice.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import moderngl
 from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL
 
 # Higher than this many radii above the ground, a shadow is too faint to be worth its pixels.
-FADE_RADII = 5.0
+FADE_RADII = 4.0
 
 _VERTEX = (
     "#version 330 core\n"
@@ -37,53 +38,50 @@ _GEOMETRY = (
     + FRAME_GLSL
     + """
 in vec4 caster[];
-flat out vec4 ball;     // x, y, height above the ground, radius
-flat out vec2 spot;     // middle of the light's shadow, metres from the ball's foot
-out vec2 from_foot;     // metres on the ground
+const float FOOT_REACH = 1.7;   // radii
+const float SPOT_REACH = 1.4;
+flat out vec2 strength;  // of the spot below the body, of the shadow that the light casts
+flat out vec2 drift;     // middle of the light's shadow, in radii from the foot
+out vec2 from_foot;      // in radii, on the ground
 
 void main() {
     vec4 c = caster[0];
     if (c.w <= 0.0) return;
     float height = c.z - up_eye.w;
-    vec2 drift = -light_world.xy / max(light_world.z, 0.3) * height;
-    vec2 low = min(vec2(0.0), drift) - 2.0 * c.w;
-    vec2 high = max(vec2(0.0), drift) + 2.0 * c.w;
+    // A low light would throw shadows to the horizon.
+    vec2 away = -light_world.xy / max(light_world.z, 0.4) * height / c.w;
+    float near = 1.0 - height / (c.w * FADE_RADII);
+    vec2 low = min(vec2(-FOOT_REACH), away - SPOT_REACH);
+    vec2 high = max(vec2(FOOT_REACH), away + SPOT_REACH);
     for (int corner = 0; corner < 4; corner++) {
         from_foot = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
-        ball = vec4(c.xy, height, c.w);
-        spot = drift;
-        vec3 at = (view * vec4(c.xy + from_foot, up_eye.w, 1.0)).xyz;
+        strength = vec2(0.62 * near * near, 0.40 * near);
+        drift = away;
+        vec3 at = (view * vec4(c.xy + from_foot * c.w, up_eye.w, 1.0)).xyz;
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
         EmitVertex();
     }
     EndPrimitive();
 }
 """
-)
+).replace("FADE_RADII", str(FADE_RADII))
 
 _FRAGMENT = (
     "#version 330 core\n"
     + FRAME_GLSL
     + """
-flat in vec4 ball;
-flat in vec2 spot;
+flat in vec2 strength;
+flat in vec2 drift;
 in vec2 from_foot;
 out vec4 color;
 void main() {
-    float radius2 = ball.w * ball.w;
-    // The share of the sky that a ball hides from a point of the ground: (r/d)^2 times the cosine.
-    float distance2 = dot(from_foot, from_foot) + ball.z * ball.z;
-    float hidden = radius2 / distance2 * ball.z * inversesqrt(distance2);
-    vec2 off = from_foot - spot;
-    float shade = max(1.0 - dot(off, off) / (2.4 * radius2), 0.0);
-    float near = clamp(1.0 - ball.z / (ball.w * FADE_RADII), 0.0, 1.0);
-    // To nothing at the border of the quad.
-    vec2 rim = max(max(-from_foot + min(spot, 0.0), from_foot - max(spot, 0.0)), 0.0) / (2.0 * ball.w);
-    float soft = clamp(1.0 - dot(rim, rim), 0.0, 1.0);
-    color = vec4(0.0, 0.0, 0.0, (0.55 * hidden * soft + 0.40 * shade * shade) * near);
+    vec2 off = from_foot - drift;
+    float foot = max(1.0 - dot(from_foot, from_foot) * (1.0 / (1.7 * 1.7)), 0.0);
+    float spot = max(1.0 - dot(off, off) * (1.0 / (1.4 * 1.4)), 0.0);
+    color = vec4(0.0, 0.0, 0.0, strength.x * foot * foot + strength.y * spot * spot);
 }
 """
-).replace("FADE_RADII", str(FADE_RADII))
+)
 
 
 def shadow_program(context: moderngl.Context) -> moderngl.Program:

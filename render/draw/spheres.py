@@ -5,8 +5,8 @@ cannot show (larger than a point may be, or with their centre outside the pictur
 drawn as quads by a second program over the same bodies. Each sphere is drawn by exactly one of the two, and
 both cast the same rays, so that nothing changes when a sphere passes from one to the other.
 
-Edges are smoothed by coverage (alpha), so spheres are drawn after what lies behind them.
-Two flat varyings carry everything: more would cost more than the arithmetic that they save.
+Edges are smoothed by coverage (alpha), so spheres are drawn after what lies behind them. What is the same in
+all pixels of a sphere is worked out once, in the vertex shader, and handed on flat.
 """
 
 from __future__ import annotations
@@ -22,12 +22,8 @@ LARGEST_POINT_PX = 128
 _VERTEX_COMMON = (
     FRAME_GLSL
     + POSE_GLSL
+    + ROTATE_GLSL
     + """
-float packed_color(vec3 color) {
-    vec3 bytes = floor(clamp(color, 0.0, 1.0) * 255.0 + 0.5);
-    return bytes.r * 65536.0 + bytes.g * 256.0 + bytes.b;
-}
-
 // How far the outline of the sphere reaches from its projected centre along one axis, in units of the tangent:
 // tan(theta + half angle) - tan(theta). Negative or infinite where the sphere reaches the eye's plane.
 float outline_reach(float sideways, float depth, float radius) {
@@ -60,10 +56,14 @@ float point_diameter(vec4 ball) {
     return diameter <= LARGEST_POINT ? diameter : 0.0;
 }
 
-vec4 skin_of(Pose pose) {
+// Two axes of the body in eye space, for the pattern; and the colour.
+void skin_of(Pose pose, vec4 ball, out vec4 first, out vec4 second, out vec4 albedo) {
     vec4 turn = turn_after(view_turn, pose.orientation);
-    if (turn.w < 0.0) turn = -turn;
-    return vec4(turn.xyz, packed_color(pose.color));
+    // A pixel in radii: borders in the pattern are that wide, and it fades where pixels cover much of it.
+    float px = max(-ball.z, ball.w) * picture.z / ball.w;
+    first = vec4(rotate(turn, vec3(1.0, 0.0, 0.0)) / px, 1.0 / ball.w);
+    second = vec4(rotate(turn, vec3(0.0, 1.0, 0.0)) / px, 0.5 / (ball.w * ball.w * px));
+    albedo = vec4(pose.color, light_eye.w > 0.5 ? 0.0 : 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
 }
 """
 ).replace("LARGEST_POINT", f"{LARGEST_POINT_PX}.0")
@@ -74,8 +74,7 @@ _POINT_VERTEX = (
     "#version 330 core\n"
     + _VERTEX_COMMON
     + """
-flat out vec4 ball;
-flat out vec4 skin;
+flat out vec4 ball, first_axis, second_axis, albedo;
 void main() {
     Pose pose = drawn_pose();
     ball = ball_of(pose);
@@ -83,11 +82,10 @@ void main() {
     if (diameter == 0.0) {
         gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
         gl_PointSize = 1.0;
-        ball = vec4(0.0, 0.0, 1.0, 0.0);
-        skin = vec4(0.0);
+        ball = first_axis = second_axis = albedo = vec4(0.0);
         return;
     }
-    skin = skin_of(pose);
+    skin_of(pose, ball, first_axis, second_axis, albedo);
     gl_PointSize = diameter;
     gl_Position = vec4(ball.xy * lens.xy, lens.z * ball.z + lens.w, -ball.z);
 }
@@ -98,14 +96,13 @@ _QUAD_VERTEX = (
     "#version 330 core\n"
     + _VERTEX_COMMON
     + """
-out vec4 vertex_ball;
-out vec4 vertex_skin;
+out vec4 vertex_ball, vertex_first, vertex_second, vertex_albedo;
 void main() {
     Pose pose = drawn_pose();
     vertex_ball = ball_of(pose);
-    vertex_skin = vec4(0.0);
+    vertex_first = vertex_second = vertex_albedo = vec4(0.0);
     if (vertex_ball.w > 0.0 && point_diameter(vertex_ball) > 0.0) vertex_ball.w = 0.0;
-    if (vertex_ball.w > 0.0) vertex_skin = skin_of(pose);
+    if (vertex_ball.w > 0.0) skin_of(pose, vertex_ball, vertex_first, vertex_second, vertex_albedo);
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
@@ -115,10 +112,8 @@ _QUAD_GEOMETRY = (
     "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     + FRAME_GLSL
     + """
-in vec4 vertex_ball[];
-in vec4 vertex_skin[];
-flat out vec4 ball;
-flat out vec4 skin;
+in vec4 vertex_ball[], vertex_first[], vertex_second[], vertex_albedo[];
+flat out vec4 ball, first_axis, second_axis, albedo;
 
 // The outline's lowest and highest tangent along one axis: tan(theta -+ half angle).
 vec2 outline(float sideways, float depth, float radius) {
@@ -138,7 +133,9 @@ void main() {
     vec2 along = clamp(outline(the_ball.y, -the_ball.z, the_ball.w) * lens.y + vec2(-1.0, 1.0) * margin.y, -1.0, 1.0);
     for (int corner = 0; corner < 4; corner++) {
         ball = the_ball;
-        skin = vertex_skin[0];
+        first_axis = vertex_first[0];
+        second_axis = vertex_second[0];
+        albedo = vertex_albedo[0];
         gl_Position = vec4(across[corner & 1], along[corner >> 1], 0.0, 1.0);
         EmitVertex();
     }
@@ -151,42 +148,32 @@ _FRAGMENT = (
     "#version 330 core\n"
     + FRAME_GLSL
     + LIGHT_GLSL
-    + ROTATE_GLSL
     + """
-flat in vec4 ball;
-flat in vec4 skin;
+flat in vec4 ball;         // centre in eye space, radius; radius 0: not drawn
+flat in vec4 first_axis;   // the body's x over a pixel; 1 / radius
+flat in vec4 second_axis;  // the body's y over a pixel; what turns the room to the outline into coverage
+flat in vec4 albedo;       // colour; depth of the pattern
 out vec4 color;
 
 void main() {
-    if (ball.w == 0.0) discard;
     vec3 ray = vec3((gl_FragCoord.xy - 0.5 * picture.xy) * picture.z, -1.0);
-    float per_length = inversesqrt(dot(ray, ray));
-    ray *= per_length;
+    float per_square = 1.0 / dot(ray, ray);
     // From the centre to the nearest point of the ray: keeps its digits for small and far spheres.
-    float along = dot(ray, ball.xyz);
+    float along = dot(ray, ball.xyz) * per_square;
     vec3 aside = ray * along - ball.xyz;
-    float aside2 = dot(aside, aside);
-    float px_m = along * per_length * picture.z;
-    float covered = clamp((ball.w - sqrt(aside2)) / px_m + 0.5, 0.0, 1.0);
-    float inward = sqrt(max(ball.w * ball.w - aside2, 0.0));
-    float hit_z = ray.z * (along - inward);
-    // window depth of the point hit; above 1 or below 0 it lies beyond the far or before the near plane
-    float depth = 0.5 + 0.5 * (lens.z * hit_z + lens.w) / -hit_z;
-    if (covered <= 0.0 || hit_z >= 0.0 || depth < 0.0) discard;
-    gl_FragDepth = depth;
+    float room = ball.w * ball.w - dot(aside, aside);
+    float covered = min(room * second_axis.w + 0.5, 1.0);
+    if (covered <= 0.0 || ball.w == 0.0) discard;
+    room = max(room, 0.0);
+    float distance = along - sqrt(room * per_square);
+    if (NEAR_ENOUGH_TO_CLIP && distance * (1.0 - lens.z) < -lens.w) discard;
+    gl_FragDepth = 0.5 - 0.5 * lens.z + 0.5 * lens.w / distance;
 
-    vec3 albedo = floor(mod(skin.w / vec3(65536.0, 256.0, 1.0), 256.0)) / 255.0;
-    vec3 normal = (aside - ray * inward) / ball.w;
-    if (light_eye.w < 0.5) {
-        // Octants in two tones; their borders one pixel wide, and faint where a pixel covers much of the skin.
-        vec4 turn = vec4(-skin.xyz, sqrt(max(1.0 - dot(skin.xyz, skin.xyz), 0.0)));
-        vec3 own = rotate(turn, normal);
-        float px = px_m / ball.w;
-        vec3 side = clamp(own / px, -1.0, 1.0);
-        float tone = side.x * side.y * side.z;
-        albedo *= 1.0 - (0.17 - 0.17 * tone) * clamp(1.2 - 3.0 * px, 0.0, 1.0);
-    }
-    color = vec4(lit(albedo, normal, -ray), covered);
+    vec3 normal = (ray * distance - ball.xyz) * first_axis.w;
+    vec2 side = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
+    float tone = 1.0 - albedo.w * (1.0 - side.x * side.y);
+    color = vec4(albedo.rgb, covered);
+    if (light_eye.w < 0.5) color.rgb = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w);
 }
 """
 )
@@ -196,7 +183,12 @@ class SpherePrograms:
     """points: nearly all spheres. quads: those that a point cannot show. Both take GL_POINTS of bodies."""
 
     def __init__(self, context: moderngl.Context) -> None:
-        self.points = context.program(vertex_shader=_POINT_VERTEX, fragment_shader=_FRAGMENT)
+        self.points = context.program(vertex_shader=_POINT_VERTEX, fragment_shader=_fragment(clip=False))
         self.quads = context.program(
-            vertex_shader=_QUAD_VERTEX, geometry_shader=_QUAD_GEOMETRY, fragment_shader=_FRAGMENT
+            vertex_shader=_QUAD_VERTEX, geometry_shader=_QUAD_GEOMETRY, fragment_shader=_fragment(clip=True)
         )
+
+
+def _fragment(clip: bool) -> str:
+    """clip: spheres may reach through the near plane (a point's sphere never does)."""
+    return _FRAGMENT.replace("NEAR_ENOUGH_TO_CLIP", "true" if clip else "false")
