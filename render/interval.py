@@ -20,6 +20,9 @@ from typing import NamedTuple
 WIDEN = 1.2
 # The first frames compile programs and fill caches; they say nothing of the next.
 WARM_UP_FRAMES = 3
+# Work of so many intervals is a stall (a picture saved, a laptop that slept), not a load, unless the next frame is
+# as long.
+STALL = 4.0
 # An interval already fitted to the work has little room on purpose: work this much over it is a miss, not a change.
 TIGHT = 1.1
 # Misses widen when more than this share of the last frames missed, judged on no fewer than so many.
@@ -36,7 +39,7 @@ USUAL = 0.75
 # late frame then costs a run of 20 s under 1 % of its frames. Doubled when a widening follows a narrowing within
 # RELAPSE_NS, up to the longest, which still lets a load that ended be forgotten within 3 s; halved again after each
 # calm spell.
-CLEAN_NS, LONGEST_CLEAN_NS, CLEAN_FRAMES = 300_000_000, 1_200_000_000, 8
+CLEAN_NS, LONGEST_CLEAN_NS, CLEAN_FRAMES = 300_000_000, 1_200_000_000, 4
 FITTING_WINDOWS = 3
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
 # One narrowing goes no further than to this share, and none is made for less than NOT_WORTH.
@@ -66,6 +69,7 @@ class IntervalPolicy:
         self.refreshes = self._base_refreshes = self._whole(base_ns, WANDER) if refresh_ns else 1
         self._frames: deque[_Frame] = deque(maxlen=REMEMBERED_FRAMES)
         self._seen = 0
+        self._stalled = False
         self._clean_ns = CLEAN_NS
         self._narrowed_at_ns: int | None = None
         self._relapsed_at_ns: int | None = None
@@ -82,9 +86,12 @@ class IntervalPolicy:
     def work_done(self, work_ns: int, end_ns: int) -> str:
         """A frame's drawing is complete. Why the interval changed, or ""."""
         self._seen += 1
-        if self._seen <= WARM_UP_FRAMES or work_ns <= self.interval_ns * self._tolerated():
-            return ""
         was_ns = self.interval_ns
+        stalled, self._stalled = self._stalled, work_ns > STALL * was_ns
+        if self._seen <= WARM_UP_FRAMES or work_ns <= was_ns * self._tolerated():
+            return ""
+        if self._stalled and not stalled:
+            return ""
         return self._widen(round(WIDEN * work_ns), end_ns, f"work {work_ns / 1e6:.1f} ms > {was_ns / 1e6:.1f} ms")
 
     def frame_shown(self, cycle_ns: int, missed: bool, end_ns: int) -> str:

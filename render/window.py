@@ -13,7 +13,7 @@ from typing import Any
 
 import moderngl
 from twixt.ipc.errors import TwixtError
-from twixt.render import glfw_library, software_gl
+from twixt.render import glfw_library, software_gl, x11_errors
 from twixt.render.input import Event, Key, MouseButton, MouseMove, Scroll
 from twixt.render.wayland_frame import FrameCallback
 
@@ -41,6 +41,7 @@ class Window:
         self._errors: list[str] = []
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
+        self._gone = False
         software_gl.before_context()
         glfw.set_error_callback(lambda _code, text: self._errors.append(_text(text)))
         if not glfw.init():
@@ -77,6 +78,8 @@ class Window:
             self._frame_callback = FrameCallback(
                 _address(glfw.get_wayland_display()), _address(glfw.get_wayland_window(self.handle))
             )
+        if self.backend == "x11":
+            x11_errors.outlive(_address(glfw.get_x11_display()), self._on_gone)
         self.set_vsync(self._vsync)
         glfw.set_key_callback(self.handle, self._on_key)
         glfw.set_cursor_pos_callback(self.handle, self._on_move)
@@ -137,6 +140,8 @@ class Window:
 
     def swap(self) -> None:
         """Shows what was drawn; with vsync, waits until the display took it. Skipped while hidden."""
+        if self._gone:
+            return
         callback = self._frame_callback
         if callback is None:
             glfw.swap_buffers(self.handle)
@@ -153,6 +158,8 @@ class Window:
         if self._frame_callback is not None:
             self._frame_callback.close()
             self._frame_callback = None
+        if self._gone:
+            return  # everything held there went with it, and saying goodbye to nobody crashes
         self.context.release()
         glfw.terminate()
 
@@ -160,13 +167,17 @@ class Window:
         callback = self._frame_callback
         if callback is not None:
             callback.wait(0)
-            if callback.is_broken:
-                raise DisplayGone("the Wayland compositor closed the connection; start again on a running display")
+            self._gone = self._gone or callback.is_broken
+        if self._gone:
+            raise DisplayGone(f"the display ({self.backend}) closed the connection; start again on a running one")
         events, self._events = self._events, []
         return events
 
     def _error(self) -> str:
         return "; ".join(dict.fromkeys(self._errors)) or "no reason given"
+
+    def _on_gone(self) -> None:
+        self._gone = True
 
     def _on_key(self, _window: Any, key: int, _scancode: int, action: int, _mods: int) -> None:
         if action == glfw.PRESS:

@@ -1,0 +1,75 @@
+"""Whether swap waits for the display, judged from swaps alone."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from twixt.render.refresh import Refresh, SwapProbe
+
+MS = 1_000_000
+
+
+def probed(swap_end_ns, reported_hz: float | None = None) -> tuple[Refresh, int]:  # type: ignore[no-untyped-def]
+    """The verdict on a display whose swap called at `begin` comes back at `swap_end_ns(begin)`, and its swaps."""
+    probe, now_ns, swaps = SwapProbe(reported_hz), 0, 0
+    while not probe.done:
+        begin_ns = now_ns + probe.pause_ns
+        now_ns = swap_end_ns(begin_ns)
+        probe.add(begin_ns, now_ns)
+        swaps += 1
+        assert swaps < 1000, "a probe ends"
+    return probe.verdict(), swaps
+
+
+def blocking(period_ns: float):  # type: ignore[no-untyped-def]
+    return lambda begin_ns: round(math.floor((begin_ns + 1000) / period_ns + 1) * period_ns)
+
+
+@pytest.mark.parametrize("hz", [30, 60, 90, 144, 240, 360])
+def test_a_display_that_blocks_is_found_with_its_refresh(hz: int) -> None:
+    refresh, _ = probed(blocking(1e9 / hz))
+    assert refresh.blocks
+    assert refresh.period_ns == pytest.approx(1e9 / hz, rel=0.01)
+
+
+def test_the_measured_refresh_counts_not_the_reported_one() -> None:
+    refresh, _ = probed(blocking(25 * MS), reported_hz=60)
+    assert refresh.blocks
+    assert refresh.period_ns == pytest.approx(25 * MS, rel=0.01)
+
+
+def test_quick_swaps_block_for_nothing() -> None:
+    refresh, swaps = probed(lambda begin_ns: begin_ns + 400_000)
+    assert refresh == Refresh(False, None, refresh.reason)
+    assert "unknown" in refresh.reason
+    assert swaps < 12, "told after the first stage"
+
+
+@pytest.mark.parametrize("swap_ms", [2, 8, 16.7, 40])
+def test_a_swap_that_takes_long_is_not_one_that_waits(swap_ms: float) -> None:
+    refresh, _ = probed(lambda begin_ns: begin_ns + round(swap_ms * MS))
+    assert not refresh.blocks
+
+
+def test_where_nothing_blocks_a_plausible_report_is_all_there_is() -> None:
+    assert probed(lambda begin_ns: begin_ns + 400_000, reported_hz=75)[0].period_ns == round(1e9 / 75)
+    assert probed(lambda begin_ns: begin_ns + 400_000, reported_hz=1)[0].period_ns is None
+
+
+def test_one_swap_held_up_does_not_change_the_verdict() -> None:
+    calls = {"n": 0}
+
+    def swap_end_ns(begin_ns: int) -> int:
+        calls["n"] += 1
+        return blocking(1e9 / 60)(begin_ns + (30 * MS if calls["n"] in (6, 12) else 0))
+
+    refresh, _ = probed(swap_end_ns)
+    assert refresh.blocks
+    assert refresh.period_ns == pytest.approx(1e9 / 60, rel=0.01)
+
+
+def test_swaps_that_hardly_come_back_end_the_probe() -> None:
+    refresh, swaps = probed(lambda begin_ns: begin_ns + 250 * MS)
+    assert not refresh.blocks
+    assert swaps <= 5

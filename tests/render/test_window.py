@@ -1,0 +1,217 @@
+"""The window on real displays: an X server whose swaps never block, a Wayland compositor whose swaps do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from twixt.ipc.errors import TwixtError
+from twixt.render.offscreen import OffscreenWindow
+
+from tests.displays.rigs import Display, sway, xvfb
+
+PROGRAM = Path(__file__).with_name("window_program.py")
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 60.0
+
+pytestmark = pytest.mark.display
+
+
+class Client:
+    """The program under test, its words as they come."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def hear(self, *wanted: str) -> dict[str, Any]:
+        """The next line that has one of `wanted` (any line, without)."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            said: dict[str, Any] = json.loads(line)
+            if not wanted or said.keys() & set(wanted):
+                return said
+        raise AssertionError(f"the program ended without saying {wanted}")
+
+
+@contextmanager
+def client(environ: dict[str, str], *arguments: str) -> Iterator[Client]:
+    # The path of imports is the test's own: the front door lies in the checkout.
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRAM), *arguments], env=environ | {"PYTHONPATH": str(ROOT)}, cwd="/", text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    watchdog = threading.Timer(LIMIT_S, process.kill)
+    watchdog.start()
+    try:
+        yield Client(process)
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.communicate()
+
+
+def red_pixels(screen_file: Path) -> int:
+    """Pixels of pure red on an Xvfb's mapped screen."""
+    content = screen_file.read_bytes()
+    header = np.frombuffer(content, ">u4", 25)
+    start = int(header[0]) + int(header[19]) * 12
+    pixels = np.frombuffer(content, "<u4", int(header[4]) * int(header[5]), start) & 0xFFFFFF
+    return int((pixels == 0xFF0000).sum())
+
+
+# ---- an X server
+
+
+def test_a_window_shows_what_was_drawn(xvfb_screen: Display) -> None:
+    with client(xvfb_screen.environ, "describe") as program:
+        said = program.hear()
+        assert xvfb_screen.screen_file is not None
+        assert red_pixels(xvfb_screen.screen_file) == 640 * 480
+    assert said["backend"] == "x11"
+    assert said["gl"] >= 330
+    assert said["size"] == [640, 480]
+    assert said["reported_hz"] is None, "Xvfb reports 0, and 0 is no rate"
+    assert not said["hidden"]
+    assert not said["close"]
+
+
+def test_swap_on_xvfb_does_not_block_and_the_pacer_paces_at_60_hz(xvfb_display: dict[str, str]) -> None:
+    with client(xvfb_display, "probe") as program:
+        said = program.hear()
+    assert said["blocks"] is False
+    assert said["hz"] is None
+    intervals_ms = [(b - a) / 1e6 for a, b in pairwise(said["presents_ns"][5:])]
+    assert statistics.median(intervals_ms) == pytest.approx(1000 / 60, rel=0.01)
+
+
+def test_keys_mouse_and_size_arrive(xvfb_display: dict[str, str]) -> None:
+    xdotool = shutil.which("xdotool")
+    if xdotool is None:
+        pytest.skip("no xdotool; on Debian: apt-get install xdotool")
+
+    def act(*command: str) -> None:
+        subprocess.run([xdotool, *command], env=xvfb_display, check=True, capture_output=True, timeout=30)
+
+    with client(xvfb_display, "events") as program:
+        program.hear("ready")
+        act("mousemove", "100", "50")
+        moved = program.hear("event")
+        assert (moved["event"], moved["x_px"], moved["y_px"]) == ("MouseMove", 100, 50)
+        for key, name in (("i", "I"), ("space", "Space"), ("bracketleft", "["), ("period", "."), ("F12", "F12")):
+            act("key", key)
+            assert program.hear("event") == {"event": "Key", "name": name}
+        act("click", "1")
+        assert program.hear("event") == {"event": "MouseButton", "button": "left", "pressed": True}
+        assert program.hear("event") == {"event": "MouseButton", "button": "left", "pressed": False}
+        act("click", "4")
+        assert program.hear("event") == {"event": "Scroll", "dx": 0.0, "dy": 1.0}
+        act("search", "--name", "twixt under test", "windowsize", "500", "300")
+        assert program.hear("size")["size"] == [500, 300]
+
+
+# ---- a Wayland compositor
+
+
+@pytest.mark.parametrize("hz", [60, 90])
+def test_swap_on_sway_blocks_and_its_refresh_is_measured(
+    sway_display: Callable[[float], dict[str, str]], hz: int
+) -> None:
+    with client(sway_display(hz), "probe") as program:
+        said = program.hear()
+    assert said["blocks"] is True
+    assert said["widened"] == 0
+    bare_ms = statistics.median((b - a) / 1e6 for a, b in pairwise(said["bare_ns"]))
+    paced_ms = statistics.median((b - a) / 1e6 for a, b in pairwise(said["presents_ns"]))
+    assert 1000 / said["hz"] == pytest.approx(bare_ms, rel=0.05)
+    assert paced_ms == pytest.approx(bare_ms, rel=0.05)
+
+
+@pytest.mark.parametrize("vsync", ["vsync", "no-vsync"])
+def test_a_hidden_window_is_told_and_its_swap_comes_back(sway_rig: Callable[[float], Display], vsync: str) -> None:
+    rig = sway_rig(60)
+    with client(rig.environ, "hide", vsync) as program:
+        program.hear("ready")
+        rig.tell_sway("workspace", "2")
+        assert program.hear("hidden")["hidden"] is True
+        rig.tell_sway("workspace", "1")
+        assert program.hear("hidden")["hidden"] is False
+
+
+def test_the_close_button_is_heard(sway_rig: Callable[[float], Display]) -> None:
+    rig = sway_rig(60)
+    with client(rig.environ, "events") as program:
+        program.hear("ready")
+        rig.tell_sway("kill")
+        assert program.hear("closed")["closed"] is True
+        assert program.process.wait(LIMIT_S) == 0
+
+
+# ---- both
+
+
+@pytest.mark.parametrize("display", [xvfb, lambda: sway(60)], ids=["x11", "wayland"])
+def test_one_libglfw_serves_the_window_and_the_overlay(display: Any) -> None:
+    pytest.importorskip("imgui_bundle")
+    with display() as rig, client(rig.environ, "share") as program:
+        said = program.hear()
+    assert said["began"]
+    assert len(said["loaded"]) == 1
+
+
+@pytest.mark.parametrize("display", [xvfb, lambda: sway(60)], ids=["x11", "wayland"])
+def test_a_display_that_goes_is_an_error_not_the_end_of_the_process(display: Any) -> None:
+    with display() as rig, client(rig.environ, "outlive") as program:
+        program.hear("ready")
+        rig.process.kill()
+        assert program.hear("error")["kind"] == "DisplayGone"
+        assert program.process.wait(LIMIT_S) == TwixtError.exit_code
+
+
+def test_no_display_names_the_way_out(xvfb_display: dict[str, str]) -> None:
+    environ = {name: value for name, value in xvfb_display.items() if name != "DISPLAY"}
+    with client(environ, "describe") as program:
+        assert "--offscreen" in program.hear("error")["error"]
+
+
+def test_no_opengl_3_3_names_the_way_out(xvfb_display: dict[str, str]) -> None:
+    with client(xvfb_display | {"MESA_GL_VERSION_OVERRIDE": "2.1"}, "describe") as program:
+        error = program.hear("error")["error"]
+    assert "OpenGL 3.3" in error
+    assert "LIBGL_ALWAYS_SOFTWARE" in error
+
+
+# ---- no display
+
+
+def test_offscreen_draws_without_a_display() -> None:
+    window = OffscreenWindow((64, 48))
+    try:
+        window.screen.use()
+        window.context.clear(0, 1, 0)
+        window.swap()
+        assert window.screen.read(components=3) == b"\x00\xff\x00" * (64 * 48)
+        assert window.poll() == []
+        assert (window.backend, window.is_hidden, window.should_close) == ("offscreen", False, False)
+    finally:
+        window.close()
+
+
+def test_offscreen_offers_all_that_a_window_does() -> None:
+    window_module = pytest.importorskip("twixt.render.window")
+    offered = {name for name in vars(window_module.Window) if not name.startswith("_")}
+    window = OffscreenWindow((16, 16))
+    try:
+        assert [name for name in offered if not hasattr(window, name)] == []
+    finally:
+        window.close()

@@ -1,0 +1,161 @@
+"""A program with a window, for the tests of `window`: does what its first argument names, prints JSON lines.
+
+Runs as a process of its own, in the environment of the display under test.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from twixt.ipc.errors import TwixtError
+
+SIZE_PX = (640, 480)
+# Waiting for what a test does to the window from outside; the test fails long before.
+LIMIT_S = 60.0
+
+
+def say(**facts: Any) -> None:
+    print(json.dumps(facts), flush=True)
+
+
+def show(window: Any, color: tuple[float, float, float], swaps: int = 3) -> None:
+    for _ in range(swaps):
+        window.context.clear(*color)
+        window.swap()
+        window.poll()
+
+
+def describe(window: Any) -> None:
+    """Opens, shows red, and stays until told to go on."""
+    show(window, (1, 0, 0))
+    say(
+        backend=window.backend, renderer=window.renderer, size=window.framebuffer_size, gl=window.context.version_code,
+        reported_hz=window.refresh_reported_hz, hidden=window.is_hidden, close=window.should_close,
+    )  # fmt: skip
+    sys.stdin.readline()
+
+
+def probe(window: Any) -> None:
+    """Whether swap blocks; then frames as the pacer plans them, beside bare swaps on the same display."""
+    from twixt.render.pacer import FrameTimes, Pacer
+    from twixt.render.refresh import SwapProbe
+    from twixt.render.wait import HybridWait
+
+    wait, swaps = HybridWait(), SwapProbe(window.refresh_reported_hz)
+    while not swaps.done:
+        window.context.clear()
+        wait.until(time.perf_counter_ns() + swaps.pause_ns)
+        begin_ns = time.perf_counter_ns()
+        window.swap()
+        swaps.add(begin_ns, time.perf_counter_ns())
+        window.poll()
+    refresh = swaps.verdict()
+    bare_ns = [_bare_swap_ns(window) for _ in range(90)]
+    pacer = Pacer("auto", None, refresh)
+    presents_ns, missed = [], 0
+    for _ in range(180):
+        window.poll()
+        start_ns = wait.until(pacer.next_frame(time.perf_counter_ns()).start_ns)
+        window.context.clear()
+        window.context.finish()
+        work_end_ns = time.perf_counter_ns()
+        swap_at_ns = pacer.drawn(start_ns, work_end_ns)
+        if swap_at_ns is not None:
+            wait.until(swap_at_ns)
+        begin_ns = time.perf_counter_ns()
+        window.swap()
+        times = FrameTimes(start_ns, start_ns, work_end_ns, begin_ns, time.perf_counter_ns())
+        result = pacer.frame_done(times)
+        presents_ns.append(result.present_ns)
+        missed += result.missed_refreshes
+    say(
+        blocks=refresh.blocks, reason=refresh.reason, hz=pacer.refresh_measured_hz, bare_ns=bare_ns,
+        presents_ns=presents_ns, missed=missed, widened=pacer.widened,
+    )  # fmt: skip
+
+
+def _bare_swap_ns(window: Any) -> int:
+    window.context.clear()
+    window.swap()
+    window.poll()
+    return time.perf_counter_ns()
+
+
+def events(window: Any) -> None:
+    """Prints what happens to the window until Esc."""
+    show(window, (0, 1, 0))
+    say(ready=True)
+    end_s, seen_size = time.monotonic() + LIMIT_S, window.framebuffer_size
+    while time.monotonic() < end_s and not window.should_close:
+        for event in window.wait_events(0.05):
+            facts = event._asdict()
+            assert facts.pop("acted_ns") <= time.perf_counter_ns()
+            say(event=type(event).__name__, **facts)
+        if window.framebuffer_size != seen_size:
+            seen_size = window.framebuffer_size
+            say(size=seen_size)
+        window.swap()
+    say(closed=window.should_close)
+
+
+def hide(window: Any) -> None:
+    """Swaps on and on; says when the window is hidden and when it is shown again."""
+    show(window, (0, 0, 1), swaps=10)
+    say(ready=True)
+    hidden, end_s = False, time.monotonic() + LIMIT_S
+    while time.monotonic() < end_s and not window.should_close:
+        window.context.clear()
+        window.swap()
+        window.wait_events(0.02 if hidden else 0)
+        if window.is_hidden != hidden:
+            hidden = window.is_hidden
+            say(hidden=hidden)
+
+
+def share(window: Any) -> None:
+    """Which libglfw are loaded once the overlay's library drew into this window."""
+    from twixt.render import glfw_library
+
+    with glfw_library.sharing():
+        from imgui_bundle import imgui
+    imgui.create_context()
+    began = imgui.backends.glfw_init_for_opengl(window.pointer, True) and imgui.backends.opengl3_init("#version 330")
+    for _ in range(2):
+        imgui.backends.opengl3_new_frame()
+        imgui.backends.glfw_new_frame()
+        imgui.new_frame()
+        imgui.render()
+        imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
+        show(window, (0, 0, 0), 1)
+    with open("/proc/self/maps") as maps:
+        loaded = sorted({line.split()[-1] for line in maps if "libglfw" in line})
+    say(began=began, loaded=loaded)
+
+
+def outlive(window: Any) -> None:
+    """Draws until the display is gone."""
+    say(ready=True)
+    while True:
+        show(window, (1, 1, 1), 1)
+
+
+def main(job: str, vsync: bool) -> int:
+    try:
+        from twixt.render.window import Window
+
+        window = Window(SIZE_PX, "twixt under test", vsync)
+        try:
+            globals()[job](window)
+        finally:
+            window.close()
+    except TwixtError as error:
+        say(error=str(error), kind=type(error).__name__)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], "no-vsync" not in sys.argv))
