@@ -55,7 +55,8 @@ def examine() -> int:
     for verdict in verdicts():
         bad |= verdict.grade == BAD
         console.print(
-            Text.assemble(f"{verdict.point:14}", (f"{verdict.grade:8}", colours[verdict.grade]), verdict.says)
+            Text.assemble(f"{verdict.point:14}", (f"{verdict.grade:8}", colours[verdict.grade]), verdict.says),
+            soft_wrap=True,
         )
     return int(bad)
 

@@ -30,6 +30,7 @@ COMPARED_SECONDS = 4.0
 EVERYTHING = slice(None)
 MOVED, STOOD, GUESSED, IDEAL, INK, RULE = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0", "#333333", "#e2e2e2"
 FONT_PT = 9
+LONGEST_TITLE = 110  # letters that fit the width
 
 Rows: TypeAlias = FrameTable | Iterable[FrameRow]
 
@@ -174,8 +175,10 @@ def _dress(axes: Axes, name: str) -> None:
 
 
 def _head(axes: Axes, title: str, measured: Measured) -> None:
-    axes.set_title(title, loc="left", fontsize=FONT_PT + 2, color=INK)
-    axes.set_title(_in_short(measured), loc="right", fontsize=FONT_PT, color=INK)
+    """The title, and the run in short below it."""
+    shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
+    axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19)
+    axes.annotate(_in_short(measured), (0, 1), (0, 5), "axes fraction", "offset points", fontsize=FONT_PT, color=INK)
 
 
 def _save(figure: Figure, path: str) -> None:

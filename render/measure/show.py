@@ -19,11 +19,11 @@ NOT_MEASURED = "-"
 def show(report: dict[str, Any], console: Console | None = None) -> None:
     """Prints a report. Standard output by default."""
     console = console or Console(highlight=False)
-    console.print(Text(verdict(report), style="bold"))
+    console.print(Text(verdict(report), style="bold"), soft_wrap=True)
     console.print(_spreads(report))
     console.print(_figures(report))
     for line in report["conditions"]:
-        console.print(Text(f"- {line}", style="dim"))
+        console.print(Text(f"- {line}", style="dim"), soft_wrap=True)
 
 
 def verdict(report: dict[str, Any]) -> str:

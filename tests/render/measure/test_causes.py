@@ -60,3 +60,10 @@ def test_a_bad_frame_has_always_one_cause():
     found = [number for numbers in counted(rows).values() for number in numbers]
     assert 50 in found
     assert len(found) == len(set(found))
+
+
+def test_the_jump_after_a_hold_is_physics_late_though_its_own_wake_was_late_too():
+    rows = even(90)
+    rows[50] = rows[50]._replace(draw_time_ns=rows[49].draw_time_ns, mode="held")
+    rows[51] = rows[51]._replace(wake_error_ns=9 * MS)
+    assert counted(rows) == {"physics_late": [50, 51], "render_late": [], "display_late": []}

@@ -142,6 +142,19 @@ def test_a_change_of_scale_is_left_out_and_each_side_has_its_own_speed():
     assert np.nanmax(np.abs(moved.error_ms)) < 1e-3
 
 
+def test_snapshots_still_stamped_by_the_plan_before_do_not_bend_the_speed_after_a_change():
+    # Slow motion from frame 120 on; for 50 ms more, the newest snapshots carry instants of full speed.
+    rows = []
+    for i in range(240):
+        present_ns = START_NS + i * FRAME_NS
+        drawn_ns = i * FRAME_NS if i < 120 else 120 * FRAME_NS + (i - 120) * FRAME_NS // 4
+        stale_ns = 40 * MS if 120 <= i < 123 else 0
+        scale = 1.0 if i < 120 else 0.25
+        newest = {"newest_tick": i, "newest_sim_time_ns": drawn_ns + stale_ns, "newest_due_ns": present_ns + stale_ns}
+        rows.append(frame(i, present_ns, drawn_ns, plan_rate=scale, **newest))
+    assert worst(rows) < 1e-3
+
+
 def test_going_back_is_a_reversal_but_for_a_reset():
     rows = even(60)
     back = rows[:30] + [row._replace(draw_time_ns=row.draw_time_ns - 100 * MS) for row in rows[30:]]

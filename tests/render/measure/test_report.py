@@ -86,6 +86,12 @@ def test_shares_are_of_the_frames_in_which_the_world_ran():
     assert motion["distinct_share"] == pytest.approx(0.80)
 
 
+def test_the_age_of_what_stood_through_a_pause_is_no_age():
+    rows = [row._replace(plan_rate=0.0 if 90 <= row.frame < 150 else 1.0) for row in even(240)]
+    rows[90:160] = [row._replace(draw_due_ns=rows[89].draw_due_ns) for row in rows[90:160]]
+    assert built(rows)["motion"]["sample_age_ms"]["max"] == 0.0
+
+
 def test_the_latency_of_input_is_from_the_users_act_to_the_frame_that_shows_it():
     rows = even(60)
     rows[30] = rows[30]._replace(input_acted_ns=rows[30].present_ns - 25 * MS)
