@@ -82,7 +82,7 @@ def _show(a: dict[str, Any], b: dict[str, Any], titles: tuple[str, str]) -> None
     from twixt.render.measure.show import as_text
 
     table = Table(box=None, pad_edge=False)
-    table.add_column("figure")
+    table.add_column("figure", overflow="fold")
     for title in (*titles, "change"):
         table.add_column(title, justify="right")
     for name, first, second in differences(a, b):
