@@ -22,6 +22,10 @@ DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
 # The offset wanted is worked out anew for a need that exceeds it, else after this many: it is half the cost of a frame.
 ASK_EVERY = 4
+# A debt that physics gives up has grown over no longer than this.
+DEBT_MEMORY_NS = 1_000_000_000
+# Snapshots after that before a smaller offset is believed.
+SLIP_PATIENCE = 4
 
 
 class Auto:
@@ -36,6 +40,7 @@ class Auto:
         self._shortfall_ns = 0  # present - newest due, at the last frame
         self._wanted_ns = 0.0
         self._unasked = 0
+        self._slips = 0
         self._in_debt = False
         self._steady = Steady()
 
@@ -67,8 +72,11 @@ class Auto:
             self._needs = Needs()
             self._wanted_ns *= stretch
         self._newest_sim_ns = None
-        if drawn_ns is not None:
-            self._playing_ns = stream.due_of(drawn_ns)
+        if drawn_ns is None:
+            return
+        self._playing_ns = stream.due_of(drawn_ns)
+        if stretch != 1.0 and stream.plan is not None:
+            self._wanted_ns = min(self._wanted_ns, max(0, stream.plan.wall_ns - self._playing_ns))
 
     def _learn(self, stream: Stream, present_ns: int, passed_ns: int) -> None:
         newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
@@ -78,11 +86,17 @@ class Auto:
                 # Between two frames the shortfall went on growing until the snapshot came. At another phase of the
                 # frames, or with a little more jitter, one of them would have met that.
                 need = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))
-                self._needs.add(present_ns, need, gap, stream.interval_ns)
+                if stream.rhythm.slips != self._slips:
+                    # The debt was given up, and with it the lateness it made: what was needed for that is not any more.
+                    self._slips = stream.rhythm.slips
+                    self._needs.forget_since(present_ns - DEBT_MEMORY_NS)
+                    self._unasked = -SLIP_PATIENCE
+                    need = 0.0
+                self._needs.add(present_ns, need, gap, stream.rhythm.interval_ns)
                 self._unasked += 1
                 if need > self._wanted_ns or self._unasked >= ASK_EVERY:
                     self._unasked = 0
-                    self._wanted_ns = self._needs.offset_ns(stream.interval_ns, stream.scatter_ns)
+                    self._wanted_ns = self._needs.offset_ns(stream.rhythm.interval_ns, stream.rhythm.scatter_ns)
             self._newest_sim_ns, self._newest_due_ns = newest_sim, newest_due
             stream.longest_wait_ns = NEVER_NS
         self._shortfall_ns = present_ns - newest_due
@@ -101,7 +115,7 @@ class Auto:
         """How fast to play, relative to the wall clock."""
         assert self._playing_ns is not None
         excess = present_ns - passed_ns - self._playing_ns - self._wanted_ns
-        debt = max(DEBT_NS, DEBT_INTERVALS * stream.interval_ns)
+        debt = max(DEBT_NS, DEBT_INTERVALS * stream.rhythm.interval_ns)
         self._in_debt = excess > debt
         if abs(excess) > debt:
             limit = DEBT_SPEED

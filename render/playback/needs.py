@@ -85,8 +85,14 @@ class Needs:
                     largest, second = value, largest
                 elif value > second:
                     second = value
-        need_ns = largest if self._count < FEW else second
+        need_ns = second if self._count >= FEW and second > float("-inf") else largest
         if need_ns == float("-inf"):
             return 0.0
         margin = MARGIN_NS + min(SCATTER_FACTOR * scatter_ns, SCATTER_MARGIN_MAX_NS)
         return max(0.0, need_ns + margin)
+
+    def forget_since(self, instant_ns: int) -> None:
+        """What was needed from `instant_ns` on is no sign of what will be."""
+        while self._buckets and self._buckets[-1][0] >= instant_ns:
+            del self._buckets[-1]
+        self._recent.clear()

@@ -34,7 +34,7 @@ class Steady:
 
     def share(self, stream: Stream) -> float:
         """How much of the speed should be the steady rate: 0 for even streams."""
-        return max(0.0, min(1.0, (stream.slope_change - EVEN) / (UNEVEN - EVEN)))
+        return max(0.0, min(1.0, (stream.rhythm.slope_change - EVEN) / (UNEVEN - EVEN)))
 
     def advance(self, stream: Stream, drawn_ns: int, passed_ns: int, lag_ns: float, wanted_ns: float) -> float:
         """Simulated time to play in `passed_ns` of wall time, `lag_ns` behind the present. Never negative."""
@@ -42,7 +42,7 @@ class Steady:
         if self._rate is None:
             self._rate = mean
         self._rate += (mean - self._rate) * -math.expm1(-passed_ns / RATE_TAU_NS)
-        goal_ns = wanted_ns + RESERVE_INTERVALS * stream.interval_ns
+        goal_ns = wanted_ns + RESERVE_INTERVALS * stream.rhythm.interval_ns
         pull = max(-PULL_MAX, min(PULL_MAX, (lag_ns - goal_ns) / PULL_TAU_NS))
         left_ns = stream.newest_sim_ns - drawn_ns
         return min(passed_ns * self._rate * (1.0 + pull), left_ns * -math.expm1(-passed_ns / BARRIER_NS))

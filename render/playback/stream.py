@@ -10,23 +10,15 @@ place. Does not choose what is drawn, and reads no clock.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import pairwise
 
 from twixt.ipc.plan import Plan
+from twixt.render.playback.rhythm import Rhythm
 
 # The due instant of what a paused plan holds back. Far beyond any clock's present (146 years in ns).
 FAR_NS = 1 << 62
 NEVER_NS = -FAR_NS
 # Vertices kept before the older half goes. 512 are 4 s at the usual 120 published a second, more than any ring holds.
 KEPT = 1024
-# A due gap of this many normal ones, over one normal step of simulated time, is a rest and not slow motion:
-# the world stood still and then moved in the last interval. Not below the shortest rest the eye takes for one.
-REST_GAPS = 4
-REST_NS = 200_000_000
-# Gaps whose median is "the interval that holds now": follows a change of load within five snapshots.
-INTERVAL_GAPS = 9
-# Weight of one snapshot in the mean of lateness' changes: some fifty snapshots, a second or two.
-SCATTER_SHARE = 0.02
 
 
 class Stream:
@@ -37,14 +29,10 @@ class Stream:
         self._due: list[int] = []
         self._sim: list[int] = []
         self._plan_number: list[int] = []
-        self._gaps: list[tuple[int, int]] = []  # (due gap, sim gap) of the last snapshots in order
-        self.interval_ns = 0  # median due gap of late; 0 while fewer than two snapshots are known
-        self.slope_change = 0.0  # median relative change of the due gap per step; 0 when rates are even
-        self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next
+        self.rhythm = Rhythm()
         # How long what was known had been due when the next one came: the longest since a reader set it back.
         self.longest_wait_ns = NEVER_NS
         self.newest_arrival_ns = 0
-        self._lateness_ns: int | None = None
         self._held_since_ns: int | None = None  # a paused plan's wall instant
         self._rate = 1.0  # the last plan rate that was not 0
 
@@ -88,10 +76,8 @@ class Stream:
             while index >= 0 and self._due[index] > due_ns:
                 self._due[index] = due_ns
                 index -= 1
-            self._measure(sim_time_ns, due_ns, number)
-            self._measure_lateness(arrival_ns - due_ns)
-            if due_ns < FAR_NS:
-                self.longest_wait_ns = max(self.longest_wait_ns, arrival_ns - self._due[-1])
+            if due_ns < FAR_NS and self._due[-1] < FAR_NS:
+                self._measure(sim_time_ns, due_ns, arrival_ns, number)
         self._append(sim_time_ns, due_ns, number)
         self.newest_arrival_ns = arrival_ns
         return True
@@ -136,7 +122,7 @@ class Stream:
             self._remap(plan, drawn_ns, anchor_ns, stretch)
             self._rate = plan.rate
             self._held_since_ns = None
-            self.interval_ns = round(self.interval_ns * stretch)
+            self.rhythm.restart(stretch)
         else:
             self._hold(plan)
             if self._held_since_ns is None:
@@ -153,32 +139,29 @@ class Stream:
             self._vertex(first, plan.wall_ns, plan.sim_time_ns)
 
     def _remap(self, plan: Plan, drawn_ns: int | None, anchor_ns: int, stretch: float) -> None:
-        def remapped(sim_time_ns: int, due_ns: int) -> int:
-            if sim_time_ns > plan.sim_time_ns or due_ns >= anchor_ns:
-                return plan.wall_ns + round((sim_time_ns - plan.sim_time_ns) / plan.rate)
-            # Published before the change and not yet drawn: dilation's own unevenness is kept, in proportion.
-            return plan.wall_ns - round((anchor_ns - due_ns) * stretch)
-
+        """What comes after the plan's instant falls due as it says; what comes before and is not drawn yet leads up
+        to it, at the plan's rate or, where physics could not hold one, at the pace at which it came."""
         if not self._sim:
             return
         if drawn_ns is not None:
-            start = (remapped(drawn_ns, self.due_of(drawn_ns)), drawn_ns)
+            drawn_due_ns = min(self.due_of(drawn_ns), anchor_ns)
             keep = bisect_right(self._sim, drawn_ns)
-            del self._due[:keep], self._sim[:keep], self._plan_number[:keep]
-        for index, sim in enumerate(self._sim):
+            self._due[:keep], self._sim[:keep], self._plan_number[:keep] = [drawn_due_ns], [drawn_ns], [0]
+        after = bisect_right(self._sim, plan.sim_time_ns)
+        for index in range(after, len(self._sim)):
             if self._plan_number[index] < plan.number:
-                self._due[index] = remapped(sim, self._due[index])
-        if drawn_ns is not None:
-            self._due.insert(0, start[0])
-            self._sim.insert(0, start[1])
-            self._plan_number.insert(0, plan.number)
+                self._due[index] = plan.wall_ns + round((self._sim[index] - plan.sim_time_ns) / plan.rate)
+        due_ns, sim_ns, old_due_ns = plan.wall_ns, plan.sim_time_ns, anchor_ns
+        for index in range(after - 1, -1, -1):
+            was_due_ns = min(self._due[index], old_due_ns)
+            came_ns = (old_due_ns - was_due_ns) * min(stretch, 1.0)
+            due_ns -= round(max((sim_ns - self._sim[index]) / plan.rate, came_ns))
+            sim_ns, old_due_ns = self._sim[index], was_due_ns
+            self._due[index] = due_ns
         for index in range(1, len(self._due)):
             self._due[index] = max(self._due[index], self._due[index - 1])
-        after = bisect_right(self._sim, plan.sim_time_ns)
         if after > 0 and (after < len(self._sim) or self._sim[-1] == plan.sim_time_ns):
             self._vertex(after, plan.wall_ns, plan.sim_time_ns)
-        self._gaps.clear()
-        self.slope_change = 0.0
 
     def _vertex(self, index: int, due_ns: int, sim_time_ns: int) -> None:
         due_ns = max(due_ns, self._due[index - 1])
@@ -206,29 +189,12 @@ class Stream:
         self._sim.append(sim_time_ns)
         self._plan_number.append(number)
 
-    def _measure_lateness(self, lateness_ns: int) -> None:
-        if self._lateness_ns is not None and lateness_ns > NEVER_NS // 2:
-            change = min(abs(lateness_ns - self._lateness_ns), self.interval_ns)
-            self.scatter_ns += SCATTER_SHARE * (change - self.scatter_ns)
-        self._lateness_ns = lateness_ns
-
-    def _measure(self, sim_time_ns: int, due_ns: int, number: int) -> None:
-        """Learn the interval that holds now; turn a long rest into a flat piece of the map."""
-        due_gap, sim_gap = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
-        if due_ns >= FAR_NS or self._due[-1] >= FAR_NS:
-            return
-        normal = self.interval_ns
-        if normal and due_gap > max(REST_GAPS * normal, REST_NS):
-            normal_sim = sorted(gap for _, gap in self._gaps)[len(self._gaps) // 2] if self._gaps else sim_gap
-            if sim_gap < 2 * normal_sim:
-                self._append(self._sim[-1], due_ns - normal, number)
-                return
-        self._gaps.append((due_gap, sim_gap))
-        if len(self._gaps) > 16:
-            del self._gaps[0]
-        recent = sorted(gap for gap, _ in self._gaps[-INTERVAL_GAPS:])
-        self.interval_ns = recent[len(recent) // 2]
-        if len(self._gaps) == 16:
-            slopes = [due / sim for due, sim in self._gaps]
-            changes = sorted(abs(b - a) / (a or 1.0) for a, b in pairwise(slopes))
-            self.slope_change = changes[len(changes) // 2]
+    def _measure(self, sim_time_ns: int, due_ns: int, arrival_ns: int, number: int) -> None:
+        """Learn the rhythm; turn a long rest into a flat piece of the map."""
+        due_gap_ns, sim_gap_ns = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
+        self.rhythm.add_lateness(arrival_ns - due_ns, due_gap_ns)
+        if self.rhythm.is_rest(due_gap_ns, sim_gap_ns):
+            self._append(self._sim[-1], due_ns - self.rhythm.interval_ns, number)
+        else:
+            self.rhythm.add_gap(due_gap_ns, sim_gap_ns)
+        self.longest_wait_ns = max(self.longest_wait_ns, arrival_ns - self._due[-1])

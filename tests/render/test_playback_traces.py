@@ -82,7 +82,7 @@ def test_steps_of_any_length_are_played_at_their_mean_rate_with_another_picture_
 def test_load_that_comes_and_goes_is_slewed_into_and_out_of(trace, seed):
     seen = shown(trace, seed)
     assert seen.held_share <= 0.02
-    assert seen.age_mean_ms < 80
+    assert seen.age_mean_ms < 50
 
 
 @pytest.mark.parametrize("seed", SEEDS)

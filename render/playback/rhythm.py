@@ -1,0 +1,69 @@
+"""The rhythm of a stream: the interval that holds now, how even steps are, how much lateness scatters.
+
+Learned from the gaps between snapshots in order. Median and bounded throughout: one odd gap changes nothing.
+Reads no clock, and keeps no more than a few dozen numbers.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+# Gaps whose median is "the interval that holds now": follows a change of load within five snapshots.
+INTERVAL_GAPS = 9
+# Gaps whose changes say how even the steps are.
+EVENNESS_GAPS = 16
+# Weight of one snapshot in the mean of lateness' changes: some fifty snapshots, a second or two.
+SCATTER_SHARE = 0.02
+# A due gap of this many normal ones, over one normal step of simulated time, is a rest and not slow motion:
+# the world stood still and then moved in the last interval. Not below the shortest rest the eye takes for one.
+REST_GAPS = 4
+REST_NS = 200_000_000
+# A slip: late by more than an interval, then on time because the due instant moved over by at least this many.
+SLIP_GAPS = 2
+SLIP_ON_TIME = 0.25  # share of an interval that still counts as on time
+
+
+class Rhythm:
+    """What the latest snapshots have in common."""
+
+    def __init__(self) -> None:
+        self.interval_ns = 0  # median due gap of late; 0 while fewer than two snapshots are known
+        self.slope_change = 0.0  # median relative change of the due gap per simulated time; 0 when steps are even
+        self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next
+        self.slips = 0  # how often physics gave up a debt and let its due instants move
+        self._gaps: list[tuple[int, int]] = []  # (due, sim)
+        self._lateness_ns: int | None = None
+
+    def is_rest(self, due_gap_ns: int, sim_gap_ns: int) -> bool:
+        """Whether nothing moved for most of this gap."""
+        if not self._gaps or due_gap_ns <= max(REST_GAPS * self.interval_ns, REST_NS):
+            return False
+        return sim_gap_ns < 2 * sorted(gap for _, gap in self._gaps)[len(self._gaps) // 2]
+
+    def add_gap(self, due_gap_ns: int, sim_gap_ns: int) -> None:
+        """A snapshot falls due `due_gap_ns` after the one before, `sim_gap_ns` further on."""
+        self._gaps.append((due_gap_ns, sim_gap_ns))
+        if len(self._gaps) > EVENNESS_GAPS:
+            del self._gaps[0]
+        recent = sorted(due for due, _ in self._gaps[-INTERVAL_GAPS:])
+        self.interval_ns = recent[len(recent) // 2]
+        if len(self._gaps) == EVENNESS_GAPS:
+            slopes = [due / sim for due, sim in self._gaps]
+            changes = sorted(abs(new - old) / (old or 1.0) for old, new in pairwise(slopes))
+            self.slope_change = changes[len(changes) // 2]
+
+    def add_lateness(self, lateness_ns: int, due_gap_ns: int) -> None:
+        """A snapshot came `lateness_ns` after it was due."""
+        if self._lateness_ns is not None:
+            change = min(abs(lateness_ns - self._lateness_ns), self.interval_ns)
+            self.scatter_ns += SCATTER_SHARE * (change - self.scatter_ns)
+            moved_over = due_gap_ns > SLIP_GAPS * self.interval_ns and self._lateness_ns > self.interval_ns
+            if moved_over and abs(lateness_ns) < SLIP_ON_TIME * self.interval_ns:
+                self.slips += 1
+        self._lateness_ns = lateness_ns
+
+    def restart(self, stretch: float) -> None:
+        """Gaps from now on are `stretch` times as long; the old ones say nothing of evenness."""
+        self._gaps.clear()
+        self.slope_change = 0.0
+        self.interval_ns = round(self.interval_ns * stretch)
