@@ -24,13 +24,24 @@ from twixt.ipc.snapshot import BODY, HEAD
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.physics import LONGEST_WAIT_NS, Physics
 from twixt.sim.publisher import Publisher
-from twixt.sim.schedule import Schedule
+from twixt.sim.schedule import FASTEST, SLOWEST, Schedule
 from twixt.sim.trouble import Trouble
 from twixt.sim.viewer_process import ViewerProcess
 from twixt.sim.watch import Terminated, Watch, exit_code_of
-from twixt.sim.world import World, check_world, drawable_scene, find_world, make_world, state_hash
+from twixt.sim.world import (
+    LONGEST_DT,
+    SHORTEST_DT,
+    World,
+    check_world,
+    drawable_scene,
+    find_world,
+    make_world,
+    state_hash,
+)
 
 INTERRUPTED = 130
+# Published further ahead, nothing that a user does would be seen for seconds.
+MAX_LEAD_MS = 10_000.0
 # A viewer takes half a second to come up; one that does not in this time is broken, and time starts without it.
 VIEWER_PATIENCE_S = 10.0
 # A viewer shows a crash for some seconds and then ends; one that does not is ended.
@@ -98,6 +109,7 @@ class _Run:
     def make(self) -> None:
         """World, host and publisher; the first snapshot is published and simulated time stands still."""
         config = self._config
+        _check_pace(config)
         kind = find_world(config.world)
 
         def remake() -> World:
@@ -206,6 +218,16 @@ class _Run:
         assert self.physics is not None
         assert self._host is not None
         return self.physics, self._host
+
+
+def _check_pace(config: Config) -> None:
+    if not SLOWEST <= config.time_scale <= FASTEST:
+        raise TwixtError(f"--time-scale must be from {SLOWEST:g} to {FASTEST:g}, got {config.time_scale:g}")
+    if config.lead_ms is not None and config.lead_ms > MAX_LEAD_MS:
+        raise TwixtError(f"--lead must be at most {MAX_LEAD_MS:g} ms, got {config.lead_ms:g}; auto is best for most")
+    if config.physics_hz is not None and not SHORTEST_DT <= 1 / config.physics_hz <= LONGEST_DT:
+        bounds = f"from {1 / LONGEST_DT:.2g} to {1 / SHORTEST_DT:g}"
+        raise TwixtError(f"--physics-hz must be {bounds} steps per simulated second, got {config.physics_hz:g}")
 
 
 def _print_results(run: _Run, print_hash: bool, json_file: str | None) -> None:

@@ -6,7 +6,7 @@ that do not wait. When the steps themselves cost more than the time there is for
 work instead. Steps run ahead of their due instants by as much as viewers need to draw the present, no more.
 
 Always: due instants of one world epoch grow with simulated time until a plan is replaced; the debt carried is less than
-`MAX_DEBT_NS`; the lead is at most `MAX_LEAD_NS`. Pure: instants of `time.perf_counter_ns` come in as arguments.
+`MAX_DEBT_NS`; the lead is bounded. Pure: instants of `time.perf_counter_ns` come in as arguments.
 Does not step the world, publish, or wait: `sim.loop` does what is decided here.
 """
 
@@ -21,8 +21,8 @@ from twixt.sim.dilation import HeldRate, Load, WorstCost
 MAX_DEBT_NS = 1_000_000_000
 # A click must not wait behind what is already published, so what rare slow steps add to the lead is bounded,
 MAX_COST_LEAD_NS = 50_000_000
-# and so is the whole, whatever a viewer reports.
-MAX_LEAD_NS = 250_000_000
+# and so is what viewers add. The publish interval is not: without it there is nothing to interpolate to.
+MAX_VIEWERS_LEAD_NS = 200_000_000
 # Instants of published snapshots that are remembered for the single step; more than any lead holds.
 REMEMBERED = 512
 # Simulated seconds per wall second that can be asked for; beyond, instants leave the range of their type.
@@ -91,7 +91,7 @@ class Schedule:
         step_ns = round(self._dt_s * 1e9 / self.time_scale)
         # Where steps are shorter than the publishing period, snapshots come at the first step after it.
         interval_ns = step_ns if step_ns >= self._publish_period_ns else step_ns + self._publish_period_ns
-        return min(MAX_LEAD_NS, viewers_lead_ns + interval_ns + worst_ns)
+        return min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + interval_ns + worst_ns
 
     def start_ns(self, viewers_lead_ns: int) -> int | None:
         """The instant at which the next step should begin; None while paused."""

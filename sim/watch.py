@@ -37,6 +37,25 @@ class Terminated(BaseException):
         self.number = number
 
 
+_watching: Watch | None = None
+
+
+def _before_fork() -> None:
+    if _watching is not None:
+        _watching.let_signals_go()
+
+
+def _after_fork() -> None:
+    if _watching is not None:
+        _watching.take_signals()
+
+
+if hasattr(os, "register_at_fork"):
+    # A signal to a child that the world forks is the child's own, from its first instant: it must neither be heard
+    # here nor get lost there.
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork)
+
+
 class Watch:
     """Watches from `begin` to `end`. last_words: called before the process exits under a step that hangs."""
 
@@ -47,6 +66,7 @@ class Watch:
         self._over = threading.Event()
         self._ours, self._theirs = socket.socketpair()
         self._thread = threading.Thread(target=self._watch, name="twixt-watch", daemon=True)
+        self._pid = os.getpid()
         self._previous: dict[int, Any] = {}
         self._previous_fd: int | None = None
 
@@ -59,27 +79,40 @@ class Watch:
         """Call in the main thread; elsewhere signals are left alone and only the viewer is watched."""
         for end in (self._ours, self._theirs):
             end.setblocking(False)
-        if threading.current_thread() is threading.main_thread():
-            self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
-            for number in ENDING_SIGNALS[1:]:
-                # Ignored (nohup) or handled by somebody else: theirs.
-                if signal.getsignal(number) == signal.SIG_DFL:
-                    self._previous[number] = signal.signal(number, _raise_terminated)
+        self.take_signals()
+        global _watching
+        _watching = self
         self._main = threading.get_ident()
         self._thread.start()
 
     def end(self) -> None:
         """The loop has let go; nothing is interrupted any more."""
         self._over.set()
-        if self._previous_fd is not None:
-            signal.set_wakeup_fd(self._previous_fd)
-            for number, handler in self._previous.items():
-                signal.signal(number, handler)
+        self.let_signals_go()
         with contextlib.suppress(OSError):
             self._theirs.send(b"\0")
         self._thread.join()
         self._ours.close()
         self._theirs.close()
+
+    def take_signals(self) -> None:
+        """Signals are heard here, whatever the main thread is doing. Not in a child, nor after `end`."""
+        if threading.current_thread() is not threading.main_thread() or self._over.is_set() or os.getpid() != self._pid:
+            return
+        self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
+        for number in ENDING_SIGNALS[1:]:
+            # Ignored (nohup) or handled by somebody else: theirs.
+            if signal.getsignal(number) == signal.SIG_DFL:
+                self._previous[number] = signal.signal(number, _raise_terminated)
+
+    def let_signals_go(self) -> None:
+        """Signals do what they did before they were taken."""
+        if self._previous_fd is None or threading.current_thread() is not threading.main_thread():
+            return
+        signal.set_wakeup_fd(self._previous_fd)
+        self._previous_fd = None
+        while self._previous:
+            signal.signal(*self._previous.popitem())
 
     def _watch(self) -> None:
         while not self.is_due:

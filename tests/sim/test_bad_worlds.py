@@ -77,6 +77,15 @@ WORLDS = '''
         def act(self):
             sys.exit(7)
 
+    class Forks(Good):
+        def act(self):
+            child = os.fork()
+            if not child:
+                time.sleep(60)
+                os._exit(1)
+            os.kill(child, 15)
+            assert os.WTERMSIG(os.waitpid(child, 0)[1]) == 15
+
     class SleepsForEver(Good):
         def act(self):
             print("in the step", flush=True)
@@ -164,6 +173,18 @@ def test_a_world_of_no_bodies_runs(users_folder: Path, count: str) -> None:
 def test_a_world_may_end_the_process_itself(users_folder: Path, runtime_folder: Path) -> None:
     assert twixt_sim(users_folder, "bad:Exits", "--steps", "10").returncode == 7
     assert left_behind(runtime_folder) == []
+
+
+def test_a_signal_to_a_child_that_the_world_forked_is_not_taken_for_our_own(users_folder: Path) -> None:
+    ended = twixt_sim(users_folder, "bad:Forks", "--steps", "20")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["sim", "render", "ipc"])
+def test_a_users_module_may_bear_the_name_of_one_of_our_folders(users_folder: Path, name: str) -> None:
+    (users_folder / "bad.py").rename(users_folder / f"{name}.py")
+    ended = twixt_sim(users_folder, f"{name}:Good", "--steps", "3")
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("world", ["SleepsForEver", "SwallowsEverything"])

@@ -122,6 +122,19 @@ def test_a_json_file_that_cannot_be_written_is_refused_with_the_way_out(users_fo
         run(Config(world="plain_worlds:Plain"), steps=2, json_file="nowhere/out.json")
 
 
+@pytest.mark.parametrize(
+    ("pace", "said"),
+    [
+        ({"time_scale": 1e-9}, "--time-scale must be from 0.001 to 1000, got 1e-09"),
+        ({"lead_ms": 60000.0}, "--lead must be at most 10000 ms, got 60000"),
+        ({"physics_hz": 1e9}, "--physics-hz must be from 1.2e-05 to 1e.06 steps"),
+    ],
+)
+def test_a_pace_beyond_all_bounds_is_refused(users_folder: Path, pace: dict[str, float], said: str) -> None:
+    with pytest.raises(TwixtError, match=said):
+        run(Config(world="plain_worlds:Plain", **pace))  # type: ignore[arg-type]
+
+
 def test_a_run_of_so_many_seconds_ends(users_folder: Path) -> None:
     assert run(Config(world="plain_worlds:Plain", seconds=0.05)) == 0
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.plan import Plan
-from twixt.sim.schedule import MAX_COST_LEAD_NS, MAX_DEBT_NS, MAX_LEAD_NS, Schedule
+from twixt.sim.schedule import MAX_COST_LEAD_NS, MAX_DEBT_NS, MAX_VIEWERS_LEAD_NS, Schedule
 
 MS = 1_000_000
 STEP_MS = 20  # of the schedules here, whose steps are 50 a second
@@ -71,8 +71,13 @@ def test_the_lead_is_never_longer_than_its_bound(viewers_lead_ns: int, costs_ms:
     schedule = running(scale=scale)
     drive(schedule, costs_ms)
     lead_ns = schedule.lead_ns(viewers_lead_ns)
-    assert lead_ns <= MAX_LEAD_NS
-    assert lead_ns <= viewers_lead_ns + STEP_MS * MS / scale + MS + MAX_COST_LEAD_NS
+    assert lead_ns <= min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + STEP_MS * MS / scale + MAX_COST_LEAD_NS
+
+
+def test_in_slow_motion_the_next_snapshot_is_there_before_the_one_before_it_is_due() -> None:
+    made = drive(running(scale=0.01), [1] * 5, viewers_lead_ms=16)
+    for older, newer in itertools.pairwise(made):
+        assert newer.done_ms <= older.due_ms - 16
 
 
 def test_where_steps_are_shorter_than_the_publishing_period_the_lead_covers_that_period() -> None:
