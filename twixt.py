@@ -133,8 +133,12 @@ def _group() -> Any:
     @group.command()
     @world
     @_flags(BOTH, SIM, VIEW, MEASURE)
-    def measure(seconds: float | None, **values: Any) -> int:
+    def measure(seconds: float | None, fail_if: tuple[str, ...], **values: Any) -> int:
         """Run for --seconds [10], report how even the picture was, exit with 1 when a limit is broken."""
+        from twixt.render.measure.limits import read_limits
+
+        read_limits(fail_if)
+        values |= {"fail_if": fail_if}
         return _run(_config(**values, seconds=seconds or MEASURE_SECONDS, report=True))
 
     @group.command()

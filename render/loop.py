@@ -20,7 +20,6 @@ from twixt.ipc.config import Config
 from twixt.ipc.link import Link, attach
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.frame_loop import FrameLoop
-from twixt.render.measure import limits
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_simulation
@@ -42,7 +41,6 @@ def view(config: Config, name: str | None, owned: bool) -> int:
 
     owned: this viewer belongs to that simulation, and its end ends the run.
     """
-    limits.read_limits(config.fail_if)
     stop = _StopSignals()
     window = open_display(config)
     try:

@@ -47,6 +47,7 @@ def leave_report(config: Config, log: FrameLog, blocks: dict[str, Any] | None, c
                  display: dict[str, Any], conditions: list[str], first_frame_ms: float | None) -> int:
     """Prints and writes what the config asks for; the exit code says whether its limits held."""
     rows = log.rows
+    conditions = [*conditions, log.failure] if log.failure else conditions
     made = report.build(
         rows, blocks, display, config, conditions, first_frame_ms, channel, forgotten=log.forgotten
     )
@@ -57,7 +58,7 @@ def leave_report(config: Config, log: FrameLog, blocks: dict[str, Any] | None, c
     if config.plot is not None:
         from twixt.render.measure.plot import frame_pacing
 
-        frame_pacing(rows, config.plot, config.command)
+        frame_pacing(rows, config.plot, config.command, swap_blocks=display["swap_blocks"])
         print(f"twixt: frame-pacing plot in {config.plot}", file=sys.stderr)
     broken = limits.check(made, list(config.fail_if))
     for line in broken:
