@@ -70,7 +70,8 @@ class RecordsById:
         in_order = ids[order]
         twice = np.flatnonzero(in_order[1:] == in_order[:-1])
         if twice.size:
-            raise TwixtError(f"ids must differ from each other, got {in_order[twice[0]]!r} twice; give each body one of its own")
+            twin = in_order[twice[0]].item()
+            raise TwixtError(f"ids must differ from each other, got {twin!r} twice; give each body one of its own")
 
         place = np.searchsorted(self._sorted_ids, in_order)
         is_known = np.zeros(len(ids), bool)
@@ -98,7 +99,7 @@ class RecordsById:
         if len(ids) == 0:
             return NONE
         room = max(len(self._is_taken), self._preferred if ids.dtype.kind != "U" else 0)
-        room = max(room, np.count_nonzero(self._is_taken) + len(ids))
+        room = max(room, int(np.count_nonzero(self._is_taken)) + len(ids))
         self._is_taken = np.concatenate((self._is_taken, np.zeros(room - len(self._is_taken), bool)))
         rows = np.full(len(ids), -1, np.int64)
         if ids.dtype.kind != "U":
@@ -119,6 +120,8 @@ class RecordsById:
             raise TwixtError(
                 f"ids must be one whole number or text per body, shape (n,), got {array.dtype} of shape {array.shape}"
             )
-        if self._ids is not None and len(self._sorted_ids) and (array.dtype.kind == "U") != (self._sorted_ids.dtype.kind == "U"):
-            raise TwixtError(f"ids must stay whole numbers or stay texts, got {array.dtype} after {self._sorted_ids.dtype}")
-        return array if array.dtype.kind == "U" else array.astype(np.int64, copy=False)
+        is_text = array.dtype.kind == "U"
+        before = self._sorted_ids.dtype
+        if len(self._sorted_ids) and is_text != (before.kind == "U"):
+            raise TwixtError(f"ids must stay whole numbers or stay texts, got {array.dtype} after {before}")
+        return array if is_text else array.astype(np.int64, copy=False)

@@ -66,7 +66,7 @@ def checked(field: str, value: ArrayLike, count: int) -> Values:
         return _color(value, count)
     array, width = _array(field, value), WIDTHS[field]
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
-        raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {array.dtype} of shape {array.shape}")
+        raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {_kind(array)}")
     values = array if array.dtype.kind == "f" else array.astype(np.float32)
     squares = _sum_of_squares(values.reshape(-1))
     if not squares < FLOAT32_MAX:
@@ -80,7 +80,7 @@ def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
     """A bool for each body."""
     array = _array(field, value)
     if array.dtype != bool or array.shape != (count,):
-        raise TwixtError(f"{field} must be bools of shape ({count},), got {array.dtype} of shape {array.shape}")
+        raise TwixtError(f"{field} must be bools of shape ({count},), got {_kind(array)}")
     return array
 
 
@@ -93,7 +93,7 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
         return np.flatnonzero(checked_mask(field, array, count))
     if array.dtype.kind not in "iu" or array.ndim != 1 or array.min() < 0 or array.max() >= count:
         raise TwixtError(
-            f"{field} must be bools of shape ({count},) or places from 0 to {count - 1}, got {array.dtype} of shape {array.shape}"
+            f"{field} must be bools of shape ({count},) or places from 0 to {count - 1}, got {_kind(array)}"
             + (f" from {array.min()} to {array.max()}" if array.dtype.kind in "iu" else "")
         )
     return np.unique(array).astype(np.int64)
@@ -102,22 +102,27 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
 def _scale(value: ArrayLike, count: int) -> Values:
     array = _array("scale", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
-        raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {array.dtype} of shape {array.shape}")
+        raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {_kind(array)}")
     if array.size and not (array.min() >= 0 and array.max() <= HALF_MAX):
-        raise TwixtError(f"scale must be from 0 to {HALF_MAX:g}, got values from {array.min():g} to {array.max():g}; "
-                         "give the shape a larger size instead")
+        raise TwixtError(
+            f"scale must be from 0 to {HALF_MAX:g}, got values from {array.min():g} to {array.max():g}; "
+            "give the shape a larger size instead"
+        )
     return np.full(count, array, np.float16)
 
 
 def _color(value: ArrayLike, count: int) -> Values:
     array = _array("color", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
-        raise TwixtError(f"color must be (r, g, b) or (r, g, b, a) for all or for each of {count} bodies, "
-                         f"got {array.dtype} of shape {array.shape}")
+        raise TwixtError(
+            f"color must be (r, g, b) or (r, g, b, a) for all or for each of {count} bodies, got {_kind(array)}"
+        )
     top = 1.0 if array.dtype.kind == "f" else 255
     if array.size and not (array.min() >= 0 and array.max() <= top):
-        raise TwixtError(f"color must be floats from 0 to 1 or whole numbers from 0 to 255, "
-                         f"got {array.dtype} from {array.min():g} to {array.max():g}")
+        raise TwixtError(
+            f"color must be floats from 0 to 1 or whole numbers from 0 to 255, "
+            f"got {array.dtype} from {array.min():g} to {array.max():g}"
+        )
     rgba = np.full((count, 4), 255, np.uint8)
     rgba[:, : array.shape[-1]] = np.rint(array * 255) if array.dtype.kind == "f" else array
     return rgba
@@ -127,8 +132,14 @@ def _array(field: str, value: ArrayLike) -> Values:
     try:
         return np.asarray(value)
     except Exception as error:  # whatever a foreign array type raises when it cannot be one of numpy's
-        raise TwixtError(f"{field} must be a numpy array or lists of numbers, got {type(value).__name__} ({error}); "
-                         "copy it to a numpy array in main memory first") from error
+        raise TwixtError(
+            f"{field} must be a numpy array or lists of numbers, got {type(value).__name__} ({error}); "
+            "copy it to a numpy array in main memory first"
+        ) from error
+
+
+def _kind(array: Values) -> str:
+    return f"{array.dtype} of shape {array.shape}"
 
 
 def _sum_of_squares(flat: Values) -> float:
@@ -142,15 +153,20 @@ def _sum_of_squares(flat: Values) -> float:
 def _refuse_unless_float32(field: str, values: Values) -> None:
     bad = np.flatnonzero(~(np.abs(values) <= FLOAT32_MAX).all(axis=1))
     if bad.size:
-        raise TwixtError(f"{field} must be finite (32-bit floats), got {values[bad[0]].tolist()} for body {bad[0]}"
-                         + (f" and {bad.size - 1} more" if bad.size > 1 else "")
-                         + "; did the simulation blow up? a shorter dt often helps")
+        raise TwixtError(
+            f"{field} must be finite (32-bit floats), got {values[bad[0]].tolist()} for body {bad[0]}"
+            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+            + "; did the simulation blow up? a shorter dt often helps"
+        )
 
 
 def _refuse_unless_unit(values: Values) -> None:
     lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
     bad = np.flatnonzero(np.abs(lengths - 1) > LENGTH_OFF_MAX)
     if bad.size:
-        raise TwixtError(f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "
-                         f"of length {lengths[bad[0]]:.3g} for body {bad[0]}"
-                         + (f" and {bad.size - 1} more" if bad.size > 1 else "") + "; divide each by its length")
+        raise TwixtError(
+            f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "
+            f"of length {lengths[bad[0]]:.3g} for body {bad[0]}"
+            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+            + "; divide each by its length"
+        )

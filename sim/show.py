@@ -144,11 +144,18 @@ class View:
         """
         if self._is_closed:
             return
-        fields = {"position": position, "orientation": orientation, "velocity": velocity,
-                  "angular_velocity": angular_velocity, "scale": scale, "color": color}
+        fields = {
+            "position": position,
+            "orientation": orientation,
+            "velocity": velocity,
+            "angular_velocity": angular_velocity,
+            "scale": scale,
+            "color": color,
+        }
         passed = {field: value for field, value in fields.items() if value is not None}
         count = self._count_of(passed, ids)
-        checked = {field: rows.checked(field, value, count) for field, value in passed.items()}
+        with np.errstate(all="ignore"):  # whatever the loop has set: what is too large is refused in words
+            checked = {field: rows.checked(field, value, count) for field, value in passed.items()}
         shown = None if visible is None else rows.checked_mask("visible", visible, count)
         jumped = None if cut is None else rows.checked_places("cut", cut, count)
         sim_time_ns = self._time_of(sim_time)
@@ -169,7 +176,9 @@ class View:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None or kind is SystemExit:
             self.close()
         elif kind is KeyboardInterrupt:

@@ -14,6 +14,12 @@ class BuiltIn(NamedTuple):
 
 
 WORLDS = {
-    "balls": BuiltIn("twixt.sim.worlds.balls", "Balls", "a few hundred balls tumble in a rocking box: contacts, friction, spin"),
-    "metronome": BuiltIn("twixt.sim.worlds.metronome", "Metronome", "one white ball at constant speed across a black screen, for measuring"),
+    "balls": BuiltIn(
+        "twixt.sim.worlds.balls", "Balls", "a few hundred balls tumble in a rocking box: contacts, friction, spin"
+    ),
+    "metronome": BuiltIn(
+        "twixt.sim.worlds.metronome",
+        "Metronome",
+        "one white ball at constant speed across a black screen, for measuring",
+    ),
 }

@@ -85,9 +85,10 @@ class Balls(World):
         self.orientation = np.zeros((4, self.count))
         self.orientation[3] = 1.0
         half = self.half_width
-        self.solver = ContactSolver(self.state, np.array([-half, -half, 0.0]), np.array([half, half, np.inf]), Material())
+        low, high = np.array([-half, -half, 0.0]), np.array([half, half, np.inf])
+        self.solver = ContactSolver(self.state, low, high, Material())
         self.time_s = 0.0
-        self.bodies.scale[:] = radius
+        self.bodies.teleport(np.arange(self.count), position.T, scale=radius)
         self._write()
 
     def step(self, dt: float) -> None:
@@ -121,7 +122,7 @@ class Balls(World):
         height = 2 * half * HEIGHT_PER_WIDTH
         return Scene(
             [Sphere(radius=1.0, color=PALETTE[body % len(PALETTE)]) for body in range(self.count)],
-            camera=Camera(eye=(1.7 * half, -3.6 * half, 2.7 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0),
+            camera=Camera(eye=(1.5 * half, -3.25 * half, 2.5 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0),
             ground=0.0,
             outline=((-half, -half, 0.0), (half, half, height)),
         )

@@ -207,7 +207,9 @@ def test_a_ball_of_great_mass_rests_on_small_ones() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 60), st.integers(0, 10_000), st.sampled_from([0.1, 0.5, 3.0]), st.booleans())
-def test_the_broad_phase_always_finds_exactly_the_pairs_that_overlap(count: int, seed: int, room: float, on_a_lattice: bool) -> None:
+def test_the_broad_phase_always_finds_exactly_the_pairs_that_overlap(
+    count: int, seed: int, room: float, on_a_lattice: bool
+) -> None:
     random = np.random.default_rng(seed)
     position = random.uniform(-room, room, (3, count))
     if on_a_lattice:

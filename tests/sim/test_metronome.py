@@ -48,7 +48,7 @@ def test_a_picture_of_800_by_600_shows_a_hundred_pixels_per_metre_and_a_ball_of_
     focal_px = 300 / math.tan(math.radians(camera.fov_y_deg / 2))
     assert camera.eye[0] == camera.eye[2] == 0
     assert focal_px / -camera.eye[1] == pytest.approx(100)
-    assert 2 * RADIUS_M * 100 == pytest.approx(24)
+    assert pytest.approx(24) == 2 * RADIUS_M * 100
     assert -START_M * 100 + 12 < 400
 
 

@@ -1,0 +1,49 @@
+"""A loop of your own, shown in a window: a chain of beads that swings, falling from the level.
+
+Run it with: python own_loop.py
+"""
+
+import time
+
+import numpy as np
+
+import twixt
+
+COUNT, DT = 60, 0.002
+SPACING = 0.1
+
+
+def accelerations(position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+    """Springs between neighbours, gravity, a little air. Unit masses; the first bead is held."""
+    offset = np.diff(position, axis=0)
+    length = np.linalg.norm(offset, axis=1, keepdims=True)
+    pull = 100_000.0 * (length - SPACING) * offset / length + 20.0 * np.diff(velocity, axis=0)
+    total = -0.05 * velocity
+    total[:, 2] -= 9.81
+    total[:-1] += pull
+    total[1:] -= pull
+    return total
+
+
+def main(seconds: float = float("inf"), **options: object) -> None:
+    """Swing for `seconds`, or until the window is closed. options: those of `twixt.show`."""
+    position = np.zeros((COUNT, 3))
+    position[:, 0] = SPACING * np.arange(COUNT)
+    velocity = np.zeros((COUNT, 3))
+    camera = twixt.Camera(eye=(0.0, -17.0, -2.0), target=(0.0, 0.0, -2.5))
+    scene = twixt.Scene([twixt.Sphere(radius=0.06)] * COUNT, camera=camera, ground=None)
+
+    with twixt.show(scene, dt=DT, **options) as view:
+        begin, steps = time.perf_counter(), 0
+        while view.is_open and steps * DT < seconds:
+            velocity += DT * accelerations(position, velocity)
+            velocity[0] = 0.0
+            position += DT * velocity
+            view.publish(position=position, velocity=velocity)
+            steps += 1
+            # This loop keeps to real time; one that does not may run at any speed.
+            time.sleep(max(0.0, begin + steps * DT - time.perf_counter()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+import twixt
+from twixt.ipc.config import Config
+from twixt.ipc.errors import TwixtError
+from twixt.sim.viewer_process import ViewerProcess, start_viewer
+
+# Generous: these processes start and end within a fraction of a second.
+PATIENCE_S = 30.0
+
+
+def python(code: str, on_end: object = None) -> ViewerProcess:
+    return ViewerProcess([sys.executable, "-c", code], on_end)  # type: ignore[arg-type]
+
+
+def test_the_exit_code_comes_back_and_says_how_it_ended() -> None:
+    viewer = python("raise SystemExit(3)")
+    assert viewer.wait(PATIENCE_S) == 3
+    assert viewer.poll() == 3
+    assert viewer.ending == "exited with code 3"
+
+
+def test_a_running_viewer_has_no_exit_code_and_ends_when_asked() -> None:
+    viewer = python("import time; time.sleep(600)")
+    assert viewer.poll() is None
+    assert viewer.wait(0.0) is None
+    assert viewer.ending == "is running"
+    viewer.terminate()
+    assert viewer.wait(PATIENCE_S) == -signal.SIGTERM
+    assert viewer.ending == "was killed by SIGTERM"
+
+
+def test_one_that_will_not_leave_is_killed() -> None:
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    viewer = python(code)
+    viewer.stop(0.3)
+    assert viewer.wait(PATIENCE_S) is not None
+    assert viewer.ending in ("was killed by SIGKILL", "was killed by SIGTERM")  # the latter before it could object
+
+
+def test_one_that_leaves_by_itself_is_not_pushed() -> None:
+    assert python("pass").stop(PATIENCE_S) == 0
+
+
+def test_no_zombie_stays_though_nobody_asks() -> None:
+    ended = threading.Event()
+    viewer = python("pass", lambda _: ended.set())
+    assert ended.wait(PATIENCE_S)
+    assert not psutil.pid_exists(viewer.pid) or psutil.Process(viewer.pid).ppid() != os.getpid()
+
+
+def test_whoever_wants_to_know_is_told_of_the_end() -> None:
+    told: list[str] = []
+    ended = threading.Event()
+
+    def on_end(viewer: ViewerProcess) -> None:
+        told.append(viewer.ending)
+        ended.set()
+
+    viewer = python("import os; os.kill(os.getpid(), 9)", on_end)
+    assert ended.wait(PATIENCE_S)
+    assert told == ["was killed by SIGKILL"]
+    viewer.terminate()  # harmless now
+    viewer.kill()
+
+
+def test_the_viewer_is_started_as_an_owned_process_with_name_and_config(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    front_door = tmp_path / "front_door.py"
+    front_door.write_text(
+        "import os, sys\n"
+        f"open({str(tmp_path / 'said')!r}, 'w').write('\\n'.join([*sys.argv[1:], os.environ['TWIXT_OWNED']]))\n"
+    )
+    monkeypatch.setattr(twixt, "__file__", str(front_door))
+    viewer = start_viewer("lab", Config(seed=5))
+    assert viewer.wait(PATIENCE_S) == 0
+    command, name, config, owned = (tmp_path / "said").read_text().split("\n")
+    assert (command, name, owned) == ("_view", "lab", "1")
+    assert Config.from_json(config).seed == 5
+
+
+def test_a_python_that_does_not_know_its_own_program_is_told_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "")
+    with pytest.raises(TwixtError, match="twixt view lab"):
+        start_viewer("lab", Config())
+
+
+def test_a_forked_child_never_ends_its_parents_viewer() -> None:
+    viewer = python("import time; time.sleep(600)")
+    child = os.fork()
+    if child == 0:
+        viewer.terminate()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert viewer.poll() is None
+    viewer.kill()
+    assert viewer.wait(PATIENCE_S) == -signal.SIGKILL
