@@ -109,6 +109,6 @@ def _check_padding(layout: Layout, view: memoryview) -> Iterator[str]:
     for offset, size in [*layout.blocks(), (layout.segment_bytes, 0)]:
         if offset < end:
             yield f"the block at {offset} overlaps the one before, which ends at {end}"
-        elif np.any(np.ndarray(offset - end, np.uint8, view, end)):
+        elif np.any(np.frombuffer(view, np.uint8, offset - end, end)):
             yield f"the padding from {end} to {offset} must be zero: something wrote past its block"
         end = offset + size

@@ -68,11 +68,10 @@ class Memory:
             os.close(descriptor)
         self._descriptors = ()
         mapping, self._mapping = self._mapping, None
+        view, self.view = self.view, memoryview(b"")
         # Unmapping under a live view would crash its next use: then the mapping goes with its last view instead.
         with contextlib.suppress(BufferError):
-            self.view.release()
-        self.view = memoryview(b"")
-        with contextlib.suppress(BufferError):
+            view.release()
             if mapping is not None:
                 mapping.close()
                 _mappings.pop(mapping, None)

@@ -270,4 +270,4 @@ class RingReader:
 
 def _copy_bytes(into: np.ndarray, source: memoryview) -> None:
     # As plain bytes: one copy that lets other threads run; of records numpy would make one copy per field.
-    np.copyto(into.reshape(-1).view(np.uint8), np.ndarray(len(source), np.uint8, source))
+    np.copyto(into.reshape(-1).view(np.uint8), np.frombuffer(source, np.uint8))

@@ -43,7 +43,10 @@ class Stored(NamedTuple):
 
 
 class _Slot:
-    """The writer's views of one slot, made once."""
+    """The writer's views of one slot, made once.
+
+    By `frombuffer`: its arrays keep the mapping from being closed under them, those of `ndarray(buffer=...)` do not.
+    """
 
     def __init__(self, view: memoryview, layout: Layout, slot: int) -> None:
         start = layout.slot_offset(slot)
@@ -51,9 +54,11 @@ class _Slot:
         head = layout.head_offset(slot)
         self.head = view[head : head + HEAD_PACKING.size]
         self.published = head // at.WORD + at.PUBLISHED_IN_HEAD
-        self.bodies = np.ndarray((layout.capacity * WORDS_PER_BODY,), WORDS, view, layout.bodies_offset(slot))
-        self.columns = {name: np.ndarray((layout.capacity, width), dtype, view, start + offset)
-                        for name, dtype, width, offset in layout.columns}
+        self.bodies = np.frombuffer(view, WORDS, layout.capacity * WORDS_PER_BODY, layout.bodies_offset(slot))
+        self.columns = {
+            name: np.frombuffer(view, dtype, layout.capacity * width, start + offset).reshape(layout.capacity, width)
+            for name, dtype, width, offset in layout.columns
+        }
 
 
 class RingWriter:

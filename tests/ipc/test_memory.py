@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import gc
 import mmap
 import os
@@ -264,6 +265,18 @@ def test_memory_that_cannot_be_had_is_a_clean_error(size: int):
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(TwixtError, match="byte"):
         memory.create(size)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@linux_only
+def test_memory_that_runs_out_while_it_is_made_is_a_clean_error(monkeypatch: pytest.MonkeyPatch):
+    def run_out(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", run_out)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(TwixtError, match=r"No space left.*fewer bodies"):
+        memory.create(SIZE)
     assert len(os.listdir("/proc/self/fd")) == before
 
 

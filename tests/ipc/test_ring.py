@@ -264,6 +264,22 @@ class TestPlan:
         channel.writer.write_plan(Plan(2, 0, 7, 8, 0.5))
         assert channel.reader.plan() == Plan(2, 0, 7, 8, 0.5)
 
+    def test_a_growth_never_hides_a_plan_behind_an_older_one(self, channel: Channel):
+        for number in (1, 2):
+            channel.writer.write_plan(Plan(number, 0, 0, 0, 1.0))
+        assert channel.reader.plan().number == 2
+        larger = channel.grow(16)
+        channel.writer.write_plan(Plan(3, 0, 0, 0, 1.0))  # the second in its segment, as 2 was in the old one
+        channel.reader.follow(larger)
+        assert channel.reader.plan().number == 3
+
+    def test_a_rate_that_no_writer_writes_is_refused(self, channel: Channel):
+        for rate in (float("nan"), float("inf"), -1.0):
+            channel.writer.write_plan(Plan(1, 0, 0, 0, rate))
+            with pytest.raises(TwixtError, match="rate must be finite"):
+                channel.reader.plan()
+        channel.writer.write_plan(Plan(2, 0, 0, 0, 0.0))
+
     def test_it_survives_growth(self, channel: Channel):
         channel.writer.write_plan(Plan(1, 0, 5, 6, 0.25))
         channel.writer.write_scene_version(4)
@@ -391,6 +407,31 @@ def test_damaged_memory_is_always_a_clean_error_or_bounded_content(damage: list[
         assert reader.has_successor in (True, False)
     channel.reader.close()
     channel.writer.close()
+
+
+@pytest.mark.parametrize(("field", "value"), [
+    ("count", 9), ("count", -1), ("count", 1 << 40), ("rate", float("nan")), ("rate", float("-inf")),
+])
+def test_a_head_that_no_writer_writes_is_refused(field: str, value: float):
+    channel = Channel()
+    channel.publish(2)
+    word = channel.layout.head_offset(2) // 8 + at.HEAD_FIELDS.index(field)
+    channel.memory.view.cast("d" if field == "rate" else "q")[word] = value
+    with pytest.raises(TwixtError, match="snapshot 2 is damaged"):
+        list(channel.reader.unread(ALL_BYTES))
+    with pytest.raises(TwixtError, match="snapshot 2 is damaged"):
+        channel.reader.pair()
+
+
+def test_what_was_taken_from_the_writer_outlives_its_end():
+    channel = Channel(4, {"heat": ("<f4", 1)})
+    channel.writer.publish(Head(tick=1), bodies_of(5, 2), {"heat": np.ones(2, "f4")})
+    (stored,) = channel.writer.last_two()
+    channel.writer.close()
+    assert stored.bodies["epoch"].tolist() == [5, 5]
+    assert stored.columns["heat"].ravel().tolist() == [1, 1]
+    with pytest.raises(TwixtError, match="closed"):
+        channel.writer.publish(Head(), new_bodies(1), {"heat": np.ones(1, "f4")})
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
