@@ -3,7 +3,8 @@
 A return is late by whatever held the process up, never early; and some displays keep time no better than a timer that
 is set anew for each refresh, or show a frame that comes late at once and count on from there. So the phase follows
 early returns readily and late ones slowly. Far off the grid, a return that is early, or whose frame was handed
-over late, moves it at once; one that is merely late is ignored until several in a row agree. The period is
+over late, moves it at once; one that is merely late is ignored until several in a row agree, or believed at once where
+the last such return proved right. The period is
 the mean of many intervals without the extreme ones; when the last ones agree on another, it is that (another display,
 another mode).
 
@@ -15,8 +16,8 @@ from __future__ import annotations
 from collections import deque
 from statistics import median
 
-# Intervals the period is the mean of: two seconds at 60 Hz. The extreme share at either end is left out.
-AVERAGED_INTERVALS, EXTREME_SHARE = 120, 0.1
+# Intervals the period is the mean of: a second at 60 Hz. The extreme share at either end is left out.
+AVERAGED_INTERVALS, EXTREME_SHARE = 60, 0.1
 AVERAGE_FROM_INTERVALS = 8
 # Shares of a return's error by which the phase follows it.
 FOLLOW_EARLY, FOLLOW_LATE = 0.6, 0.3
@@ -40,6 +41,7 @@ class SwapGrid:
         self._whole_ns = self._whole_refreshes = 0  # sums over the ordinary intervals since the period changed
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
         self._off_ns: list[int] = []  # errors of the returns off the grid, in a row
+        self._late_moves = False  # the last return off the grid and late meant a new grid
         self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # since a frame was late or meant for later
 
     def add(self, return_ns: int, handed_over_ns: int, planned: int = 1) -> int:
@@ -61,9 +63,17 @@ class SwapGrid:
         expected_ns = self._point_ns + refreshes * self.period_ns
         error_ns = return_ns - expected_ns
         if abs(error_ns) <= OFF_SHARE * self.period_ns:
-            self._off_ns.clear()
+            if self._off_ns:
+                self._late_moves = False
+                self._off_ns.clear()
             self._point_ns = expected_ns + round(error_ns * (FOLLOW_EARLY if error_ns < 0 else FOLLOW_LATE))
-        elif error_ns < 0 or handed_over_ns > expected_ns or self._agree_off_grid(error_ns):
+        elif handed_over_ns > expected_ns:
+            self._point_ns = return_ns
+        elif error_ns < 0:
+            self._late_moves = False
+            self._point_ns = return_ns
+        elif self._late_moves or self._agree_off_grid(error_ns):
+            self._late_moves = True
             self._off_ns.clear()
             self._point_ns = return_ns
         else:

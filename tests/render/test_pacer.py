@@ -8,8 +8,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twixt.render.pacer import Pacer
-from twixt.render.refresh import UNKNOWN
 
 from tests.render.virtual_display import (
     LOOP_NS,
@@ -21,6 +19,8 @@ from tests.render.virtual_display import (
     play,
     presents_ms,
 )
+from twixt.render.pacer import Pacer
+from twixt.render.refresh import UNKNOWN
 
 SIXTY_HZ = 1000 * MS / 60
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from twixt.render.refresh import Refresh, SwapProbe
 
 MS = 1_000_000
