@@ -30,6 +30,9 @@ from twixt.sim.world import World, check_world, drawable_scene
 
 # A wait is cut here, so that the caller sees soon that the viewer has gone or the time is over.
 LONGEST_WAIT_NS = 50_000_000
+# What a viewer's lead is taken to be until it has told: two frames at 60 Hz. A viewer that has just come finds what
+# it needs at once, instead of a few snapshots that are late for it.
+ASSUMED_VIEWERS_LEAD_NS = 33_333_333
 # How often viewers are told about physics, and the bodies are looked through for numbers that are none.
 STATUS_NS = 200_000_000
 HEALTH_CHECK_S = 0.5
@@ -83,7 +86,7 @@ class Physics:
             self._obey(command)
         now_ns = self._now_ns()
         self._tell(now_ns)
-        start_ns = self.schedule.start_ns(self._host.lead_ns)
+        start_ns = self.schedule.start_ns(self._viewers_lead_ns)
         if self._is_unpublished:
             ready_ns = self.publisher.ready_ns(now_ns)
             is_overtaken = start_ns is not None and max(now_ns, start_ns) < ready_ns
@@ -99,6 +102,10 @@ class Physics:
         self._check_health()
         if self._is_unpublished:
             self._publish()
+
+    @property
+    def _viewers_lead_ns(self) -> int:
+        return self._host.lead_ns or ASSUMED_VIEWERS_LEAD_NS
 
     # -- one thing each
 
@@ -167,7 +174,7 @@ class Physics:
                 "overloaded": schedule.is_overloaded,
                 "dt_ms": schedule.dt_ns / 1e6,
                 "step_ms": self._cost_ns / 1e6,
-                "lead_ms": schedule.lead_ns(self._host.lead_ns) / 1e6,
+                "lead_ms": schedule.lead_ns(self._viewers_lead_ns) / 1e6,
                 "late": meter.late,
                 "dropped": meter.dropped,
                 "slow_physics_ms": self.trouble.slow_ms,

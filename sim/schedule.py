@@ -23,6 +23,8 @@ MAX_DEBT_NS = 1_000_000_000
 MAX_COST_LEAD_NS = 50_000_000
 # and so is what viewers add. The publish interval is not: without it there is nothing to interpolate to.
 MAX_VIEWERS_LEAD_NS = 200_000_000
+# A viewer tells its lead when it has changed by 1 ms, and its clock wants half a millisecond of room or it draws later.
+LEAD_SLACK_NS = 2_000_000
 # Instants of published snapshots that are remembered for the single step; more than any lead holds.
 REMEMBERED = 512
 # Simulated seconds per wall second that can be asked for; beyond, instants leave the range of their type.
@@ -91,7 +93,7 @@ class Schedule:
         step_ns = round(self._dt_s * 1e9 / self.time_scale)
         # Where steps are shorter than the publishing period, snapshots come at the first step after it.
         interval_ns = step_ns if step_ns >= self._publish_period_ns else step_ns + self._publish_period_ns
-        return min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + interval_ns + worst_ns
+        return min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + interval_ns + worst_ns + LEAD_SLACK_NS
 
     def start_ns(self, viewers_lead_ns: int) -> int | None:
         """The instant at which the next step should begin; None while paused."""

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.plan import Plan
-from twixt.sim.schedule import MAX_COST_LEAD_NS, MAX_DEBT_NS, MAX_VIEWERS_LEAD_NS, Schedule
+from twixt.sim.schedule import LEAD_SLACK_NS, MAX_COST_LEAD_NS, MAX_DEBT_NS, MAX_VIEWERS_LEAD_NS, Schedule
 
 MS = 1_000_000
+SLACK_MS = LEAD_SLACK_NS / MS
 STEP_MS = 20  # of the schedules here, whose steps are 50 a second
 
 
@@ -60,7 +61,7 @@ def test_in_time_every_step_is_due_when_the_plan_says() -> None:
 
 def test_a_step_begins_one_interval_and_its_worst_cost_and_the_viewers_lead_before_it_is_due() -> None:
     made = drive(running(), [3] * 50, viewers_lead_ms=10)
-    assert [step.due_ms - step.begun_ms for step in made[10:]] == [10 + STEP_MS + 3] * 40
+    assert [step.due_ms - step.begun_ms for step in made[10:]] == [10 + STEP_MS + 3 + SLACK_MS] * 40
     # So a frame that shows 10 ms into the future always finds a snapshot that is due then, and the one before it.
     for older, newer in itertools.pairwise(made):
         assert older.due_ms >= newer.done_ms + 10
@@ -71,7 +72,8 @@ def test_the_lead_is_never_longer_than_its_bound(viewers_lead_ns: int, costs_ms:
     schedule = running(scale=scale)
     drive(schedule, costs_ms)
     lead_ns = schedule.lead_ns(viewers_lead_ns)
-    assert lead_ns <= min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + STEP_MS * MS / scale + MAX_COST_LEAD_NS
+    bounded_ns = MAX_COST_LEAD_NS + LEAD_SLACK_NS
+    assert lead_ns <= min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + STEP_MS * MS / scale + bounded_ns
 
 
 def test_in_slow_motion_the_next_snapshot_is_there_before_the_one_before_it_is_due() -> None:
@@ -82,8 +84,8 @@ def test_in_slow_motion_the_next_snapshot_is_there_before_the_one_before_it_is_d
 
 def test_where_steps_are_shorter_than_the_publishing_period_the_lead_covers_that_period() -> None:
     schedule = running(dt_ms=1, publish_hz=100)
-    assert schedule.lead_ns(0) == 11 * MS
-    assert running(dt_ms=20, publish_hz=100).lead_ns(0) == 20 * MS
+    assert schedule.lead_ns(0) == (11 + SLACK_MS) * MS
+    assert running(dt_ms=20, publish_hz=100).lead_ns(0) == (20 + SLACK_MS) * MS
 
 
 def test_with_lead_0_a_step_is_made_before_it_is_due_and_published_then() -> None:
