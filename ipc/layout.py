@@ -44,8 +44,12 @@ MAX_COLUMN_WIDTH = 64
 MAX_NAME_BYTES = 40
 COLUMN_DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 
-IDENTITY = np.dtype([(name, "<u8") for name in
-                     ("magic", "format", "segment_bytes", "slots", "slot_bytes", "capacity", "columns", "reserved")])
+IDENTITY = np.dtype(
+    [
+        (name, "<u8")
+        for name in ("magic", "format", "segment_bytes", "slots", "slot_bytes", "capacity", "columns", "reserved")
+    ]
+)
 COLUMN_ROW = np.dtype([("name", f"S{MAX_NAME_BYTES}"), ("dtype", "S8"), ("width", "<u8"), ("reserved", "<u8")])
 COLUMN_TABLE_OFFSET = CACHE_LINE
 
@@ -109,14 +113,25 @@ class Layout:
             placed.append(column)
             offset = _line_up(offset + capacity * column.bytes_per_body)
         slots = max(MIN_SLOTS, min(MAX_SLOTS, RING_BYTES // offset))
-        return Layout(capacity, tuple(placed), slots, offset, SLOTS_OFFSET + slots * offset,
-                      _by_name={column.name: column for column in placed})
+        return Layout(
+            capacity,
+            tuple(placed),
+            slots,
+            offset,
+            SLOTS_OFFSET + slots * offset,
+            _by_name={column.name: column for column in placed},
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For a message: JSON-able, read by `from_dict`."""
-        return {"format": self.format, "segment_bytes": self.segment_bytes, "slots": self.slots,
-                "slot_bytes": self.slot_bytes, "capacity": self.capacity,
-                "columns": [[column.name, column.dtype, column.width] for column in self.columns]}
+        return {
+            "format": self.format,
+            "segment_bytes": self.segment_bytes,
+            "slots": self.slots,
+            "slot_bytes": self.slot_bytes,
+            "capacity": self.capacity,
+            "columns": [[column.name, column.dtype, column.width] for column in self.columns],
+        }
 
     @staticmethod
     def from_dict(message: Any) -> Layout:
@@ -144,21 +159,36 @@ class Layout:
             _check_format(int(identity["format"]))
             raise LayoutError(f"the segment's header is damaged: {count} columns, at most {MAX_COLUMNS} are possible")
         rows = np.frombuffer(segment, COLUMN_ROW, count, COLUMN_TABLE_OFFSET) if count else ()
-        layout = Layout.from_dict({
-            **{name: int(identity[name]) for name in ("format", "segment_bytes", "slots", "slot_bytes", "capacity")},
-            "columns": [[row["name"].decode("ascii", "replace"), row["dtype"].decode("ascii", "replace"),
-                         int(row["width"])] for row in rows],
-        })
+        layout = Layout.from_dict(
+            {
+                **{
+                    name: int(identity[name]) for name in ("format", "segment_bytes", "slots", "slot_bytes", "capacity")
+                },
+                "columns": [
+                    [row["name"].decode("ascii", "replace"), row["dtype"].decode("ascii", "replace"), int(row["width"])]
+                    for row in rows
+                ],
+            }
+        )
         if layout.segment_bytes > len(segment):
-            raise LayoutError(f"the segment's header claims {layout.segment_bytes} bytes, "
-                              f"the mapping has {len(segment)}")
+            raise LayoutError(
+                f"the segment's header claims {layout.segment_bytes} bytes, the mapping has {len(segment)}"
+            )
         return layout
 
     def header(self) -> bytes:
         """The bytes that `from_segment` reads: identity and column table."""
         identity = np.zeros(1, IDENTITY)
-        identity[0] = (MAGIC, self.format, self.segment_bytes, self.slots, self.slot_bytes, self.capacity,
-                       len(self.columns), 0)
+        identity[0] = (
+            MAGIC,
+            self.format,
+            self.segment_bytes,
+            self.slots,
+            self.slot_bytes,
+            self.capacity,
+            len(self.columns),
+            0,
+        )
         table = np.zeros(MAX_COLUMNS, COLUMN_ROW)
         for row, column in enumerate(self.columns):
             table[row] = (column.name.encode(), column.dtype.encode(), column.width, 0)
@@ -208,14 +238,17 @@ def _line_up(offset: int) -> int:
 
 def _check_format(found: Any) -> None:
     if found != FORMAT:
-        raise LayoutError(f"this twixt reads segments of format {FORMAT}, the simulation writes format {found!r}; "
-                          "run both from the same version")
+        raise LayoutError(
+            f"this twixt reads segments of format {FORMAT}, the simulation writes format {found!r}; "
+            "run both from the same version"
+        )
 
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > MAX_NAME_BYTES:
-        raise LayoutError(f"a column's name must be a plain identifier of at most {MAX_NAME_BYTES} letters, "
-                          f"got {name!r}")
+        raise LayoutError(
+            f"a column's name must be a plain identifier of at most {MAX_NAME_BYTES} letters, got {name!r}"
+        )
     return name
 
 

@@ -55,8 +55,10 @@ class Memory:
     def read_only_fd(self) -> int:
         """The descriptor to hand to viewers. It stays this Memory's; sending it makes a copy."""
         if not self._descriptors:
-            raise SharedMemoryError("this memory has no descriptor to hand out: it is closed, mapped by a viewer, "
-                                    "or on Windows, where viewers map it by its name")
+            raise SharedMemoryError(
+                "this memory has no descriptor to hand out: it is closed, mapped by a viewer, "
+                "or on Windows, where viewers map it by its name"
+            )
         return self._descriptors[-1]
 
     def close(self) -> None:
@@ -108,8 +110,10 @@ def map_read_only(descriptor: int | str, size: int) -> Memory:
         if size < 1 or not stat.S_ISREG(found.st_mode) or not _size_fits(found.st_size, size):
             raise SharedMemoryError(f"expected shared memory of {size} bytes, got a descriptor of {found.st_size}")
         if sys.platform == "linux" and not is_sealed(descriptor):
-            raise SharedMemoryError("the memory handed out is not sealed, so its maker could shrink it under its "
-                                    "readers; it was not made by twixt")
+            raise SharedMemoryError(
+                "the memory handed out is not sealed, so its maker could shrink it under its "
+                "readers; it was not made by twixt"
+            )
         flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
         mapping = mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
         return Memory(_not_for_children(mapping, descriptor), size)
@@ -148,8 +152,10 @@ def _create_memfd(size: int) -> Memory:
         return Memory(mapping, size, tuple(made))
     except (OSError, ValueError, OverflowError) as error:
         _close_all(made)
-        raise SharedMemoryError(f"{size} bytes of shared memory could not be made ({error}); "
-                           "use fewer bodies, or Linux 5.1 or newer with /proc") from error
+        raise SharedMemoryError(
+            f"{size} bytes of shared memory could not be made ({error}); "
+            "use fewer bodies, or Linux 5.1 or newer with /proc"
+        ) from error
 
 
 def _create_unlinked(size: int) -> Memory:
@@ -168,8 +174,9 @@ def _create_unlinked(size: int) -> Memory:
         return Memory(mapping, size, tuple(made))
     except (OSError, ValueError, OverflowError) as error:
         _close_all(made)
-        raise SharedMemoryError(f"{size} bytes of shared memory could not be made ({error}); "
-                                "use fewer bodies") from error
+        raise SharedMemoryError(
+            f"{size} bytes of shared memory could not be made ({error}); use fewer bodies"
+        ) from error
 
 
 def _create_named(size: int) -> Memory:

@@ -80,8 +80,9 @@ class _Segment:
     @property
     def words(self) -> sequence.Words:
         if self.memory.closed:  # in a forked child a touch would be a segmentation fault
-            raise LayoutError("this channel is closed, or belongs to the process that forked this one; "
-                              "attach again in this process")
+            raise LayoutError(
+                "this channel is closed, or belongs to the process that forked this one; attach again in this process"
+            )
         return self._words
 
     def latest(self) -> int:
@@ -90,14 +91,21 @@ class _Segment:
     def claim(self, number: int) -> Claim | None:
         """Snapshot `number`, or None when the slot holds another."""
         offset = self.layout.head_offset(self.layout.slot_of(number))
-        values = sequence.read_slot(self.words, self._fence, self._sequence_word(number), number,
-                                    lambda: HEAD_PACKING.unpack_from(self.memory.view, offset))
+        values = sequence.read_slot(
+            self.words,
+            self._fence,
+            self._sequence_word(number),
+            number,
+            lambda: HEAD_PACKING.unpack_from(self.memory.view, offset),
+        )
         if values is None:
             return None
         head = Head(*values)
         if not 0 <= head.count <= self.layout.capacity or not math.isfinite(head.rate):
-            raise LayoutError(f"snapshot {number} is damaged: {head.count} bodies where {self.layout.capacity} fit, "
-                              f"rate {head.rate}; restart the simulation")
+            raise LayoutError(
+                f"snapshot {number} is damaged: {head.count} bodies where {self.layout.capacity} fit, "
+                f"rate {head.rate}; restart the simulation"
+            )
         return Claim(self, number, head)
 
     def still_holds(self, number: int) -> bool:
@@ -106,8 +114,10 @@ class _Segment:
     def blocks(self, number: int, count: int) -> tuple[memoryview, dict[str, memoryview]]:
         slot, view = self.layout.slot_of(number), self.memory.view
         start, bodies = self.layout.slot_offset(slot), self.layout.bodies_offset(slot)
-        columns = {column.name: view[start + column.offset : start + column.offset + count * column.bytes_per_body]
-                   for column in self.layout.columns}
+        columns = {
+            column.name: view[start + column.offset : start + column.offset + count * column.bytes_per_body]
+            for column in self.layout.columns
+        }
         return view[bodies : bodies + count * BODY.itemsize], columns
 
     def copy(self, claim: Claim) -> Snapshot | None:
@@ -122,8 +132,18 @@ class _Segment:
             _copy_bytes(columns[column.name], claim.columns[column.name])
         if not claim.is_valid():
             return None
-        return Snapshot(head.sim_time_ns, bodies, columns, head.tick, head.due_ns, head.published_ns, head.rate,
-                        head.dt_ns, head.step_cost_ns, head.world_epoch)
+        return Snapshot(
+            head.sim_time_ns,
+            bodies,
+            columns,
+            head.tick,
+            head.due_ns,
+            head.published_ns,
+            head.rate,
+            head.dt_ns,
+            head.step_cost_ns,
+            head.world_epoch,
+        )
 
     def _sequence_word(self, number: int) -> int:
         return self.layout.sequence_word(self.layout.slot_of(number))
@@ -216,8 +236,9 @@ class RingReader:
             if record is not None:
                 plan = Plan(*struct.unpack("<4qd", struct.pack("<5Q", *record[1])))
                 if not math.isfinite(plan.rate) or plan.rate < 0:
-                    raise LayoutError(f"the plan is damaged: a rate must be finite and >= 0, got {plan.rate}; "
-                                      "restart the simulation")
+                    raise LayoutError(
+                        f"the plan is damaged: a rate must be finite and >= 0, got {plan.rate}; restart the simulation"
+                    )
                 self._plan_state, self._plan = record[0], plan
                 break
         return self._plan

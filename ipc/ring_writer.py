@@ -67,8 +67,13 @@ class RingWriter:
     memory: fresh (zeroed) and at least `layout.segment_bytes` long. now_ns: the clock of `published_ns`.
     """
 
-    def __init__(self, memory: Memory, layout: Layout, fence: Fence | None = None,
-                 now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        layout: Layout,
+        fence: Fence | None = None,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
         if memory.size < layout.segment_bytes:
             raise LayoutError(f"this layout needs {layout.segment_bytes} bytes of memory, got {memory.size}")
         self.layout = layout
@@ -86,8 +91,10 @@ class RingWriter:
         ask for the new memory, call `old.set_successor()`."""
         same_columns = [c[:3] for c in layout.columns] == [c[:3] for c in old.layout.columns]
         if layout.capacity < old.layout.capacity or not same_columns:
-            raise LayoutError(f"a grown segment keeps its columns and holds at least {old.layout.capacity} bodies, "
-                              f"got {layout.capacity} and columns {[column.name for column in layout.columns]}")
+            raise LayoutError(
+                f"a grown segment keeps its columns and holds at least {old.layout.capacity} bodies, "
+                f"got {layout.capacity} and columns {[column.name for column in layout.columns]}"
+            )
         new = RingWriter(memory, layout, now_ns=old._now_ns)
         for stored in old.last_two():
             new._write(stored.number, stored.head, stored.bodies, stored.columns, stored.head.published_ns)
@@ -141,20 +148,40 @@ class RingWriter:
 
     def _open_words(self) -> sequence.Words:
         if self._memory.closed:
-            raise RingError("this channel is closed, or belongs to the process that forked this one; "
-                            "publish in the process that made it")
+            raise RingError(
+                "this channel is closed, or belongs to the process that forked this one; "
+                "publish in the process that made it"
+            )
         return self._words
 
-    def _write(self, number: int, head: Head, bodies: NDArray[np.void],
-               columns: Mapping[str, NDArray[np.generic]], published_ns: int | None) -> int:
+    def _write(
+        self,
+        number: int,
+        head: Head,
+        bodies: NDArray[np.void],
+        columns: Mapping[str, NDArray[np.generic]],
+        published_ns: int | None,
+    ) -> int:
         count = self._checked_count(bodies, columns)
         try:
-            packed = HEAD_PACKING.pack(head.tick, head.sim_time_ns, head.due_ns, published_ns or 0, head.rate,
-                                       head.dt_ns, head.step_cost_ns, head.world_epoch, count, head.scene_version,
-                                       head.plan_number)
+            packed = HEAD_PACKING.pack(
+                head.tick,
+                head.sim_time_ns,
+                head.due_ns,
+                published_ns or 0,
+                head.rate,
+                head.dt_ns,
+                head.step_cost_ns,
+                head.world_epoch,
+                count,
+                head.scene_version,
+                head.plan_number,
+            )
         except (struct.error, TypeError) as error:
-            raise RingError(f"a head's times and counters must be whole numbers of 64 bits, its rate a float "
-                            f"({error}): got {head!r}") from error
+            raise RingError(
+                f"a head's times and counters must be whole numbers of 64 bits, its rate a float "
+                f"({error}): got {head!r}"
+            ) from error
         slot = self._slots[number % self.layout.slots]
         words = self._words
         records = bodies.view(WORDS) if bodies.flags.c_contiguous else np.ascontiguousarray(bodies).view(WORDS)
@@ -175,8 +202,10 @@ class RingWriter:
         return stamped_ns
 
     def _checked_count(self, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]]) -> int:
-        if not isinstance(bodies, np.ndarray) or bodies.ndim != 1 or (
-            bodies.dtype is not BODY and bodies.dtype != BODY
+        if (
+            not isinstance(bodies, np.ndarray)
+            or bodies.ndim != 1
+            or (bodies.dtype is not BODY and bodies.dtype != BODY)
         ):
             raise RingError(f"bodies must be a one-dimensional array of BODY records, got {_in_words(bodies)}")
         count = len(bodies)
@@ -192,8 +221,12 @@ class RingWriter:
             raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")
         for name, dtype, width, _ in self.layout.columns:
             rows = columns[name]
-            if not (isinstance(rows, np.ndarray) and rows.dtype == dtype and rows.shape[:1] == (count,)
-                    and rows.size == count * width):
+            if not (
+                isinstance(rows, np.ndarray)
+                and rows.dtype == dtype
+                and rows.shape[:1] == (count,)
+                and rows.size == count * width
+            ):
                 raise RingError(f"column {name!r} must be {count} rows of {width} x {dtype}, got {_in_words(rows)}")
 
     def _stored(self, number: int) -> Stored:

@@ -58,26 +58,32 @@ NEWEST = LAYOUT.slot_of(LATEST)
 NEXT = LAYOUT.slot_of(LATEST + 1)
 
 
-@pytest.mark.parametrize(("damage", "says"), [
-    (word(LAYOUT.sequence_word(NEWEST), 2 * (LATEST + 1)), "belongs into slot"),
-    (word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1)), "but the latest is said to be"),
-    (word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1 + LAYOUT.slots) - 1), "beyond the next one"),
-    (word(LAYOUT.sequence_word(NEWEST), 2 * LATEST - 1), "is being written"),
-    (word(LAYOUT.sequence_word(LAYOUT.slot_of(LATEST - 3)), 0), "must be consecutive"),
-    (word(at.LATEST, LATEST - 1), "but the latest is said to be"),
-    (word(at.LATEST, LATEST + 5), "must be consecutive"),
-    (word(at.SUCCESSOR, 2), "successor"),
-    (word(at.PLAN_SEQUENCE, 3), "plan is half written"),
-    (word(at.PLAN + 4, 0x7FF8_0000_0000_0000), "rate must be finite"),
-    (word(LAYOUT.head_offset(NEWEST) // 8 + at.HEAD_FIELDS.index("count"), 4), "claims 4 bodies, 3 fit"),
-    (word(LAYOUT.head_offset(NEWEST) // 8 + at.HEAD_FIELDS.index("rate"), 0x7FF0_0000_0000_0000), "rate of snapshot"),
-    (word(LAYOUT.head_offset(NEWEST) // 8 + at.PUBLISHED_IN_HEAD, 1), "published before its predecessor"),
-    (byte(at.SLOTS_OFFSET - 1), "wrote past its block"),
-    (byte(LAYOUT.slot_offset(2) + 8), "wrote past its block"),
-    (byte(LAYOUT.slot_offset(3) - 1), "wrote past its block"),
-    (byte(LAYOUT.bodies_offset(2) - 1), "wrote past its block"),
-    (byte(LAYOUT.slot_offset(2) + LAYOUT.columns[0].offset + 3), "wrote past its block"),
-])
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (word(LAYOUT.sequence_word(NEWEST), 2 * (LATEST + 1)), "belongs into slot"),
+        (word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1)), "but the latest is said to be"),
+        (word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1 + LAYOUT.slots) - 1), "beyond the next one"),
+        (word(LAYOUT.sequence_word(NEWEST), 2 * LATEST - 1), "is being written"),
+        (word(LAYOUT.sequence_word(LAYOUT.slot_of(LATEST - 3)), 0), "must be consecutive"),
+        (word(at.LATEST, LATEST - 1), "but the latest is said to be"),
+        (word(at.LATEST, LATEST + 5), "must be consecutive"),
+        (word(at.SUCCESSOR, 2), "successor"),
+        (word(at.PLAN_SEQUENCE, 3), "plan is half written"),
+        (word(at.PLAN + 4, 0x7FF8_0000_0000_0000), "rate must be finite"),
+        (word(LAYOUT.head_offset(NEWEST) // 8 + at.HEAD_FIELDS.index("count"), 4), "claims 4 bodies, 3 fit"),
+        (
+            word(LAYOUT.head_offset(NEWEST) // 8 + at.HEAD_FIELDS.index("rate"), 0x7FF0_0000_0000_0000),
+            "rate of snapshot",
+        ),
+        (word(LAYOUT.head_offset(NEWEST) // 8 + at.PUBLISHED_IN_HEAD, 1), "published before its predecessor"),
+        (byte(at.SLOTS_OFFSET - 1), "wrote past its block"),
+        (byte(LAYOUT.slot_offset(2) + 8), "wrote past its block"),
+        (byte(LAYOUT.slot_offset(3) - 1), "wrote past its block"),
+        (byte(LAYOUT.bodies_offset(2) - 1), "wrote past its block"),
+        (byte(LAYOUT.slot_offset(2) + LAYOUT.columns[0].offset + 3), "wrote past its block"),
+    ],
+)
 def test_each_promise_broken_is_found(segment: memory.Memory, damage: Callable[[memoryview], None], says: str):
     damage(segment.view)
     with pytest.raises(BrokenSegment, match=says):

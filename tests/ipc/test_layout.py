@@ -113,20 +113,23 @@ def test_another_format_version_says_which_and_what_to_do():
         Layout.from_dict(message)
 
 
-@pytest.mark.parametrize(("capacity", "named", "says"), [
-    (-1, {}, "from 0 to"),
-    (at.MAX_CAPACITY + 1, {}, "from 0 to"),
-    (1.5, {}, "from 0 to"),
-    (1, {"heat": (">f4", 1)}, "dtypes"),
-    (1, {"heat": ("O", 1)}, "dtypes"),
-    (1, {"heat": ("i4,i4", 1)}, "dtypes"),
-    (1, {"heat": ("no such", 1)}, "dtypes"),
-    (1, {"heat": ("<f4", 0)}, "from 1 to"),
-    (1, {"heat": ("<f4", 10_000)}, "from 1 to"),
-    (1, {"not a name": ("<f4", 1)}, "identifier"),
-    (1, {"h" * 41: ("<f4", 1)}, "identifier"),
-    (1, {f"c{index}": ("<f4", 1) for index in range(33)}, "at most 32"),
-])
+@pytest.mark.parametrize(
+    ("capacity", "named", "says"),
+    [
+        (-1, {}, "from 0 to"),
+        (at.MAX_CAPACITY + 1, {}, "from 0 to"),
+        (1.5, {}, "from 0 to"),
+        (1, {"heat": (">f4", 1)}, "dtypes"),
+        (1, {"heat": ("O", 1)}, "dtypes"),
+        (1, {"heat": ("i4,i4", 1)}, "dtypes"),
+        (1, {"heat": ("no such", 1)}, "dtypes"),
+        (1, {"heat": ("<f4", 0)}, "from 1 to"),
+        (1, {"heat": ("<f4", 10_000)}, "from 1 to"),
+        (1, {"not a name": ("<f4", 1)}, "identifier"),
+        (1, {"h" * 41: ("<f4", 1)}, "identifier"),
+        (1, {f"c{index}": ("<f4", 1) for index in range(33)}, "at most 32"),
+    ],
+)
 def test_what_cannot_be_laid_out_is_refused_with_its_rule(capacity: int, named: dict[str, tuple[str, int]], says: str):
     with pytest.raises(LayoutError, match=says):
         Layout.for_bodies(capacity, named)

@@ -83,8 +83,19 @@ def test_what_is_published_is_what_is_read():
     channel = Channel(4, {"scale3": ("<f4", 3), "heat": ("<f8", 1)})
     bodies = bodies_of(7, 3)
     columns = {"scale3": np.arange(9, dtype="<f4").reshape(3, 3), "heat": np.array([1.0, 2.0, 3.0])}
-    head = Head(tick=1, sim_time_ns=-2, due_ns=3, published_ns=99, rate=0.5, dt_ns=5, step_cost_ns=6, world_epoch=7,
-                count=99, scene_version=8, plan_number=9)
+    head = Head(
+        tick=1,
+        sim_time_ns=-2,
+        due_ns=3,
+        published_ns=99,
+        rate=0.5,
+        dt_ns=5,
+        step_cost_ns=6,
+        world_epoch=7,
+        count=99,
+        scene_version=8,
+        plan_number=9,
+    )
     published_ns = channel.writer.publish(head, bodies, columns)
     (claim,) = channel.reader.unread(ALL_BYTES)
     expected = Head(1, -2, 3, published_ns, 0.5, 5, 6, 7, 3, 8, 9)
@@ -287,6 +298,7 @@ class TestPlan:
         channel.reader.follow(channel.grow(16))
         assert channel.reader.plan() == Plan(1, 0, 5, 6, 0.25)
         assert channel.reader.scene_version == 4
+        assert RingReader(map_again(channel.memory)).plan() == Plan(1, 0, 5, 6, 0.25)
         channel.writer.write_plan(Plan(2, 0, 7, 8, 0.5))
         assert channel.reader.plan().number == 2
 
@@ -350,15 +362,18 @@ class TestGrowth:
                 RingWriter.grown(memory.create(layout.segment_bytes), layout, channel.writer)
 
 
-@pytest.mark.parametrize(("publish", "says"), [
-    (lambda w: w.publish(Head(), new_bodies(9)), "holds 8 bodies, got 9"),
-    (lambda w: w.publish(Head(), np.zeros((2, 3))), r"BODY records, got float64 of shape \(2, 3\)"),
-    (lambda w: w.publish(Head(), [1]), "BODY records, got list"),
-    (lambda w: w.publish(Head(), new_bodies(4).reshape(2, 2)), "one-dimensional"),
-    (lambda w: w.publish(Head(tick=1 << 63), new_bodies(1)), "64 bits"),
-    (lambda w: w.publish(Head(tick=1.5), new_bodies(1)), "whole numbers"),
-    (lambda w: w.publish(Head(), new_bodies(1), {"heat": np.zeros(1, "f4")}), r"exactly \[\], got \['heat'\]"),
-])
+@pytest.mark.parametrize(
+    ("publish", "says"),
+    [
+        (lambda w: w.publish(Head(), new_bodies(9)), "holds 8 bodies, got 9"),
+        (lambda w: w.publish(Head(), np.zeros((2, 3))), r"BODY records, got float64 of shape \(2, 3\)"),
+        (lambda w: w.publish(Head(), [1]), "BODY records, got list"),
+        (lambda w: w.publish(Head(), new_bodies(4).reshape(2, 2)), "one-dimensional"),
+        (lambda w: w.publish(Head(tick=1 << 63), new_bodies(1)), "64 bits"),
+        (lambda w: w.publish(Head(tick=1.5), new_bodies(1)), "whole numbers"),
+        (lambda w: w.publish(Head(), new_bodies(1), {"heat": np.zeros(1, "f4")}), r"exactly \[\], got \['heat'\]"),
+    ],
+)
 def test_what_cannot_be_published_is_refused_and_writes_nothing(
     channel: Channel, publish: Callable[[RingWriter], None], says: str
 ):
@@ -383,8 +398,10 @@ def test_memory_too_small_for_its_layout_is_refused():
         RingWriter(memory.create(layout.segment_bytes - 64), layout)
 
 
-@given(st.lists(st.tuples(st.integers(0, 12_000), st.integers(0, 255)), min_size=1, max_size=30),
-       st.integers(0, (1 << 64) - 1))
+@given(
+    st.lists(st.tuples(st.integers(0, 12_000), st.integers(0, 255)), min_size=1, max_size=30),
+    st.integers(0, (1 << 64) - 1),
+)
 @settings(max_examples=150, deadline=None)
 def test_damaged_memory_is_always_a_clean_error_or_bounded_content(damage: list[tuple[int, int]], latest: int):
     channel = Channel(2, {"heat": ("<f4", 1)})
@@ -409,9 +426,16 @@ def test_damaged_memory_is_always_a_clean_error_or_bounded_content(damage: list[
     channel.writer.close()
 
 
-@pytest.mark.parametrize(("field", "value"), [
-    ("count", 9), ("count", -1), ("count", 1 << 40), ("rate", float("nan")), ("rate", float("-inf")),
-])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("count", 9),
+        ("count", -1),
+        ("count", 1 << 40),
+        ("rate", float("nan")),
+        ("rate", float("-inf")),
+    ],
+)
 def test_a_head_that_no_writer_writes_is_refused(field: str, value: float):
     channel = Channel()
     channel.publish(2)
@@ -439,9 +463,15 @@ def test_a_forked_child_is_told_rather_than_crashed(channel: Channel):
     channel.publish(2)
     claim = next(iter(channel.reader.unread(ALL_BYTES)))
     attempts: list[Callable[[], object]] = [
-        channel.publish, channel.reader.pair, channel.reader.plan, claim.is_valid, channel.writer.last_two,
-        lambda: list(channel.reader.unread(1)), lambda: channel.reader.has_successor,
-        lambda: channel.writer.write_plan(Plan(1, 0, 0, 0, 1.0)), lambda: channel.writer.write_scene_version(3),
+        channel.publish,
+        channel.reader.pair,
+        channel.reader.plan,
+        claim.is_valid,
+        channel.writer.last_two,
+        lambda: list(channel.reader.unread(1)),
+        lambda: channel.reader.has_successor,
+        lambda: channel.writer.write_plan(Plan(1, 0, 0, 0, 1.0)),
+        lambda: channel.writer.write_scene_version(3),
     ]
     child = os.fork()
     if child == 0:

@@ -88,9 +88,11 @@ def test_a_reader_never_sees_a_torn_slot_of_an_unthrottled_writer(bodies: int, c
                 pairs += 1
                 assert snapshots[1].tick == snapshots[0].tick + 1
         assert reader.pair()[1].tick == count
-    print(f"\n{bodies} bodies x {count} snapshots, {reader.layout.slots} slots, {platform.machine()}, "
-          f"{os.cpu_count()} CPUs: {valid} read whole, {torn} refused ({mixed_but_refused} of them really mixed), "
-          f"{pairs} pairs, {reader.counters}")
+    print(
+        f"\n{bodies} bodies x {count} snapshots, {reader.layout.slots} slots, {platform.machine()}, "
+        f"{os.cpu_count()} CPUs: {valid} read whole, {torn} refused ({mixed_but_refused} of them really mixed), "
+        f"{pairs} pairs, {reader.counters}"
+    )
     assert valid
 
 

@@ -163,13 +163,16 @@ def test_an_interrupted_publish_is_made_good_by_the_next(killed_at: int):
         assert [ring.read(newest - 1), ring.read(newest)] == [[newest - 1] * PAYLOAD, [newest] * PAYLOAD]
 
 
-@pytest.mark.parametrize(("state", "why"), [
-    (2 * 9 - 1, "it is being written"),
-    (2 * 5, "the slot holds an older one"),
-    (2 * 13, "the slot holds a newer one, just as even"),
-    (2 * 13 - 1, "a newer one is being written"),
-    (0, "nothing was ever written"),
-])
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (2 * 9 - 1, "it is being written"),
+        (2 * 5, "the slot holds an older one"),
+        (2 * 13, "the slot holds a newer one, just as even"),
+        (2 * 13 - 1, "a newer one is being written"),
+        (0, "nothing was ever written"),
+    ],
+)
 def test_only_the_exact_sequence_number_counts(state: int, why: str):
     ring = ring_of(9)
     assert ring.read(9) is not None
@@ -183,8 +186,16 @@ def test_the_order_of_a_publish_is_as_argued():
     ring.publish()
     start = ring.word(5)
     payload = [f"store {start + 1 + index}" for index in range(PAYLOAD)]
-    assert ring.trace == [f"load {LATEST}", f"store {start}", "fence", *payload,
-                          "fence", f"store {start}", "fence", f"store {LATEST}"]
+    assert ring.trace == [
+        f"load {LATEST}",
+        f"store {start}",
+        "fence",
+        *payload,
+        "fence",
+        f"store {start}",
+        "fence",
+        f"store {LATEST}",
+    ]
 
 
 def test_the_order_of_a_read_is_as_argued():
@@ -193,8 +204,15 @@ def test_the_order_of_a_read_is_as_argued():
     sequence.read_latest(ring, ring.fence, LATEST)
     ring.read(5)
     start = ring.word(5)
-    assert ring.trace == [f"load {LATEST}", "fence", f"load {start}", "fence",
-                          *(f"load {start + 1 + i}" for i in range(PAYLOAD)), "fence", f"load {start}"]
+    assert ring.trace == [
+        f"load {LATEST}",
+        "fence",
+        f"load {start}",
+        "fence",
+        *(f"load {start + 1 + i}" for i in range(PAYLOAD)),
+        "fence",
+        f"load {start}",
+    ]
 
 
 @given(st.integers(0, 8), st.integers(1, 3))
