@@ -53,7 +53,7 @@ class History:
         self._times: list[int] = []
         self._free = list(range(slots - 1, -1, -1))
         self._lent: set[int] = set()
-        self._in_use_ns: int | None = None  # sim time of the pair's previous
+        self._in_use: Pair | None = None
         self._world_epoch: int | None = None
 
     def __len__(self) -> int:
@@ -81,9 +81,9 @@ class History:
             index = bisect_right(self._times, head.sim_time_ns)
             if index and self._times[index - 1] == head.sim_time_ns:
                 return None
-            if self._in_use_ns is not None and head.sim_time_ns < self._in_use_ns:
+            if self._in_use is not None and head.sim_time_ns < self._in_use.previous.head.sim_time_ns:
                 return None
-        if not self._free and not self._give_way():
+        if not self._free and not self._give_way(head):
             return None
         slot = self._free.pop()
         self._lent.add(slot)
@@ -112,16 +112,14 @@ class History:
         if not self._entries:
             return None
         index = max(0, bisect_right(self._times, draw_time_ns) - 1)
-        previous = self._entries[index]
-        start = self._times[index]
-        self._in_use_ns = start
-        if draw_time_ns <= start or index + 1 == len(self._entries):
-            # Exactly on it, before the oldest, or past the newest. Exactly on it is a pair still, with alpha 0.
-            following = self._entries[index + 1] if draw_time_ns >= start and index + 1 < len(self._entries) else None
-            return Pair(previous, following, 0.0, start)
-        following = self._entries[index + 1]
-        span = self._times[index + 1] - start
-        return Pair(previous, following, (draw_time_ns - start) / span, draw_time_ns)
+        previous, start = self._entries[index], self._times[index]
+        following = self._entries[index + 1] if index + 1 < len(self._entries) else None
+        if following is None or draw_time_ns < start:
+            self._in_use = Pair(previous, None, 0.0, start)
+        else:
+            span = following.head.sim_time_ns - start
+            self._in_use = Pair(previous, following, (draw_time_ns - start) / span, draw_time_ns)
+        return self._in_use
 
     def clear(self) -> None:
         """Forget everything; all slots are free."""
@@ -132,25 +130,25 @@ class History:
         self._free.extend(entry.slot for entry in self._entries)
         self._entries.clear()
         self._times.clear()
-        self._in_use_ns = None
+        self._in_use = None
 
-    def _give_way(self) -> bool:
+    def _give_way(self, head: Head) -> bool:
         """Free one slot: the oldest behind the pair in use, else the undrawn one whose neighbours are closest."""
-        if not self._entries:
+        entries, times = self._entries, self._times
+        if not entries:
             return False
-        in_use = 0 if self._in_use_ns is None else bisect_right(self._times, self._in_use_ns) - 1
-        if in_use > 0 or self._in_use_ns is None:
+        if self._in_use is None or times[0] < self._in_use.previous.head.sim_time_ns:
             self._remove(0)
             return True
-        # Entries 0 and 1 are the pair in use and the last is the newest: what is between may go.
-        candidates = range(in_use + 2, len(self._entries) - 1)
-        if not candidates:
-            # Three slots: the newest gives way to the one that is newer still.
-            if len(self._entries) < MIN_SLOTS:
-                return False
-            self._remove(len(self._entries) - 1)
+        following = self._in_use.next
+        kept = {self._in_use.previous.slot} | ({following.slot} if following else set())
+        candidates = [i for i in range(1, len(entries) - 1) if entries[i].slot not in kept]
+        if candidates:
+            self._remove(min(candidates, key=lambda i: times[i + 1] - times[i - 1]))
+        elif entries[-1].slot not in kept and (head.world_epoch, head.sim_time_ns) > (self._world_epoch, times[-1]):
+            self._remove(len(entries) - 1)
         else:
-            self._remove(min(candidates, key=lambda i: self._times[i + 1] - self._times[i - 1]))
+            return False
         self.thinned += 1
         return True
 

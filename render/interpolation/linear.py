@@ -8,6 +8,7 @@ So is a body whose newer state is not finite.
 from __future__ import annotations
 
 import numpy as np
+
 from twixt.ipc.snapshot import CONTINUITY_MASK, Snapshot
 from twixt.render.interpolation.method import Method
 from twixt.render.interpolation.poses import Poses, finite, poses_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
 from twixt.ipc.snapshot import VISIBLE
 
 # A coordinate beyond this is a mistake of the world: its square is no longer a float32. Drawn as hidden, as NaN is.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Head
 from twixt.render.history import History
@@ -107,6 +108,22 @@ def test_three_slots_keep_the_pair_and_follow_the_newest():
     history.pair(5)
     add(history, 30)
     assert times(history) == [0, 10, 30]
+
+
+def test_three_slots_full_take_in_a_new_world_and_refuse_a_late_snapshot():
+    history = held([0, 10, 20], slots=3)
+    history.pair(5)
+    assert not add(history, 15)
+    assert add(history, 0, world_epoch=1)
+
+
+def test_what_is_drawn_is_kept_when_a_late_snapshot_comes_between():
+    history = held([0, 10, 20], slots=4)
+    drawn = history.pair(5)
+    add(history, 7)
+    add(history, 30)
+    assert drawn.next in history.entries
+    assert times(history) == [0, 10, 20, 30]
 
 
 def test_torn_upload_leaves_no_entry_and_its_slot_is_used_again():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import CORRECTION_STEP, Snapshot, new_bodies
 from twixt.render.interpolation import METHODS, create

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from twixt.render.interpolation.quaternion import normalized, slerp
 
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from tests.render.traces import MS, SECOND, START_NS, STEP_NS
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.render.playback import MODES, PlaybackClock
-
-from tests.render.traces import MS, SECOND, START_NS, STEP_NS
 
 FRAME_NS = SECOND // 60
 T = START_NS
@@ -83,6 +83,38 @@ def test_clock_without_snapshots_answers_and_says_so(mode):
     clock = PlaybackClock(mode)
     assert clock.draw_time_ns(T) == 0
     assert clock.state.reason == "no snapshot yet"
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_plan_that_points_back_does_not_run_the_picture_back(paused):
+    clock = fed()
+    last = run(clock, T + STEP_NS, 30)[-1]
+    wall = T + STEP_NS + 30 * FRAME_NS
+    clock.replan(Plan(2, 0, wall, last - 10 * STEP_NS, 0.0 if paused else 1.0))
+    drawn = run(clock, wall, 30)
+    assert drawn[0] >= last
+    assert drawn == sorted(drawn)
+
+
+def test_step_back_to_a_slower_mode_waits_instead_of_running_back():
+    clock = fed("ahead", steps=40, interval_ns=100 * MS)
+    last = clock.draw_time_ns(T + 3_850 * MS)
+    clock.select("newest-two")  # 39 intervals were known long ago; a fresh one puts it back to the one before
+    clock.observe(40 * 100 * MS, T + 4_000 * MS, T + 3_870 * MS)
+    assert last - 3_800 * MS == 50 * MS
+    clock.observe(41 * 100 * MS, T + 4_100 * MS, T + 3_870 * MS)
+    assert clock.draw_time_ns(T + 3_870 * MS) >= last
+
+
+def test_single_step_beyond_what_has_come_waits_for_it():
+    clock = fed(steps=20)
+    run(clock, T + 10 * STEP_NS, 2)
+    clock.replan(Plan(2, 0, T + 12 * STEP_NS, 12 * STEP_NS, 0.0))
+    clock.replan(Plan(3, 0, T + 12 * STEP_NS, 25 * STEP_NS, 0.0))
+    assert max(run(clock, T + 12 * STEP_NS, 60)) == 19 * STEP_NS
+    for k in range(20, 26):
+        clock.observe(k * STEP_NS, T + k * STEP_NS, T, plan_number=1)
+    assert run(clock, T + 72 * STEP_NS, 60)[-1] == 25 * STEP_NS
 
 
 def test_unknown_mode_is_refused_with_the_known_ones():

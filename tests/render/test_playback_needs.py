@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from twixt.render.playback.needs import MARGIN_NS, MEMORY_NS, SCATTER_MARGIN_MAX_NS, Needs
 
 MS = 1_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from twixt.render.playback.rhythm import Rhythm
 
 MS = 1_000_000

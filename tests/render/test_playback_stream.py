@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from twixt.ipc.plan import Plan
 from twixt.render.playback.stream import FAR_NS, KEPT, Stream
 

@@ -7,7 +7,6 @@ import time
 from itertools import pairwise
 
 import pytest
-from twixt.render.playback import PlaybackClock
 
 from tests.render.traces import (
     MS,
@@ -29,6 +28,7 @@ from tests.render.traces import (
     stall_500ms_every_5s,
     steps_20_to_120ms,
 )
+from twixt.render.playback import PlaybackClock
 
 SEEDS = range(4)
 SECONDS = 16.0
@@ -127,6 +127,13 @@ def test_conditions_that_get_better_bring_the_latency_down_again():
     assert abs(frames[-1].offset_ns) < MS
     speeds = [(b.drawn_ns - a.drawn_ns) / (b.present_ns - a.present_ns) for a, b in pairwise(frames)]
     assert all(0.94 < speed < 1.06 for speed in speeds[200:]), (min(speeds[200:]), max(speeds[200:]))
+
+
+def test_a_debt_that_physics_gave_up_buys_no_latency():
+    """Five steps late by up to 96 ms, then due moves over: what stays is the need of one interval."""
+    rows = load_found_late(0, 9.0)
+    offsets = [frame.offset_ns for frame in play(PlaybackClock(), rows) if frame.present_ns > START_NS + 7 * SECOND]
+    assert 41 * MS < min(offsets) <= max(offsets) < 50 * MS
 
 
 def test_a_call_costs_no_more_than_a_few_dozen_dictionary_updates():
