@@ -76,7 +76,8 @@ def sway(hz: float) -> Iterator[Display]:
         config = folder / "config"
         config.write_text(
             f"xwayland disable\noutput HEADLESS-1 mode {SCREEN_PX[0]}x{SCREEN_PX[1]}@{hz:g}Hz\n"
-            "seat seat0 fallback true\n"
+            "seat seat0 fallback true\n"  # GLFW needs one
+            'for_window [app_id=".*"] floating enable\n'  # else every window is made as large as the output
         )
         config.chmod(0o644)
         other_user: dict[str, object] = {}

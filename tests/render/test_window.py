@@ -130,7 +130,6 @@ def test_swap_on_sway_blocks_and_its_refresh_is_measured(
     with client(sway_display(hz), "probe") as program:
         said = program.hear()
     assert said["blocks"] is True
-    assert said["widened"] == 0
     bare_ms = statistics.median((b - a) / 1e6 for a, b in pairwise(said["bare_ns"]))
     paced_ms = statistics.median((b - a) / 1e6 for a, b in pairwise(said["presents_ns"]))
     assert 1000 / said["hz"] == pytest.approx(bare_ms, rel=0.05)
@@ -155,6 +154,13 @@ def test_the_close_button_is_heard(sway_rig: Callable[[float], Display]) -> None
         rig.tell_sway("kill")
         assert program.hear("closed")["closed"] is True
         assert program.process.wait(LIMIT_S) == 0
+
+
+def test_a_window_on_sway_keeps_its_size(sway_display: Callable[[float], dict[str, str]]) -> None:
+    with client(sway_display(60), "describe") as program:
+        said = program.hear()
+    assert said["backend"] == "wayland"
+    assert said["size"] == [640, 480]
 
 
 # ---- both

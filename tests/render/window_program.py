@@ -55,7 +55,7 @@ def probe(window: Any) -> None:
     refresh = swaps.verdict()
     bare_ns = [_bare_swap_ns(window) for _ in range(90)]
     pacer = Pacer("auto", None, refresh)
-    presents_ns, missed = [], 0
+    presents_ns = []
     for _ in range(180):
         window.poll()
         start_ns = wait.until(pacer.next_frame(time.perf_counter_ns()).start_ns)
@@ -68,12 +68,10 @@ def probe(window: Any) -> None:
         begin_ns = time.perf_counter_ns()
         window.swap()
         times = FrameTimes(start_ns, start_ns, work_end_ns, begin_ns, time.perf_counter_ns())
-        result = pacer.frame_done(times)
-        presents_ns.append(result.present_ns)
-        missed += result.missed_refreshes
+        presents_ns.append(pacer.frame_done(times).present_ns)
     say(
         blocks=refresh.blocks, reason=refresh.reason, hz=pacer.refresh_measured_hz, bare_ns=bare_ns,
-        presents_ns=presents_ns, missed=missed, widened=pacer.widened,
+        presents_ns=presents_ns,
     )  # fmt: skip
 
 
