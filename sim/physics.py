@@ -113,7 +113,7 @@ class Physics:
         begin_ns = self._now_ns()
         self.trouble.work()
         with blamed_on_the_world(f"{self._name}.step"):
-            self.world.step(self.world.dt)
+            self.world.step(self.schedule.dt_s)
         end_ns = self._now_ns()
         self._take_in_arrays()
         self._cost_ns = end_ns - begin_ns
@@ -128,7 +128,7 @@ class Physics:
             self.publisher.write_plan(self.schedule.plan)
         self._is_unpublished = True
         if self.schedule.tick >= self._check_tick:
-            self._check_tick = self.schedule.tick + math.ceil(HEALTH_CHECK_S / self.world.dt)
+            self._check_tick = self.schedule.tick + math.ceil(HEALTH_CHECK_S / self.schedule.dt_s)
             self._check_health()
 
     def _publish(self) -> None:

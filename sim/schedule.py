@@ -45,7 +45,7 @@ class Schedule:
         self.tick = 0
         self.plan = Plan(1, 0, 0, 0, 0.0)
         self.due_ns = 0  # of the world as it stands
-        self._dt_s = dt_s
+        self.dt_s = float(dt_s)
         self._fixed_lead_ns = lead_ns
         self._publish_period_ns = publish_period_ns
         self._anchor = self.plan  # due instants follow from it; moves with the work, unseen by viewers
@@ -57,7 +57,7 @@ class Schedule:
     @property
     def dt_ns(self) -> int:
         """Simulated time of a step."""
-        return round(self._dt_s * 1e9)
+        return round(self.dt_s * 1e9)
 
     @property
     def sim_time_ns(self) -> int:
@@ -72,7 +72,7 @@ class Schedule:
     @property
     def is_overloaded(self) -> bool:
         """Whether steps cost more than the time there is for them."""
-        return self._load.exceeds(self._dt_s * 1e9 / self.time_scale)
+        return self._load.exceeds(self.dt_s * 1e9 / self.time_scale)
 
     @property
     def rate(self) -> float:
@@ -90,7 +90,7 @@ class Schedule:
         worst_ns = min(self._worst.p99_ns, MAX_COST_LEAD_NS)
         if self._fixed_lead_ns is not None:
             return self._fixed_lead_ns + worst_ns
-        step_ns = round(self._dt_s * 1e9 / self.time_scale)
+        step_ns = round(self.dt_s * 1e9 / self.time_scale)
         # Where steps are shorter than the publishing period, snapshots come at the first step after it.
         interval_ns = step_ns if step_ns >= self._publish_period_ns else step_ns + self._publish_period_ns
         return min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + interval_ns + worst_ns + LEAD_SLACK_NS
@@ -122,7 +122,7 @@ class Schedule:
             self.due_ns = now_ns
             return 0
         given_up_ns = 0
-        step_ns = round(self._dt_s * 1e9 / self.time_scale)
+        step_ns = round(self.dt_s * 1e9 / self.time_scale)
         planned_ns = self._anchor.due_ns(self.sim_time_ns)
         assert planned_ns is not None
         if self.is_overloaded:
@@ -198,4 +198,4 @@ class Schedule:
         self._held.forget()
 
     def _sim_time_of(self, tick: int) -> int:
-        return round(tick * self._dt_s * 1e9)
+        return round(tick * self.dt_s * 1e9)

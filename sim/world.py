@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import importlib
+import numbers
 import os
 import sys
 from collections.abc import Sequence
@@ -91,7 +92,7 @@ def check_world(world: World) -> None:
         raise TwixtError(f"{name}.bodies must be a Bodies; set self.bodies = Bodies(count) in its __init__")
     if not isinstance(getattr(world, "scene", None), Scene):
         raise TwixtError(f"{name}.scene must be a Scene; set self.scene = Scene([Sphere()] * count) in its __init__")
-    if not (isinstance(world.dt, int | float) and SHORTEST_DT <= world.dt <= LONGEST_DT):
+    if not (isinstance(world.dt, numbers.Real) and SHORTEST_DT <= world.dt <= LONGEST_DT):
         rule = f"seconds of simulated time per step, from {SHORTEST_DT:g} to {LONGEST_DT:g}"
         raise TwixtError(f"{name}.dt must be {rule}, got {world.dt!r}; set dt = 1 / 60 in the class")
     shapes, count = len(world.scene.shapes), len(world.bodies)

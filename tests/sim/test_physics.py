@@ -288,6 +288,20 @@ def test_trouble_is_changed_by_a_command(make_host: MakeHost) -> None:
     assert lab.physics.trouble.slow_ms is None
 
 
+def test_a_world_that_changes_its_dt_while_it_runs_is_stepped_as_it_began(make_host: MakeHost) -> None:
+    asked: list[float] = []
+
+    class Changes(Walk):
+        def step(self, dt: float) -> None:
+            asked.append(dt)
+            self.dt = 5.0
+
+    lab = Lab(make_host(), Changes())
+    lab.run_ms(100)
+    assert set(asked) == {0.02}
+    assert lab.schedule.sim_time_ns == len(asked) * 20 * MS
+
+
 def test_quit_is_a_wish_that_the_caller_sees(make_host: MakeHost) -> None:
     lab = Lab(make_host())
     lab.ask("quit")
