@@ -16,7 +16,6 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
-KINDS = dict.fromkeys(WIDTHS, np.float32)
 # A block of so many bytes is copied fastest as this type; the bits are the same.
 BLOCKS = {16: "c16", 12: "V12", 4: "u4", 2: "u2"}
 # A quaternion this far off unit length is no rounding error, but not a unit quaternion.
@@ -45,9 +44,9 @@ class Records:
         return len(self.bodies)
 
     def write(self, field: str, places: NDArray[np.int64] | slice, values: Values) -> None:
-        """Puts `values`, one row per body and `checked`, into the records at `places`."""
+        """Puts `values`, as `checked` returns them, into the records at `places`."""
         block = self._blocks[field]
-        block[places] = np.ascontiguousarray(values, KINDS.get(field)).view(block.dtype).reshape(-1)
+        block[places] = values.view(block.dtype).reshape(-1)
 
 
 def length(field: str, value: ArrayLike) -> int:
@@ -59,7 +58,10 @@ def length(field: str, value: ArrayLike) -> int:
 
 
 def checked(field: str, value: ArrayLike, count: int) -> Values:
-    """`value` as an array that `Records.write` takes. Raises TwixtError for what cannot be drawn."""
+    """`value` as the records hold it, contiguous, one row per body. Raises TwixtError for what cannot be drawn.
+
+    A number too large for 32 bits is taken as infinite; numpy's own warning of it is the caller's to silence.
+    """
     if field == "scale":
         return _scale(value, count)
     if field == "color":
@@ -67,10 +69,10 @@ def checked(field: str, value: ArrayLike, count: int) -> Values:
     array, width = _array(field, value), WIDTHS[field]
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
         raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {_kind(array)}")
-    values = array if array.dtype.kind == "f" else array.astype(np.float32)
+    values = np.ascontiguousarray(array, np.float32)
     squares = _sum_of_squares(values.reshape(-1))
     if not squares < FLOAT32_MAX:
-        _refuse_unless_float32(field, values)
+        _refuse_unless_finite(field, values)
     if field == "orientation" and not abs(squares - count) < 0.02 + LENGTHS_ROUNDING * count:
         _refuse_unless_unit(values)
     return values
@@ -150,11 +152,11 @@ def _sum_of_squares(flat: Values) -> float:
     return total
 
 
-def _refuse_unless_float32(field: str, values: Values) -> None:
-    bad = np.flatnonzero(~(np.abs(values) <= FLOAT32_MAX).all(axis=1))
+def _refuse_unless_finite(field: str, values: Values) -> None:
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if bad.size:
         raise TwixtError(
-            f"{field} must be finite (32-bit floats), got {values[bad[0]].tolist()} for body {bad[0]}"
+            f"{field} must be finite, got {values[bad[0]].tolist()} for body {bad[0]}"
             + (f" and {bad.size - 1} more" if bad.size > 1 else "")
             + "; did the simulation blow up? a shorter dt often helps"
         )

@@ -192,6 +192,8 @@ class View:
                 return
             self._is_closed = True
         atexit.unregister(self.close)
+        if self._process is not None:
+            self._process.is_to_end = True
         self._host.end(kind, message)
         if self._process is not None:
             self._process.stop(VIEWER_PATIENCE_S)
@@ -291,5 +293,5 @@ def _config(name: str, options: dict[str, Any]) -> Config:
 
 
 def _say_if_it_died(viewer: ViewerProcess) -> None:
-    if viewer.poll():
+    if viewer.poll() and not viewer.is_to_end:
         print(f"twixt: the viewer {viewer.ending}; the loop goes on without it", file=sys.stderr)

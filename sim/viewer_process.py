@@ -40,6 +40,7 @@ class ViewerProcess:
     """A child process from its start to its end."""
 
     def __init__(self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None) -> None:
+        self.is_to_end = False  # set by whoever is about to end it: what comes then is no news
         self._owner_pid = os.getpid()
         self._reaping = threading.Lock()
         self._ended = threading.Event()
@@ -71,6 +72,7 @@ class ViewerProcess:
 
     def stop(self, patience_s: float) -> int | None:
         """End it, gently at first: time to leave by itself, then SIGTERM, then SIGKILL. The exit code."""
+        self.is_to_end = True
         for push in (self.terminate, self.kill):
             if self.wait(patience_s) is not None:
                 break

@@ -6,7 +6,7 @@ The body moves along x in the plane y = 0, which faces the camera, so that the p
     x_px = width_px / 2 + x * height_px / 6        (100 px per metre at 800x600)
     y_px = height_px / 2
 
-It crosses in 4 s, 180 px/s at 800x600, and starts again at the left by a teleport. Always: after a step,
+It crosses in 12 s, 60 px/s at 800x600, and starts again at the left by a teleport. Always: after a step,
 `x == position_at(simulated time)`; between the last step of a crossing and the first of the next one a
 viewer holds the body at the right end. Nothing else moves, no ground, no outline.
 """
@@ -19,8 +19,9 @@ from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
 from twixt.sim.world import World
 
-CROSSING_S = 4
-SPEED_M_S = 1.8
+CROSSING_S = 12
+SPEED_M_S = 0.6
+# Slow, so that crossings, at whose end the body is held for a step, are few in a measured run.
 START_M = -CROSSING_S * SPEED_M_S / 2
 RADIUS_M = 0.12
 # What the picture's height shows of the plane of motion (metres).
@@ -49,7 +50,7 @@ class Metronome(World):
             camera=Camera(eye=(0.0, -EYE_M, 0.0), target=(0.0, 0.0, 0.0), fov_y_deg=FOV_Y_DEG),
             ground=None,
             background=(0.0, 0.0, 0.0),
-            light=(0.0, -1.0, 0.0),
+            unlit=True,
         )
         self.reset(seed)
 
