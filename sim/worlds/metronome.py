@@ -19,9 +19,9 @@ from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
 from twixt.sim.world import World
 
+# Slow, so that the ends of crossings, where the body is held for a step, are few in a measured run.
 CROSSING_S = 12
 SPEED_M_S = 0.6
-# Slow, so that crossings, at whose end the body is held for a step, are few in a measured run.
 START_M = -CROSSING_S * SPEED_M_S / 2
 RADIUS_M = 0.12
 # What the picture's height shows of the plane of motion (metres).

@@ -4,13 +4,14 @@ Xvfb's `-fbdir` keeps the screen as a memory-mapped file (XWD format). A band of
 millisecond; a picture counts when two reads in a row are equal (one read may catch a half-copied frame),
 and its instant is that of the first of the two. Of each picture the bright pixels' centroid is kept.
 
-    observer.py SCREEN_FILE TOP_PX BOTTOM_PX SECONDS OUT.npz    prints "ready", then watches
+    observer.py SCREEN_FILE TOP_PX BOTTOM_PX OUT.npz    prints "ready", then watches until standard input ends
 """
 
 from __future__ import annotations
 
 import mmap
 import sys
+import threading
 import time
 
 import numpy as np
@@ -39,15 +40,15 @@ def centroid_x(band: np.ndarray) -> float:
     return float((weight * (np.arange(len(weight)) + 0.5)).sum() / total) if total else float("nan")
 
 
-def watch(band: np.ndarray, seconds: float) -> tuple[list[int], list[float]]:
-    """Instants (ns of perf_counter) and centroids of the distinct pictures seen."""
+def watch(band: np.ndarray, over: threading.Event) -> tuple[list[int], list[float]]:
+    """Instants (ns of perf_counter) and centroids of the distinct pictures seen until `over`."""
     seen_ns: list[int] = []
     centroids: list[float] = []
     accepted = band.copy()
     candidate, candidate_ns = accepted, 0
-    end_ns = time.perf_counter_ns() + round(seconds * 1e9)
     next_ns = time.perf_counter_ns()
-    while (now_ns := time.perf_counter_ns()) < end_ns:
+    while not over.is_set():
+        now_ns = time.perf_counter_ns()
         current = band.copy()
         if np.array_equal(current, accepted):
             candidate = accepted
@@ -63,10 +64,12 @@ def watch(band: np.ndarray, seconds: float) -> tuple[list[int], list[float]]:
 
 
 def main() -> None:
-    screen_file, top, bottom, seconds, out = sys.argv[1:]
+    screen_file, top, bottom, out = sys.argv[1:]
     band = open_screen(screen_file)[int(top) : int(bottom)]
+    over = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
     print("ready", flush=True)
-    seen_ns, centroids = watch(band, float(seconds))
+    seen_ns, centroids = watch(band, over)
     np.savez(out, seen_ns=np.array(seen_ns, np.int64), centroid_x=np.array(centroids))
 
 

@@ -87,7 +87,7 @@ def ways_in(request: pytest.FixtureRequest, way: str) -> tuple[list[str], dict[s
     """The command that runs twixt's command line, and its environment."""
     if way == "installed":
         python = request.getfixturevalue("installed_python")
-        return [str(python), "-c", "import sys, twixt; sys.exit(twixt.main())"], clean_environment()
+        return [str(python), "-P", "-c", "import sys, twixt; sys.exit(twixt.main())"], clean_environment()
     return [sys.executable, str(ROOT / "twixt.py")], clean_environment()
 
 
