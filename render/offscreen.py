@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 import moderngl
+
 from twixt.ipc.errors import TwixtError
 from twixt.render import software_gl
 from twixt.render.input import Event

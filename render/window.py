@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import moderngl
+
 from twixt.ipc.errors import TwixtError
 from twixt.render import glfw_library, software_gl, x11_errors
 from twixt.render.input import Event, Key, MouseButton, MouseMove, Scroll

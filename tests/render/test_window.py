@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from twixt.ipc.errors import TwixtError
-from twixt.render.offscreen import OffscreenWindow
 
 from tests.displays.rigs import Display, sway, xvfb
+from twixt.ipc.errors import TwixtError
+from twixt.render.offscreen import OffscreenWindow
 
 PROGRAM = Path(__file__).with_name("window_program.py")
 ROOT = Path(__file__).parents[2]
