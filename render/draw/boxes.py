@@ -52,7 +52,7 @@ void face(vec3 middle, vec3 normal, vec3 first, vec3 second, vec2 halves) {
         half_face = halves;
         vec3 at = middle + first * on_face.x + second * on_face.y;
         surface = light_eye.w > 0.5 ? base_color[0]
-                : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0));
+                : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0), light_eye.xyz, up_eye.yz);
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
         EmitVertex();
     }

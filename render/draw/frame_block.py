@@ -18,7 +18,6 @@ FRAME_BLOCK = np.dtype(
         ("lens", "<f4", 4),
         ("picture", "<f4", 4),
         ("light_eye", "<f4", 4),
-        ("gloss_eye", "<f4", 4),
         ("up_eye", "<f4", 4),
         ("light_world", "<f4", 4),
         ("grid", "<f4", 4),
@@ -37,10 +36,7 @@ def frame_block(scene: Scene, camera: CameraMatrices, size_px: tuple[int, int], 
     block["view_turn"] = quaternion_of(view[:3, :3])
     block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
     block["picture"] = *size_px, 2.0 / (projection[1, 1] * size_px[1]), alpha
-    light_eye = view[:3, :3] @ light
-    block["light_eye"] = *light_eye, float(scene.unlit)
-    halfway = light_eye + (0.0, 0.0, 1.0)
-    block["gloss_eye"][:3] = halfway / max(float(np.linalg.norm(halfway)), 1e-6)
+    block["light_eye"] = *(view[:3, :3] @ light), float(scene.unlit)
     block["up_eye"] = *view[:3, 2], scene.ground if scene.ground is not None else 0.0
     block["light_world"][:3] = light
     block["grid"][:2] = camera.target[:2]

@@ -1,10 +1,11 @@
-"""Thin smooth lines: the grid on the ground and the outline of the scene's container.
+"""Lines: the grid on the ground and the outline of the scene's container.
 
-The one idea: a line is a quad in the plane of the picture, one pixel wide whatever its distance, whose alpha
-falls off across it. The grid has no vertices of its own: the n-th line follows from n and the camera. Its
-finest lines are many and faint: they are plain OpenGL lines, at a third of the cost.
+The grid has no vertices of its own: the n-th line follows from n and the camera. Its lines are many and
+faint, so they are plain OpenGL lines: smooth ones cost software drawing three times as much. It hides nothing
+(bodies below the ground are seen) and is drawn before the bodies.
 
-The grid hides nothing (bodies below the ground are seen) and is drawn before the bodies.
+The outline's twelve edges are smooth: each is a quad in the plane of the picture, one pixel wide whatever its
+distance, whose alpha falls off across it.
 """
 
 from __future__ import annotations
@@ -20,26 +21,18 @@ from twixt.render.draw.pose import FRAME_GLSL
 
 # The finest lines are at least this many camera distances apart.
 FINEST_SHARE = 1 / 8
-# The grid ends this many camera distances from its middle, the finest lines at half of that.
-GRID_DISTANCES = 2.6
-# Levels fainter than this are left out.
-LEAST_ALPHA = 0.01
+# The grid and, within it, the finest lines end this many camera distances from the middle.
+GRID_DISTANCES, FINE_DISTANCES = 2.6, 1.0
+# Share of the way to the next spacing after which the finest lines are gone: there would be hundreds.
+FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
-# A level of more lines than this, each way, is drawn with plain ones.
-MOST_SMOOTH_LINES = 24
 
 _OUTLINE_VERTEX = (
     "#version 330 core\n"
     + FRAME_GLSL
     + """
 in vec3 corner;
-out vec4 tint;
-out vec2 from_middle;   // in radii of the grid
-void main() {
-    tint = vec4(0.62, 0.68, 0.78, 0.55);
-    from_middle = vec2(0.0);
-    gl_Position = view * vec4(corner, 1.0);
-}
+void main() { gl_Position = view * vec4(corner, 1.0); }
 """
 )
 
@@ -51,9 +44,8 @@ _GRID_VERTEX = (
 uniform int lines_each_way;
 uniform float spacing;
 uniform float radius;
-uniform vec4 grid_tint;
-out vec2 from_middle;
-void grid_line(out vec4 eye_space) {
+out vec2 from_middle;   // in radii of the grid
+void main() {
     int line = gl_VertexID / 2;
     bool along_x = line < lines_each_way;
     float number = float(line % lines_each_way - lines_each_way / 2);
@@ -62,74 +54,44 @@ void grid_line(out vec4 eye_space) {
     float chord = sqrt(max(radius * radius - off * off, 0.0)) * float((gl_VertexID & 1) * 2 - 1);
     vec2 at = along_x ? vec2(chord, off) : vec2(off, chord);
     from_middle = at / radius;
-    eye_space = view * vec4(grid.xy + at, up_eye.w, 1.0);
+    vec3 seen = (view * vec4(grid.xy + at, up_eye.w, 1.0)).xyz;
+    gl_Position = vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, -seen.z);
 }
 """
 )
-_SMOOTH_GRID_VERTEX = (
-    _GRID_VERTEX
-    + """
-out vec4 tint;
+_GRID_FRAGMENT = """#version 330 core
+uniform vec4 tint;
+in vec2 from_middle;
+out vec4 color;
 void main() {
-    tint = grid_tint;
-    grid_line(gl_Position);
+    float inside = max(1.0 - dot(from_middle, from_middle), 0.0);
+    color = vec4(tint.rgb, tint.a * inside * inside);
 }
 """
-)
-_PLAIN_GRID_VERTEX = (
-    _GRID_VERTEX.replace("from_middle", "place")
-    + """
-flat out vec4 line_tint;
-flat out float across;
-void main() {
-    line_tint = grid_tint;
-    across = 0.0;
-    vec4 at;
-    grid_line(at);
-    gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
-}
-"""
-)
 
-_GEOMETRY = (
+_OUTLINE_GEOMETRY = (
     "#version 330 core\nlayout(lines) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     + FRAME_GLSL
     + """
 const float HALF_WIDTH_PX = 1.0;
-in vec4 tint[];
-in vec2 from_middle[];
 noperspective out float across;
-out vec2 place;
-flat out vec4 line_tint;
 
 void main() {
     vec4 a = gl_in[0].gl_Position, b = gl_in[1].gl_Position;
-    vec2 place_a = from_middle[0], place_b = from_middle[1];
     // Cut at the near plane here: behind the eye a line has no direction in the picture.
     float near = lens.w / (lens.z - 1.0) * 1.001;
-    if ((-a.z < near && -b.z < near) || a.xyz == b.xyz) return;
-    if (-a.z < near) {
-        float share = (-b.z - near) / (a.z - b.z);
-        a = mix(b, a, share);
-        place_a = mix(place_b, place_a, share);
-    }
-    if (-b.z < near) {
-        float share = (-a.z - near) / (b.z - a.z);
-        b = mix(a, b, share);
-        place_b = mix(place_a, place_b, share);
-    }
+    if (-a.z < near && -b.z < near) return;
+    if (-a.z < near) a = mix(b, a, (-b.z - near) / (a.z - b.z));
+    if (-b.z < near) b = mix(a, b, (-a.z - near) / (b.z - a.z));
     vec4 start = vec4(a.xy * lens.xy, lens.z * a.z + lens.w, -a.z);
     vec4 end = vec4(b.xy * lens.xy, lens.z * b.z + lens.w, -b.z);
     vec2 along = (end.xy / end.w - start.xy / start.w) * picture.xy;
     if (dot(along, along) < 1e-6) return;
     vec2 aside = normalize(vec2(-along.y, along.x)) * (2.0 * HALF_WIDTH_PX) / picture.xy;
-    line_tint = tint[0];
     for (int corner = 0; corner < 4; corner++) {
-        bool is_end = corner >= 2;
         float side = float((corner & 1) * 2 - 1);
         across = side * HALF_WIDTH_PX;
-        place = is_end ? place_b : place_a;
-        gl_Position = is_end ? end : start;
+        gl_Position = corner >= 2 ? end : start;
         gl_Position.xy += side * aside * gl_Position.w;
         EmitVertex();
     }
@@ -138,15 +100,10 @@ void main() {
 """
 )
 
-_FRAGMENT = """#version 330 core
+_OUTLINE_FRAGMENT = """#version 330 core
 noperspective in float across;
-in vec2 place;
-flat in vec4 line_tint;
 out vec4 color;
-void main() {
-    float inside = max(1.0 - dot(place, place), 0.0);
-    color = vec4(line_tint.rgb, line_tint.a * inside * inside * (1.0 - abs(across)));
-}
+void main() { color = vec4(0.62, 0.68, 0.78, 0.55 * (1.0 - abs(across))); }
 """
 
 EDGES = np.array([(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7)])
@@ -167,39 +124,32 @@ def grid_levels(distance_m: float) -> list[GridLevel]:
     """
     decades = math.log10(distance_m * FINEST_SHARE)
     gone = decades - math.floor(decades)
-    finest_m, radius_m = 10.0 ** math.floor(decades), distance_m * GRID_DISTANCES
+    spacing_m, full_m, fine_m = 10.0 ** math.floor(decades), distance_m * GRID_DISTANCES, distance_m * FINE_DISTANCES
     levels = [
-        GridLevel(finest_m, radius_m / 2, FINE_ALPHA * (1 - gone)),
-        GridLevel(finest_m * 10, radius_m * (1 - gone / 2), COARSE_ALPHA + (FINE_ALPHA - COARSE_ALPHA) * gone),
-        GridLevel(finest_m * 100, radius_m, COARSE_ALPHA),
+        GridLevel(spacing_m * 10, full_m + (fine_m - full_m) * gone, COARSE_ALPHA + (FINE_ALPHA - COARSE_ALPHA) * gone),
+        GridLevel(spacing_m * 100, full_m, COARSE_ALPHA),
     ]
-    return [level for level in levels if level.alpha >= LEAST_ALPHA]
+    if gone < FINE_SHARE:
+        levels.append(GridLevel(spacing_m, fine_m, FINE_ALPHA * (1 - gone / FINE_SHARE)))
+    return levels
 
 
 class Grid:
     """The lines on the ground around the camera's target."""
 
     def __init__(self, context: moderngl.Context) -> None:
-        smooth = context.program(
-            vertex_shader=_SMOOTH_GRID_VERTEX, geometry_shader=_GEOMETRY, fragment_shader=_FRAGMENT
-        )
-        plain = context.program(
-            vertex_shader=_PLAIN_GRID_VERTEX,
-            fragment_shader=_FRAGMENT.replace("noperspective in", "flat in"),
-        )
-        self.programs = smooth, plain
-        self._smooth, self._plain = context.vertex_array(smooth, []), context.vertex_array(plain, [])
+        self.program = context.program(vertex_shader=_GRID_VERTEX, fragment_shader=_GRID_FRAGMENT)
+        self._vertex_array = context.vertex_array(self.program, [])
 
     def draw(self, distance_m: float) -> None:
         """distance_m: of the camera from its target."""
         for level in grid_levels(distance_m):
             lines = 2 * math.ceil(level.radius_m / level.spacing_m) + 1
-            lined = self._smooth if lines <= MOST_SMOOTH_LINES else self._plain
-            lined.program["lines_each_way"] = lines
-            lined.program["spacing"] = level.spacing_m
-            lined.program["radius"] = level.radius_m
-            lined.program["grid_tint"] = (0.55, 0.60, 0.68, level.alpha)
-            lined.render(moderngl.LINES, vertices=4 * lines)
+            self.program["lines_each_way"] = lines
+            self.program["spacing"] = level.spacing_m
+            self.program["radius"] = level.radius_m
+            self.program["tint"] = (0.55, 0.60, 0.68, level.alpha)
+            self._vertex_array.render(moderngl.LINES, vertices=4 * lines)
 
 
 class Outline:
@@ -207,7 +157,7 @@ class Outline:
 
     def __init__(self, context: moderngl.Context) -> None:
         self.program = context.program(
-            vertex_shader=_OUTLINE_VERTEX, geometry_shader=_GEOMETRY, fragment_shader=_FRAGMENT
+            vertex_shader=_OUTLINE_VERTEX, geometry_shader=_OUTLINE_GEOMETRY, fragment_shader=_OUTLINE_FRAGMENT
         )
         self._buffer = context.buffer(reserve=EDGES.size * 12)
         self._vertex_array = context.vertex_array(self.program, [(self._buffer, "3f", "corner")])

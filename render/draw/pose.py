@@ -5,14 +5,20 @@ draws bodies begins with the text below, whose `drawn_pose()` gives the body's p
 costs one small uniform write, whatever the number of bodies, and all shapes move by the same rule.
 
 Always: a body whose continuity (low half of the epoch) differs between the two is drawn as the older one
-says until the newer's instant; so is one that only the older has, or that the newer hides. A record that is
-hidden or has no finite place is not drawn. `twixt.render.interpolation` holds the numpy reference; a test holds the two together.
+says until the newer's instant; so is one that only the older has, or that is not finite in the newer. A record that is
+hidden or not finite is not drawn. `twixt.render.interpolation` holds the numpy reference; a test holds the two
+together.
 Quaternions are xyzw; the shortest-path slerp is Shoemake 1985.
 """
 
 from __future__ import annotations
 
+import struct
+
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE
+
+# A coordinate beyond this is a mistake of the world, as NaN is; the reference has the same bound.
+FARTHEST = 1e30
 
 # How moderngl reads one `BODY` record; the velocities are passed over.
 RECORD_FORMAT = "3f 1u 4f 12x 1u2 1f2 12x 4f1 /v"
@@ -20,6 +26,11 @@ RECORD_FIELDS = ("position", "epoch", "orientation", "flags", "scale", "color")
 OLDER_ATTRIBUTES = tuple(f"older_{field}" for field in RECORD_FIELDS)
 NEWER_ATTRIBUTES = tuple(f"newer_{field}" for field in RECORD_FIELDS)
 assert BODY.itemsize == 64
+
+
+def _bits_of(value: float) -> int:
+    return int.from_bytes(struct.pack("<f", value), "little")
+
 
 # What a program needs to know of the scene's shapes: one row a body, see shape_table.py.
 SHAPE_FORMAT = "3f 4f1 /v"
@@ -33,7 +44,6 @@ layout(std140) uniform Frame {
     vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
     vec4 picture;        // width, height in px; metres a pixel spans at 1 m distance; alpha
     vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
-    vec4 gloss_eye;      // halfway between the light and the eye, eye space
     vec4 up_eye;         // world z in eye space; w: height of the ground, metres
     vec4 light_world;    // towards the light, world
     vec4 grid;           // x, y of the middle of the grid of lines, metres
@@ -65,15 +75,18 @@ struct Pose {{
     bool visible;
 }};
 
-// Not finite, or so far that squares of it would overflow: not drawn. False for NaN: comparisons with it are.
-bool is_drawable(vec3 position, float scale) {{
-    return all(lessThan(abs(position), vec3(1e18))) && abs(scale) < 1e18;
+// By the bits, which order as the magnitudes do, NaN above all: compilers may turn a comparison with NaN round.
+bool is_finite(vec3 position, vec4 orientation, float scale) {{
+    const uint BITS = 0x7FFFFFFFu, FARTHEST = {_bits_of(FARTHEST):#x}u;
+    return all(lessThan(floatBitsToUint(position) & BITS, uvec3(FARTHEST)))
+           && all(lessThan(floatBitsToUint(orientation) & BITS, uvec4(FARTHEST)))
+           && (floatBitsToUint(scale) & BITS) < FARTHEST;
 }}
 
-// What has no length or is not finite counts as not turned.
+// What has no length counts as not turned.
 vec4 unit(vec4 turn) {{
     float squared = dot(turn, turn);
-    return squared > 1e-30 && squared < 1e30 ? turn * inversesqrt(squared) : vec4(0.0, 0.0, 0.0, 1.0);
+    return squared > 1e-30 ? turn * inversesqrt(squared) : vec4(0.0, 0.0, 0.0, 1.0);
 }}
 
 vec4 slerp(vec4 start, vec4 end, float share) {{
@@ -95,9 +108,9 @@ vec4 turn_after(vec4 second, vec4 first) {{
 Pose drawn_pose() {{
     float share = picture.w;
     Pose pose = Pose(older_position, unit(older_orientation), older_scale, older_color.rgb,
-                     (older_flags & {VISIBLE}u) != 0u && is_drawable(older_position, older_scale));
+                     (older_flags & {VISIBLE}u) != 0u && is_finite(older_position, older_orientation, older_scale));
     bool continues = gl_VertexID < counts.y && ((older_epoch ^ newer_epoch) & {CONTINUITY_MASK}u) == 0u
-                     && (newer_flags & {VISIBLE}u) != 0u && is_drawable(newer_position, newer_scale);
+                     && is_finite(newer_position, newer_orientation, newer_scale);
     if (continues) {{
         pose.position += (newer_position - older_position) * share;
         pose.orientation = slerp(pose.orientation, unit(newer_orientation), share);

@@ -56,12 +56,14 @@ class SceneRenderer:
             "quads": spheres.quads,
         }
         self._block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
-        for program in (*self._programs.values(), *self._grid.programs, self._outline.program):
+        for program in (*self._programs.values(), self._grid.program, self._outline.program):
             program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
         self._shape_rows: moderngl.Buffer | None = None
         self._indices: dict[str, moderngl.Buffer | None] = {}
         self._bodies: dict[str, NDArray[np.uint32]] = {}
         self._shapes_for = 0
+        self._timer = context.query(time=True)
+        self._is_timed = False
         self._target: moderngl.Framebuffer = context.fbo
         self._size_px = (1, 1)
         self.set_scene(scene)
@@ -92,19 +94,48 @@ class SceneRenderer:
         """
         if method not in METHODS:
             raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
+        if next_slot is not None and alpha >= 1:
+            previous_slot = next_slot
         older = previous_slot if previous_slot is not None else 0
         older_count = 0 if previous_slot is None else self._ring.count(previous_slot)
         newer = older if next_slot is None or method == "none" else next_slot
         if self._ring.reads_beyond(newer, older_count):
             newer = older
-        share = 0.0 if newer == older else min(max(float(alpha), 0.0), 1.0)
+        share = 0.0 if newer == older else max(float(alpha), 0.0)
         newer_count = self._ring.count(newer) if previous_slot is not None else 0
         block = frame_block(self._scene, camera, size_px, share, older_count, newer_count)
         self._block.write(block.tobytes())
         self._block.bind_to_uniform_block(FRAME_BINDING)
 
+        self._target, self._size_px = self._context.fbo, size_px
+        with self._timer:
+            self._draw_all(older, newer, older_count, camera, size_px)
+        self._is_timed = True
+
+    def finish(self) -> None:
+        """Waits until everything drawn so far is complete."""
+        self._context.finish()
+
+    @property
+    def gpu_ns(self) -> int | None:
+        """How long OpenGL worked on the last `draw`; None before the first. Waits for it, so ask after `finish`."""
+        return self._timer.elapsed if self._is_timed else None
+
+    def read_pixels(self) -> NDArray[np.uint8]:
+        """The picture drawn last, shape (height, width, 3), top row first. On a window: before it is swapped."""
+        width_px, height_px = self._size_px
+        raw = self._target.read(viewport=(0, 0, width_px, height_px), components=3, alignment=1)
+        return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
+
+    def release(self) -> None:
+        """Gives the snapshots' and shapes' GPU memory back; the rest goes with the context."""
+        self._ring.release()
+        self._release_shapes()
+
+    def _draw_all(
+        self, older: int, newer: int, older_count: int, camera: CameraMatrices, size_px: tuple[int, int]
+    ) -> None:
         context, scene = self._context, self._scene
-        self._target, self._size_px = context.fbo, size_px
         self._target.viewport = (0, 0, *size_px)
         self._target.clear(*scene.background, 1.0, depth=1.0)
         context.depth_func = "<"
@@ -127,16 +158,6 @@ class SceneRenderer:
             self._outline.draw()
         self._target.depth_mask = True
 
-    def finish(self) -> None:
-        """Waits until everything drawn so far is complete."""
-        self._context.finish()
-
-    def read_pixels(self) -> NDArray[np.uint8]:
-        """The picture drawn last, shape (height, width, 3), top row first. On a window: before it is swapped."""
-        width_px, height_px = self._size_px
-        raw = self._target.read(viewport=(0, 0, width_px, height_px), components=3, alignment=1)
-        return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
-
     def _draw_bodies(self, name: str, older: int, newer: int, count: int) -> None:
         bodies = self._bodies[name]
         drawn = count if len(bodies) == self._shapes_for else int(np.searchsorted(bodies, count))
@@ -150,16 +171,20 @@ class SceneRenderer:
     def _upload_shapes(self, count: int) -> None:
         """Puts the shapes of `count` bodies on the GPU, and who is drawn by which program."""
         table = shape_table(self._scene, count)
-        self._ring.forget_vertex_arrays()
-        for buffer in (self._shape_rows, *set(self._indices.values())):
-            if buffer is not None:
-                buffer.release()
+        self._release_shapes()
         self._shape_rows = self._context.buffer(table.rows.tobytes())
         spheres, boxes = (self._index_buffer(bodies, count) for bodies in (table.spheres, table.boxes))
         self._indices = {"shadows": None, "boxes": boxes, "points": spheres, "quads": spheres}
         everyone = np.arange(count, dtype=np.uint32)
         self._bodies = {"shadows": everyone, "boxes": table.boxes, "points": table.spheres, "quads": table.spheres}
         self._shapes_for = count
+
+    def _release_shapes(self) -> None:
+        self._ring.forget_vertex_arrays()
+        for buffer in {self._shape_rows, *self._indices.values()}:
+            if buffer is not None:
+                buffer.release()
+        self._shape_rows, self._indices = None, {}
 
     def _index_buffer(self, bodies: NDArray[np.uint32], count: int) -> moderngl.Buffer | None:
         """None where all bodies are meant, or none is: then nothing is indexed."""

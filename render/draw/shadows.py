@@ -14,7 +14,7 @@ import moderngl
 from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL
 
 # Higher than this many radii above the ground, a shadow is too faint to be worth its pixels.
-FADE_RADII = 4.0
+FADE_RADII = 3.0
 
 _VERTEX = (
     "#version 330 core\n"

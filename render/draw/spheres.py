@@ -6,7 +6,8 @@ drawn as quads by a second program over the same bodies. Each sphere is drawn by
 both cast the same rays, so that nothing changes when a sphere passes from one to the other.
 
 Edges are smoothed by coverage (alpha), so spheres are drawn after what lies behind them. What is the same in
-all pixels of a sphere is worked out once, in the vertex shader, and handed on flat.
+all pixels of a sphere is worked out once, in the vertex shader, and handed on flat. So is what is the same in
+all spheres: llvmpipe checks the bounds of a uniform block at each access in each pixel, a quarter of the cost.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ void skin_of(Pose pose, vec4 ball, out vec4 first, out vec4 second, out vec4 alb
     float px = max(-ball.z, ball.w) * picture.z / ball.w;
     first = vec4(rotate(turn, vec3(1.0, 0.0, 0.0)) / px, 1.0 / ball.w);
     second = vec4(rotate(turn, vec3(0.0, 1.0, 0.0)) / px, 0.5 / (ball.w * ball.w * px));
-    albedo = vec4(pose.color, light_eye.w > 0.5 ? 0.0 : 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
+    albedo = vec4(pose.color, light_eye.w > 0.5 ? -1.0 : 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
 }
 """
 ).replace("LARGEST_POINT", f"{LARGEST_POINT_PX}.0")
@@ -74,7 +75,8 @@ _POINT_VERTEX = (
     "#version 330 core\n"
     + _VERTEX_COMMON
     + """
-flat out vec4 ball, first_axis, second_axis, albedo;
+flat out vec4 ball, first_axis, second_axis, albedo, light, lens_flat;
+flat out vec2 middle;
 void main() {
     Pose pose = drawn_pose();
     ball = ball_of(pose);
@@ -82,10 +84,14 @@ void main() {
     if (diameter == 0.0) {
         gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
         gl_PointSize = 1.0;
-        ball = first_axis = second_axis = albedo = vec4(0.0);
+        ball = first_axis = second_axis = albedo = light = lens_flat = vec4(0.0);
+        middle = vec2(0.0);
         return;
     }
     skin_of(pose, ball, first_axis, second_axis, albedo);
+    light = vec4(light_eye.xyz, up_eye.y);
+    lens_flat = vec4(0.5 - 0.5 * lens.z, 0.5 * lens.w, picture.z, up_eye.z);
+    middle = 0.5 * picture.xy;
     gl_PointSize = diameter;
     gl_Position = vec4(ball.xy * lens.xy, lens.z * ball.z + lens.w, -ball.z);
 }
@@ -113,7 +119,8 @@ _QUAD_GEOMETRY = (
     + FRAME_GLSL
     + """
 in vec4 vertex_ball[], vertex_first[], vertex_second[], vertex_albedo[];
-flat out vec4 ball, first_axis, second_axis, albedo;
+flat out vec4 ball, first_axis, second_axis, albedo, light, lens_flat;
+flat out vec2 middle;
 
 // The outline's lowest and highest tangent along one axis: tan(theta -+ half angle).
 vec2 outline(float sideways, float depth, float radius) {
@@ -136,6 +143,9 @@ void main() {
         first_axis = vertex_first[0];
         second_axis = vertex_second[0];
         albedo = vertex_albedo[0];
+        light = vec4(light_eye.xyz, up_eye.y);
+        lens_flat = vec4(0.5 - 0.5 * lens.z, 0.5 * lens.w, picture.z, up_eye.z);
+    middle = 0.5 * picture.xy;
         gl_Position = vec4(across[corner & 1], along[corner >> 1], 0.0, 1.0);
         EmitVertex();
     }
@@ -146,17 +156,19 @@ void main() {
 
 _FRAGMENT = (
     "#version 330 core\n"
-    + FRAME_GLSL
     + LIGHT_GLSL
     + """
 flat in vec4 ball;         // centre in eye space, radius; radius 0: not drawn
 flat in vec4 first_axis;   // the body's x over a pixel; 1 / radius
 flat in vec4 second_axis;  // the body's y over a pixel; what turns the room to the outline into coverage
-flat in vec4 albedo;       // colour; depth of the pattern
+flat in vec4 albedo;       // colour; depth of the pattern, below 0: plain colour without light
+flat in vec4 light;        // towards the light; y of up
+flat in vec4 lens_flat;    // depth = x + y / distance; metres a pixel spans at 1 m; z of up
+flat in vec2 middle;       // of the picture, px
 out vec4 color;
 
 void main() {
-    vec3 ray = vec3((gl_FragCoord.xy - 0.5 * picture.xy) * picture.z, -1.0);
+    vec3 ray = vec3((gl_FragCoord.xy - middle) * lens_flat.z, -1.0);
     float per_square = 1.0 / dot(ray, ray);
     // From the centre to the nearest point of the ray: keeps its digits for small and far spheres.
     float along = dot(ray, ball.xyz) * per_square;
@@ -166,14 +178,15 @@ void main() {
     if (covered <= 0.0 || ball.w == 0.0) discard;
     room = max(room, 0.0);
     float distance = along - sqrt(room * per_square);
-    if (NEAR_ENOUGH_TO_CLIP && distance * (1.0 - lens.z) < -lens.w) discard;
-    gl_FragDepth = 0.5 - 0.5 * lens.z + 0.5 * lens.w / distance;
+    float depth = lens_flat.x + lens_flat.y / distance;
+    if (NEAR_ENOUGH_TO_CLIP && (distance <= 0.0 || depth < 0.0)) discard;
+    gl_FragDepth = depth;
 
     vec3 normal = (ray * distance - ball.xyz) * first_axis.w;
     vec2 side = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
     float tone = 1.0 - albedo.w * (1.0 - side.x * side.y);
-    color = vec4(albedo.rgb, covered);
-    if (light_eye.w < 0.5) color.rgb = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w);
+    vec3 lit_color = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w, light.xyz, vec2(light.w, lens_flat.w));
+    color = vec4(albedo.w < 0.0 ? albedo.rgb : lit_color, covered);
 }
 """
 )
