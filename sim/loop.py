@@ -207,7 +207,8 @@ class _Run:
         physics, host = self._made()
         block = physics.publisher.meter.report()
         world = physics.world
-        block |= {"physics_hz": 1 / physics.schedule.dt_s, "dt_ms": physics.schedule.dt_s * 1e3, "seed": self._config.seed}
+        dt_s = physics.schedule.dt_s
+        block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._config.seed}
         size = HEAD.itemsize + len(world.bodies) * BODY.itemsize
         return {"physics": block, "channel": {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}}
 

@@ -179,7 +179,7 @@ def test_a_viewer_reads_snapshots_plan_and_status_and_gets_the_report(users_fold
     viewer = viewer_that(
         "until(lambda: link.status and len(link.latest_pair()) == 2 and link.latest_pair()[0].tick > 0)\n"
         "older, newer = link.latest_pair()\n"
-        "assert newer.sim_time_ns - older.sim_time_ns == 10_000_000 == newer.due_ns - older.due_ns\n"
+        "assert newer.sim_time_ns - older.sim_time_ns == newer.due_ns - older.due_ns > 0\n"
         "assert link.status['world'] == 'Plain' and link.description['world'] == 'plain_worlds:Plain'\n"
         "report = link.ask_report(20)\n"
         "assert report['physics']['steps'] > 0 and report['channel']['bytes_per_snapshot'] == 256\n"
