@@ -24,8 +24,6 @@ DEBT_SPEED = 0.5
 ASK_EVERY = 4
 # A debt that physics gives up has grown over no longer than this.
 DEBT_MEMORY_NS = 1_000_000_000
-# Snapshots after that before a smaller offset is believed.
-SLIP_PATIENCE = 4
 
 
 class Auto:
@@ -86,13 +84,12 @@ class Auto:
                 # Between two frames the shortfall went on growing until the snapshot came. At another phase of the
                 # frames, or with a little more jitter, one of them would have met that.
                 need = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))
-                if stream.rhythm.slips != self._slips:
-                    # The debt was given up, and with it the lateness it made: what was needed for that is not any more.
+                if stream.rhythm.slips == self._slips:
+                    self._needs.add(present_ns, need, gap, stream.rhythm.interval_ns)
+                else:
+                    # The debt was given up, and with it the lateness it made: what that needed is not needed any more.
                     self._slips = stream.rhythm.slips
                     self._needs.forget_since(present_ns - DEBT_MEMORY_NS)
-                    self._unasked = -SLIP_PATIENCE
-                    need = 0.0
-                self._needs.add(present_ns, need, gap, stream.rhythm.interval_ns)
                 self._unasked += 1
                 if need > self._wanted_ns or self._unasked >= ASK_EVERY:
                     self._unasked = 0
