@@ -4,7 +4,8 @@ It plays a due instant forward with the wall clock, `offset_ns` behind the prese
 towards the one wanted by playing a few percent faster or slower. Running into the newest snapshot is the
 attack: it stops there, and the offset that made is the offset from then on.
 
-Does not smooth the map itself; physics' own changes of rate are followed as they are.
+Physics' own changes of rate are followed as they are; only where every step takes another time is their mean
+rate played instead (`steady`).
 """
 
 from __future__ import annotations
