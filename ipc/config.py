@@ -84,7 +84,7 @@ class Config:
     fps: float | None = flag(None, "frames per second, at most; the display's own rate by default", VIEW, float, "N")
     size_px: tuple[int, int] = flag((800, 600), "size of the window", VIEW, read_size, "WxH", name="--size")
     overlay: bool = flag(True, "show the overlay of figures and keys (H toggles it)", VIEW)
-    slow_render_ms: float = flag(0.0, "real work added to every frame, in ms", VIEW, float, "MS", name="--slow-render")
+    slow_render_ms: float = flag(0.0, "real work that makes every frame take at least so many ms", VIEW, float, "MS", name="--slow-render")
     offscreen: bool = flag(False, "draw without a window, through EGL", VIEW)
     screenshot: str | None = flag(None, "save a picture (PNG) at the instant of --at", VIEW, str, "FILE")
     at_s: float | None = flag(None, "when to take the screenshot, seconds after the first frame [2]", VIEW, float, "S", name="--at")

@@ -79,6 +79,7 @@ class FrameLoop:
         latch_ns = time.perf_counter_ns()
         pair = self._history.pair(self.clock.draw_time_ns(planned.present_ns))
         self._draw(pair, events)
+        _work_until(start_ns + self._slow_render_ns)
         work_end_ns = time.perf_counter_ns()
         swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
         if swap_at_ns is not None:
@@ -162,8 +163,6 @@ class FrameLoop:
         if self.panel is not None and self.controls.overlay:
             for key in self.panel.draw(self, events, size_px, self._window.content_scale):
                 self.press(key, time.perf_counter_ns())
-        if self._slow_render_ns:
-            _work_until(time.perf_counter_ns() + self._slow_render_ns)
         self._renderer.finish()
         if pair is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):
             self._shots.take(self._renderer.read_pixels())
