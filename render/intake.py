@@ -6,7 +6,6 @@ writer tore meanwhile is discarded. Always: an entry of the history lies whole i
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +40,7 @@ class Intake:
         self._world_epoch: int | None = None
         self.plan: Plan = link.plan()
         self.newest: Head | None = None
+        clock.replan(self.plan)
 
     def take(self) -> Taken:
         """Fetch everything that is new. Call once a frame, as late as the frame allows."""
@@ -75,5 +75,5 @@ class Intake:
         return taken
 
     def _observe(self, head: Head) -> None:
-        arrival_ns = time.perf_counter_ns()
-        self.clock.observe(head.sim_time_ns, head.due_ns, arrival_ns, head.world_epoch, head.plan_number)
+        # It could be drawn from then on; when this viewer looked says more of the viewer than of physics.
+        self.clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)

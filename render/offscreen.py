@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import time
 
-import moderngl
-
-from twixt.ipc.errors import TwixtError
 from twixt.render import software_gl
+from twixt.render.draw import context
 from twixt.render.input import Event
 
 
@@ -26,13 +24,7 @@ class OffscreenWindow:
 
     def __init__(self, size_px: tuple[int, int]) -> None:
         software_gl.before_context()
-        try:
-            self.context = moderngl.create_standalone_context(require=330, backend="egl")  # type: ignore[arg-type]  # its stubs take keywords for a dict
-        except Exception as problem:  # the library raises whatever its platform layer met
-            raise TwixtError(
-                f"no OpenGL 3.3 context through EGL ({problem}); install a driver, on Debian: "
-                "apt-get install libegl1 libgl1 libgl1-mesa-dri"
-            ) from None
+        self.context = context.without_window()
         self.renderer = str(self.context.info["GL_RENDERER"])
         software_gl.after_context(self.renderer)
         self.framebuffer_size = size_px

@@ -11,10 +11,9 @@ import ctypes
 import time
 from typing import Any
 
-import moderngl
-
 from twixt.ipc.errors import TwixtError
 from twixt.render import glfw_library, software_gl, x11_errors
+from twixt.render.draw import context
 from twixt.render.input import Event, Key, MouseButton, MouseMove, Scroll
 from twixt.render.wayland_frame import FrameCallback
 
@@ -71,7 +70,7 @@ class Window:
         glfw.make_context_current(self.handle)
         self.backend = {glfw.PLATFORM_X11: "x11", glfw.PLATFORM_WAYLAND: "wayland", glfw.PLATFORM_WIN32: "win32",
                         glfw.PLATFORM_COCOA: "cocoa"}.get(glfw.get_platform(), "unknown")  # fmt: skip
-        self.context = moderngl.create_context(require=330, context=_GlfwLoader())  # type: ignore[arg-type]  # stubs
+        self.context = context.of_window(lambda name: int(glfw.get_proc_address(name) or 0))
         self.screen = self.context.screen
         self.renderer = str(self.context.info["GL_RENDERER"])
         software_gl.after_context(self.renderer)
@@ -198,26 +197,6 @@ class Window:
 
     def _on_scroll(self, _window: Any, dx: float, dy: float) -> None:
         self._events.append(Scroll(dx, dy, time.perf_counter_ns()))
-
-
-class _GlfwLoader:
-    """Finds GL functions through glfw, which knows whether the context is GLX, EGL or another."""
-
-    def load_opengl_function(self, name: str) -> int:
-        return int(glfw.get_proc_address(name) or 0)
-
-    def __enter__(self) -> _GlfwLoader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def release(self) -> None:
-        pass
-
-
-def _text(text: bytes | str) -> str:
-    return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
 def _address(pointer: Any) -> int:

@@ -219,7 +219,7 @@ class Physics:
         schedule.pause(now_ns, drawn_ns)
         if self._is_unpublished:
             self._publish()
-        target_ns = schedule.next_step_target_ns()
+        target_ns = schedule.next_step_target_ns(drawn_ns)
         if target_ns is None:
             self._step()
             self._publish()

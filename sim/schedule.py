@@ -155,10 +155,11 @@ class Schedule:
         if not self.is_paused:
             self._replan(now_ns, self._held_at_ns(now_ns, drawn_ns), 0.0)
 
-    def next_step_target_ns(self) -> int | None:
-        """While paused: the next published instant after the one that is held, or None if the world must make a
-        step first."""
-        return min((sim_ns for sim_ns in self._published if sim_ns > self.plan.sim_time_ns), default=None)
+    def next_step_target_ns(self, drawn_ns: int = 0) -> int | None:
+        """While paused: the next published instant after the one that is held and what the user sees (the frame
+        that was under way at the pause), or None if the world must make a step first."""
+        seen_ns = max(self.plan.sim_time_ns, drawn_ns)
+        return min((sim_ns for sim_ns in self._published if sim_ns > seen_ns), default=None)
 
     def hold_at(self, now_ns: int, sim_time_ns: int) -> None:
         """Simulated time stands still at `sim_time_ns`, as after a single step."""
