@@ -104,7 +104,7 @@ class Scene:
     ground: float | None = 0.0
     outline: tuple[Vector, Vector] | None = None
     background: Color = (0.17, 0.18, 0.20)
-    light: Vector = (0.4, -0.5, 0.8)  # direction towards the light
+    light: Vector = (0.3, -0.6, 0.8)  # direction towards the light
     unlit: bool = False  # every shape in its plain colour, without light, pattern and shadow: for measuring pixels
     distinct_shapes: tuple[Shape, ...] = field(init=False, default=())
     shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))

@@ -26,6 +26,7 @@ MAX_ELEVATION_RAD = math.radians(89.5)
 ORBIT_RAD_PER_HEIGHT = math.pi
 # One notch of a mouse wheel changes the distance by this factor.
 ZOOM_PER_NOTCH = 0.9
+MOST_NOTCHES = 300  # at once; from one end of the distances to the other
 MIN_DISTANCE_M = 1e-3
 MAX_DISTANCE_M = 1e7
 # What is nearer than this share of the distance is cut off: near enough to fly into a pile of bodies, far
@@ -119,6 +120,7 @@ class OrbitCamera:
 
     def zoom(self, notches: float) -> None:
         """Nearer by one wheel notch for each; negative: farther."""
+        notches = max(-MOST_NOTCHES, min(MOST_NOTCHES, notches))
         self.distance_m = max(MIN_DISTANCE_M, min(MAX_DISTANCE_M, self.distance_m * ZOOM_PER_NOTCH**notches))
 
     def follow(self, position: tuple[float, float, float]) -> None:

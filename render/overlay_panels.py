@@ -48,7 +48,7 @@ def _frames(imgui: Any, state: OverlayState) -> None:
     mean_ms = frames.mean_ms()
     _text(imgui, f"{1000 / mean_ms:.1f} fps" if mean_ms else "- fps")
     _beside(imgui, f"99 % of frames within {frames.percentile_ms(99):.1f} ms")
-    _plot(imgui, "frame interval", frames.figures_ms, state.target_ms)
+    _plot(imgui, "frame interval", frames.figures_ms, "aimed at", state.target_ms)
     _strip(imgui, frames.modes)
     for number, mode in enumerate(MODES[:3]):
         if number:
@@ -57,7 +57,7 @@ def _frames(imgui: Any, state: OverlayState) -> None:
     _row(imgui, "drawn by", state.interpolation)
     _row(imgui, "clock", state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}")
     if state.offset_ms is not None:
-        _row(imgui, "picture behind physics", f"{state.offset_ms:.1f} ms")
+        _row(imgui, "added latency", f"{state.offset_ms:.1f} ms")
     _row(imgui, "pacing", state.pacing)
 
 
@@ -68,7 +68,7 @@ def _physics(imgui: Any, state: OverlayState) -> None:
         _text(imgui, f"{state.rate:.2f} x real time", WARNING if state.rate < 0.95 * state.time_scale else None)
         if state.time_scale != 1:
             _beside(imgui, f"asked for {state.time_scale:g} x")
-    _plot(imgui, "physics step", state.steps.figures_ms, state.step_budget_ms)
+    _plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
     _row(imgui, "bodies", f"{state.bodies:,}")
     for name, value in state.diagnostics.items():
         _row(imgui, name, f"{value:.4g}")
@@ -91,14 +91,14 @@ def _keys(imgui: Any, state: OverlayState, width: float) -> list[str]:
     return pressed
 
 
-def _plot(imgui: Any, name: str, figures_ms: Any, line_ms: float | None) -> None:
+def _plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
     """A curve of the last REMEMBERED figures from 0 ms up, newest at the right, with a line to hold them against."""
     newest_ms = float(figures_ms[-1]) if len(figures_ms) else 0.0
     padded = np.zeros(REMEMBERED, np.float32)
     if len(figures_ms):
         padded[-len(figures_ms):] = figures_ms
     top_ms = max(2 * (line_ms or 0.0), 1.15 * float(padded.max()), 0.1)
-    label = f"{name} {newest_ms:.1f} ms" + (f", line at {line_ms:.1f} ms" if line_ms else "")
+    label = f"{name} {newest_ms:.1f} ms" + (f", {line_name} {line_ms:.1f} ms" if line_ms else "")
     _text(imgui, label, DIM)
     at = imgui.get_cursor_screen_pos()
     across = imgui.get_content_region_avail().x

@@ -29,6 +29,7 @@ from twixt.render.draw.spheres import SpherePrograms
 
 METHODS = ("linear", "none")
 FRAME_BINDING = 0
+KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
 # Beyond this many bodies the ground goes without shadows: they would be one dark carpet, and cost a quad each.
 MOST_SHADOWS = 20_000
 
@@ -137,10 +138,11 @@ class SceneRenderer:
     ) -> None:
         context, scene = self._context, self._scene
         self._target.viewport = (0, 0, *size_px)
-        self._target.clear(*scene.background, 1.0, depth=1.0)
+        red, green, blue = scene.background
+        self._target.clear(red, green, blue, 1.0, depth=1.0)
         context.depth_func = "<"
         # The picture's own alpha stays 1: some compositors would show the desktop through it.
-        context.blend_func = *moderngl.DEFAULT_BLENDING, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
+        context.blend_func = KEEP_ALPHA
         if scene.ground is not None:
             context.enable_only(moderngl.BLEND)
             self._grid.draw(math.dist(camera.eye, camera.target))

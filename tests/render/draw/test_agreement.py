@@ -31,7 +31,9 @@ void main() {
     out_visible = pose.visible ? 1.0 : 0.0;
 }
 """
-OUT = np.dtype([("position", "<f4", 3), ("orientation", "<f4", 4), ("scale", "<f4"), ("color", "<f4", 3), ("visible", "<f4")])
+OUT = np.dtype(
+    [("position", "<f4", 3), ("orientation", "<f4", 4), ("scale", "<f4"), ("color", "<f4", 3), ("visible", "<f4")]
+)
 
 
 def bodies_of(rng, count=COUNT):

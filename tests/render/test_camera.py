@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twixt.ipc.scene import Box, Camera, Scene, Sphere
+from twixt.ipc.snapshot import new_bodies
+from twixt.render.camera import Bounds, OrbitCamera, bounds_of
+
+SIZE_PX = (800, 600)
+MOVES = st.lists(
+    st.tuples(st.sampled_from(["orbit", "pan", "zoom"]), st.floats(-500, 500), st.floats(-500, 500)), max_size=12
+)
+
+
+def seen(camera, point, size_px=SIZE_PX):
+    """Pixels from the top left."""
+    view, projection, *_ = camera.matrices(size_px)
+    x, y, z, w = projection.astype(float) @ view.astype(float) @ np.array([*point, 1.0])
+    assert w > 0
+    assert -w <= z <= w
+    return (x / w + 1) / 2 * size_px[0], (1 - y / w) / 2 * size_px[1]
+
+
+def bodies_at(*positions):
+    bodies = new_bodies(len(positions))
+    bodies["position"] = positions
+    return bodies
+
+
+def test_the_scenes_own_camera_is_taken_over():
+    camera = OrbitCamera.for_scene(Scene([], camera=Camera((6, 4, 3), (1, 1, 0), 30)), new_bodies(0))
+    assert camera.eye == pytest.approx((6, 4, 3))
+    assert camera.target == (1, 1, 0)
+    assert camera.fov_y_deg == 30
+
+
+def test_a_camera_that_looks_straight_down_is_nearly_kept():
+    camera = OrbitCamera.from_camera(Camera((0, 0, 5), (0, 0, 0)))
+    assert camera.eye == pytest.approx((0, 0, 5), abs=0.06)
+
+
+@given(MOVES)
+def test_whatever_the_mouse_does_the_target_is_in_the_middle_and_z_is_up(moves):
+    camera = OrbitCamera()
+    for kind, dx, dy in moves:
+        if kind == "zoom":
+            camera.zoom(dx / 50)
+        else:
+            getattr(camera, kind)(dx, dy, 600)
+    assert 0 < camera.near_m < camera.distance_m < camera.far_m
+    assert seen(camera, camera.target) == pytest.approx((400, 300), abs=2)
+    view, projection, *_ = camera.matrices(SIZE_PX)
+    assert np.isfinite(view).all()
+    assert np.isfinite(projection).all()
+    np.testing.assert_allclose(view[:3, :3] @ view[:3, :3].T, np.eye(3), atol=1e-5)
+    assert view[0, 2] == pytest.approx(0, abs=1e-6)
+    assert view[1, 2] > 0
+
+
+@given(st.floats(-math.pi, math.pi), st.floats(-1.5, 1.5), st.floats(0.5, 3))
+def test_what_is_framed_is_always_wholly_seen_however_the_camera_orbits(azimuth, elevation, aspect):
+    bounds = Bounds((-3, -1, 0), (2, 4, 2.5))
+    camera = OrbitCamera.framing(bounds, aspect)
+    camera.azimuth_rad, camera.elevation_rad = azimuth, elevation
+    size_px = (round(600 * aspect), 600)
+    for corner in np.array(np.meshgrid(*zip(*bounds, strict=True))).reshape(3, -1).T:
+        x, y = seen(camera, corner, size_px)
+        assert 0 <= x <= size_px[0]
+        assert 0 <= y <= size_px[1]
+
+
+def test_dragging_takes_the_near_side_of_the_world_along():
+    camera = OrbitCamera(distance_m=10)
+    near_side = tuple(np.array(camera.eye) * 0.1)
+    before = seen(camera, near_side)
+    camera.orbit(40, 0, 600)
+    assert seen(camera, near_side)[0] > before[0] + 5
+    camera.orbit(-40, 40, 600)
+    assert seen(camera, near_side)[1] > before[1] + 5
+
+
+def test_panning_keeps_the_point_under_the_pointer():
+    camera = OrbitCamera(target=(1, 2, 3), distance_m=7)
+    point = camera.target
+    camera.pan(120, -45, 600)
+    assert seen(camera, point) == pytest.approx((520, 255), abs=0.5)
+
+
+def test_zoom_goes_nearer_and_back_and_never_through():
+    camera = OrbitCamera(distance_m=10)
+    camera.zoom(3)
+    assert camera.distance_m < 10
+    camera.zoom(-3)
+    assert camera.distance_m == pytest.approx(10)
+    camera.zoom(10_000)
+    assert camera.distance_m > 0
+    camera.zoom(-10_000)
+    assert math.isfinite(camera.far_m)
+
+
+def test_the_far_side_of_the_scene_stays_in_sight_when_the_camera_goes_near():
+    camera = OrbitCamera.framing(Bounds((-10, -10, 0), (10, 10, 5)))
+    camera.zoom(60)
+    assert camera.far_m > 40
+
+
+def test_following_moves_the_target_and_ignores_nan():
+    camera = OrbitCamera()
+    camera.follow((1, 2, 3))
+    camera.follow((math.nan, 0, 0))
+    assert camera.target == (1, 2, 3)
+
+
+def test_bounds_hold_every_visible_body_with_its_size():
+    scene = Scene([Sphere(1.0), Box((2, 4, 4))])
+    bodies = bodies_at((0, 0, 0), (5, 0, 0))
+    assert bounds_of(scene, bodies) == Bounds((-1, -3, -3), (8, 3, 3))
+    bodies["scale"] = 2
+    assert bounds_of(scene, bodies).high[0] == 11
+
+
+def test_bounds_leave_out_what_is_hidden_or_not_finite():
+    bodies = bodies_at((0, 0, 0), (100, 0, 0), (math.nan, 0, 0), (0, math.inf, 0))
+    bodies["flags"][1] = 0
+    assert bounds_of(Scene([Sphere(1.0)]), bodies) == Bounds((-1, -1, -1), (1, 1, 1))
+
+
+def test_bounds_take_in_the_outline_and_are_never_empty():
+    outlined = Scene([Sphere(1.0)], outline=((-4, -4, 0), (4, 4, 6)))
+    assert bounds_of(outlined, bodies_at((0, 0, 0))) == Bounds((-4, -4, -1), (4, 4, 6))
+    assert bounds_of(Scene([]), new_bodies(0)) == Bounds((-1, -1, -1), (1, 1, 1))
+
+
+@pytest.mark.parametrize("size_px", [(0, 0), (1, 1), (3000, 10)])
+def test_any_size_of_the_picture_has_matrices(size_px):
+    assert np.isfinite(OrbitCamera().matrices(size_px).projection).all()
