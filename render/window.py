@@ -199,5 +199,9 @@ class Window:
         self._events.append(Scroll(dx, dy, time.perf_counter_ns()))
 
 
+def _text(text: bytes | str) -> str:
+    return text.decode(errors="replace") if isinstance(text, bytes) else text
+
+
 def _address(pointer: Any) -> int:
     return int(ctypes.cast(pointer, ctypes.c_void_p).value or 0)
