@@ -1,8 +1,7 @@
-"""What a user passes to `publish`, checked and brought into the records of a snapshot.
+"""What a user passes to `publish`, checked and brought to the types of a record's fields.
 
-One idea: a field of all bodies is checked with one dot product (a sum of squares is finite only if every
-value is), and copied as blocks of bytes, one a body: numpy copies blocks four times as fast as rows of
-three numbers. Every refusal names the field, the value, the rule and the way out.
+One idea: a field of all bodies is checked with one dot product: a sum of squares is finite only if every
+value is. Every refusal names the field, the value, the rule and the way out. Pure; writes nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import BODY
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
-# A block of so many bytes is copied fastest as this type; the bits are the same.
-BLOCKS = {16: "c16", 12: "V12", 4: "u4", 2: "u2"}
 # A quaternion this far off unit length is no rounding error, but not a unit quaternion.
 LENGTH_OFF_MAX = 0.01
 # The lengths of all quaternions together say that none is zero; up to this share of a body they may be rounded.
@@ -30,25 +26,6 @@ DOT_ALONE = 8192
 Values = NDArray[Any]
 
 
-class Records:
-    """Body records, written by field. `bodies`: dtype `BODY`, shape (n,), n > 0, contiguous."""
-
-    def __init__(self, bodies: NDArray[np.void]) -> None:
-        self.bodies = bodies
-        self._blocks: dict[str, Values] = {}
-        for name in (*WIDTHS, "scale", "color"):
-            kind, offset = (BODY.fields or {})[name][:2]
-            self._blocks[name] = np.ndarray((len(bodies),), BLOCKS[kind.itemsize], bodies, offset, (BODY.itemsize,))
-
-    def __len__(self) -> int:
-        return len(self.bodies)
-
-    def write(self, field: str, places: NDArray[np.int64] | slice, values: Values) -> None:
-        """Puts `values`, as `checked` returns them, into the records at `places`."""
-        block = self._blocks[field]
-        block[places] = values.view(block.dtype).reshape(-1)
-
-
 def length(field: str, value: ArrayLike) -> int:
     """How many bodies `value` has rows for."""
     shape = _array(field, value).shape
@@ -58,7 +35,7 @@ def length(field: str, value: ArrayLike) -> int:
 
 
 def checked(field: str, value: ArrayLike, count: int) -> Values:
-    """`value` as the records hold it, contiguous, one row per body. Raises TwixtError for what cannot be drawn.
+    """`value` as `Records.write` takes it, contiguous, one row per body. Raises TwixtError for what cannot be drawn.
 
     A number too large for 32 bits is taken as infinite; numpy's own warning of it is the caller's to silence.
     """

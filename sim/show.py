@@ -34,10 +34,11 @@ from twixt.ipc.host import HostEnded
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_door
-from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.sim import rows
 from twixt.sim.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.publisher import Publisher
+from twixt.sim.records import Records
 from twixt.sim.viewer_process import ViewerProcess, start_viewer
 
 # A viewer that is told of the end closes its window and goes; longer than this, and it is made to (seconds).
@@ -101,7 +102,7 @@ class View:
         self._tick = 0
         self._sim_time_ns: int | None = None
         self._matcher: RecordsByIndex | RecordsById | None = None
-        self._records = _unused_records(capacity)
+        self._records = Records(capacity)
         self._used = 0  # records that some body has or had
         self._count = 0  # bodies there now
         self._given = (False, False)
@@ -165,7 +166,7 @@ class View:
         for field, values in checked.items():
             self._records.write(field, match.rows, values)
         if jumped is not None:
-            self._cut(np.arange(self._used)[match.rows][jumped])
+            self._records.cut(np.arange(self._used)[match.rows][jumped])
         self._flag(match, shown, ("velocity" in passed, "angular_velocity" in passed))
         self._send(sim_time_ns)
 
@@ -223,27 +224,13 @@ class View:
 
     def _come_and_go(self, match: Match) -> None:
         if match.gone.size:
-            self._cut(match.gone)
+            self._records.cut(match.gone)
         if match.spawned.size:
             self._used = max(self._used, int(match.spawned.max()) + 1)
-            self._make_room(self._used)
-            bodies = self._records.bodies
-            fresh = np.repeat(new_bodies(1), match.spawned.size)
-            fresh["epoch"] = bodies["epoch"][match.spawned]
-            fresh["flags"] = 0
-            bodies[match.spawned] = fresh
-
-    def _make_room(self, count: int) -> None:
-        have = len(self._records)
-        if count > have:
-            larger = _unused_records(max(count, have + have // 2))
-            larger.bodies[:have] = self._records.bodies
-            self._records = larger
-
-    def _cut(self, places: Any) -> None:
-        epoch = self._records.bodies["epoch"]
-        low = (epoch[places] + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
-        epoch[places] = (epoch[places] & ~np.uint32(CONTINUITY_MASK)) | low
+            have = len(self._records)
+            if self._used > have:
+                self._records = self._records.grown(max(self._used, have + have // 2))
+            self._records.begin(match.spawned)
 
     def _flag(self, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
         """Which bodies are there to be seen, and whether velocities are known; what appears or disappears is cut."""
@@ -256,7 +243,7 @@ class View:
         flags[:] = 0
         bits = (HAS_VELOCITY if given[0] else 0) | (HAS_ANGULAR_VELOCITY if given[1] else 0)
         flags[match.rows] = bits | VISIBLE if shown is None else bits + VISIBLE * shown
-        self._cut((flags & VISIBLE) != was_visible)
+        self._records.cut((flags & VISIBLE) != was_visible)
 
     def _send(self, sim_time_ns: int) -> None:
         try:
@@ -273,13 +260,6 @@ class View:
         except HostEnded:
             if not self._is_closed:  # closed meanwhile by another thread is no error; published in a forked child is
                 raise
-
-
-def _unused_records(count: int) -> rows.Records:
-    """Records that no body has yet, so none is visible."""
-    bodies = new_bodies(count)
-    bodies["flags"] = 0
-    return rows.Records(bodies)
 
 
 def _config(name: str, options: dict[str, Any]) -> Config:

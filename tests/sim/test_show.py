@@ -136,6 +136,14 @@ def test_growing_past_the_first_count_loses_nothing() -> None:
     both.view.close()
 
 
+def test_a_cut_outlives_growth_and_new_positions(watched: Watched) -> None:
+    watched.publish(position=places(1, 2))
+    cut = watched.publish(cut=[1]).bodies["epoch"][1]
+    many = watched.publish(position=np.zeros((40, 3)))
+    assert many.bodies["epoch"][1] == cut
+    assert watched.publish(position=np.ones((40, 3))).bodies["epoch"].tolist() == many.bodies["epoch"].tolist()
+
+
 def test_fewer_bodies_make_the_last_ones_disappear_and_come_back_with_a_cut(watched: Watched) -> None:
     three = watched.publish(position=places(1, 2, 3))
     two = watched.publish(position=places(1, 2))
