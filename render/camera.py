@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Box, Camera, Scene, Shape, Sphere
+from twixt.ipc.scene import Camera, Scene, Shape, Sphere
 from twixt.ipc.snapshot import VISIBLE
 
 # The camera never looks straight up or down: there "z up" has no meaning. Radians, half a degree off.
@@ -165,9 +165,9 @@ class OrbitCamera:
         """Right, up and backward (target to eye) as unit vectors of the world."""
         cos_a, sin_a = math.cos(self.azimuth_rad), math.sin(self.azimuth_rad)
         cos_e, sin_e = math.cos(self.elevation_rad), math.sin(self.elevation_rad)
-        backward = np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
         right = np.array([-sin_a, cos_a, 0.0])
-        return right, np.cross(backward, right), backward
+        up = np.array([-sin_e * cos_a, -sin_e * sin_a, cos_e])
+        return right, up, np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
 
 
 def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
@@ -192,8 +192,6 @@ def bounding_radius(shape: Shape) -> float:
     """How far a shape of scale 1 reaches from its body's position, metres."""
     if isinstance(shape, Sphere):
         return shape.radius
-    if isinstance(shape, Box):
-        return math.hypot(*shape.size) / 2
     return math.hypot(*shape.size) / 2
 
 

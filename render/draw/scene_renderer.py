@@ -26,6 +26,7 @@ from twixt.render.draw.shadows import shadow_program
 from twixt.render.draw.shape_table import shape_table
 from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.draw.spheres import SpherePrograms
+from twixt.render.software_gl import is_software
 
 METHODS = ("linear", "none")
 FRAME_BINDING = 0
@@ -63,6 +64,7 @@ class SceneRenderer:
         self._indices: dict[str, moderngl.Buffer | None] = {}
         self._bodies: dict[str, NDArray[np.uint32]] = {}
         self._shapes_for = 0
+        self._is_software = is_software(context.info["GL_RENDERER"])
         self._timer = context.query(time=True)
         self._is_timed = False
         self._target: moderngl.Framebuffer = context.fbo
@@ -119,8 +121,11 @@ class SceneRenderer:
 
     @property
     def gpu_ns(self) -> int | None:
-        """How long OpenGL worked on the last `draw`; None before the first. Waits for it, so ask after `finish`."""
-        return self._timer.elapsed if self._is_timed else None
+        """How long the GPU worked on the last `draw`. Waits for it, so ask after `finish`.
+
+        None before the first, and where the CPU draws: there OpenGL's timer sees only the commands being taken in.
+        """
+        return self._timer.elapsed if self._is_timed and not self._is_software else None
 
     def read_pixels(self) -> NDArray[np.uint8]:
         """The picture drawn last, shape (height, width, 3), top row first. On a window: before it is swapped."""
@@ -142,7 +147,7 @@ class SceneRenderer:
         self._target.clear(red, green, blue, 1.0, depth=1.0)
         context.depth_func = "<"
         # The picture's own alpha stays 1: some compositors would show the desktop through it.
-        context.blend_func = KEEP_ALPHA
+        context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
         if scene.ground is not None:
             context.enable_only(moderngl.BLEND)
             self._grid.draw(math.dist(camera.eye, camera.target))
