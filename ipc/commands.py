@@ -49,8 +49,10 @@ class Command:
                 raise CommandError(f"time_scale must be a finite number > 0, got {str(self.value)[:40]!r}")
         elif self.name == "slow_physics":
             if not (self.value is None or _is_range(self.value)):
-                raise CommandError(f"slow_physics must be None or [shortest, longest] in ms, 0 <= shortest <= longest, "
-                                   f"got {str(self.value)[:40]!r}")
+                raise CommandError(
+                    f"slow_physics must be None or [shortest, longest] in ms, 0 <= shortest <= longest, "
+                    f"got {str(self.value)[:40]!r}"
+                )
         elif self.value is not None:
             raise CommandError(f"{self.name} takes no value, got {str(self.value)[:40]!r}")
 

@@ -77,8 +77,10 @@ def open_door(name: str) -> Door:
     path = folder / (name + SUFFIX)
     with _locked(folder), _address(path) as address:
         if _answers(path):
-            raise DoorError(f'a simulation named "{name}" is already running; choose another --name, '
-                            f"or look at it with: twixt view {name}")
+            raise DoorError(
+                f'a simulation named "{name}" is already running; choose another --name, '
+                f"or look at it with: twixt view {name}"
+            )
         path.unlink(missing_ok=True)
         with fork.LOCK:
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -88,8 +90,9 @@ def open_door(name: str) -> Door:
                 door = Door(name, listener, path)
             except OSError as error:
                 listener.close()
-                raise DoorError(f"cannot open {path}: {error.strerror}; "
-                                "set XDG_RUNTIME_DIR to a folder of your own") from error
+                raise DoorError(
+                    f"cannot open {path}: {error.strerror}; set XDG_RUNTIME_DIR to a folder of your own"
+                ) from error
             listener.setblocking(False)
             fork.guard(door)
     return door
@@ -161,13 +164,17 @@ def runtime_folder() -> Path:
             folder.mkdir(0o700)
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise DoorError(f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
-                            "remove it, or set XDG_RUNTIME_DIR to a folder of your own")
+            raise DoorError(
+                f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
+                "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+            )
         if stat.S_IMODE(status.st_mode) & 0o077:
             folder.chmod(0o700)
     except OSError as error:
-        raise DoorError(f"cannot use {folder} for the simulations' names: {error.strerror}; "
-                        "set XDG_RUNTIME_DIR to a folder of your own") from error
+        raise DoorError(
+            f"cannot use {folder} for the simulations' names: {error.strerror}; "
+            "set XDG_RUNTIME_DIR to a folder of your own"
+        ) from error
     return folder
 
 
@@ -175,8 +182,9 @@ def check_peer(connection: socket.socket, whom: str) -> None:
     """Raises DoorError unless the process at the other end is this user's."""
     theirs = peer_uid(connection)
     if theirs != os.geteuid():
-        raise DoorError(f"the {whom} belongs to user {theirs}, this process to user {os.geteuid()}; "
-                        "both must be the same user's")
+        raise DoorError(
+            f"the {whom} belongs to user {theirs}, this process to user {os.geteuid()}; both must be the same user's"
+        )
 
 
 def peer_uid(connection: socket.socket) -> int:
@@ -227,8 +235,10 @@ def _locked(folder: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]
                 break
             except BlockingIOError:
                 if time.monotonic() > patience_ends:
-                    raise DoorError(f"{folder} stays locked by another process; is a twixt stopped there? end it, "
-                                    "or set XDG_RUNTIME_DIR to another folder") from None
+                    raise DoorError(
+                        f"{folder} stays locked by another process; is a twixt stopped there? end it, "
+                        "or set XDG_RUNTIME_DIR to another folder"
+                    ) from None
                 time.sleep(0.005)
         yield
     finally:

@@ -20,5 +20,10 @@ def distribution(values: Iterable[float]) -> Distribution:
     if not len(measured):
         return dict.fromkeys(("mean", "p50", "p90", "p99", "max"))
     p50, p90, p99, largest = np.percentile(measured, (50, 90, 99, 100))
-    return {"mean": float(measured.mean()), "p50": float(p50), "p90": float(p90), "p99": float(p99),
-            "max": float(largest)}
+    return {
+        "mean": float(measured.mean()),
+        "p50": float(p50),
+        "p90": float(p90),
+        "p99": float(p99),
+        "max": float(largest),
+    }

@@ -14,10 +14,11 @@ import contextlib
 import os
 import select
 import socket
+import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from twixt.ipc import wire
 
@@ -25,6 +26,18 @@ from twixt.ipc import wire
 # user's commands). Beyond them it is not heard until that second is over; its own socket fills up.
 MESSAGES_PER_S = 1000
 SECOND_NS = 1_000_000_000
+
+
+class House(Protocol):
+    """What the simulation tells its guests. Asked on the daemon thread."""
+
+    scene: tuple[int, bytes]
+
+    def describe_to_guest(self) -> dict[str, Any]: ...
+    def segment_for_guest(self) -> tuple[dict[str, Any], int]: ...
+    def has_newer(self, number: int, plan_number: int) -> bool: ...
+    def report_for_guest(self) -> dict[str, Any] | None: ...
+    def guest_gone(self, owned: bool, was_last: bool) -> None: ...
 
 
 class Guest:
@@ -50,13 +63,11 @@ class Guest:
         self._wake: tuple[int, int] | None = None
         self._wake_lock = threading.Lock()  # no byte may go to a descriptor that was closed and given to another
 
-    def post(self, kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"",
-             descriptors: Sequence[int] = ()) -> None:
+    def post(self, kind: str, content: bytes, descriptors: Sequence[int] = ()) -> None:
         """Send as soon as there is room, instead of an older message of this kind. Takes the descriptors over."""
-        message = wire.Outgoing(wire.encode(kind, fields, raw, len(descriptors)), descriptors)
         if older := self._waiting.get(kind):
             older.close()
-        self._waiting[kind] = message
+        self._waiting[kind] = wire.Outgoing(content, descriptors)
 
     def flush(self) -> None:
         """Send what fits. Raises OSError when nobody is there."""
@@ -138,3 +149,12 @@ def flush_all(guests: Sequence[Guest], patience_ns: int) -> None:
         for guest in talking:
             poller.register(guest.connection, select.POLLOUT)
         poller.poll(-(-left_ns // 1_000_000))
+
+
+def encode_theirs(kind: str, fields: dict[str, Any], what: str, descriptors: int = 0) -> bytes:
+    """A message with something of the user's in it; without that, and their fault shown, where none can carry it."""
+    try:
+        return wire.encode(kind, fields, descriptors=descriptors)
+    except wire.WireError:
+        sys.excepthook(*sys.exc_info())
+        return wire.encode(kind, {**fields, what: None}, descriptors=descriptors)

@@ -50,8 +50,14 @@ class Host:
     has gone; `on_all_viewers_gone`: the last of those attached has.
     """
 
-    def __init__(self, door: Door, scene: Scene, capacity: int, columns: Mapping[str, tuple[str, int]] | None = None,
-                 describe: Callable[[], dict[str, Any]] = dict) -> None:
+    def __init__(
+        self,
+        door: Door,
+        scene: Scene,
+        capacity: int,
+        columns: Mapping[str, tuple[str, int]] | None = None,
+        describe: Callable[[], dict[str, Any]] = dict,
+    ) -> None:
         self.on_report: Callable[[], dict[str, Any]] | None = None
         self.on_all_viewers_gone: Callable[[], object] | None = None
         self.on_owned_viewer_gone: Callable[[], object] | None = None
@@ -216,8 +222,10 @@ class Host:
 
     def _require_running(self) -> None:
         if self._ended:
-            raise HostEnded(f'the simulation "{self.name}" has ended in this process; publish before Host.end, '
-                            "and in the process that made the host")
+            raise HostEnded(
+                f'the simulation "{self.name}" has ended in this process; publish before Host.end, '
+                "and in the process that made the host"
+            )
 
 
 def call_guarded(callback: Callable[[], Any] | None) -> Any:

@@ -196,8 +196,10 @@ class Link:
             if self._reader is not None and self.scene_version:
                 return
             if not self._line.sleep_until(deadline_ns):
-                raise LinkError(f'the simulation "{self.name}" has not answered for {timeout_s:g} s; '
-                                "it is stopped, or still loading its world: try again, or end it")
+                raise LinkError(
+                    f'the simulation "{self.name}" has not answered for {timeout_s:g} s; '
+                    "it is stopped, or still loading its world: try again, or end it"
+                )
 
     def _say(self, kind: str, fields: dict[str, Any] | None = None) -> bool:
         return self.ended is None and self._line.say(kind, fields)
@@ -235,8 +237,10 @@ class Link:
                 case "refused", ():
                     self.ended = Ended("refused", str(fields.get("message")))
                 case kind, descriptors:
-                    raise wire.WireError(f"the simulation said {kind[:40]!r} with {len(descriptors)} descriptors, "
-                                         "which means nothing here; restart it")
+                    raise wire.WireError(
+                        f"the simulation said {kind[:40]!r} with {len(descriptors)} descriptors, "
+                        "which means nothing here; restart it"
+                    )
         finally:
             wire.close_all(message.descriptors)
 

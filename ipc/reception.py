@@ -11,19 +11,20 @@ Linux; select.poll makes macOS likely, untested. Windows needs another way to wa
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Protocol
+from typing import Any
 
 from twixt.ipc import door as doors
 from twixt.ipc import fork, wire
 from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.guest import Guest, flush_all
+from twixt.ipc.guest import Guest, House, encode_theirs, flush_all
 
 # More viewers than anybody looks at; a bound on descriptors (three each).
 VIEWERS_LIMIT = 32
@@ -39,18 +40,6 @@ FAREWELL_NS = 250_000_000
 ACCEPT_PAUSE_NS = 100_000_000
 # The thread ends within this, unless a callback of the user's never returns.
 JOIN_PATIENCE_S = 2.0
-
-
-class House(Protocol):
-    """What the reception tells viewers of. Asked on the daemon thread."""
-
-    scene: tuple[int, bytes]
-
-    def describe_to_guest(self) -> dict[str, Any]: ...
-    def segment_for_guest(self) -> tuple[dict[str, Any], int]: ...
-    def has_newer(self, number: int, plan_number: int) -> bool: ...
-    def report_for_guest(self) -> dict[str, Any] | None: ...
-    def guest_gone(self, owned: bool, was_last: bool) -> None: ...
 
 
 class Reception:
@@ -90,11 +79,9 @@ class Reception:
 
     def look_again(self) -> None:
         """The house has something new to tell."""
-        with self._poke_lock:
-            try:
-                self._poke.send(b"p", wire.SEND_FLAGS)
-            except OSError:  # full: it will look anyway; closed: it is over
-                pass
+        # Full: it will look anyway; closed: it is over.
+        with self._poke_lock, contextlib.suppress(OSError):
+            self._poke.send(b"p", wire.SEND_FLAGS)
 
     def set_status(self, status: dict[str, Any]) -> None:
         """The latest wins; sent when the viewer's turn has come."""
@@ -196,7 +183,7 @@ class Reception:
                 self._let_go(guest)
                 return
             if not guest.attached and now_ns - guest.came_ns > SILENCE_NS:
-                self._let_go(guest, "a viewer says hello within 5 s of connecting")
+                self._let_go(guest, f"a viewer says hello within {SILENCE_NS / 1e9:g} s of connecting")
                 return
             if guest.attached:
                 self._tell_news(guest, now_ns)
@@ -231,8 +218,9 @@ class Reception:
                 guest.lead_ns = min(max(wire.whole_number(message.fields, "lead_ns"), 0), LEAD_LIMIT_NS)
                 self._count()
             case "wake":
-                self._wake_when_newer(guest, wire.whole_number(message.fields, "number"),
-                                      wire.whole_number(message.fields, "plan_number"))
+                self._wake_when_newer(
+                    guest, wire.whole_number(message.fields, "number"), wire.whole_number(message.fields, "plan_number")
+                )
             case "segment":
                 self._post_segment(guest)
             case "report":
@@ -243,9 +231,10 @@ class Reception:
                 raise wire.WireError(f"no viewer has reason to say {unknown[:40]!r}")
 
     def _attach(self, guest: Guest, owned: bool) -> None:
+        fields = {"name": self._door.name, "description": self._house.describe_to_guest()}
+        welcome = encode_theirs("welcome", fields, "description", descriptors=1)
         with fork.LOCK:
-            guest.post("welcome", {"name": self._door.name, "description": self._house.describe_to_guest()},
-                       descriptors=[guest.open_wake()])
+            guest.post("welcome", welcome, [guest.open_wake()])
         self._post_segment(guest)
         guest.attached, guest.owned = True, owned
         self._count()
@@ -254,7 +243,7 @@ class Reception:
     def _post_segment(self, guest: Guest) -> None:
         with fork.LOCK:
             fields, descriptor = self._house.segment_for_guest()
-            guest.post("segment", fields, descriptors=[descriptor])
+            guest.post("segment", wire.encode("segment", fields, descriptors=1), [descriptor])
 
     def _wake_when_newer(self, guest: Guest, number: int, plan_number: int) -> None:
         if guest not in self._waiting:
@@ -271,30 +260,24 @@ class Reception:
         version, packed = self._house.scene
         if guest.scene_version != version:
             guest.scene_version = version
-            guest.post("scene", {"version": version}, packed)
+            guest.post("scene", wire.encode("scene", {"version": version}, packed))
         if guest.report_number is not None:
-            number, guest.report_number = guest.report_number, None
-            self._tell(guest, "report", {"number": number, "blocks": self._house.report_for_guest()}, "blocks")
+            fields = {"number": guest.report_number, "blocks": self._house.report_for_guest()}
+            guest.report_number = None
+            guest.post("report", encode_theirs("report", fields, "blocks"))
         status = self._status
-        if guest.status is not status and status is not None and now_ns - guest.status_ns >= STATUS_INTERVAL_NS:
+        if guest.status is not status and now_ns - guest.status_ns >= STATUS_INTERVAL_NS:
             guest.status, guest.status_ns = status, now_ns
-            self._tell(guest, "status", {"status": status}, "status")
-
-    def _tell(self, guest: Guest, kind: str, fields: dict[str, Any], what: str) -> None:
-        try:
-            guest.post(kind, fields)
-        except wire.WireError:  # the simulation's own fault: what it hands over no message can carry
-            sys.excepthook(*sys.exc_info())
-            guest.post(kind, {**fields, what: None})
+            guest.post("status", encode_theirs("status", {"status": status}, "status"))
 
     def _let_go(self, guest: Guest, reason: str = "") -> None:
         if reason:
-            guest.post("refused", {"message": reason})
-            try:
+            guest.post("refused", wire.encode("refused", {"message": reason}))
+            with contextlib.suppress(OSError):
                 guest.flush()
-            except OSError:
-                pass
         self._guests.remove(guest)
+        with contextlib.suppress(ValueError):
+            self._waiting.remove(guest)
         guest.close()
         if guest.attached:
             self._count()
@@ -306,7 +289,8 @@ class Reception:
         self.viewers = len(attached)
 
     def _say_farewell(self) -> None:
-        kind, message = self._farewell or ("ended", "")
+        assert self._farewell is not None
+        kind, message = self._farewell
         for guest in self._guests:
-            guest.post("ended", {"ending": kind, "message": message})
+            guest.post("ended", wire.encode("ended", {"ending": kind, "message": message}))
         flush_all(self._guests, FAREWELL_NS)

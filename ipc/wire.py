@@ -65,8 +65,10 @@ def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", de
     except (TypeError, ValueError, RecursionError) as error:
         raise WireError(f"a {kind} message must be made of what JSON knows ({error})") from error
     if len(text) > HOST_JSON_LIMIT or len(raw) > HOST_RAW_LIMIT:
-        raise WireError(f"a {kind} message may hold {HOST_JSON_LIMIT} bytes of JSON and {HOST_RAW_LIMIT} raw ones, "
-                        f"got {len(text)} and {len(raw)}")
+        raise WireError(
+            f"a {kind} message may hold {HOST_JSON_LIMIT} bytes of JSON and {HOST_RAW_LIMIT} raw ones, "
+            f"got {len(text)} and {len(raw)}"
+        )
     return HEADER.pack(MAGIC, FORMAT, descriptors, len(text), len(raw)) + text + raw
 
 
@@ -101,15 +103,19 @@ class Inbox:
         if self._bytes[:4] != MAGIC[: len(self._bytes)]:
             raise WireError("the other side does not speak twixt's channel; is the name taken by another program?")
         if len(self._bytes) >= 6 and (theirs := int.from_bytes(self._bytes[4:6], "little")) != FORMAT:
-            raise FormatMismatch(f"the other side speaks channel format {theirs}, this one format {FORMAT}; "
-                                 "use the same version of twixt for the simulation and the viewer")
+            raise FormatMismatch(
+                f"the other side speaks channel format {theirs}, this one format {FORMAT}; "
+                "use the same version of twixt for the simulation and the viewer"
+            )
         if len(self._bytes) < HEADER.size:
             return None
         _, _, descriptors, json_bytes, raw_bytes = HEADER.unpack_from(self._bytes)
         for got, limit in zip((json_bytes, raw_bytes, descriptors), self._limits, strict=True):
             if got > limit:
-                raise WireError(f"a message of {json_bytes} + {raw_bytes} bytes with {descriptors} descriptors is over "
-                                f"the limits {self._limits}")
+                raise WireError(
+                    f"a message of {json_bytes} + {raw_bytes} bytes with {descriptors} descriptors is over "
+                    f"the limits {self._limits}"
+                )
         end = HEADER.size + json_bytes + raw_bytes
         if len(self._bytes) < end:
             return None

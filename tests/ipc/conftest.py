@@ -111,14 +111,21 @@ def until() -> Callable[[Callable[[], Any]], Any]:
 
 
 @pytest.fixture
-def start(names_folder: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start(names_folder: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Starts `session_process.py` in a process of its own, with a part to play."""
-    started: list[subprocess.Popen[str]] = []
+    started: list[subprocess.Popen[bytes]] = []
 
-    def start(part: str, *arguments: str) -> subprocess.Popen[str]:
+    def start(part: str, *arguments: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.abspath(twixt.__file__))}
-        started.append(subprocess.Popen([sys.executable, "-P", str(PROCESS), part, *arguments], env=environment,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-P", str(PROCESS), part, *arguments],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+            )
+        )
         return started[-1]
 
     yield start

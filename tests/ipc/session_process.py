@@ -6,9 +6,11 @@ Says a line when something happened; ends when told, when its standard input end
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from twixt.ipc import session
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Head, new_bodies
 
 
@@ -59,24 +61,24 @@ def host_stuck(name: str) -> None:
 def forking_host(name: str) -> None:
     """A world that forks: the child sleeps, the parent goes at a line."""
     running = host_of(name)
+    say("ready")
     running.viewer_came.wait()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             running.publish(Head(tick=2), new_bodies(1))
-        except session.TwixtError:
+        except TwixtError:
             os.write(writing, b"r")
         running.set_status({"a": 1})
         running.end()
-        sys.stdin = None  # the parent's
-        os.close(reading)
         os.write(writing, b".")
-        os.read(0, 1)
-        os._exit(0)
+        os.close(writing)
+        signal.pause()
+    os.close(writing)
     said = b""
-    while not said.endswith(b"."):
-        said += os.read(reading, 1)
+    while piece := os.read(reading, 1):
+        said += piece
     running.publish(Head(tick=3), new_bodies(1))
     say(f"{child} {said.decode()}")
     os.read(0, 1)
@@ -101,17 +103,18 @@ def viewer(name: str, owned: str = "") -> None:
 
 def viewer_of_another_user(name: str) -> None:
     """Attaches as nobody; the folder was opened for all."""
+    from twixt.ipc import door
+
+    attach = session.attach  # loaded while the files can still be read
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
-    from twixt.ipc import door
-
     # What an outsider would do: go round the checks of its own side.
     door.runtime_folder = lambda: door.Path(os.environ["XDG_RUNTIME_DIR"], "twixt")
     door.check_peer = lambda connection, whom: None
     try:
-        session.attach(name)
-    except session.TwixtError as error:
+        attach(name)
+    except TwixtError as error:
         say(f"refused: {error}")
 
 
@@ -121,7 +124,7 @@ def opener(name: str) -> None:
     sys.stdin.readline()
     try:
         door = session.open_door(name)
-    except session.TwixtError:
+    except TwixtError:
         say("refused")
         return
     say("opened")

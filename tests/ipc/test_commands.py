@@ -13,49 +13,61 @@ from hypothesis import strategies as st
 
 from twixt.ipc.commands import NAMES, WAITING_LIMIT, Command, CommandError, CommandQueue
 
-anything = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-                        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2))
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+)
 
 
-@pytest.mark.parametrize("command", [
-    *(Command(name) for name in NAMES if name != "time_scale"),
-    Command("time_scale", 0.25, acted_ns=5, draw_time_ns=-7),
-    Command("time_scale", 2),
-    Command("slow_physics", [20.0, 120.0]),
-    Command("slow_physics", [0, 0]),
-])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(Command(name) for name in NAMES if name != "time_scale"),
+        Command("time_scale", 0.25, acted_ns=5, draw_time_ns=-7),
+        Command("time_scale", 2),
+        Command("slow_physics", [20.0, 120.0]),
+        Command("slow_physics", [0, 0]),
+    ],
+)
 def test_a_command_arrives_as_it_was_sent(command: Command) -> None:
     assert Command.from_fields(json.loads(json.dumps(command.to_fields()))) == command
 
 
-@pytest.mark.parametrize("fields", [
-    {},
-    {"name": "explode"},
-    {"name": None},
-    {"name": ["quit"]},
-    {"name": "quit", "more": 1},
-    {"name": "pause", "value": 1.0},
-    {"name": "time_scale"},
-    {"name": "time_scale", "value": 0},
-    {"name": "time_scale", "value": -1.0},
-    {"name": "time_scale", "value": math.nan},
-    {"name": "time_scale", "value": math.inf},
-    {"name": "time_scale", "value": 10**400},
-    {"name": "time_scale", "value": True},
-    {"name": "slow_physics", "value": 40},
-    {"name": "slow_physics", "value": [120, 20]},
-    {"name": "slow_physics", "value": [-1, 20]},
-    {"name": "slow_physics", "value": [1, math.nan]},
-    {"name": "slow_physics", "value": [1, 2, 3]},
-    {"name": "step", "acted_ns": 1.5},
-    {"name": "step", "draw_time_ns": 1 << 63},
-])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"name": "explode"},
+        {"name": None},
+        {"name": ["quit"]},
+        {"name": "quit", "more": 1},
+        {"name": "pause", "value": 1.0},
+        {"name": "time_scale"},
+        {"name": "time_scale", "value": 0},
+        {"name": "time_scale", "value": -1.0},
+        {"name": "time_scale", "value": math.nan},
+        {"name": "time_scale", "value": math.inf},
+        {"name": "time_scale", "value": 10**400},
+        {"name": "time_scale", "value": True},
+        {"name": "slow_physics", "value": 40},
+        {"name": "slow_physics", "value": [120, 20]},
+        {"name": "slow_physics", "value": [-1, 20]},
+        {"name": "slow_physics", "value": [1, math.nan]},
+        {"name": "slow_physics", "value": [1, 2, 3]},
+        {"name": "step", "acted_ns": 1.5},
+        {"name": "step", "draw_time_ns": 1 << 63},
+    ],
+)
 def test_what_breaks_a_rule_is_no_command(fields: dict[str, Any]) -> None:
     with pytest.raises(CommandError):
         Command.from_fields(fields)
 
 
-@given(st.dictionaries(st.sampled_from(["name", "value", "acted_ns", "draw_time_ns", "x"]), anything | st.sampled_from(NAMES)))
+@given(
+    st.dictionaries(
+        st.sampled_from(["name", "value", "acted_ns", "draw_time_ns", "x"]), anything | st.sampled_from(NAMES)
+    )
+)
 def test_whatever_arrives_is_a_valid_command_or_a_command_error(fields: dict[str, Any]) -> None:
     try:
         command = Command.from_fields(fields)

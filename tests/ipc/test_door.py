@@ -51,7 +51,7 @@ def test_what_is_no_folder_of_the_users_own_is_refused(names_folder: Path, tmp_p
         names_folder.symlink_to(tmp_path)
     else:
         names_folder.touch()
-    with pytest.raises(doors.DoorError, match="must be a folder of your own.*set XDG_RUNTIME_DIR"):
+    with pytest.raises(doors.DoorError, match=r"must be a folder of your own.*set XDG_RUNTIME_DIR"):
         doors.runtime_folder()
 
 
@@ -151,8 +151,9 @@ def test_a_lock_that_is_never_released_is_an_error_and_no_hang(name: str) -> Non
     os.close(folder)
 
 
-def test_a_folder_with_a_long_name_serves_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                              nothing_left: None) -> None:
+def test_a_folder_with_a_long_name_serves_too(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_left: None
+) -> None:
     long = tmp_path / ("x" * 120)
     long.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
@@ -187,7 +188,12 @@ def test_another_users_process_is_refused(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_nobody_at_the_door_names_those_that_are_there(name: str) -> None:
-    with socket.socket(socket.AF_UNIX) as caller, contextlib.closing(doors.open_door("other")), pytest.raises(
-        doors.DoorError, match=f'no simulation named "{name}" is running; running: other; start one with: twixt sim --name {name}'
+    with (
+        socket.socket(socket.AF_UNIX) as caller,
+        contextlib.closing(doors.open_door("other")),
+        pytest.raises(
+            doors.DoorError,
+            match=f'no simulation named "{name}" is running; running: other; start one with: twixt sim --name {name}',
+        ),
     ):
         doors.connect(caller, name, 20)
