@@ -13,6 +13,9 @@ from twixt.render.playback.stream import Stream
 
 # Relative change of the interval from one snapshot to the next (median of 15): even below, uneven above, mixed between.
 EVEN, UNEVEN = 0.03, 0.08
+# The same change in wall time: below, nobody sees it (a loop that sleeps 2 ms at a time scatters by a third of that, and
+# a dozen intervals make one frame).
+UNSEEN_NS, SEEN_NS = 1_000_000, 4_000_000
 # The rate played is the mean over this, and follows it with this time constant: steps of 20-120 ms come 14 a second.
 MEAN_OVER_NS = 1_000_000_000
 RATE_TAU_NS = 30_000_000
@@ -34,7 +37,9 @@ class Steady:
 
     def share(self, stream: Stream) -> float:
         """How much of the speed should be the steady rate: 0 for even streams."""
-        return max(0.0, min(1.0, (stream.rhythm.slope_change - EVEN) / (UNEVEN - EVEN)))
+        relative = stream.rhythm.slope_change
+        change_ns = relative * stream.rhythm.interval_ns
+        return max(0.0, min(1.0, (relative - EVEN) / (UNEVEN - EVEN), (change_ns - UNSEEN_NS) / (SEEN_NS - UNSEEN_NS)))
 
     def advance(self, stream: Stream, drawn_ns: int, passed_ns: int, lag_ns: float, wanted_ns: float) -> float:
         """Simulated time to play in `passed_ns` of wall time, `lag_ns` behind the present. Never negative."""
