@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from twixt.render import glfw_library
+from twixt.render.draw.panes import Pane, Panes
 from twixt.render.input import MouseButton, MouseMove, Scroll
 from twixt.render.overlay_panels import show_panels
 from twixt.render.overlay_state import OverlayState
@@ -51,6 +52,8 @@ class Overlay:
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._pressed: list[str] = []
+        self._panes = Panes()
+        self._shown_panes: list[Pane] = []
         self.layout_ns = 0  # cost of the last layout, without drawing it
         self.wants_mouse = False  # the pointer is over a panel: the camera should leave it alone
 
@@ -72,6 +75,7 @@ class Overlay:
             self._frames_shown = 0
             self._lay_out(state(), size_px, framebuffer_scale)
         self._frames_shown += 1
+        self._panes.draw(self._shown_panes, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
         pressed, self._pressed = self._pressed, []
         return pressed
@@ -90,7 +94,9 @@ class Overlay:
         io.delta_time = FRAMES_PER_LAYOUT / 60
         imgui.backends.opengl3_new_frame()
         imgui.new_frame()
-        self._pressed += show_panels(imgui, state, (size_px[0] / scale, size_px[1] / scale))
+        shown = show_panels(imgui, state, (size_px[0] / scale, size_px[1] / scale))
+        self._pressed += shown.pressed
+        self._shown_panes = [Pane(*(length * scale for length in panel)) for panel in shown.panels]
         imgui.render()
         self.wants_mouse = io.want_capture_mouse
         self.layout_ns = time.perf_counter_ns() - began_ns

@@ -6,7 +6,7 @@ the picture stays free, at 800x600 too. Every figure has its unit beside it; the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,24 +23,32 @@ WARNING = (0.98, 0.76, 0.35)
 TARGET_LINE = (1.0, 1.0, 1.0, 0.35)
 
 
-def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float]) -> list[str]:
-    """Lays all panels out within `size` (units of text size); answers the keys that were clicked."""
+class Shown(NamedTuple):
+    """What came of a layout."""
+
+    pressed: list[str]  # keys whose buttons were clicked
+    panels: list[tuple[float, float, float, float]]  # left, top, width, height of each panel
+
+
+def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float]) -> Shown:
+    """Lays all panels out within `size`; lengths here are in units of text size."""
     _style(imgui)
+    panels: list[tuple[float, float, float, float]] = []
     width, height = size
     panel = min(PANEL_WIDTH, (width - 3 * MARGIN) / 2)
-    with _Panel(imgui, "frames", (MARGIN, MARGIN), (0, 0), panel):
+    with _Panel(imgui, panels, "frames", (MARGIN, MARGIN), (0, 0), panel):
         _frames(imgui, state)
-    with _Panel(imgui, "physics", (width - MARGIN, MARGIN), (1, 0), panel):
+    with _Panel(imgui, panels, "physics", (width - MARGIN, MARGIN), (1, 0), panel):
         _physics(imgui, state)
     if state.messages:
-        with _Panel(imgui, "messages", (width / 2, height * 0.80), (0.5, 1), None):
+        with _Panel(imgui, panels, "messages", (width / 2, height * 0.80), (0.5, 1), None):
             for message in state.messages:
                 _text(imgui, message, WARNING)
     pressed: list[str] = []
     if state.keys:
-        with _Panel(imgui, "keys", (width / 2, height - MARGIN), (0.5, 1), None):
+        with _Panel(imgui, panels, "keys", (width / 2, height - MARGIN), (0.5, 1), None):
             pressed = _keys(imgui, state, width - 4 * MARGIN)
-    return pressed
+    return Shown(pressed, panels)
 
 
 def _frames(imgui: Any, state: OverlayState) -> None:
@@ -97,12 +105,14 @@ def _plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float
     padded = np.zeros(REMEMBERED, np.float32)
     if len(figures_ms):
         padded[-len(figures_ms):] = figures_ms
+    # Two figures a point, the larger one: half the lines, and no peak is lost.
+    points = padded.reshape(-1, 2).max(axis=1)
     top_ms = max(2 * (line_ms or 0.0), 1.15 * float(padded.max()), 0.1)
     label = f"{name} {newest_ms:.1f} ms" + (f", {line_name} {line_ms:.1f} ms" if line_ms else "")
     _text(imgui, label, DIM)
     at = imgui.get_cursor_screen_pos()
     across = imgui.get_content_region_avail().x
-    imgui.plot_lines(f"##{name}", padded, 0, None, 0.0, top_ms, imgui.ImVec2(across, PLOT_HEIGHT))
+    imgui.plot_lines(f"##{name}", points, 0, None, 0.0, top_ms, imgui.ImVec2(across, PLOT_HEIGHT))
     if line_ms:
         y = at.y + PLOT_HEIGHT * (1 - line_ms / top_ms)
         color = imgui.get_color_u32(imgui.ImVec4(*TARGET_LINE))
@@ -148,20 +158,22 @@ def _style(imgui: Any) -> None:
     style = imgui.get_style()
     style.window_padding = imgui.ImVec2(MARGIN, 6)
     style.item_spacing = imgui.ImVec2(8, 2)
-    style.window_rounding = 5.0
     style.window_border_size = 0.0
+    style.set_color_(imgui.Col_.frame_bg.value, imgui.ImVec4(0.0, 0.0, 0.0, 0.0))
 
 
 class _Panel:
     """A borderless window that sizes itself, pinned at a point by its own corner or middle (pivot)."""
 
-    def __init__(self, imgui: Any, name: str, at: tuple[float, float], pivot: tuple[float, float], width: float | None):
+    def __init__(self, imgui: Any, panels: list[tuple[float, float, float, float]], name: str,
+                 at: tuple[float, float], pivot: tuple[float, float], width: float | None) -> None:
+        self._panels = panels
         self._imgui, self._name, self._at, self._pivot, self._width = imgui, name, at, pivot, width
 
     def __enter__(self) -> None:
         imgui = self._imgui
         imgui.set_next_window_pos(imgui.ImVec2(*self._at), imgui.Cond_.always.value, imgui.ImVec2(*self._pivot))
-        imgui.set_next_window_bg_alpha(0.62)
+        imgui.set_next_window_bg_alpha(0.0)
         if self._width is not None:
             imgui.set_next_window_size(imgui.ImVec2(self._width, 0.0))
         flags = imgui.WindowFlags_
@@ -177,4 +189,6 @@ class _Panel:
         )
 
     def __exit__(self, *_: object) -> None:
+        at, size = self._imgui.get_window_pos(), self._imgui.get_window_size()
+        self._panels.append((at.x, at.y, size.x, size.y))
         self._imgui.end()
