@@ -166,6 +166,7 @@ flat in vec4 light;        // towards the light; y of up
 flat in vec4 lens_flat;    // depth = x + y / distance; metres a pixel spans at 1 m; z of up
 flat in vec2 middle;       // of the picture, px
 out vec4 color;
+const float FAINT_DEPTH = 0.999999;
 
 void main() {
     vec3 ray = vec3((gl_FragCoord.xy - middle) * lens_flat.z, -1.0);
@@ -180,7 +181,9 @@ void main() {
     float distance = along - sqrt(room * per_square);
     float depth = lens_flat.x + lens_flat.y / distance;
     if (NEAR_ENOUGH_TO_CLIP && (distance <= 0.0 || depth < 0.0)) discard;
-    gl_FragDepth = depth;
+    // The faint outer half of the edge stands before nothing but the background: with its true depth it would
+    // keep out the ball behind, drawn later, and show what is behind that.
+    gl_FragDepth = covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
 
     vec3 normal = (ray * distance - ball.xyz) * first_axis.w;
     vec2 side = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
