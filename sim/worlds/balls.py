@@ -21,10 +21,10 @@ from twixt.sim.worlds.contacts import ContactSolver, Material, Spheres
 GRAVITY_M_S2 = 9.81
 RADIUS_MIN_M, RADIUS_MAX_M = 0.08, 0.2
 DENSITY_KG_M3 = 1000.0
-# Half the box's width for 300 balls (metres): a pile about four balls deep.
-HALF_WIDTH_M = 1.5
+# Half the box's width for 300 balls (metres): a pile about three balls deep.
+HALF_WIDTH_M = 1.88
 # The drawn box is this much as high as wide: the pile leans against its walls without rising over them.
-HEIGHT_PER_WIDTH = 0.7
+HEIGHT_PER_WIDTH = 0.55
 # Room of one ball in the lattice that they fall from, and how far each is off its place (metres).
 LATTICE_M = 0.44
 LATTICE_OFF_M = 0.015
@@ -59,7 +59,7 @@ class Balls(World):
             raise TwixtError(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
         self.count = count
         self.rocking_rad = math.radians(rocking_deg)
-        self.half_width = max(HALF_WIDTH_M * (count / 300) ** (1 / 3), LATTICE_M)
+        self.half_width = max(HALF_WIDTH_M * (count / 300) ** (1 / 2), LATTICE_M)
         self.bodies = Bodies(count)
         self.scene = self._scene()
         self.reset(seed)
@@ -122,7 +122,7 @@ class Balls(World):
         height = 2 * half * HEIGHT_PER_WIDTH
         return Scene(
             [Sphere(radius=1.0, color=PALETTE[body % len(PALETTE)]) for body in range(self.count)],
-            camera=Camera(eye=(1.5 * half, -3.25 * half, 2.5 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0),
+            camera=Camera(eye=(1.45 * half, -3.13 * half, 2.4 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0),
             ground=0.0,
             outline=((-half, -half, 0.0), (half, half, height)),
         )
