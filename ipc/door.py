@@ -49,7 +49,7 @@ class Door:
         self.listener = listener
         self.path = path
         # The interpreter's exit closes a door left open. A forked child's exit must not: the socket is its parent's.
-        self._unlink = weakref.finalize(self, _unlink_own, os.getpid(), path, _identity(path))
+        self._unlink = weakref.finalize(self, _unlink_own, path, _identity(path))
 
     def give_back(self) -> None:
         """The name is free; who has connected stays. May be called again."""
@@ -251,9 +251,7 @@ def _identity(path: Path) -> tuple[int, int, int]:
     return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
-def _unlink_own(pid: int, path: Path, identity: tuple[int, int, int]) -> None:
-    if os.getpid() != pid:
-        return
+def _unlink_own(path: Path, identity: tuple[int, int, int]) -> None:
     with contextlib.suppress(OSError, DoorError), _locked(path.parent):
         if _identity(path) == identity:
             path.unlink()

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from twixt.ipc import door as doors
-from twixt.ipc import reception, session, wire
+from twixt.ipc import guest, reception, session, wire
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.host import HostEnded
 from twixt.ipc.plan import Plan
@@ -290,6 +290,27 @@ def test_a_flood_of_commands_is_bounded_and_its_quit_is_heard(channel: Any, unti
     assert commands.count("step") < sent
 
 
+def test_a_viewer_that_talks_too_much_is_not_heard_for_a_while_but_its_end_is(
+    channel: Any, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    monkeypatch.setattr(guest, "MESSAGES_PER_S", 10)
+    monkeypatch.setattr(guest, "SECOND_NS", 3_600_000_000_000)
+    host = channel.open()
+    link = channel.attach()
+    with bare_viewer(channel.name) as talker:
+        talker.attach()
+        # One by one: what comes in one piece is heard as one.
+        for number in range(11 - 1):
+            talker.say("report", number=number)
+            talker.hear("report")
+        for _ in range(12):
+            talker.say("lead", lead_ns=7_000_000)
+        for _ in range(3):
+            link.ask_report(BOUND_S)
+        assert (host.viewers, host.lead_ns) == (2, 0)
+    until(lambda: host.viewers == 1)
+
+
 def test_a_viewer_that_asked_gets_one_wake_however_much_is_published(channel: Any, until: Until) -> None:
     host = channel.open()
     with bare_viewer(channel.name) as viewer:
@@ -300,6 +321,18 @@ def test_a_viewer_that_asked_gets_one_wake_however_much_is_published(channel: An
             for _ in range(5):
                 channel.publish()
             assert viewer.wakes() == 1
+
+
+def test_asking_twice_is_one_request(channel: Any) -> None:
+    channel.open()
+    with bare_viewer(channel.name) as viewer:
+        viewer.attach()
+        viewer.say("wake", number=0, plan_number=0)
+        viewer.say("wake", number=0, plan_number=0)
+        viewer.say("report", number=1)
+        viewer.hear("report")
+        channel.publish()
+        assert viewer.wakes() == 1
 
 
 def test_a_viewer_that_never_asks_is_never_woken(channel: Any) -> None:
@@ -341,7 +374,7 @@ def test_a_viewer_that_reads_nothing_costs_physics_nothing_and_the_others_neithe
             until(lambda version=version: link.poll() or link.scene_version == version)
         host.set_status({"text": "x" * 100_000})
         until(lambda: link.poll() or link.status)
-        (kept,) = [guest for guest in host._reception._guests if guest.has_more]
+        (kept,) = [each for each in host._reception._guests if each.has_more]
         assert len(kept._waiting) <= 3
         assert link.ended is None
 

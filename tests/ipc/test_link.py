@@ -245,6 +245,14 @@ def test_who_answers_otherwise_than_a_simulation_is_understood_or_refused(
         session.attach(name, BOUND_S)
 
 
+def test_a_descriptor_whose_message_never_ended_is_closed(name: str, nothing_left: None) -> None:
+    def answer(connection: socket.socket) -> None:
+        socket.send_fds(connection, [wire.encode("segment", {"size": 4096}, descriptors=1)[:-1]], [0])
+
+    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="without a word"):
+        session.attach(name, BOUND_S)
+
+
 @pytest.mark.parametrize("content", ["file", "unsealed", "wrong size"])
 def test_memory_that_could_crash_its_reader_is_refused(
     name: str, content: str, tmp_path: Any, nothing_left: None

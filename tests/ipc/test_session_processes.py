@@ -62,11 +62,11 @@ def test_a_killed_simulation_is_noticed_and_its_own_viewer_removes_its_socket(
     assert line(host) == "ready"
     link = session.attach(name, BOUND_S, owned=owned)
     host.kill()
+    host.wait(BOUND_S)
     assert link.wait(BOUND_S)
     assert link.ended == LOST
-    host.wait(BOUND_S)
-    link.close()
     assert (names_folder / f"{name}.socket").exists() is not owned
+    link.close()
     assert session.running() == []
     session.open_door(name).close()
 
