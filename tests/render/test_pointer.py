@@ -1,0 +1,48 @@
+"""The mouse and the camera."""
+
+from __future__ import annotations
+
+from twixt.render.camera import OrbitCamera
+from twixt.render.input import MouseButton, MouseMove, Scroll
+from twixt.render.pointer import Pointer
+
+HEIGHT_PX = 600
+
+
+def test_moving_without_a_button_leaves_the_camera_alone() -> None:
+    camera = OrbitCamera()
+    acted_ns = Pointer().move_camera(camera, [MouseMove(0, 0, 1), MouseMove(50, 50, 2)], HEIGHT_PX)
+    assert acted_ns == 0
+    assert camera == OrbitCamera()
+
+
+def test_left_drag_orbits_and_says_when() -> None:
+    camera = OrbitCamera()
+    events = [MouseMove(0, 0, 1), MouseButton("left", True, 2), MouseMove(50, 0, 3)]
+    assert Pointer().move_camera(camera, events, HEIGHT_PX) == 3
+    assert camera.azimuth_rad != OrbitCamera().azimuth_rad
+    assert camera.target == OrbitCamera().target
+
+
+def test_right_drag_pans() -> None:
+    camera = OrbitCamera()
+    events = [MouseMove(0, 0, 1), MouseButton("right", True, 2), MouseMove(50, 10, 3)]
+    Pointer().move_camera(camera, events, HEIGHT_PX)
+    assert camera.target != OrbitCamera().target
+    assert camera.azimuth_rad == OrbitCamera().azimuth_rad
+
+
+def test_a_drag_goes_on_over_frames_and_ends_with_the_button() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    pointer.move_camera(camera, [MouseMove(0, 0, 1), MouseButton("left", True, 2)], HEIGHT_PX)
+    pointer.move_camera(camera, [MouseMove(30, 0, 3)], HEIGHT_PX)
+    turned = camera.azimuth_rad
+    assert turned != OrbitCamera().azimuth_rad
+    pointer.move_camera(camera, [MouseButton("left", False, 4), MouseMove(60, 0, 5)], HEIGHT_PX)
+    assert camera.azimuth_rad == turned
+
+
+def test_the_wheel_zooms() -> None:
+    camera = OrbitCamera()
+    assert Pointer().move_camera(camera, [Scroll(0, 1, 9)], HEIGHT_PX) == 9
+    assert camera.distance_m < OrbitCamera().distance_m
