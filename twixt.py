@@ -145,7 +145,9 @@ def _group() -> Any:
     @world
     @click.option("--steps", type=click.IntRange(min=1), help="end after this many steps")
     @click.option("--hash", "print_hash", is_flag=True, help="print a hash of the final state")
-    @click.option("--json", "json_file", metavar="FILE", help="write the physics and channel figures; - for standard output")
+    @click.option(
+        "--json", "json_file", metavar="FILE", help="write the physics and channel figures; - for standard output"
+    )
     @_flags(BOTH, SIM)
     def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: Any) -> int:
         """Physics alone; viewers may attach and leave (twixt view)."""
@@ -193,6 +195,31 @@ def _group() -> Any:
         return examine()
 
     @group.command()
+    @click.option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
+    @click.option("--against", metavar="FILE", help="show beside them the ratios of an earlier --json FILE")
+    @click.option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast")
+    def bench(json_file: str | None, against: str | None, quick: bool) -> int:
+        """What publishing, reading and waking cost, each beside its physical limit."""
+        from rich.console import Console
+
+        from twixt.ipc.bench import rows as channel
+        from twixt.render import bench as viewer
+        from twixt.render.measure.report import write_json
+        from twixt.sim.bench import rows as simulation
+
+        earlier = viewer.read_earlier(against) if against else None
+        share = 0.01 if quick else 1.0
+        with Console(stderr=True).status("measuring") as status:
+            parts = (channel, viewer.rows, simulation)
+            measured = [row for rows in parts for row in rows(share, lambda what: status.update(f"measuring: {what}"))]
+        document = viewer.document(measured)
+        if json_file:
+            write_json(document, json_file)
+        if json_file != "-":
+            viewer.show(measured, document["machine"], earlier)
+        return 0
+
+    @group.command()
     def worlds() -> None:
         """The built-in worlds."""
         from twixt.sim.worlds import WORLDS
@@ -233,8 +260,14 @@ def _flags(*sides: str) -> Callable[[Any], Any]:
         several = item.default == ()
         shown = item.default is not None and not several and item.name != "size_px"
         return click.option(
-            spelled, item.name, type=kind, default=None if several else item.default, multiple=several,
-            metavar=about["metavar"] or None, help=about["help"], show_default=shown,
+            spelled,
+            item.name,
+            type=kind,
+            default=None if several else item.default,
+            multiple=several,
+            metavar=about["metavar"] or None,
+            help=about["help"],
+            show_default=shown,
         )
 
     def decorate(command: Any) -> Any:

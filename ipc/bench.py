@@ -1,0 +1,176 @@
+"""What the channel costs, each figure beside the same bytes copied plainly; and the row all parts report in.
+
+One idea: a time alone says little of a machine that others use too. So what is measured and its physical limit
+take turns, round by round in one run, and the medians of both stand beside each other. Only these two: a third
+would take their place in the cache, and both would be slower than either is in use.
+
+Always: a figure that could not be measured is None, with the reason in `note`. Nothing is judged here.
+Does not measure a reader in another process: it finds the bytes in another core's cache, and takes longer.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from twixt.ipc.layout import Layout
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.session import Host, Link, attach, open_door
+from twixt.ipc.snapshot import BODY, Head, new_bodies
+
+BODIES = 10_000
+# Larger than any cache: what is measured is main memory.
+LARGE_BYTES = 64 << 20
+# Rounds of a whole run: about a second for each group of rows.
+ROUNDS, LARGE_ROUNDS = 2000, 31
+# A median of fewer is none.
+FEWEST_ROUNDS = 3
+READ_BUDGET_BYTES = 256 << 20
+
+Say = Callable[[str], object]
+
+
+class Row(NamedTuple):
+    """One figure beside its limit, both in `unit`. rounds: how often both were measured."""
+
+    name: str
+    unit: str
+    figure: float | None
+    limit_name: str
+    limit: float | None
+    rounds: int
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the limit the figure is."""
+        return self.figure / self.limit if self.figure is not None and self.limit else None
+
+    @property
+    def over(self) -> float | None:
+        """How much more than the limit the figure is, in its unit."""
+        return self.figure - self.limit if self.figure is not None and self.limit is not None else None
+
+
+def rounds_of(whole: int, share: float) -> int:
+    """How many of a whole run's rounds a run of that share makes."""
+    return max(FEWEST_ROUNDS, round(whole * share))
+
+
+def interleaved(
+    rounds: int, *works: Callable[[], object], calls: int = 1, before: Callable[[], object] | None = None
+) -> list[float]:
+    """The median time of a call of each of `works`, in us. They take turns, `calls` calls at a time.
+
+    before: called ahead of each turn, and not timed.
+    """
+    taken_ns: list[list[int]] = [[] for _ in works]
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for work, taken in zip(works, taken_ns, strict=True):
+                if before is not None:
+                    before()
+                begin_ns = time.perf_counter_ns()
+                for _ in range(calls):
+                    work()
+                taken.append(time.perf_counter_ns() - begin_ns)
+    finally:
+        if collects:
+            gc.enable()
+    return [statistics.median(taken) / calls / 1e3 for taken in taken_ns]
+
+
+class Memcpy:
+    """Copies `size` bytes to the next of `places`, as plainly as can be."""
+
+    def __init__(self, size: int, places: int = 1) -> None:
+        self._source = np.ones(size, np.uint8)
+        self._places = [np.ones(size, np.uint8) for _ in range(places)]
+        self._next = 0
+
+    def __call__(self) -> None:
+        np.copyto(self._places[self._next], self._source)
+        self._next = (self._next + 1) % len(self._places)
+
+
+class Channel:
+    """A host of this process's own, publishing `count` bodies whenever `publish` is called."""
+
+    def __init__(self, count: int) -> None:
+        self.bodies = new_bodies(count)
+        self.host = Host(open_door(f"bench-{os.getpid()}"), Scene([Sphere()]), count)
+        self._tick = 0
+
+    def publish(self) -> None:
+        self._tick += 1
+        self.host.publish(Head(tick=self._tick), self.bodies)
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.host.end()
+
+
+def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """The channel's rows. share: of a whole run's rounds. say: told what is measured next."""
+    rounds = rounds_of(ROUNDS, share)
+    size = BODIES * BODY.itemsize
+    with Channel(BODIES) as channel:
+        say(f"publish {BODIES:,} bodies")
+        yield from _publish(channel, size, rounds)
+        say(f"read {BODIES:,} bodies")
+        link = attach(channel.host.name)
+        try:
+            yield from _read(channel, link, size, rounds)
+        finally:
+            link.close()
+    say("publish 64 MiB")
+    rounds = rounds_of(LARGE_ROUNDS, share)
+    with Channel(LARGE_BYTES // BODY.itemsize) as channel:
+        published, copied = interleaved(rounds, channel.publish, Memcpy(LARGE_BYTES))
+    yield Row("publish 64 MiB", "ms", published / 1e3, "memcpy", copied / 1e3, rounds)
+
+
+def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
+    """Beside a copy that finds its target in the cache, and one that goes round as many places as the ring has."""
+    name, slots = f"publish {BODIES:,} bodies", Layout.for_bodies(BODIES).slots
+    for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
+        published, copied = interleaved(rounds, channel.publish, Memcpy(size, places))
+        yield Row(name, "us", published, limit_name, copied, rounds)
+
+
+def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]:
+    source, taken = channel.bodies.view(np.uint8), np.empty(size, np.uint8)
+    failed = 0
+
+    def publish_one() -> None:
+        for _ in link.unread(READ_BUDGET_BYTES):
+            pass
+        channel.publish()
+
+    def read_pair() -> None:  # which makes its arrays anew each time; the limit does not
+        nonlocal failed
+        failed += len(link.latest_pair()) < 2
+
+    def read_unread() -> None:
+        nonlocal failed
+        for claim in link.unread(READ_BUDGET_BYTES):
+            np.copyto(taken, np.frombuffer(claim.bodies, np.uint8))
+            failed += not claim.is_valid()
+
+    channel.publish()
+    for name, work, copies in (("newest pair", read_pair, 2), ("unread", read_unread, 1)):
+        failed = 0
+        read, copied = interleaved(rounds, work, lambda: np.copyto(taken, source), before=publish_one)
+        note = f"{failed} of {rounds} failed" if failed else ""
+        limit_name = "memcpy" if copies == 1 else f"{copies} x memcpy"
+        yield Row(f"read {name}, {BODIES:,} bodies", "us", read, limit_name, copies * copied, rounds, note)
