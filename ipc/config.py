@@ -28,11 +28,20 @@ class ConfigError(TwixtError):
     """A flag's value that breaks its rule."""
 
 
-def flag(default: Any, help: str, side: str = BOTH, read: Callable[[str], Any] | None = None, metavar: str = "",
-         choices: tuple[str, ...] = (), name: str = "") -> Any:
+def flag(
+    default: Any,
+    help: str,
+    side: str = BOTH,
+    read: Callable[[str], Any] | None = None,
+    metavar: str = "",
+    choices: tuple[str, ...] = (),
+    name: str = "",
+) -> Any:
     """A field that is also a flag. read: text -> value, raising ValueError with the rule."""
-    return field(default=default, metadata={"help": help, "side": side, "read": read, "metavar": metavar,
-                                            "choices": choices, "name": name})
+    return field(
+        default=default,
+        metadata={"help": help, "side": side, "read": read, "metavar": metavar, "choices": choices, "name": name},
+    )
 
 
 def read_range_ms(text: str) -> tuple[float, float]:
@@ -67,34 +76,69 @@ class Config:
     """One run. Units are in the names; None means "not set", and then the part itself decides."""
 
     # the physics process
-    settings: tuple[tuple[str, str], ...] = flag((), "a constructor argument of the world, such as count=500; may be repeated", SIM, read_setting, "KEY=VALUE", name="--set")
+    settings: tuple[tuple[str, str], ...] = flag(
+        (),
+        "a constructor argument of the world, such as count=500; may be repeated",
+        SIM,
+        read_setting,
+        "KEY=VALUE",
+        name="--set",
+    )
     seed: int = flag(0, "seed of the world and of injected trouble", SIM, int, "N")
     physics_hz: float | None = flag(None, "steps per simulated second, instead of the world's own dt", SIM, float, "HZ")
     publish_hz: float = flag(120.0, "snapshots published per wall second, at most", SIM, float, "HZ")
     time_scale: float = flag(1.0, "simulated seconds per wall second; 0.25 is slow motion", SIM, float, "X")
-    lead_ms: float | None = flag(None, "how far ahead of its due instant a snapshot is published; 0: at its due instant", SIM, read_lead, "auto|MS", name="--lead")
-    slow_physics_ms: tuple[float, float] | None = flag(None, "real work added to every step, in ms: 40, or 20-120 for uniform random", SIM, read_range_ms, "MS|MS-MS", name="--slow-physics")
-    when_slow: str = flag("dilate", "when physics cannot keep up: let simulated time run slower, evenly", SIM, str, choices=SLOW_POLICIES)
+    lead_ms: float | None = flag(
+        None,
+        "how far ahead of its due instant a snapshot is published; 0: at its due instant",
+        SIM,
+        read_lead,
+        "auto|MS",
+        name="--lead",
+    )
+    slow_physics_ms: tuple[float, float] | None = flag(
+        None,
+        "real work added to every step, in ms: 40, or 20-120 for uniform random",
+        SIM,
+        read_range_ms,
+        "MS|MS-MS",
+        name="--slow-physics",
+    )
+    when_slow: str = flag(
+        "dilate", "when physics cannot keep up: let simulated time run slower, evenly", SIM, str, choices=SLOW_POLICIES
+    )
     name: str | None = flag(None, "the name under which viewers find this simulation", SIM, str, "NAME")
 
     # the render process
-    interpolation: str = flag("linear", "how the world is drawn between two snapshots", VIEW, str, choices=INTERPOLATIONS)
+    interpolation: str = flag(
+        "linear", "how the world is drawn between two snapshots", VIEW, str, choices=INTERPOLATIONS
+    )
     clock: str = flag("auto", "which simulated time a frame draws", VIEW, str, choices=CLOCKS)
     pacing: str = flag("auto", "what a frame waits for", VIEW, str, choices=PACINGS)
     fps: float | None = flag(None, "frames per second, at most; the display's own rate by default", VIEW, float, "N")
     size_px: tuple[int, int] = flag((800, 600), "size of the window", VIEW, read_size, "WxH", name="--size")
     overlay: bool = flag(True, "show the overlay of figures and keys (H toggles it)", VIEW)
-    slow_render_ms: float = flag(0.0, "real work that makes every frame take at least so many ms", VIEW, float, "MS", name="--slow-render")
+    slow_render_ms: float = flag(
+        0.0, "real work that makes every frame take at least so many ms", VIEW, float, "MS", name="--slow-render"
+    )
     offscreen: bool = flag(False, "draw without a window, through EGL", VIEW)
     screenshot: str | None = flag(None, "save a picture (PNG) at the instant of --at", VIEW, str, "FILE")
-    at_s: float | None = flag(None, "when to take the screenshot, seconds after the first frame [2]", VIEW, float, "S", name="--at")
+    at_s: float | None = flag(
+        None, "when to take the screenshot, seconds after the first frame [2]", VIEW, float, "S", name="--at"
+    )
     log: str | None = flag(None, "write the frame log, one row per frame (CSV)", VIEW, str, "FILE")
 
     # ending and reporting
     seconds: float | None = flag(None, "end after this many seconds", BOTH, float, "S")
     json: str | None = flag(None, "write the report as JSON; - for standard output", MEASURE, str, "FILE")
     plot: str | None = flag(None, "write the frame-pacing plot (PNG)", MEASURE, str, "FILE")
-    fail_if: tuple[str, ...] = flag((), "exit with 1 when this holds, such as 'motion.animation_error_ms.p99>2'; may be repeated", MEASURE, str, "LIMIT")
+    fail_if: tuple[str, ...] = flag(
+        (),
+        "exit with 1 when this holds, such as 'motion.animation_error_ms.p99>2'; may be repeated",
+        MEASURE,
+        str,
+        "LIMIT",
+    )
     report: bool = field(default=False, metadata={})  # print the report at the end
     world: str = field(default="balls", metadata={})
     command: str = field(default="", metadata={})  # as typed, for the report
@@ -109,15 +153,24 @@ class Config:
         if self.slow_physics_ms is not None:
             low, high = self.slow_physics_ms
             if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= high):
-                raise ConfigError(f"--slow-physics must be MS or SHORTEST-LONGEST with 0 <= shortest <= longest, got {low:g}-{high:g}")
+                raise ConfigError(
+                    f"--slow-physics must be MS or SHORTEST-LONGEST with 0 <= shortest <= longest, got {low:g}-{high:g}"
+                )
         width, height = self.size_px
         if not (16 <= width <= 16384 and 16 <= height <= 16384):
             raise ConfigError(f"--size must be from 16x16 to 16384x16384, got {width}x{height}")
-        for name, allowed in (("interpolation", INTERPOLATIONS), ("clock", CLOCKS), ("pacing", PACINGS), ("when_slow", SLOW_POLICIES)):
+        for name, allowed in (
+            ("interpolation", INTERPOLATIONS),
+            ("clock", CLOCKS),
+            ("pacing", PACINGS),
+            ("when_slow", SLOW_POLICIES),
+        ):
             value = getattr(self, name)
             if value not in allowed:
                 raise ConfigError(f"{flag_name(name)} must be one of {', '.join(allowed)}, got {value!r}")
-        if self.name is not None and not (self.name.replace("-", "").replace("_", "").isalnum() and len(self.name) <= 64):
+        if self.name is not None and not (
+            self.name.replace("-", "").replace("_", "").isalnum() and len(self.name) <= 64
+        ):
             raise ConfigError(f"--name must be letters, digits, - and _, at most 64, got {self.name!r}")
 
     def to_json(self) -> str:
@@ -127,9 +180,12 @@ class Config:
     @staticmethod
     def from_json(text: str) -> Config:
         """The config of `to_json`."""
-        values = {name: tuple(tuple(item) if isinstance(item, list) else item for item in value) if isinstance(value, list) else value
-                  for name, value in json.loads(text).items()}
+        values: dict[str, Any] = {name: _as_tuples(value) for name, value in json.loads(text).items()}
         return Config(**values)
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(_as_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def flag_name(field_name: str) -> str:

@@ -159,7 +159,7 @@ class Scene:
                 shapes=[table[row] for row in index],
                 camera=None if head["camera"] is None else Camera(**_tuples(head["camera"])),
                 ground=head["ground"],
-                outline=None if head["outline"] is None else tuple(tuple(corner) for corner in head["outline"]),
+                outline=_corners(head["outline"]),
                 background=tuple(head["background"]),
                 light=tuple(head["light"]),
                 unlit=head["unlit"],
@@ -181,6 +181,13 @@ def _shape_of(entry: dict[str, Any]) -> Shape:
     kind = SHAPES[entry["kind"]]
     known = {f.name for f in fields(kind)}
     return kind(**_tuples({name: value for name, value in entry.items() if name in known}))
+
+
+def _corners(outline: list[list[float]] | None) -> tuple[Vector, Vector] | None:
+    if outline is None:
+        return None
+    low, high = ((float(x), float(y), float(z)) for x, y, z in outline)
+    return low, high
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:

@@ -198,7 +198,7 @@ class FrameLoop:
             pacer_reason=paced.reason, input_acted_ns=acted_ns,
             rate=newest.rate, newest_tick=newest.tick, newest_sim_time_ns=newest.sim_time_ns,
             newest_due_ns=newest.due_ns, newest_published_ns=newest.published_ns, world_epoch=newest.world_epoch,
-            probe=self.is_starting,
+            gpu_ns=self._renderer.gpu_ns, probe=self.is_starting,
         )  # fmt: skip
 
     def _with_pair(self, row: FrameRow, pair: Pair) -> FrameRow:

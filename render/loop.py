@@ -85,7 +85,9 @@ def _watch(config: Config, window: Any, link: Link, refresh: Any, shots: Shots, 
     return outcome.exit_code or code
 
 
-def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool, stop: _StopSignals) -> Outcome:
+def _frames(
+    config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool, stop: _StopSignals
+) -> Outcome:
     """Frames until there is a reason to stop, which is returned."""
     start_up = _StartUp(config, link)
     end_ns = None

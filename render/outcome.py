@@ -43,14 +43,19 @@ def _because(ended: Ended) -> str:
     return f": {ended.message}" if ended.message else ""
 
 
-def leave_report(config: Config, log: FrameLog, blocks: dict[str, Any] | None, channel: dict[str, Any],
-                 display: dict[str, Any], conditions: list[str], first_frame_ms: float | None) -> int:
+def leave_report(
+    config: Config,
+    log: FrameLog,
+    blocks: dict[str, Any] | None,
+    channel: dict[str, Any],
+    display: dict[str, Any],
+    conditions: list[str],
+    first_frame_ms: float | None,
+) -> int:
     """Prints and writes what the config asks for; the exit code says whether its limits held."""
     rows = log.rows
     conditions = [*conditions, log.failure] if log.failure else conditions
-    made = report.build(
-        rows, blocks, display, config, conditions, first_frame_ms, channel, forgotten=log.forgotten
-    )
+    made = report.build(rows, blocks, display, config, conditions, first_frame_ms, channel, forgotten=log.forgotten)
     if config.json != "-":
         report.show(made)
     if config.json is not None:

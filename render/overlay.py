@@ -57,8 +57,13 @@ class Overlay:
         self.layout_ns = 0  # cost of the last layout, without drawing it
         self.wants_mouse = False  # the pointer is over a panel: the camera should leave it alone
 
-    def draw(self, state: Callable[[], OverlayState], events: Iterable[Any], size_px: tuple[int, int],
-             framebuffer_scale: float = 1.0) -> list[str]:
+    def draw(
+        self,
+        state: Callable[[], OverlayState],
+        events: Iterable[Any],
+        size_px: tuple[int, int],
+        framebuffer_scale: float = 1.0,
+    ) -> list[str]:
         """Draws the overlay and answers the keys whose buttons were clicked, by name.
 
         state: asked only when the panels are laid out anew. events: of this frame; `render.input`'s.

@@ -104,7 +104,7 @@ def _plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float
     newest_ms = float(figures_ms[-1]) if len(figures_ms) else 0.0
     padded = np.zeros(REMEMBERED, np.float32)
     if len(figures_ms):
-        padded[-len(figures_ms):] = figures_ms
+        padded[-len(figures_ms) :] = figures_ms
     # Two figures a point, the larger one: half the lines, and no peak is lost.
     points = padded.reshape(-1, 2).max(axis=1)
     top_ms = max(2 * (line_ms or 0.0), 1.15 * float(padded.max()), 0.1)
@@ -165,8 +165,15 @@ def _style(imgui: Any) -> None:
 class _Panel:
     """A borderless window that sizes itself, pinned at a point by its own corner or middle (pivot)."""
 
-    def __init__(self, imgui: Any, panels: list[tuple[float, float, float, float]], name: str,
-                 at: tuple[float, float], pivot: tuple[float, float], width: float | None) -> None:
+    def __init__(
+        self,
+        imgui: Any,
+        panels: list[tuple[float, float, float, float]],
+        name: str,
+        at: tuple[float, float],
+        pivot: tuple[float, float],
+        width: float | None,
+    ) -> None:
         self._panels = panels
         self._imgui, self._name, self._at, self._pivot, self._width = imgui, name, at, pivot, width
 

@@ -79,7 +79,9 @@ def messages(link: Link, row: FrameRow, newest: Head, paused: bool) -> tuple[str
     """What a person in front of the picture should be told in words."""
     said: list[str] = []
     if link.ended is not None:
-        said.append(f"physics {link.ended.kind}: {link.ended.message}" if link.ended.message else f"physics {link.ended.kind}")
+        said.append(
+            f"physics {link.ended.kind}: {link.ended.message}" if link.ended.message else f"physics {link.ended.kind}"
+        )
     elif paused:
         said.append("paused: Space goes on, . makes one step")
     elif newest.published_ns and row.present_ns - newest.published_ns > SILENT_NS:

@@ -28,7 +28,9 @@ class Shots:
         if path is not None:
             folder = os.path.dirname(path) or "."
             if not os.path.isdir(folder):
-                raise TwixtError(f"--screenshot {path!r}: the folder {folder!r} does not exist; make it, or name another file")
+                raise TwixtError(
+                    f"--screenshot {path!r}: the folder {folder!r} does not exist; make it, or name another file"
+                )
 
     def is_due(self, key_pressed: bool, first_present_ns: int) -> bool:
         """Whether this frame's picture is to be kept."""

@@ -29,7 +29,7 @@ class Records:
         self.bodies["flags"] = 0
         self._blocks: dict[str, NDArray[Any]] = {}
         for name in FIELDS:
-            kind, offset = (BODY.fields or {})[name][:2]
+            kind, offset = BODY.fields[name][:2]  # type: ignore[index]  # a structured dtype has fields
             self._blocks[name] = np.ndarray((count,), BLOCKS[kind.itemsize], self.bodies, offset, (BODY.itemsize,))
         self._fronts = np.zeros((count, 4), np.float32)  # position and epoch of each, as they begin the record
         self._front_epochs = self._fronts.view(np.uint32)[:, 3]

@@ -218,7 +218,7 @@ class View:
 
     def _matched(self, count: int, ids: ArrayLike | None) -> Match:
         matcher = self._matcher or (RecordsByIndex() if ids is None else RecordsById(self._shapes))
-        match = matcher.match(count) if isinstance(matcher, RecordsByIndex) else matcher.match(ids)
+        match = matcher.match(count) if isinstance(matcher, RecordsByIndex) else matcher.match(ids)  # type: ignore[arg-type]
         self._matcher, self._count = matcher, count
         return match
 

@@ -17,13 +17,13 @@ GL_VERSION = 330
 
 def of_window(function_address: Callable[[str], int]) -> Context:
     """The context that is current, with GL's functions found by `function_address` (0: not there)."""
-    return moderngl.create_context(require=GL_VERSION, context=_Loader(function_address))
+    return moderngl.create_context(require=GL_VERSION, context=_Loader(function_address))  # type: ignore[arg-type]  # stubs
 
 
 def without_window() -> Context:
     """A context of its own, through EGL."""
     try:
-        return moderngl.create_standalone_context(require=GL_VERSION, backend="egl")
+        return moderngl.create_standalone_context(require=GL_VERSION, backend="egl")  # type: ignore[arg-type]  # stubs
     except Exception as problem:  # the library raises whatever its platform layer met
         raise TwixtError(
             f"no OpenGL 3.3 context through EGL ({problem}); install a driver, on Debian: "

@@ -26,8 +26,9 @@ FRAME_BLOCK = np.dtype(
 )
 
 
-def frame_block(scene: Scene, camera: CameraMatrices, size_px: tuple[int, int], alpha: float,
-                older_count: int, newer_count: int) -> NDArray[np.void]:
+def frame_block(
+    scene: Scene, camera: CameraMatrices, size_px: tuple[int, int], alpha: float, older_count: int, newer_count: int
+) -> NDArray[np.void]:
     """The block's value, a single record of `FRAME_BLOCK`."""
     block = np.zeros((), FRAME_BLOCK)
     view, projection = camera.view, camera.projection

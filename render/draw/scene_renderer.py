@@ -89,8 +89,15 @@ class SceneRenderer:
         if self._ring.capacity > self._shapes_for:
             self._upload_shapes(self._ring.capacity)
 
-    def draw(self, previous_slot: int | None, next_slot: int | None, alpha: float, camera: CameraMatrices,
-             method: str, size_px: tuple[int, int]) -> None:
+    def draw(
+        self,
+        previous_slot: int | None,
+        next_slot: int | None,
+        alpha: float,
+        camera: CameraMatrices,
+        method: str,
+        size_px: tuple[int, int],
+    ) -> None:
         """Draws the world at `alpha` (0..1) between two slots into the framebuffer in use.
 
         next_slot None: hold the previous one. previous_slot None: no snapshot yet, the scene without bodies.

@@ -56,8 +56,15 @@ class SnapshotRing:
             buffer.write(records)
         self._counts[slot] = count
 
-    def vertex_array(self, name: str, program: moderngl.Program, shape_rows: moderngl.Buffer,
-                     indices: moderngl.Buffer | None, older: int, newer: int) -> moderngl.VertexArray:
+    def vertex_array(
+        self,
+        name: str,
+        program: moderngl.Program,
+        shape_rows: moderngl.Buffer,
+        indices: moderngl.Buffer | None,
+        older: int,
+        newer: int,
+    ) -> moderngl.VertexArray:
         """The program's inputs for this pair of slots. name: of what is drawn; one program and set of indices each."""
         key = (name, older, newer)
         array = self._vertex_arrays.get(key)

@@ -122,7 +122,9 @@ class Balls(World):
         height = 2 * half * HEIGHT_PER_WIDTH
         return Scene(
             [Sphere(radius=1.0, color=PALETTE[body % len(PALETTE)]) for body in range(self.count)],
-            camera=Camera(eye=(1.45 * half, -3.13 * half, 2.4 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0),
+            camera=Camera(
+                eye=(1.45 * half, -3.13 * half, 2.4 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0
+            ),
             ground=0.0,
             outline=((-half, -half, 0.0), (half, half, height)),
         )

@@ -66,7 +66,9 @@ def test_ipc_needs_the_standard_library_and_numpy_alone(path: Path) -> None:
 def loaded_by(code: str) -> set[str]:
     listed = subprocess.run(
         [sys.executable, "-P", "-c", f"import sys; sys.path.append({str(ROOT)!r})\n{code}\nprint(*sys.modules)"],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(listed.stdout.split("\n")[-2].split())
 

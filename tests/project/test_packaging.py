@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-WORLD = '''
+WORLD = """
 import numpy as np
 from twixt import Bodies, Scene, Sphere, World
 
@@ -27,10 +27,10 @@ class MyWorld(World):
 
     def step(self, dt: float) -> None:
         self.bodies.position[:, 0] += dt
-'''
+"""
 
 # No __main__ guard, on purpose: the viewer must not import the user's script.
-SCRIPT = '''
+SCRIPT = """
 import numpy as np
 import sim, render, ipc
 assert sim.MyWorld and render.MINE and ipc.MINE
@@ -40,7 +40,7 @@ for _ in range(5):
     view.publish(position=np.zeros((4, 3)))
 view.close()
 print("published")
-'''
+"""
 
 
 @pytest.fixture
@@ -57,7 +57,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(out), str(ROOT)],
-        check=True, capture_output=True, timeout=120,
+        check=True,
+        capture_output=True,
+        timeout=120,
     )
     return next(out.glob("twixt-*.whl"))
 
@@ -96,14 +98,20 @@ def test_a_world_in_the_users_own_sim_module_runs(request: pytest.FixtureRequest
     command, environment = ways_in(request, way)
     done = subprocess.run(
         [*command, "sim", "sim:MyWorld", "--steps", "5", "--hash", "--set", "count=4", "--name", f"own-sim-{way}"],
-        cwd=users_folder, env=environment, capture_output=True, text=True, timeout=60,
+        cwd=users_folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
 
 @pytest.mark.parametrize("way", ["checkout", "installed"])
-def test_a_script_beside_modules_of_our_names_shows(request: pytest.FixtureRequest, users_folder: Path, way: str) -> None:
+def test_a_script_beside_modules_of_our_names_shows(
+    request: pytest.FixtureRequest, users_folder: Path, way: str
+) -> None:
     if way == "installed":
         python, environment = str(request.getfixturevalue("installed_python")), clean_environment()
     else:

@@ -42,9 +42,7 @@ def test_a_missing_folder_is_refused_before_anything_runs(tmp_path: Path) -> Non
         Shots(str(tmp_path / "nowhere" / "shot.png"), None)
 
 
-def test_what_could_not_be_written_is_said_and_harms_nobody(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_could_not_be_written_is_said_and_harms_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shots = Shots(str(tmp_path), 0.0)  # a folder
     assert shots.is_due(False, 1)
     shots.take(PIXELS)

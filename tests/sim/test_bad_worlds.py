@@ -16,7 +16,7 @@ import twixt
 # Generous: what hangs must fail, not stall the whole run.
 PATIENCE_S = 30
 
-WORLDS = '''
+WORLDS = """
     import os, sys, time
     import numpy as np
     from twixt import Bodies, Scene, Sphere, World
@@ -99,7 +99,7 @@ WORLDS = '''
                     time.sleep(0.01)
                 except BaseException:
                     pass
-'''
+"""
 
 
 @pytest.fixture

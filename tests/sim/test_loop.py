@@ -23,7 +23,7 @@ from twixt.sim.world import load_world, state_hash
 # Generous: what hangs must fail, not stall the whole run.
 PATIENCE_S = 30
 
-WORLD = '''
+WORLD = """
 import os, time
 from twixt import Bodies, Scene, Sphere, World
 
@@ -52,9 +52,9 @@ class Deaf(Plain):
                 time.sleep(0.01)
             except BaseException:
                 pass
-'''
+"""
 # A viewer without a window: attaches as the run's own, and does what the test wants.
-VIEWER = '''
+VIEWER = """
 import sys, time
 sys.path.insert(0, {house!r})
 import twixt
@@ -65,7 +65,7 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         link.wait(0.01)
-'''
+"""
 
 
 @pytest.fixture
@@ -206,8 +206,7 @@ def test_a_crash_is_told_to_the_viewer_which_has_time_to_show_it(
     users_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     viewer = viewer_that(
-        "until(lambda: link.ended)\n"
-        "open('seen', 'w').write(f'{link.ended.kind}: {link.ended.message}')\n"
+        "until(lambda: link.ended)\nopen('seen', 'w').write(f'{link.ended.kind}: {link.ended.message}')\n"
     )
     assert run(Config(world="plain_worlds:Crashes"), viewer=viewer) == 1
     assert Path("seen").read_text() == "crashed: Crashes.step raised ValueError: the robot fell over"
@@ -224,7 +223,7 @@ def test_a_refused_world_takes_the_viewer_with_it(users_folder: Path) -> None:
     assert viewer.poll() is not None
 
 
-RUN = '''
+RUN = """
 import sys
 sys.path.insert(0, {house!r})
 import twixt
@@ -236,7 +235,7 @@ door = open_door("lab")
 viewer = ViewerProcess([sys.executable, "-P", "-c", {viewer!r}])
 print(viewer.pid, flush=True)
 sys.exit(simulate(Config(world={world!r}), door=door, viewer=viewer))
-'''
+"""
 
 
 @pytest.mark.parametrize("world", ["Hangs", "Deaf"])

@@ -60,8 +60,14 @@ class Lab:
     """Physics in virtual time: a step costs `cost_ms`, a wait ends a little late or at a command."""
 
     def __init__(
-        self, host: Host, world: World | None = None, *, lead_ms: float | None = None, publish_hz: float = 120,
-        scale: float = 1.0, trouble: Trouble | None = None,
+        self,
+        host: Host,
+        world: World | None = None,
+        *,
+        lead_ms: float | None = None,
+        publish_hz: float = 120,
+        scale: float = 1.0,
+        trouble: Trouble | None = None,
     ) -> None:
         self.ns = 10**9
         self.cost_ms = 1.0
@@ -79,8 +85,15 @@ class Lab:
         if isinstance(self.world, Walk):
             self.world.spend = self._spend
         self.physics = Physics(
-            self.world, lambda: type(self.world)(), 0, schedule, publisher, host, trouble or Trouble(None, 0),
-            now_ns=self.now_ns, wait=self._wait,
+            self.world,
+            lambda: type(self.world)(),
+            0,
+            schedule,
+            publisher,
+            host,
+            trouble or Trouble(None, 0),
+            now_ns=self.now_ns,
+            wait=self._wait,
         )
         self.physics.start()
 
@@ -113,8 +126,13 @@ class Lab:
 
     def _note(self, bodies: Any, **stamp: Any) -> int:
         self.published.append(
-            Published(self.ns, stamp["tick"], stamp["sim_time_ns"], stamp["due_ns"], self.physics.publisher.plan.number
-                      if self.published else 1)
+            Published(
+                self.ns,
+                stamp["tick"],
+                stamp["sim_time_ns"],
+                stamp["due_ns"],
+                self.physics.publisher.plan.number if self.published else 1,
+            )
         )
         return self._publish(bodies, **stamp)
 

@@ -32,7 +32,7 @@ ORBIT = '''
             self.bodies.position[:, 0] = np.cos(self.phase)
             self.bodies.position[:, 1] = np.sin(self.phase)
 '''
-EVERY_TYPE = '''
+EVERY_TYPE = """
     from __future__ import annotations
     from twixt import Bodies, Scene, Sphere, World
 
@@ -57,7 +57,7 @@ EVERY_TYPE = '''
     class Late(Typed):
         def __init__(self):
             import nowhere_to_be_found
-'''
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -135,8 +135,12 @@ def test_settings_are_read_as_the_constructor_wants_them(users_folder: Path) -> 
 
 @pytest.mark.parametrize(
     ("key", "text", "rule"),
-    [("whole", "2.5", "a whole number"), ("part", "nan", "a finite number"), ("yes", "maybe", "true or false"),
-     ("plain", "x", "a whole number")],
+    [
+        ("whole", "2.5", "a whole number"),
+        ("part", "nan", "a finite number"),
+        ("yes", "maybe", "true or false"),
+        ("plain", "x", "a whole number"),
+    ],
 )
 def test_a_setting_of_the_wrong_type_is_refused_with_its_rule(
     users_folder: Path, key: str, text: str, rule: str

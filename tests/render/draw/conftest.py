@@ -18,16 +18,21 @@ class Studio:
 
     def __init__(self, context: moderngl.Context) -> None:
         self.context = context
-        self.framebuffer = context.framebuffer(
-            [context.renderbuffer(SIZE_PX, 4)], context.depth_renderbuffer(SIZE_PX)
-        )
+        self.framebuffer = context.framebuffer([context.renderbuffer(SIZE_PX, 4)], context.depth_renderbuffer(SIZE_PX))
 
     def renderer(self, scene: Scene, slots: int = 4, capacity: int = 1) -> SceneRenderer:
         self.framebuffer.use()
         return SceneRenderer(self.context, scene, slots, capacity)
 
-    def picture(self, scene: Scene, older: np.ndarray, newer: np.ndarray | None = None, alpha: float = 0.0,
-                camera: OrbitCamera | None = None, method: str = "linear") -> np.ndarray:
+    def picture(
+        self,
+        scene: Scene,
+        older: np.ndarray,
+        newer: np.ndarray | None = None,
+        alpha: float = 0.0,
+        camera: OrbitCamera | None = None,
+        method: str = "linear",
+    ) -> np.ndarray:
         renderer = self.renderer(scene)
         upload(renderer, 0, older)
         if newer is not None:
@@ -36,8 +41,15 @@ class Studio:
         renderer.release()
         return pixels
 
-    def draw(self, renderer: SceneRenderer, older: int | None, newer: int | None, alpha: float = 0.0,
-             camera: OrbitCamera | None = None, method: str = "linear") -> np.ndarray:
+    def draw(
+        self,
+        renderer: SceneRenderer,
+        older: int | None,
+        newer: int | None,
+        alpha: float = 0.0,
+        camera: OrbitCamera | None = None,
+        method: str = "linear",
+    ) -> np.ndarray:
         self.framebuffer.use()
         renderer.draw(older, newer, alpha, matrices(camera), method, SIZE_PX)
         renderer.finish()

@@ -16,7 +16,11 @@ from twixt.render.draw.snapshot_ring import SnapshotRing
 
 COUNT = 2000
 INTERVAL_NS = 20_000_000
-READ_BACK = "#version 330 core\n" + FRAME_GLSL + POSE_GLSL + """
+READ_BACK = (
+    "#version 330 core\n"
+    + FRAME_GLSL
+    + POSE_GLSL
+    + """
 out vec3 out_position;
 out vec4 out_orientation;
 out float out_scale;
@@ -31,6 +35,7 @@ void main() {
     out_visible = pose.visible ? 1.0 : 0.0;
 }
 """
+)
 OUT = np.dtype(
     [("position", "<f4", 3), ("orientation", "<f4", 4), ("scale", "<f4"), ("color", "<f4", 3), ("visible", "<f4")]
 )
