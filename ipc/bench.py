@@ -168,7 +168,7 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
             failed += not claim.is_valid()
 
     channel.publish()
-    for name, work, copies in (("newest pair", read_pair, 2), ("unread", read_unread, 1)):
+    for name, work, copies in (("pair", read_pair, 2), ("unread", read_unread, 1)):
         failed = 0
         read, copied = interleaved(rounds, work, lambda: np.copyto(taken, source), before=publish_one)
         note = f"{failed} of {rounds} failed" if failed else ""

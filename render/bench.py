@@ -88,17 +88,15 @@ def show(measured: list[Row], where: dict[str, Any], earlier: dict[tuple[str, st
     from rich.table import Table
     from rich.text import Text
 
-    from twixt.render.measure.show import as_text
-
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, padding=(0, 1, 0, 0))
     table.add_column("figure", no_wrap=True)
     for heading in ("takes", "limit", "over", "ratio", *(["before"] if earlier is not None else [])):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("the limit is", overflow="fold")
     for row in measured:
-        before = [] if earlier is None else [as_text(earlier.get((row.name, row.limit_name)))]
-        figures = [as_text(value) for value in (row.figure, row.limit, row.over, row.ratio)]
+        before = [] if earlier is None else [_as_text(earlier.get((row.name, row.limit_name)))]
+        figures = [_as_text(value) for value in (row.figure, row.limit, row.over, row.ratio)]
         table.add_row(Text(row.name), *figures, *before, row.unit, row.limit_name)
     console = Console(highlight=False)
     console.print(table)
@@ -107,6 +105,11 @@ def show(measured: list[Row], where: dict[str, Any], earlier: dict[tuple[str, st
             console.print(Text(f"- {row.name}: {row.note}"), soft_wrap=True)
     said = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in where.items())
     console.print(Text(f"- medians; {said}", "dim"), soft_wrap=True)
+
+
+def _as_text(value: float | None) -> str:
+    """Three digits; the fourth of a measured time says nothing."""
+    return "-" if value is None else f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _wakes(rounds: int) -> Iterator[Row]:

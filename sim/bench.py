@@ -71,6 +71,7 @@ def _watched(share: float) -> Row:
     run = _Unpaced(load_world(WATCHED_WORLD, [("count", str(WATCHED_BALLS))]), max(1, round(WATCHED_STEPS * share)))
     alone: list[Round] = []
     watched: list[Round] = []
+    shares: list[float | None] = []
     try:
         run.round()  # what is slow the first time
         for _ in range(max(1, round(WATCHED_TIMES * share))):
@@ -80,7 +81,9 @@ def _watched(share: float) -> Row:
                 if not run.is_watched(viewer):
                     why = f"no viewer came: it {viewer.ending}"
                     return Row(name, "ms", None, "not watched", _step_ms(alone), len(alone), why)
+                others = _Others(viewer.pid)
                 watched += [run.round() for _ in range(ROUNDS_A_TIME)]
+                shares.append(others.share())
             finally:
                 viewer.terminate()
                 viewer.stop(PATIENCE_S)
@@ -92,6 +95,9 @@ def _watched(share: float) -> Row:
         f"slowed by {with_ms / alone_ms - 1:.1%}, in CPU time by {_cpu_ms(watched) / _cpu_ms(alone) - 1:.1%}; "
         f"rounds without a viewer differ by up to {spread:.1%}"
     )
+    known = [part for part in shares if part is not None]
+    if known:
+        note += f"; meanwhile other programs had up to {max(known):.0%} of a core"
     return Row(name, "ms", with_ms, "not watched", alone_ms, len(watched), note)
 
 
@@ -108,6 +114,33 @@ def _step_ms(rounds: list[Round]) -> float:
 
 def _cpu_ms(rounds: list[Round]) -> float:
     return statistics.median(taken.cpu_ms for taken in rounds)
+
+
+class _Others:
+    """What other programs have of a core, from now until asked; None where the system does not say."""
+
+    def __init__(self, viewer_pid: int) -> None:
+        self._pids = os.getpid(), viewer_pid
+        self._begin_s, self._begin_used_s = time.monotonic(), self._used_s()
+
+    def share(self) -> float | None:
+        used_s, began_at_s = self._used_s(), self._begin_used_s
+        if used_s is None or began_at_s is None:
+            return None
+        return max(0.0, used_s - began_at_s) / (time.monotonic() - self._begin_s)
+
+    def _used_s(self) -> float | None:
+        """CPU time of everything that runs here but this process and the viewer (Linux, proc(5))."""
+        try:
+            with open("/proc/stat", encoding="ascii") as file:
+                user, nice, system, _idle, _iowait, *rest = map(int, file.readline().split()[1:9])
+            ticks = user + nice + system + sum(rest)
+            for pid in self._pids:
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                    ticks -= sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+        except OSError:
+            return None
+        return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class _Unpaced:
