@@ -10,7 +10,7 @@ import gc
 import time
 from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
@@ -44,9 +44,14 @@ FRAMES_PER_COLLECTION = 120
 
 
 class FrameLoop:
-    """The frames of one viewer. `frame()` makes one; `controls.quit` says that the user is done."""
+    """The frames of one viewer. `frame()` makes one; `controls.quit` says that the user is done.
 
-    def __init__(self, config: Config, window, link: Link, pacer: Pacer, log: FrameLog, shots: Shots) -> None:  # type: ignore[no-untyped-def]
+    early: what the user did while there was nothing to see yet; the first frame obeys it.
+    """
+
+    def __init__(
+        self, config: Config, window: Any, link: Link, pacer: Pacer, log: FrameLog, shots: Shots, early: list[Event]
+    ) -> None:
         self.controls = Controls(config.interpolation, config.clock, config.overlay)
         self.log = log
         self.first_present_ns = 0
@@ -54,6 +59,7 @@ class FrameLoop:
         self.panel: Panel | None = None
         self.is_starting = True  # its frames are logged as probes: no part of any figure
         self._window, self._link, self._pacer, self._shots = window, link, pacer, shots
+        self._early = early
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._wait = HybridWait()
         slots = gpu_slots(link.counters["bytes_per_snapshot"])
@@ -72,7 +78,8 @@ class FrameLoop:
         planned = self._pacer.next_frame(time.perf_counter_ns())
         self._use_idle_time(planned.start_ns - time.perf_counter_ns())
         start_ns = self._wait.until(planned.start_ns)
-        events = self._window.poll()
+        events = [*self._early, *self._window.poll()]
+        self._early = []
         acted_ns = self._obey(events)
         taken = self.intake.take()
         acted_ns = self._reflect_plan() or acted_ns

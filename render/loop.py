@@ -12,18 +12,22 @@ import signal
 import sys
 import threading
 import time
+from concurrent import futures
 from concurrent.futures import Future
 from typing import Any
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.link import Link, attach
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.frame_loop import FrameLoop
+from twixt.render.input import Event, Key
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_simulation
 from twixt.render.pacer import UNKNOWN_REFRESH_NS, Pacer
+from twixt.render.refresh import Refresh
 from twixt.render.shots import Shots
 
 # How long the picture of a crashed world stays, with the reason across it.
@@ -32,6 +36,8 @@ CRASH_SHOWN_NS = 3_000_000_000
 REPORT_PATIENCE_S = 2.0
 # From the first frame until frames count: the viewer and physics get to know each other's pace.
 SETTLING_NS = 500_000_000
+# What a simulation that has its world takes to answer, and more; without an answer the window opens meanwhile.
+ANSWER_S = 0.25
 # How long one look at the window takes while physics is still loading its world.
 START_POLL_S = 0.02
 
@@ -39,31 +45,39 @@ START_POLL_S = 0.02
 def view(config: Config, name: str | None, owned: bool) -> int:
     """Run a viewer of the simulation `name` (None: the only one running) to its end; the exit code.
 
-    owned: this viewer belongs to that simulation, and its end ends the run.
+    owned: this viewer belongs to that simulation, and its end ends the run. Simulated time begins when it has
+    attached, so it does that last; another viewer first, so that where nobody lets it in no window flashes up.
     """
     stop = _StopSignals()
+    attaching = None if owned else _begin_to_attach(name, owned)
+    if attaching is not None and futures.wait([attaching], ANSWER_S).done:
+        attaching.result()
     window = open_display(config)
     try:
-        if window.backend == "offscreen" and not config.offscreen:
-            config = without_display(config)
-        shots = Shots(config.screenshot, config.at_s)
-        refresh = probe_refresh(window)
-        link = _attach(window, name, owned, stop, refresh.period_ns or UNKNOWN_REFRESH_NS)
+        early: list[Event] = []
+        refresh = probe_refresh(window, early)
+        link = _attached(attaching or _begin_to_attach(name, owned), window, early, stop)
         if link is None:
             return INTERRUPTED if stop.asked else CLOSED
         try:
-            return _watch(config, window, link, refresh, shots, owned, stop)
+            link.report_lead(refresh.period_ns or UNKNOWN_REFRESH_NS)
+            if window.backend == "offscreen" and not config.offscreen:
+                config = without_display(config, window.renderer)
+            return _watch(config, window, link, refresh, early, owned, stop)
         finally:
             link.close()
     finally:
         window.close()
 
 
-def _watch(config: Config, window: Any, link: Link, refresh: Any, shots: Shots, owned: bool, stop: _StopSignals) -> int:
+def _watch(
+    config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals
+) -> int:
+    shots = Shots(config.screenshot, config.at_s)
     log = FrameLog(config.log)
     pacer = Pacer(config.pacing, config.fps, refresh)
     window.set_vsync(pacer.wants_vsync)
-    loop = FrameLoop(config, window, link, pacer, log, shots)
+    loop = FrameLoop(config, window, link, pacer, log, shots, early)
     gc.disable()
     outcome = _frames(config, window, link, loop, pacer, owned, stop)
     gc.enable()
@@ -90,6 +104,18 @@ def _frames(
 ) -> Outcome:
     """Frames until there is a reason to stop, which is returned."""
     start_up = _StartUp(config, link)
+    try:
+        return _frames_after(start_up, config, window, link, loop, pacer, owned, stop)
+    except TwixtError as error:  # such as a display that has gone
+        return Outcome(error.exit_code, str(error))
+    finally:
+        start_up.close()
+
+
+def _frames_after(
+    start_up: _StartUp, config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool,
+    stop: _StopSignals,
+) -> Outcome:  # fmt: skip
     end_ns = None
     crash_ends_ns = None
     while True:
@@ -103,7 +129,9 @@ def _frames(
         if link.ended is not None:
             if link.ended.kind != "crashed" or window.backend == "offscreen" or config.report:
                 return of_simulation(link.ended, owned)
-            crash_ends_ns = crash_ends_ns or now_ns + CRASH_SHOWN_NS
+            if crash_ends_ns is None:
+                crash_ends_ns = now_ns + CRASH_SHOWN_NS
+                window.set_title(f"twixt: physics crashed: {link.ended.message}")
             if now_ns >= crash_ends_ns:
                 return of_simulation(link.ended, owned)
         if window.is_hidden:
@@ -140,32 +168,37 @@ class _StartUp:
             gc.freeze()
         return row.present_ns - loop.first_present_ns > SETTLING_NS
 
+    def close(self) -> None:
+        """The interpreter must not go away under a half-made import: it crashes there."""
+        if self._loading is not None:
+            self._loading.join()
+
     def _load(self) -> None:
         if self._config.overlay:
             import twixt.render.panel  # noqa: F401  (a tenth of a second, while frames go on)
 
 
-def _attach(window: Any, name: str | None, owned: bool, stop: _StopSignals, first_lead_ns: int) -> Link | None:
-    """The link, as soon as physics has made its world; meanwhile the window stays alive. None: closed before.
-
-    first_lead_ns: how far into the future frames will be shown, as far as is known before the first.
-    """
-    attached: Future[Link] = Future()
+def _begin_to_attach(name: str | None, owned: bool) -> Future[Link]:
+    """The link to be, or why there is none; physics answers once it has made its world."""
+    attaching: Future[Link] = Future()
 
     def wait() -> None:
         try:
-            link = attach(name, owned=owned)
-            link.report_lead(first_lead_ns)
-            attached.set_result(link)
+            attaching.set_result(attach(name, owned=owned))
         except BaseException as error:
-            attached.set_exception(error)
+            attaching.set_exception(error)
 
     threading.Thread(target=wait, name="attach", daemon=True).start()
-    while not attached.done():
-        window.wait_events(START_POLL_S)
-        if window.should_close or stop.asked:
+    return attaching
+
+
+def _attached(attaching: Future[Link], window: Any, early: list[Event], stop: _StopSignals) -> Link | None:
+    """The link; meanwhile the window stays alive. None: closed before. What the user does is added to `early`."""
+    while not attaching.done():
+        early += window.wait_events(START_POLL_S)
+        if window.should_close or stop.asked or any(isinstance(event, Key) and event.name == "Esc" for event in early):
             return None
-    return attached.result()
+    return attaching.result()
 
 
 def _first_frame_ms(config: Config, loop: FrameLoop) -> float | None:

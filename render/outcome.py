@@ -33,7 +33,7 @@ def of_simulation(ended: Ended, owned: bool) -> Outcome:
         case "interrupted":
             return Outcome(INTERRUPTED, "" if owned else f"the simulation was interrupted{_because(ended)}")
         case "crashed":
-            return Outcome(CRASHED, f"the viewer ends, because physics crashed{_because(ended)}")
+            return Outcome(CRASHED, "" if owned else f"the viewer ends, because physics crashed{_because(ended)}")
         case "refused":
             return Outcome(REFUSED, f"the simulation refused this viewer{_because(ended)}")
     return Outcome(CRASHED, f"the viewer ends, because {ended.message}")

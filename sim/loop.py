@@ -188,6 +188,8 @@ class _Run:
     def close(self, kind: str, message: str) -> None:
         """Viewers are told, the name is given back, nothing is left. May be called again."""
         if self._host is None:
+            if self._viewer is not None:
+                self._viewer.terminate()  # before it finds a closed door and tells of that
             self._door.close()
         else:
             self._host.end(kind, message)
