@@ -1,0 +1,242 @@
+"""However a run ends, within a second nothing is left of it, and whoever survives the other says why."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.displays.rigs import Display
+from tests.end_to_end.processes import (
+    Run,
+    Starter,
+    focus,
+    gone_within_a_second,
+    memories,
+    one_line,
+    starter,
+    until,
+    xdotool,
+)
+
+pytestmark = [pytest.mark.display, pytest.mark.stress]
+
+SMALL = ("--size", "320x240")
+
+STUCK = """
+import time
+from twixt import Bodies, Scene, Sphere, World
+
+class Loads(World):
+    def __init__(self):
+        print("loading", flush=True)
+        time.sleep(1e6)
+
+class Sleeps(World):
+    def __init__(self):
+        self.bodies, self.scene = Bodies(1), Scene([Sphere()])
+    def step(self, dt):
+        print("in the step", flush=True)
+        time.sleep(1e6)
+
+class HearsNothing(Sleeps):
+    def step(self, dt):
+        print("in the step", flush=True)
+        while True:
+            try:
+                time.sleep(0.01)
+            except BaseException:
+                pass
+"""
+
+SHOW = """
+import time
+import twixt
+view = twixt.show(twixt.Scene([twixt.Sphere()]), size_px=(320, 240))
+n = 0
+while view.is_open:
+    view.publish(position=[(0, 0, 0)])
+    n += 1
+    if n == 1:
+        print("published", flush=True)
+    time.sleep(0.005)
+for _ in range(20):
+    view.publish(position=[(0, 0, 0)])
+print("the loop went on", flush=True)
+"""
+
+
+def running(start: Starter, *flags: str) -> tuple[Run, int, set[tuple[int, int]]]:
+    """A run whose viewer has attached, that viewer, and the memory that both hold."""
+    run = start("run", "metronome", *SMALL, *flags)
+    viewer = run.viewer()
+    memory = memories(set(run.pids()))
+    assert len(run.pids()) == 2
+    assert memory
+    assert len(list(start.runtime_folder.rglob("*.socket"))) == 1
+    return run, viewer, memory
+
+
+def test_ctrl_c_ends_both(start: Starter) -> None:
+    run, _, memory = running(start)
+    run.interrupt()
+    gone_within_a_second(run, memory)
+    assert (run.end(), run.err) == (130, "")
+
+
+def test_sigterm_to_the_command_ends_both(start: Starter) -> None:
+    run, _, memory = running(start)
+    run.process.terminate()
+    gone_within_a_second(run, memory)
+    assert (run.end(), run.err) == (143, "")
+
+
+def test_esc_ends_both(start: Starter) -> None:
+    run, _, memory = running(start)
+    focus(run, start.display)
+    xdotool(start.display, "key", "Escape")
+    gone_within_a_second(run, memory)
+    assert (run.end(), run.err) == (0, "")
+
+
+def test_the_close_button_ends_both(sway_rig: Callable[[float], Display], tmp_path: Path) -> None:
+    rig = sway_rig(60)
+    with starter(tmp_path, rig.environ) as start:
+        run, _, memory = running(start)
+        rig.tell_sway("[app_id=twixt]", "kill")
+        gone_within_a_second(run, memory)
+        assert (run.end(), run.err) == (0, "")
+
+
+def test_a_viewer_that_outlives_killed_physics_says_why_and_leaves_not_even_the_socket(start: Starter) -> None:
+    run, _, memory = running(start)
+    run.process.kill()
+    gone_within_a_second(run, memory)
+    assert run.end() == 137
+    one_line(run, "the viewer ends", "physics ended without a word (killed?)")
+
+
+def test_physics_that_outlives_its_killed_viewer_says_why_and_ends(start: Starter) -> None:
+    run, viewer, memory = running(start)
+    os.kill(viewer, signal.SIGKILL)
+    gone_within_a_second(run, memory)
+    assert run.end() == 137
+    one_line(run, "the viewer was killed by SIGKILL", "the run ends")
+
+
+def test_a_killed_viewer_of_a_stuck_step_ends_the_run(start: Starter) -> None:
+    (start.folder / "stuck.py").write_text(STUCK)
+    run = start("run", "stuck:HearsNothing", *SMALL)
+    viewer = run.viewer()
+    run.hear("in the step")
+    os.kill(viewer, signal.SIGKILL)
+    gone_within_a_second(run)
+    assert run.end() == 137
+
+
+@pytest.mark.parametrize("world", ["Sleeps", "HearsNothing"])
+@pytest.mark.parametrize("way", ["Ctrl-C", "Esc"])
+def test_a_step_that_never_returns_ends_as_any_other(start: Starter, world: str, way: str) -> None:
+    (start.folder / "stuck.py").write_text(STUCK)
+    run = start("run", f"stuck:{world}", *SMALL)
+    run.viewer()
+    run.hear("in the step")
+    if way == "Ctrl-C":
+        run.interrupt()
+    else:
+        focus(run, start.display)
+        xdotool(start.display, "key", "Escape")
+    gone_within_a_second(run)
+    assert run.end() == (130 if way == "Ctrl-C" else 0)
+    assert "Traceback" not in run.err
+
+
+@pytest.mark.parametrize("way", ["Ctrl-C", "kill -9", "Esc"])
+def test_a_world_that_is_still_loading_ends_as_any_other(start: Starter, way: str) -> None:
+    (start.folder / "stuck.py").write_text(STUCK)
+    run = start("run", "stuck:Loads", *SMALL)
+    run.hear("loading")
+    focus(run, start.display)
+    if way == "Ctrl-C":
+        run.interrupt()
+    elif way == "kill -9":
+        run.process.kill()
+    else:
+        xdotool(start.display, "key", "Escape")
+    gone_within_a_second(run)
+    assert run.end() == {"Ctrl-C": 130, "kill -9": 137, "Esc": 0}[way]
+    assert "Traceback" not in run.err
+    assert len(run.err.splitlines()) <= 1, run.err
+
+
+def test_a_simulation_goes_on_without_its_viewers_and_is_replaced_after_a_kill(start: Starter) -> None:
+    alone = start("sim", "metronome", "--name", "lab")
+    until(lambda: list(start.runtime_folder.rglob("lab.socket")), "the name is taken")
+    for leaves in (signal.SIGKILL, signal.SIGINT):
+        view = start("view", "lab", *SMALL)
+        until(lambda view=view: memories(set(view.pids())), "the viewer attaches")  # type: ignore[misc]
+        view.process.send_signal(leaves)
+        assert view.end() == 128 + leaves
+    assert alone.process.poll() is None
+    view = start("view", "lab", *SMALL)
+    memory = until(lambda: memories(set(view.pids())), "a third viewer attaches")
+
+    alone.process.kill()
+    assert (alone.end(), view.end()) == (137, 1)
+    one_line(view, "physics ended without a word (killed?)")
+    assert not memories(set(view.pids()) | {os.getpid()}) & memory
+    left = [Path(path).name for path in view.left()]
+    assert left in ([], ["lab.socket"])
+
+    again = start("sim", "metronome", "--name", "lab", "--steps", "5", "--hash")
+    assert again.end() == 0
+    assert len(again.out.strip()) == 64
+    assert again.left() == []
+
+
+def test_a_viewer_of_its_own_accord_says_how_the_simulation_ended(start: Starter) -> None:
+    alone = start("sim", "metronome", "--name", "lab")
+    until(lambda: list(start.runtime_folder.rglob("lab.socket")), "the name is taken")
+    view = start("view", *SMALL)
+    until(lambda: memories(set(view.pids())), "the viewer attaches")
+    alone.process.send_signal(signal.SIGINT)
+    assert (alone.end(), view.end()) == (130, 130)
+    one_line(view, "the simulation was interrupted")
+    assert alone.left() == view.left() == []
+
+
+@pytest.mark.parametrize("how", ["Esc", "kill -9"])
+def test_a_loop_of_the_users_own_goes_on_without_its_viewer(start: Starter, how: str) -> None:
+    script = start.script(SHOW)
+    script.hear("published")
+    viewer = script.viewer()
+    if how == "Esc":
+        focus(script, start.display)
+        xdotool(start.display, "key", "Escape")
+    else:
+        os.kill(viewer, signal.SIGKILL)
+    script.hear("the loop went on")
+    assert script.end() == 0
+    assert script.left() == []
+    assert "Traceback" not in script.err
+
+
+def test_a_killed_script_leaves_nothing_of_its_viewer(start: Starter) -> None:
+    script = start.script(SHOW)
+    script.viewer()
+    memory = memories(set(script.pids()))
+    script.process.kill()
+    gone_within_a_second(script, memory)
+    one_line(script, "physics ended without a word (killed?)")
+
+
+def test_a_display_that_goes_ends_both_and_says_so(xvfb_screen: Display, tmp_path: Path) -> None:
+    with starter(tmp_path, xvfb_screen.environ) as start:
+        run, _, memory = running(start)
+        xvfb_screen.process.kill()
+        gone_within_a_second(run, memory)
+        assert run.end() == 2
+        one_line(run, "the display (x11) closed the connection")
