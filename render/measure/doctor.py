@@ -218,7 +218,8 @@ def _child_clock() -> int:
 
 
 def _oversleeps_us() -> tuple[list[float], list[float]]:
-    """How late waits of 4 ms ended: sleep alone, and the hybrid. Taken in turns, so that both meet the same load."""
+    """How late waits of 4 ms ended: sleep alone (with the sharp timers that the wait asks the system for), and the
+    hybrid. Taken in turns, so that both meet the same load."""
     from twixt.render.wait import HybridWait
 
     wait = HybridWait()
