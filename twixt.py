@@ -139,7 +139,7 @@ def _group() -> Any:
 
         read_limits(fail_if)
         values |= {"fail_if": fail_if}
-        return _run(_config(**values, seconds=seconds or MEASURE_SECONDS, report=True))
+        return _run(_config(**values, seconds=MEASURE_SECONDS if seconds is None else seconds, report=True))
 
     @group.command()
     @world
@@ -151,10 +151,13 @@ def _group() -> Any:
     @_flags(BOTH, SIM)
     def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: Any) -> int:
         """Physics alone; viewers may attach and leave (twixt view)."""
+        from twixt.ipc.config import check_folder
         from twixt.ipc.session import open_door
         from twixt.sim.loop import simulate
 
         config = _config(**values)
+        if json_file not in (None, "-"):
+            check_folder("--json", json_file)
         door = open_door(config.name or "default")
         return simulate(config, door=door, viewer=None, steps=steps, print_hash=print_hash, json_file=json_file)
 
@@ -200,24 +203,11 @@ def _group() -> Any:
     @click.option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast")
     def bench(json_file: str | None, against: str | None, quick: bool) -> int:
         """What publishing, reading and waking cost, each beside its physical limit."""
-        from rich.console import Console
-
         from twixt.ipc.bench import rows as channel
         from twixt.render import bench as viewer
-        from twixt.render.measure.report import write_json
         from twixt.sim.bench import rows as simulation
 
-        earlier = viewer.read_earlier(against) if against else None
-        share = 0.01 if quick else 1.0
-        with Console(stderr=True).status("measuring") as status:
-            parts = (channel, viewer.rows, simulation)
-            measured = [row for rows in parts for row in rows(share, lambda what: status.update(f"measuring: {what}"))]
-        document = viewer.document(measured)
-        if json_file:
-            write_json(document, json_file)
-        if json_file != "-":
-            viewer.show(measured, document["machine"], earlier)
-        return 0
+        return viewer.run((channel, viewer.rows, simulation), 0.01 if quick else 1.0, json_file, against)
 
     @group.command()
     def worlds() -> None:
@@ -282,7 +272,9 @@ def _flags(*sides: str) -> Callable[[Any], Any]:
 def _config(**values: Any) -> Config:
     from twixt.ipc.config import Config
 
-    return Config(**values, command=" ".join(["twixt", *sys.argv[1:]]), started_ns=_STARTED_NS)
+    config = Config(**values, command=" ".join(["twixt", *sys.argv[1:]]), started_ns=_STARTED_NS)
+    config.check_files()
+    return config
 
 
 def _run(config: Config) -> int:

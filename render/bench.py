@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,7 +26,7 @@ from twixt.ipc.figures import distribution
 from twixt.ipc.plan import Plan
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
-from twixt.render.measure.report import machine
+from twixt.render.measure.report import machine, write_json
 from twixt.render.playback import PlaybackClock
 from twixt.render.wait import HybridWait
 
@@ -58,6 +58,23 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
         yield _call("frame log, row written", write_row, rounds)
         file_log.close()
+
+
+def run(
+    parts: Iterable[Callable[[float, Say], Iterator[Row]]], share: float, json_file: str | None, against: str | None
+) -> int:
+    """Measures the rows of all `parts`, with progress on standard error; shows and writes them. The exit code."""
+    from rich.console import Console
+
+    earlier = read_earlier(against) if against else None
+    with Console(stderr=True).status("measuring") as status:
+        measured = [row for part in parts for row in part(share, lambda what: status.update(f"measuring: {what}"))]
+    made = document(measured)
+    if json_file:
+        write_json(made, json_file)
+    if json_file != "-":
+        show(measured, made["machine"], earlier)
+    return 0
 
 
 def document(measured: list[Row]) -> dict[str, Any]:
