@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -173,6 +174,13 @@ class Config:
         ):
             raise ConfigError(f"--name must be letters, digits, - and _, at most 64, got {self.name!r}")
 
+    def check_files(self) -> None:
+        """Raises ConfigError where a file that is to be written has no folder: before a run, not after it."""
+        for item in dataclasses.fields(self):
+            path = getattr(self, item.name)
+            if item.metadata.get("metavar") == "FILE" and path not in (None, "-"):
+                check_folder(flag_name(item.name), path)
+
     def to_json(self) -> str:
         """The whole config as one line, for the other process."""
         return json.dumps(dataclasses.asdict(self))
@@ -192,6 +200,15 @@ def flag_name(field_name: str) -> str:
     """The flag of a field: its own name, or the field's with dashes."""
     by_name = {f.name: f for f in dataclasses.fields(Config)}
     return by_name[field_name].metadata.get("name") or "--" + field_name.replace("_", "-")
+
+
+def check_folder(flag: str, path: str) -> None:
+    """Raises ConfigError unless the folder of `path` can be written in."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
 
 
 def _positive(config: Config, name: str) -> None:
