@@ -78,8 +78,8 @@ class Run:
     def hear(self, words: str) -> None:
         """Wait until it has said them."""
         with self._news:
-            heard = self._news.wait_for(lambda: words in self.out + self.err or self._silent == 2, PATIENCE_S)
-        assert heard and words in self.out + self.err, f"it never said {words!r}, but:\n{self.out}\n{self.err}"
+            self._news.wait_for(lambda: words in self.out + self.err or self._silent == 2, PATIENCE_S)
+        assert words in self.out + self.err, f"it never said {words!r}, but:\n{self.out}\n{self.err}"
 
     def pids(self) -> dict[int, str]:
         """Its processes that live, and their commands."""
@@ -226,9 +226,9 @@ def xdotool(display: Mapping[str, str], *command: str) -> str:
 
 def focus(run: Run, display: Mapping[str, str]) -> str:
     """Waits for the run's window and gives it the keyboard; its number."""
-    pids = run.pids()
 
     def window() -> str:
+        pids = run.pids()
         for number in xdotool(display, "search", "--onlyvisible", "--class", "twixt").split():
             if int(xdotool(display, "getwindowpid", number) or 0) in pids:
                 return number
