@@ -34,7 +34,7 @@ from twixt.render.shots import Shots
 CRASH_SHOWN_NS = 3_000_000_000
 # Physics answers for its part of the report from a thread of its own; a step in C code may hold that up.
 REPORT_PATIENCE_S = 2.0
-# From the first frame until frames count: the viewer and physics get to know each other's pace.
+# From the last of start-up's work until frames count: viewer and physics get to know each other's pace.
 SETTLING_NS = 500_000_000
 # What a simulation that has its world takes to answer, and more; without an answer the window opens meanwhile.
 ANSWER_S = 0.25
@@ -73,7 +73,7 @@ def view(config: Config, name: str | None, owned: bool) -> int:
 def _watch(
     config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals
 ) -> int:
-    shots = Shots(config.screenshot, config.at_s)
+    shots = Shots(config.screenshot, config.at_s, config.seconds)
     log = FrameLog(config.log)
     pacer = Pacer(config.pacing, config.fps, refresh)
     window.set_vsync(pacer.wants_vsync)
@@ -150,6 +150,7 @@ class _StartUp:
     def __init__(self, config: Config, link: Link) -> None:
         self._config, self._link = config, link
         self._loading: threading.Thread | None = None
+        self._loaded_ns: int | None = None
 
     def is_over(self, row: FrameRow, loop: FrameLoop) -> bool:
         """To be asked after each frame."""
@@ -160,13 +161,15 @@ class _StartUp:
             self._loading.start()
         if self._loading.is_alive():
             return False
-        if self._config.overlay and loop.panel is None:
-            from twixt.render.panel import Panel
+        if self._loaded_ns is None:
+            if self._config.overlay:
+                from twixt.render.panel import Panel
 
-            loop.panel = Panel(self._link, self._config.pacing)
+                loop.panel = Panel(self._link, self._config.pacing)
             gc.collect()
             gc.freeze()
-        return row.present_ns - loop.first_present_ns > SETTLING_NS
+            self._loaded_ns = row.present_ns
+        return row.present_ns - self._loaded_ns > SETTLING_NS
 
     def close(self) -> None:
         """The interpreter must not go away under a half-made import: it crashes there."""

@@ -12,17 +12,21 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 
-# When a picture asked for without an instant is taken, in seconds after the first frame.
+# When a picture asked for without an instant is taken, in seconds after the first frame; in a shorter run at its end.
 DEFAULT_AT_S = 2.0
 
 
 class Shots:
-    """path, at_s: the one picture asked for at the command line; the key makes more, numbered by the second."""
+    """path, at_s: the one picture asked for at the command line; the key makes more, named by the second.
 
-    def __init__(self, path: str | None, at_s: float | None) -> None:
+    seconds: how long the run lasts, where that is known.
+    """
+
+    def __init__(self, path: str | None, at_s: float | None, seconds: float | None = None) -> None:
         self._path = path
-        self._at_ns = round((DEFAULT_AT_S if at_s is None else at_s) * 1e9)
+        self._at_s = min(DEFAULT_AT_S, seconds or DEFAULT_AT_S) if at_s is None else at_s
         self._by_key = False
+        self._named: set[str] = set()
         self._writer: ThreadPoolExecutor | None = None
         self._written: list[Future[None]] = []
         if path is not None:
@@ -35,7 +39,7 @@ class Shots:
     def is_due(self, key_pressed: bool, first_present_ns: int) -> bool:
         """Whether this frame's picture is to be kept."""
         self._by_key = key_pressed
-        waited = first_present_ns != 0 and time.perf_counter_ns() - first_present_ns >= self._at_ns
+        waited = first_present_ns != 0 and time.perf_counter_ns() - first_present_ns >= self._at_s * 1e9
         return key_pressed or (self._path is not None and waited)
 
     def take(self, pixels: NDArray[np.uint8]) -> None:
@@ -43,7 +47,7 @@ class Shots:
         if self._path is not None and not self._by_key:
             path, self._path = self._path, None
         else:
-            path = time.strftime("twixt-%Y%m%d-%H%M%S.png")
+            path = self._free_name(time.strftime("twixt-%Y%m%d-%H%M%S"))
         self._writer = self._writer or ThreadPoolExecutor(1, "screenshots")
         self._written.append(self._writer.submit(save_png, path, pixels))
 
@@ -56,6 +60,20 @@ class Shots:
             if error is not None:
                 print(f"twixt: no screenshot: {error}", file=sys.stderr)
         self._written.clear()
+        if self._path is not None:
+            print(
+                f"twixt: no screenshot in {self._path}: the run ended before its instant, {self._at_s:g} s after the "
+                "first frame; choose an earlier --at",
+                file=sys.stderr,
+            )
+            self._path = None
+
+    def _free_name(self, stem: str) -> str:
+        """A second picture in the same second does not replace the first."""
+        names = (f"{stem}.png", *(f"{stem}-{number}.png" for number in range(2, 1000)))
+        name = next(name for name in names if name not in self._named and not os.path.exists(name))
+        self._named.add(name)
+        return name
 
 
 def save_png(path: str, pixels: NDArray[np.uint8]) -> None:

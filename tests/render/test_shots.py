@@ -37,6 +37,30 @@ def test_a_key_makes_a_picture_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     assert [path.name[:6] for path in tmp_path.iterdir()] == ["twixt-"]
 
 
+def test_pictures_of_one_second_have_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shots = Shots(None, None)
+    for _ in range(5):
+        assert shots.is_due(True, 1)
+        shots.take(PIXELS)
+    shots.close()
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_a_run_shorter_than_the_default_instant_has_its_picture_at_its_end(tmp_path: Path) -> None:
+    shots = Shots(str(tmp_path / "shot.png"), None, seconds=0.5)
+    now_ns = time.perf_counter_ns()
+    assert not shots.is_due(False, now_ns)
+    assert shots.is_due(False, now_ns - 600_000_000)
+
+
+def test_a_picture_whose_instant_never_came_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shots = Shots(str(tmp_path / "shot.png"), 60.0)
+    shots.close()
+    shots.close()
+    assert capsys.readouterr().err.count("the run ended before its instant, 60 s") == 1
+
+
 def test_a_missing_folder_is_refused_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(TwixtError, match="does not exist"):
         Shots(str(tmp_path / "nowhere" / "shot.png"), None)
