@@ -1,0 +1,81 @@
+"""Viewers come late, look at their own pace, and leave at will: physics is the same whoever watches."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.processes import Run, Starter, memories, one_line, until
+from twixt.render.measure.log import read_log
+
+pytestmark = pytest.mark.display
+
+STEPS = 210  # 3.5 s: time for viewers to come, to be held up and to leave
+SIMULATION = ("sim", "balls", "--set", "count=40", "--seed", "7", "--steps", str(STEPS), "--hash")
+
+
+def watching(view: Run) -> Run:
+    until(lambda: memories(set(view.pids())), "the viewer attaches")
+    return view
+
+
+@pytest.mark.stress
+def test_the_final_state_is_the_same_bytes_whoever_watches_at_whatever_pace(start: Starter) -> None:
+    one = start(*SIMULATION, "--name", "one")
+    three = start(*SIMULATION, "--name", "three", "--lead", "0", "--publish-hz", "30", "--json", "figures.json")
+    nobody = start(*SIMULATION, "--name", "nobody", "--time-scale", "8", "--slow-physics", "1-3")
+    until(lambda: len(list(start.runtime_folder.rglob("*.socket"))) == 3, "all are there")
+    logs = {name: start.folder / f"{name}.csv" for name in ("alone", "hurried", "slow", "killed")}
+
+    def view(name: str, whom: str, *flags: str) -> Run:
+        return start("view", whom, "--size", "160x120", "--no-overlay", "--log", str(logs[name]), *flags)
+
+    alone = view("alone", "one", "--fps", "25", "--interpolation", "none")
+    hurried = view("hurried", "three", "--pacing", "unlimited", "--slow-render", "5", "--seconds", "0.5")
+    slow = view("slow", "three", "--slow-render", "120", "--clock", "newest-two")
+    killed = view("killed", "three", "--fps", "10")
+    watching(killed).process.send_signal(signal.SIGKILL)
+    assert killed.end() == 137
+    assert hurried.end() == 0
+    assert three.process.poll() is None
+
+    assert (nobody.end(), one.end(), three.end()) == (0, 0, 0), three.err
+    assert (alone.end(), slow.end()) == (0, 0)
+    for left_alone in (alone, slow):
+        one_line(left_alone, "the simulation ended")
+    assert len({run.out for run in (nobody, one, three)}) == 1
+    assert len(one.out.strip()) == 64
+    assert json.loads((start.folder / "figures.json").read_text())["physics"]["steps"] == STEPS
+    for name in ("alone", "hurried", "slow"):
+        assert_watched(logs[name])
+    assert one.left() == three.left() == []
+
+
+def assert_watched(log: Path) -> None:
+    """It saw the world move, never backwards, and never beyond what there was."""
+    drawn = read_log(log)
+    drawn = drawn.where(~drawn.is_text("mode", "none"))
+    assert len(drawn) > 5
+    times_ns = drawn["draw_time_ns"]
+    assert (times_ns[1:] >= times_ns[:-1]).all()
+    assert (times_ns <= drawn["newest_sim_time_ns"]).all()
+    assert times_ns[-1] > times_ns[0]
+
+
+def test_a_viewer_that_comes_late_begins_where_the_simulation_is(start: Starter) -> None:
+    lab = start("sim", "metronome", "--name", "lab", "--time-scale", "4")
+    until(lambda: list(start.runtime_folder.rglob("lab.socket")), "the simulation is there")
+    first = start("view", "--size", "160x120", "--seconds", "0.5", "--log", "first.csv", "--no-overlay")
+    assert first.end() == 0, first.err
+    late = start("view", "lab", "--size", "160x120", "--seconds", "0.3", "--log", "late.csv", "--no-overlay")
+    assert late.end() == 0, late.err
+    assert (first.err, late.err) == ("", "")
+    last, begun = (read_log(start.folder / name)["draw_time_ns"] for name in ("first.csv", "late.csv"))
+    assert begun[begun > 0][0] > last[-1]
+    assert lab.process.poll() is None
+    lab.interrupt()
+    assert lab.end() == 130
+    assert lab.left() == []
