@@ -33,6 +33,8 @@ REMEMBERED_FRAMES = 1000  # a clean window at any rate a display has
 COSTLY = 0.75
 # Room to spare that the display's own interval must leave, and the room in an interval fitted to the work.
 ROOM, FITTED_ROOM = 0.88, 1.003
+# The room is left by this share of a clean window's frames: one in ten may be dearer, as long as it is not late.
+ROOMY_SHARE = 0.9
 # The cycle to fit to: what this share of the frames stays under. Those above are caught up in the frames after.
 USUAL = 0.75
 # A clean window: at least so long and so many frames; so much longer before an interval is fitted tightly. A single
@@ -129,11 +131,12 @@ class IntervalPolicy:
             self._grow_calm(end_ns)
             return ""
         clean = self._clean_frames(end_ns, self._clean_ns)
-        if clean and not self._is_roomy(_cycle(clean, 1.0)):
+        if clean and not self._is_roomy(_cycle(clean, ROOMY_SHARE)):
             clean = self._clean_frames(end_ns, FITTING_WINDOWS * self._clean_ns)
         if not clean:
             return ""
-        fitted_ns = max(self._holding(_cycle(clean, 1.0), _cycle(clean, USUAL)), round(was_ns * NARROW_STEP))
+        holding_ns = self._holding(_cycle(clean, ROOMY_SHARE), _cycle(clean, USUAL))
+        fitted_ns = max(holding_ns, round(was_ns * NARROW_STEP))
         narrowed_ns = self._whole(fitted_ns) * self.refresh_ns if self.refresh_ns else fitted_ns
         if narrowed_ns > NOT_WORTH * was_ns:
             return ""
@@ -144,11 +147,11 @@ class IntervalPolicy:
         most_ms, now_ms = _cycle(clean, 1.0) / 1e6, self.interval_ns / 1e6
         return f"{len(clean)} clean frames, at most {most_ms:.1f} ms: narrowed to {now_ms:.1f} ms"
 
-    def _holding(self, most_ns: int, usual_ns: int | None = None) -> int:
-        """The interval for cycles of at most `most_ns`, usually `usual_ns`."""
-        if self._is_roomy(most_ns):
-            return max(self.base_ns, round(most_ns / ROOM))
-        usual_ns = most_ns if usual_ns is None else usual_ns
+    def _holding(self, nearly_all_ns: int, usual_ns: int | None = None) -> int:
+        """The interval for cycles nearly all under `nearly_all_ns`, usually under `usual_ns`."""
+        if self._is_roomy(nearly_all_ns):
+            return max(self.base_ns, round(nearly_all_ns / ROOM))
+        usual_ns = nearly_all_ns if usual_ns is None else usual_ns
         return max(round(self.base_ns * TIGHT), round(usual_ns * FITTED_ROOM))
 
     def _is_roomy(self, most_ns: int) -> bool:

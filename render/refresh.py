@@ -22,6 +22,9 @@ SHORTEST_REFRESH_NS = 1_540_000
 # half of it.
 PAUSE_SHARE = 0.5
 LENGTHENED = 1 + PAUSE_SHARE / 2
+# A display's swaps come at a whole number of its periods, give or take this share of one, nearly all of them; those of a
+# busy machine come as they can, and now and then look like waiting.
+REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
 # Swaps that never come back (a window opened hidden) must not hold up the start.
 LONGEST_PROBE_NS = 500_000_000
 # Reported rates outside are no rates of displays.
@@ -75,11 +78,20 @@ class SwapProbe:
         compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} with {self.pause_ns / 1e6:.2f} ms paused"
         if paused_ns > bare_ns * LENGTHENED:
             return self._not_blocking(f"{compared}: swap takes its time but waits for no display")
+        if self._regular_share(bare_ns) < REGULAR_SHARE:
+            return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
         return Refresh(True, round(median([bare_ns, paused_ns])), f"{compared}: swap waits for the display")
 
     def _interval_ns(self, first: int) -> float:
-        ends = self._ends_ns[first - 1 :]
-        return median(b - a for a, b in pairwise(ends))
+        return median(self._intervals_ns(first))
+
+    def _intervals_ns(self, first: int) -> list[int]:
+        return [b - a for a, b in pairwise(self._ends_ns[first - 1 :])]
+
+    def _regular_share(self, period_ns: float) -> float:
+        """The share of swaps that came a whole number of periods after the one before."""
+        periods = [interval / period_ns for interval in self._intervals_ns(SKIPPED_SWAPS)]
+        return sum(abs(n - round(n)) < REGULAR_WITHIN and n > 0.5 for n in periods) / len(periods)
 
     def _not_blocking(self, reason: str) -> Refresh:
         reported = self._reported_hz

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from twixt.render.refresh import Refresh, SwapProbe
@@ -74,3 +75,10 @@ def test_swaps_that_hardly_come_back_end_the_probe() -> None:
     refresh, swaps = probed(lambda begin_ns: begin_ns + 250 * MS)
     assert not refresh.blocks
     assert swaps <= 5
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_busy_machine_that_does_not_wait_is_not_taken_for_a_display(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    refresh, _ = probed(lambda begin_ns: begin_ns + round(random.lognormal(0.8, 0.8) * MS))
+    assert not refresh.blocks
