@@ -72,6 +72,9 @@ class FrameLoop:
         self._leads_ns: deque[int] = deque(maxlen=LEAD_FRAMES)
         self._acted_ns = 0  # of a command whose effect has not been seen yet
         self._plan_number = self.intake.plan.number
+        self._status: dict[str, Any] = {}
+        link.poll()
+        self._reflect_status()
 
     def frame(self) -> FrameRow:
         """Makes one frame and returns its row."""
@@ -83,6 +86,7 @@ class FrameLoop:
         acted_ns = self._obey(events)
         taken = self.intake.take()
         acted_ns = self._reflect_plan() or acted_ns
+        self._reflect_status()
         latch_ns = time.perf_counter_ns()
         pair = self._history.pair(self.clock.draw_time_ns(planned.present_ns))
         self._draw(pair, events)
@@ -154,6 +158,19 @@ class FrameLoop:
         self.controls = replace(self.controls, paused=plan.rate == 0, time_scale=plan.rate or self.controls.time_scale)
         acted_ns, self._acted_ns = self._acted_ns, 0
         return acted_ns
+
+    def _reflect_status(self) -> None:
+        """The keys go on from where physics is, also where it was left by another viewer or begun by a flag."""
+        before, status = self._status, self._link.status
+        if status is before:
+            return
+        self._status = status
+        slow = status.get("slow_physics_ms")
+        if slow != before.get("slow_physics_ms"):
+            self.controls = replace(self.controls, slow_physics=slow is not None)
+        if not before:
+            scale = status.get("time_scale", self.controls.time_scale)
+            self.controls = replace(self.controls, paused=self.intake.plan.rate == 0, time_scale=scale)
 
     # -- drawing
 
