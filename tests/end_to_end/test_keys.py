@@ -1,0 +1,255 @@
+"""Every key does what the overlay says of it: pressed in the real window, seen in physics' own words, in the pixels
+of the screen, and in the frame log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.displays.rigs import Display
+from tests.end_to_end.observer import open_screen
+from tests.end_to_end.processes import Run, Starter, focus, memories, until, xdotool
+from twixt.ipc.link import Link
+from twixt.ipc.plan import Plan
+from twixt.ipc.session import attach
+from twixt.render.controls import KEYS, SLOW_PHYSICS_MS
+from twixt.render.measure.frames import FrameTable
+from twixt.render.measure.log import read_log
+
+pytestmark = pytest.mark.display
+
+STEP_NS = round(1e9 / 60)
+SIZE_PX = (800, 600)
+NAMES = {"Space": "space", ".": "period", "[": "bracketleft", "]": "bracketright", "Esc": "Escape"}
+
+
+class Session:
+    """A run of `metronome` with its log, its keyboard, and a link of the test's own to look at physics."""
+
+    def __init__(self, start: Starter, screen_file: Path) -> None:
+        self.pressed: set[str] = set()
+        self.log = start.folder / "keys.csv"
+        self._display = start.display
+        self.run: Run = start("run", "metronome", "--name", "keys", "--log", str(self.log), "--size", "800x600")
+        self.run.viewer()
+        self.link: Link = attach("keys")
+        focus(self.run, start.display)
+        self._screen = open_screen(str(screen_file))
+
+    def press(self, key: str) -> None:
+        self.pressed.add(key)
+        xdotool(self._display, "key", NAMES.get(key, key if key.startswith("F") else key.lower()))
+
+    def plan(self, condition: Callable[[Plan], object], what: str) -> Plan:
+        """The first plan seen for which it holds."""
+
+        def seen() -> Plan | None:
+            self.link.poll()
+            plan = self.link.plan()
+            return plan if condition(plan) else None
+
+        found = until(seen, what)
+        assert found is not None
+        return found
+
+    def status(self, condition: Callable[[dict[str, object]], object], what: str) -> dict[str, object]:
+        def seen() -> dict[str, object] | None:
+            self.link.poll()
+            return self.link.status if self.link.status and condition(self.link.status) else None
+
+        found = until(seen, what)
+        assert found is not None
+        return found
+
+    def sim_time_ns(self) -> int:
+        return self.link.latest_pair()[-1].sim_time_ns
+
+    def pass_time(self, steps: int = 12) -> None:
+        """Physics goes on for so many steps: frames enough to be found in the log."""
+        end_ns = self.sim_time_ns() + steps * STEP_NS
+        until(lambda: self.sim_time_ns() >= end_ns, "physics goes on")
+
+    def overlay_is_shown(self) -> bool:
+        """Whether anything but the body and the black background is on the screen."""
+        rows = self._screen[: SIZE_PX[1], : SIZE_PX[0]]
+        middle = SIZE_PX[1] // 2
+        outside = np.concatenate([rows[: middle - 30], rows[middle + 30 :]])
+        return bool(outside[:, :, :3].any())
+
+
+@pytest.fixture
+def session(start: Starter, shared_screen: Display, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    assert shared_screen.screen_file is not None
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(start.runtime_folder))
+    opened = Session(start, shared_screen.screen_file)
+    yield opened
+    opened.link.close()
+
+
+def test_every_key_does_what_the_overlay_says(session: Session) -> None:
+    plans: dict[str, int] = {}
+    until(session.overlay_is_shown, "the overlay appears")
+    session.pass_time()
+
+    session.press("Space")
+    plans["paused"] = session.plan(lambda plan: plan.rate == 0, "physics pauses").number
+    session.status(lambda status: status["paused"], "physics says so")
+    stood_ns = [session.plan(lambda plan: True, "").sim_time_ns]
+    for _ in range(3):
+        session.press(".")
+        stepped = session.plan(lambda plan: plan.sim_time_ns > stood_ns[-1], "one step is made")
+        stood_ns.append(stepped.sim_time_ns)
+        assert stepped.rate == 0
+    # The first goes on from the frame that was under way at the pause.
+    assert np.allclose(np.diff(stood_ns)[1:], STEP_NS, rtol=1e-6)
+    plans["stepped"] = stepped.number
+    session.press("Space")
+    plans["resumed"] = session.plan(lambda plan: plan.rate == 1, "physics goes on").number
+    session.pass_time(24)
+
+    session.press("[")
+    plans["slower"] = session.plan(lambda plan: plan.rate == 0.5, "half speed").number
+    session.pass_time()
+    session.press("]")
+    session.plan(lambda plan: plan.rate == 1, "full speed")
+    session.press("]")
+    plans["faster"] = session.plan(lambda plan: plan.rate == 2, "double speed").number
+    session.pass_time(40)
+    session.press("[")
+    session.plan(lambda plan: plan.rate == 1, "full speed")
+
+    session.press("S")
+    session.status(lambda status: status["slow_physics_ms"] == [SLOW_PHYSICS_MS] * 2, "work is added to every step")
+    session.status(lambda status: status["rate"] < 0.6, "physics falls behind")  # type: ignore[operator]
+    session.press("S")
+    session.status(lambda status: status["slow_physics_ms"] is None, "it is taken away again")
+
+    session.press("I")
+    session.pass_time()
+    session.press("I")
+    session.press("C")
+    session.pass_time()
+    session.press("C")
+    session.pass_time()
+    session.press("C")
+
+    assert session.overlay_is_shown()
+    session.press("H")
+    until(lambda: not session.overlay_is_shown(), "the overlay goes")
+    session.press("H")
+    until(session.overlay_is_shown, "the overlay comes back")
+
+    session.press("F12")
+    session.run.hear("screenshot in ")
+    [picture] = session.log.parent.glob("twixt-*.png")
+    with Image.open(picture) as image:
+        assert image.size == SIZE_PX
+        assert np.asarray(image.convert("RGB"))[270:330].max() == 255
+
+    epoch = session.plan(lambda plan: True, "").world_epoch
+    session.press("R")
+    session.plan(lambda plan: plan.world_epoch == epoch + 1, "the world begins anew")
+    until(lambda: session.sim_time_ns() < 60 * STEP_NS, "at time 0")
+    session.pass_time(30)
+
+    session.press("Esc")
+    assert session.run.end() == 0
+    assert session.run.left() == []
+    assert session.pressed == set(KEYS)
+    assert_frames_obeyed(read_log(session.log), plans)
+
+
+def assert_frames_obeyed(rows: FrameTable, plans: dict[str, int]) -> None:
+    """The same, in what was drawn."""
+    rows = rows.where(~rows.is_text("mode", "none"))
+    number, drawn_ns = rows["plan_number"], rows["draw_time_ns"]
+
+    def frames(plan: str) -> np.ndarray:
+        return np.flatnonzero(number == plans[plan])
+
+    paused = frames("paused")
+    assert len(np.unique(drawn_ns[paused])) == 1, "a pause stands in its first frame already"
+    assert rows["input_acted_ns"][paused[0]] > 0
+    assert rows["input_acted_ns"][paused[0]] < rows["present_ns"][paused[0]]
+    assert drawn_ns[frames("stepped")[-1]] > drawn_ns[paused[-1]]
+    assert drawn_ns[frames("resumed")[0]] >= drawn_ns[frames("stepped")[-1]]
+
+    for plan, rate in (("resumed", 1.0), ("slower", 0.5), ("faster", 2.0)):
+        settled = frames(plan)[3:]
+        pace = np.polyfit(rows["present_ns"][settled] / 1e9, drawn_ns[settled] / 1e9, 1)[0]
+        print(f"{plan}: {pace:.3f} of real time in {len(settled)} frames")
+        assert pace == pytest.approx(rate, rel=0.15)
+
+    whole = np.rint(drawn_ns / STEP_NS) * STEP_NS
+    on_a_snapshot = (np.abs(drawn_ns - whole) < 1000) & (rows["alpha"] == 0)
+    assert _longest_run(on_a_snapshot & (rows["plan_rate"] == 1)) >= 6, "I draws snapshots as they are"
+    for mode in ("ahead", "newest-two"):
+        assert rows.is_text("clock_mode", mode).sum() >= 6, f"C comes to {mode}"
+
+    back = np.flatnonzero(np.diff(drawn_ns) < 0)
+    assert len(back) == 1, "R is the one cut"
+    assert rows["world_epoch"][back[0] + 1] == rows["world_epoch"][back[0]] + 1
+    assert drawn_ns[back[0] + 1] < 10 * STEP_NS
+
+
+def _longest_run(mask: np.ndarray) -> int:
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    return int((ends[1::2] - ends[::2]).max(initial=0))
+
+
+def test_a_viewer_that_comes_later_takes_the_keys_up_where_physics_is(
+    start: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(start.runtime_folder))
+    sim = start("sim", "metronome", "--name", "lab", "--time-scale", "0.25", "--slow-physics", "15")
+    until(lambda: list(start.runtime_folder.rglob("lab.socket")), "the name is taken")
+    link = attach("lab")
+
+    def seen(condition: Callable[[], bool], what: str) -> None:
+        until(lambda: link.poll() or condition(), what)
+
+    seen(lambda: link.status.get("slow_physics_ms") == [15, 15], "physics is slow")
+    for number, keys in enumerate([["bracketleft", "s", "space"], ["space", "bracketright"]]):
+        view = start("view", "lab", "--size", "320x240")
+        focus(view, start.display)
+        until(lambda view=view: memories(set(view.pids())), "the viewer attaches")  # type: ignore[misc]
+        seen(lambda: link.status["time_scale"] == (0.25, 0.1)[number], "physics is as it was left")  # noqa: B023
+        for key in keys:
+            xdotool(start.display, "key", key)
+        if number == 0:
+            seen(lambda: link.plan().rate == 0, "it pauses")
+            seen(lambda: link.status["slow_physics_ms"] is None, "it is slow no more")
+            seen(lambda: link.status["time_scale"] == 0.1, "it is slower than it was")
+        else:
+            seen(lambda: link.plan().rate == 0.25, "it goes on, and faster")
+        xdotool(start.display, "key", "Escape")
+        assert view.end() == 0
+    link.close()
+    sim.interrupt()
+    assert sim.end() == 130
+
+
+def test_a_key_pressed_before_there_is_anything_to_see_is_obeyed_in_the_first_frame(
+    start: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (start.folder / "late.py").write_text(
+        "from pathlib import Path\nimport time\nfrom twixt.sim.worlds.metronome import Metronome\n"
+        "class Late(Metronome):\n    def __init__(self):\n        print('loading', flush=True)\n"
+        "        while not Path('go').exists():\n            time.sleep(0.01)\n        super().__init__()\n"
+    )
+    run = start("run", "late:Late", "--name", "late", "--size", "320x240")
+    run.hear("loading")
+    focus(run, start.display)
+    xdotool(start.display, "key", "space")
+    (start.folder / "go").touch()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(start.runtime_folder))
+    run.viewer()
+    link = attach("late")
+    until(lambda: link.poll() or link.status.get("paused"), "physics pauses")
+    link.close()
+    xdotool(start.display, "key", "Escape")
+    assert run.end() == 0
