@@ -14,7 +14,9 @@ import moderngl
 from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL
 
 # Higher than this many radii above the ground, a shadow is too faint to be worth its pixels.
-FADE_RADII = 3.0
+FADE_RADII = 2.2
+# How far the spot below a body and the shadow that the light casts reach, in radii: pixels go with the square.
+FOOT_REACH, SPOT_REACH = 1.4, 1.2
 
 _VERTEX = (
     "#version 330 core\n"
@@ -31,15 +33,14 @@ void main() {
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
-).replace("FADE_RADII", str(FADE_RADII))
+)
 
 _GEOMETRY = (
     "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     + FRAME_GLSL
     + """
 in vec4 caster[];
-const float FOOT_REACH = 1.7;   // radii
-const float SPOT_REACH = 1.4;
+const float FOOT_REACH = REACH_FOOT, SPOT_REACH = REACH_SPOT;
 flat out vec2 strength;  // of the spot below the body, of the shadow that the light casts
 flat out vec2 drift;     // middle of the light's shadow, in radii from the foot
 out vec2 from_foot;      // in radii, on the ground
@@ -64,7 +65,7 @@ void main() {
     EndPrimitive();
 }
 """
-).replace("FADE_RADII", str(FADE_RADII))
+)
 
 _FRAGMENT = (
     "#version 330 core\n"
@@ -76,8 +77,8 @@ in vec2 from_foot;
 out vec4 color;
 void main() {
     vec2 off = from_foot - drift;
-    float foot = max(1.0 - dot(from_foot, from_foot) * (1.0 / (1.7 * 1.7)), 0.0);
-    float spot = max(1.0 - dot(off, off) * (1.0 / (1.4 * 1.4)), 0.0);
+    float foot = max(1.0 - dot(from_foot, from_foot) * (1.0 / (REACH_FOOT * REACH_FOOT)), 0.0);
+    float spot = max(1.0 - dot(off, off) * (1.0 / (REACH_SPOT * REACH_SPOT)), 0.0);
     color = vec4(0.0, 0.0, 0.0, strength.x * foot * foot + strength.y * spot * spot);
 }
 """
@@ -86,4 +87,11 @@ void main() {
 
 def shadow_program(context: moderngl.Context) -> moderngl.Program:
     """Dims the ground under bodies; takes GL_POINTS of bodies."""
-    return context.program(vertex_shader=_VERTEX, geometry_shader=_GEOMETRY, fragment_shader=_FRAGMENT)
+    vertex, geometry, fragment = (_with_constants(text) for text in (_VERTEX, _GEOMETRY, _FRAGMENT))
+    return context.program(vertex_shader=vertex, geometry_shader=geometry, fragment_shader=fragment)
+
+
+def _with_constants(shader: str) -> str:
+    for name, value in (("FADE_RADII", FADE_RADII), ("REACH_FOOT", FOOT_REACH), ("REACH_SPOT", SPOT_REACH)):
+        shader = shader.replace(name, str(value))
+    return shader

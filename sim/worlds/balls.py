@@ -21,8 +21,8 @@ from twixt.sim.worlds.contacts import ContactSolver, Material, Spheres
 GRAVITY_M_S2 = 9.81
 RADIUS_MIN_M, RADIUS_MAX_M = 0.08, 0.2
 DENSITY_KG_M3 = 1000.0
-# Half the box's width for 300 balls (metres): a pile about three balls deep.
-HALF_WIDTH_M = 1.88
+# Half the box's width for 300 balls (metres): a pile two or three balls deep.
+HALF_WIDTH_M = 2.15
 # The drawn box is this much as high as wide: the pile leans against its walls without rising over them.
 HEIGHT_PER_WIDTH = 0.55
 # Room of one ball in the lattice that they fall from, and how far each is off its place (metres).
