@@ -16,7 +16,7 @@ from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL
 # Higher than this many radii above the ground, a shadow is too faint to be worth its pixels.
 FADE_RADII = 2.2
 # How far the spot below a body and the shadow that the light casts reach, in radii: pixels go with the square.
-FOOT_REACH, SPOT_REACH = 1.4, 1.2
+FOOT_REACH, SPOT_REACH = 1.5, 1.25
 
 _VERTEX = (
     "#version 330 core\n"
@@ -56,7 +56,7 @@ void main() {
     vec2 high = max(vec2(FOOT_REACH), away + SPOT_REACH);
     for (int corner = 0; corner < 4; corner++) {
         from_foot = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
-        strength = vec2(0.62 * near * near, 0.40 * near);
+        strength = vec2(1.0 * near * near, 0.55 * near);
         drift = away;
         vec3 at = (view * vec4(c.xy + from_foot * c.w, up_eye.w, 1.0)).xyz;
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
