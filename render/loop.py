@@ -61,9 +61,11 @@ def view(config: Config, name: str | None, owned: bool) -> int:
             return INTERRUPTED if stop.asked else CLOSED
         try:
             link.report_lead(refresh.period_ns or UNKNOWN_REFRESH_NS)
+            shown = config
             if window.backend == "offscreen" and not config.offscreen:
-                config = without_display(config, window.renderer)
-            return _watch(config, window, link, refresh, early, owned, stop)
+                shown = without_display(config, window.renderer)
+            outcome = _watch(shown, window, link, refresh, early, owned, stop, report_if_interrupted=config.report)
+            return outcome.exit_code
         finally:
             link.close()
     finally:
@@ -71,8 +73,9 @@ def view(config: Config, name: str | None, owned: bool) -> int:
 
 
 def _watch(
-    config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals
-) -> int:
+    config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals,
+    report_if_interrupted: bool,
+) -> Outcome:  # fmt: skip
     shots = Shots(config.screenshot, config.at_s, config.seconds)
     log = FrameLog(config.log)
     pacer = Pacer(config.pacing, config.fps, refresh)
@@ -89,14 +92,14 @@ def _watch(
     log.close()
     if outcome.said:
         print(f"twixt: {outcome.said}", file=sys.stderr)
-    if not config.report:
-        return outcome.exit_code
+    if not config.report or (outcome.exit_code == INTERRUPTED and not report_if_interrupted):
+        return outcome
     display = {
         "backend": window.backend, "renderer": window.renderer, "swap_blocks": refresh.blocks,
         "refresh_reported_hz": window.refresh_reported_hz, "refresh_measured_hz": pacer.refresh_measured_hz,
     }  # fmt: skip
     code = leave_report(config, log, blocks, channel, display, [refresh.reason], _first_frame_ms(config, loop))
-    return outcome.exit_code or code
+    return Outcome(outcome.exit_code or code)
 
 
 def _frames(

@@ -34,7 +34,11 @@ class DisplayGone(TwixtError):
 
 
 class Window:
-    """A window of `size_px` (screen units), already current. Close it with `close`, once."""
+    """A window of `size_px` (screen units), already current. Close it with `close`, once.
+
+    refresh_reported_hz: what the display says of itself, asked once (of a server that has gone, GLFW asks in vain
+    and crashes); None where it says nothing. Never trusted: see `refresh`.
+    """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
         self._events: list[Event] = []
@@ -80,6 +84,9 @@ class Window:
             )
         if self.backend == "x11":
             x11_errors.outlive(_address(glfw.get_x11_display()), self._on_gone)
+        monitor = glfw.get_primary_monitor()
+        mode = glfw.get_video_mode(monitor) if monitor else None
+        self.refresh_reported_hz = float(mode.refresh_rate) if mode and mode.refresh_rate > 0 else None
         self.set_vsync(self._vsync)
         glfw.set_key_callback(self.handle, self._on_key)
         glfw.set_cursor_pos_callback(self.handle, self._on_move)
@@ -101,13 +108,6 @@ class Window:
     def content_scale(self) -> float:
         """Framebuffer pixels per unit in which text is laid out: 2.0 on many HiDPI displays."""
         return float(glfw.get_window_content_scale(self.handle)[0])
-
-    @property
-    def refresh_reported_hz(self) -> float | None:
-        """What the display says of itself; None where it says nothing. Never trusted: see `refresh`."""
-        monitor = glfw.get_primary_monitor()
-        mode = glfw.get_video_mode(monitor) if monitor else None
-        return float(mode.refresh_rate) if mode and mode.refresh_rate > 0 else None
 
     @property
     def should_close(self) -> bool:

@@ -195,6 +195,8 @@ class _Run:
             self._host.end(kind, message)
         self._collector.end()
         if self._viewer is not None and kind != "ended":
+            if kind == "interrupted" and self._config.report:
+                self._viewer.wait(REPORT_PATIENCE_S)  # a second Ctrl-C ends this
             self._viewer.stop(FAREWELL_S)
 
     def last_words(self) -> None:
