@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.displays.rigs import Display
@@ -21,6 +23,8 @@ from tests.end_to_end.processes import (
     until,
     xdotool,
 )
+from twixt.ipc.session import attach
+from twixt.render.measure.log import read_log
 
 pytestmark = [pytest.mark.display, pytest.mark.stress]
 
@@ -231,6 +235,33 @@ def test_a_killed_script_leaves_nothing_of_its_viewer(start: Starter) -> None:
     script.process.kill()
     gone_within_a_second(script, memory)
     one_line(script, "physics ended without a word (killed?)")
+
+
+@pytest.mark.parametrize(("way", "code"), [("Ctrl-C", 130), ("kill -9", 137), ("the display goes", 2)])
+def test_what_was_measured_is_left_however_it_ends(
+    xvfb_screen: Display, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, code: int
+) -> None:
+    with starter(tmp_path, xvfb_screen.environ) as start:
+        run = start("measure", "metronome", "--name", "lab", *SMALL, "--log", "frames.csv", "--json", "report.json")
+        run.viewer()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(start.runtime_folder))
+        link = attach("lab")
+        until(lambda: link.latest_pair()[-1].sim_time_ns > 1_500_000_000, "figures begin after start-up")
+        link.close()
+        if way == "Ctrl-C":
+            run.interrupt()
+        elif way == "kill -9":
+            run.process.kill()
+        else:
+            xvfb_screen.process.kill()
+        assert run.end() == code
+        until(lambda: not run.left(), "nothing is left")
+        assert len(run.err.splitlines()) == (way != "Ctrl-C"), run.err
+        report = json.loads((start.folder / "report.json").read_text())
+        rows = read_log(start.folder / "frames.csv")
+        assert report["frames"]["count"] == np.count_nonzero(~rows["probe"])
+        assert (np.diff(rows["frame"]) == 1).all()
+        assert report["display"]["backend"] == "x11"
 
 
 def test_a_display_that_goes_ends_both_and_says_so(xvfb_screen: Display, tmp_path: Path) -> None:
