@@ -31,33 +31,33 @@ pytestmark = [pytest.mark.display, pytest.mark.stress]
 SMALL = ("--size", "320x240")
 
 STUCK = """
-import time
+from time import sleep
 from twixt import Bodies, Scene, Sphere, World
 
 class Loads(World):
     def __init__(self):
         print("loading", flush=True)
-        time.sleep(1e6)
+        sleep(1e6)
 
 class Sleeps(World):
     def __init__(self):
         self.bodies, self.scene = Bodies(1), Scene([Sphere()])
     def step(self, dt):
         print("in the step", flush=True)
-        time.sleep(1e6)
+        sleep(1e6)
 
 class HearsNothing(Sleeps):
     def step(self, dt):
         print("in the step", flush=True)
         while True:
             try:
-                time.sleep(0.01)
+                sleep(0.01)
             except BaseException:
                 pass
 """
 
 SHOW = """
-import time
+from time import sleep
 import twixt
 view = twixt.show(twixt.Scene([twixt.Sphere()]), size_px=(320, 240))
 n = 0
@@ -66,7 +66,7 @@ while view.is_open:
     n += 1
     if n == 1:
         print("published", flush=True)
-    time.sleep(0.005)
+    sleep(0.005)
 for _ in range(20):
     view.publish(position=[(0, 0, 0)])
 print("the loop went on", flush=True)

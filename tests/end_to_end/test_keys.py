@@ -245,9 +245,9 @@ def test_a_key_pressed_before_there_is_anything_to_see_is_obeyed_in_the_first_fr
     start: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (start.folder / "late.py").write_text(
-        "from pathlib import Path\nimport time\nfrom twixt.sim.worlds.metronome import Metronome\n"
+        "from pathlib import Path\nfrom time import sleep\nfrom twixt.sim.worlds.metronome import Metronome\n"
         "class Late(Metronome):\n    def __init__(self):\n        print('loading', flush=True)\n"
-        "        while not Path('go').exists():\n            time.sleep(0.01)\n        super().__init__()\n"
+        "        while not Path('go').exists():\n            sleep(0.01)\n        super().__init__()\n"
     )
     run = start("run", "late:Late", "--name", "late", "--size", "320x240")
     run.hear("loading")
