@@ -17,7 +17,7 @@ import numpy as np
 
 if "WAYLAND_DISPLAY" in os.environ:
     os.environ.setdefault("PYGLFW_LIBRARY_VARIANT", "wayland")
-import glfw  # noqa: E402  (it looks for the variant when it is imported)
+import glfw
 
 WARM_UP_S = 0.5
 GL_COLOR_BUFFER_BIT = 0x4000

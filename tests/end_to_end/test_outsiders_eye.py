@@ -76,7 +76,9 @@ def logged(log: Path) -> Logged:
     rows = rows.where(~rows["probe"])
     drawn_s = rows["draw_time_ns"] / 1e9
     x_m = np.array([position_at(t) for t in drawn_s])
-    before_m, after_m = (np.array([position_at(tick / 60) for tick in rows[name]]) for name in ("previous_tick", "next_tick"))
+    before_m, after_m = (
+        np.array([position_at(tick / 60) for tick in rows[name]]) for name in ("previous_tick", "next_tick")
+    )
     cut = (rows["next_tick"] >= 0) & (after_m < before_m)
     return Logged(rows["present_ns"], SIZE_PX[0] / 2 + np.where(cut, before_m, x_m) * PX_PER_M)
 
