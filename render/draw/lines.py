@@ -22,7 +22,7 @@ from twixt.render.draw.pose import FRAME_GLSL
 # The finest lines are at least this many camera distances apart.
 FINEST_SHARE = 1 / 8
 # The grid and, within it, the finest lines end this many camera distances from the middle.
-GRID_DISTANCES, FINE_DISTANCES = 2.6, 1.0
+GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
 # Share of the way to the next spacing after which the finest lines are gone: there would be hundreds.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40

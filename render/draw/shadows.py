@@ -13,8 +13,8 @@ import moderngl
 
 from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL
 
-# Higher than this many radii above the ground, a shadow is too faint to be worth its pixels.
-FADE_RADII = 2.2
+# A body whose middle is higher than this many radii above the ground has no shadow: it would be too faint for its pixels.
+FADE_RADII = 1.9
 # How far the spot below a body and the shadow that the light casts reach, in radii: pixels go with the square.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
 
@@ -51,12 +51,12 @@ void main() {
     float height = c.z - up_eye.w;
     // A low light would throw shadows to the horizon.
     vec2 away = -light_world.xy / max(light_world.z, 0.4) * height / c.w;
-    float near = 1.0 - height / (c.w * FADE_RADII);
+    float near = min((FADE_RADII - height / c.w) / (FADE_RADII - 1.0), 1.0);  // 1 where it touches
     vec2 low = min(vec2(-FOOT_REACH), away - SPOT_REACH);
     vec2 high = max(vec2(FOOT_REACH), away + SPOT_REACH);
     for (int corner = 0; corner < 4; corner++) {
         from_foot = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
-        strength = vec2(1.0 * near * near, 0.55 * near);
+        strength = vec2(0.42 * near * near, 0.34 * near);
         drift = away;
         vec3 at = (view * vec4(c.xy + from_foot * c.w, up_eye.w, 1.0)).xyz;
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
