@@ -41,6 +41,8 @@ LEAD_FRAMES = 60
 # Spare time before the next frame that a bounded garbage collection or a log row may use.
 IDLE_NS = 4_000_000
 FRAMES_PER_COLLECTION = 120
+# A swap that takes longer than copying the picture does (1 ms) waits for the display; waiting is no work.
+LONGEST_COPY_NS = 1_000_000
 
 
 class FrameLoop:
@@ -70,6 +72,7 @@ class FrameLoop:
         self._camera: OrbitCamera | None = None
         self._pointer = Pointer()
         self._leads_ns: deque[int] = deque(maxlen=LEAD_FRAMES)
+        self._swap_ns = 0
         self._acted_ns = 0  # of a command whose effect has not been seen yet
         self._plan_number = self.intake.plan.number
         self._status: dict[str, Any] = {}
@@ -78,7 +81,8 @@ class FrameLoop:
 
     def frame(self) -> FrameRow:
         """Makes one frame and returns its row."""
-        planned = self._pacer.next_frame(time.perf_counter_ns())
+        now_ns = time.perf_counter_ns()
+        planned = self._pacer.next_frame(now_ns)
         self._use_idle_time(planned.start_ns - time.perf_counter_ns())
         start_ns = self._wait.until(planned.start_ns)
         events = [*self._early, *self._window.poll()]
@@ -90,7 +94,10 @@ class FrameLoop:
         latch_ns = time.perf_counter_ns()
         pair = self._history.pair(self.clock.draw_time_ns(planned.present_ns))
         self._draw(pair, events)
-        _work_until(start_ns + self._slow_render_ns)
+        if self._slow_render_ns:
+            # A frame that has nothing to wait for began when the one before was shown; its swap is still to come.
+            began_ns = self.last.present_ns if planned.start_ns <= now_ns and self.last.present_ns else start_ns
+            _work_until(began_ns + self._slow_render_ns - min(self._swap_ns, LONGEST_COPY_NS))
         work_end_ns = time.perf_counter_ns()
         swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
         if swap_at_ns is not None:
@@ -98,6 +105,7 @@ class FrameLoop:
         swap_begin_ns = time.perf_counter_ns()
         self._window.swap()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, time.perf_counter_ns())
+        self._swap_ns = times.swap_end_ns - times.swap_begin_ns
         paced = self._pacer.frame_done(times)
         self._tell_lead(planned.present_ns - latch_ns)
         row = self._row(planned, times, paced, taken, acted_ns)
