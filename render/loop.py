@@ -96,7 +96,7 @@ def _watch(
         return outcome
     display = {
         "backend": window.backend, "renderer": window.renderer, "swap_blocks": refresh.blocks,
-        "refresh_reported_hz": window.refresh_reported_hz, "refresh_measured_hz": pacer.refresh_measured_hz,
+        "refresh_reported_hz": window.refresh_reported_hz, "refresh_measured_hz": refresh.measured_hz,
     }  # fmt: skip
     code = leave_report(config, log, blocks, channel, display, [refresh.reason], _first_frame_ms(config, loop))
     return Outcome(outcome.exit_code or code)

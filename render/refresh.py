@@ -38,6 +38,11 @@ class Refresh(NamedTuple):
     period_ns: int | None
     reason: str
 
+    @property
+    def measured_hz(self) -> float | None:
+        """The measured rate; None where swap waits for nothing, so that nothing can be measured."""
+        return 1e9 / self.period_ns if self.blocks and self.period_ns else None
+
 
 UNKNOWN = Refresh(False, None, "not probed")
 

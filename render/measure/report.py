@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from twixt.ipc.config import Config
 
 Report = dict[str, Any]
+# A run's own estimate of the refresh is finer than the probe's, as long as the two agree to this share.
+REFRESH_AGREES = 0.05
 
 
 def build(
@@ -59,8 +61,14 @@ def build(
             f"the run had {forgotten} more frames; the figures are those of the newest {len(measured.timing.frames)}"
         )
     display = {"swap_blocks": measured.timing.swap_blocks if len(measured.timing.frames) else None} | display
-    if measured.timing.refresh_hz is not None:
-        display["refresh_measured_hz"] = measured.timing.refresh_hz
+    probed_hz, whole_run_hz = display.get("refresh_measured_hz"), measured.timing.refresh_hz
+    if probed_hz and whole_run_hz and abs(whole_run_hz / probed_hz - 1) > REFRESH_AGREES:
+        said.append(
+            f"the run's frames come at {whole_run_hz:.2f} Hz or a part of it, which is not the display's rate: "
+            "it shows late frames as they come; refresh_measured_hz is that of the bare swaps before the run"
+        )
+    elif whole_run_hz is not None:
+        display["refresh_measured_hz"] = whole_run_hz
     known = measured.sections | {
         "display": display,
         "physics": physics,

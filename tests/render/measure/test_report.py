@@ -181,3 +181,13 @@ def test_the_printed_report_says_what_was_bad(capsys):
 def test_a_run_that_showed_nothing_is_printed_all_the_same(capsys):
     report.show(built([], physics=None))
     assert "Nothing was measured" in capsys.readouterr().out
+
+
+def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
+    rows = [row._replace(planned_refreshes=1) for row in even(200, interval_ns=10 * MS)]
+    display = DISPLAY | {"swap_blocks": True, "refresh_measured_hz": 86.0}
+    made = report.build(rows, PHYSICS, display, Config())
+    assert made["display"]["refresh_measured_hz"] == 86.0
+    assert any("shows late frames as they come" in said for said in made["conditions"])
+    agreeing = report.build(rows, PHYSICS, display | {"refresh_measured_hz": 99.0}, Config())
+    assert agreeing["display"]["refresh_measured_hz"] == pytest.approx(100.0, rel=1e-3)
