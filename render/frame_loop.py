@@ -118,6 +118,10 @@ class FrameLoop:
             self.panel.note(row, self.intake.newest)
         return row
 
+    def begin_anew(self) -> None:
+        """Start-up's work is done; what it did to frames says nothing of those to come."""
+        self._pacer.forget_work("start-up is over")
+
     def rest_while_hidden(self) -> None:
         """Instead of a frame, while the window is not shown: input and snapshots are still taken in."""
         self._obey(self._window.wait_events(0.1))

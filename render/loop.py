@@ -171,6 +171,7 @@ class _StartUp:
                 loop.panel = Panel(self._link, self._config.pacing)
             gc.collect()
             gc.freeze()
+            loop.begin_anew()
             self._loaded_ns = row.present_ns
         return row.present_ns - self._loaded_ns > SETTLING_NS
 

@@ -90,6 +90,7 @@ class Pacer:
         # Where swap never blocks, the period is hearsay: an explicit --fps may exceed it.
         base_ns = max(period_ns, cap_ns) if refresh.blocks else cap_ns or period_ns
         self._grid = SwapGrid(period_ns) if self.blocks else None
+        self._base_ns = base_ns
         self._interval = IntervalPolicy(base_ns, period_ns if self.blocks else None)
         self._floor_ns = BLOCKING_MARGIN_NS if self.blocks else TIMER_MARGIN_NS
         self._margin_ns = self._floor_ns
@@ -209,6 +210,14 @@ class Pacer:
             self._learn_margin(missed > 0)
         self._reasons.append(self._interval.frame_shown(cycle_ns, missed > 0, times.swap_end_ns))
         return self._result(present_ns, deadline_ns, missed)
+
+    def forget_work(self, why: str) -> None:
+        """The frames so far were not like those to come: back to the display's own interval, work is learned anew."""
+        self._interval = IntervalPolicy(self._base_ns, self._grid.period_ns if self._grid else None)
+        self._margin_ns = self._floor_ns
+        for learned in (self._latest_works, self._leads, self._latest_leads, self._latest_cycles):
+            learned.clear()
+        self._reasons.append(why)
 
     def restart(self, why: str) -> None:
         """Frames stopped for a while (the window was hidden): the next starts a new grid, and nothing was missed."""

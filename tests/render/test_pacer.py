@@ -19,7 +19,7 @@ from tests.render.virtual_display import (
     play,
     presents_ms,
 )
-from twixt.render.pacer import Pacer
+from twixt.render.pacer import FrameTimes, Pacer
 from twixt.render.refresh import UNKNOWN
 
 SIXTY_HZ = 1000 * MS / 60
@@ -311,3 +311,19 @@ def test_steady_work_never_makes_the_interval_oscillate(work_ms: float, hz: floa
     settled = between(shown, 3, 8)
     assert pacer.widened + pacer.narrowed <= 4
     assert sum(frame.result.missed_refreshes for frame in settled) <= 0.01 * len(settled)
+
+
+def test_what_start_up_cost_is_forgotten_when_it_is_over() -> None:
+    pacer = Pacer("timer")
+    now_ns = 0
+    for _ in range(10):
+        planned = pacer.next_frame(now_ns)
+        start_ns = max(now_ns, planned.start_ns)
+        now_ns = start_ns + 40_000_000
+        pacer.drawn(start_ns, now_ns)
+        pacer.frame_done(FrameTimes(start_ns, start_ns, now_ns, now_ns, now_ns + 1_000_000))
+        now_ns += 1_000_000
+    assert pacer.interval_ns > 40_000_000
+    pacer.forget_work("start-up is over")
+    assert pacer.interval_ns == round(1e9 / 60)
+    assert "start-up is over" in pacer.next_frame(now_ns).reason
