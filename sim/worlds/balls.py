@@ -19,7 +19,8 @@ from twixt.sim.world import World
 from twixt.sim.worlds.contacts import ContactSolver, Material, Spheres
 
 GRAVITY_M_S2 = 9.81
-RADIUS_MIN_M, RADIUS_MAX_M = 0.08, 0.2
+# The largest weighs seven times the smallest: a wider span lets heavy balls press small ones deep into others.
+RADIUS_MIN_M, RADIUS_MAX_M = 0.10, 0.19
 DENSITY_KG_M3 = 1000.0
 # Half the box's width for 300 balls (metres): a pile two or three balls deep.
 HALF_WIDTH_M = 2.15
@@ -52,7 +53,7 @@ class Balls(World):
 
     dt = 1 / 60
 
-    def __init__(self, count: int = 300, seed: int = 0, rocking_deg: float = 42.0) -> None:
+    def __init__(self, count: int = 300, seed: int = 0, rocking_deg: float = 36.0) -> None:
         if count < 1:
             raise TwixtError(f"count must be >= 1, got {count}")
         if not 0 <= rocking_deg <= 80:
