@@ -26,12 +26,13 @@ from twixt.render.refresh import UNKNOWN, Refresh
 # Frames a second where the display says and shows nothing of its own rate.
 UNKNOWN_REFRESH_NS = round(1e9 / 60)
 # The work to start early for: what this share of the last frames stayed under.
-REMEMBERED_FRAMES, COVERED = 64, 0.95
+REMEMBERED_FRAMES, COVERED = 64, 0.98
 # What frames usually take now is the median of so few that a new load shows within two frames.
 LATEST_FRAMES = 3
 # Started so much earlier still. Where swap blocks, a commit that is late by a hair is shown a whole refresh later, so
-# the swap should be left this much to wait; where it does not, late by a hair is only a hair.
-BLOCKING_MARGIN_NS, TIMER_MARGIN_NS = 2_500_000, 1_000_000
+# the swap should be left this much to wait. Where it does not, a late frame is seen as uneven motion, and what starting
+# earlier costs, a fresher look at the user's input, is not.
+BLOCKING_MARGIN_NS, TIMER_MARGIN_NS = 2_500_000, 2_000_000
 # A miss that the frame's own cost does not explain adds this share of the interval to the margin; each good frame
 # takes back this share of what is above the floor (half of it in 12 s at 60 frames a second). A miss is seen, a few
 # ms of latency are not: quick up, slow down.

@@ -60,7 +60,7 @@ class Balls(World):
             raise TwixtError(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
         self.count = count
         self.rocking_rad = math.radians(rocking_deg)
-        self.half_width = max(HALF_WIDTH_M * (count / 300) ** (1 / 2), LATTICE_M)
+        self.half_width = max(HALF_WIDTH_M * (count / 300) ** 0.6, LATTICE_M)
         self.bodies = Bodies(count)
         self.scene = self._scene()
         self.reset(seed)

@@ -59,7 +59,7 @@ def watch(band: np.ndarray, over: threading.Event) -> tuple[list[int], list[floa
         else:
             candidate, candidate_ns = current, now_ns
         next_ns = max(next_ns + POLL_NS, now_ns)
-        time.sleep(max(0, next_ns - time.perf_counter_ns()) / 1e9)
+        over.wait(max(0, next_ns - time.perf_counter_ns()) / 1e9)
     return seen_ns, centroids
 
 
