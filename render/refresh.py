@@ -25,6 +25,8 @@ LENGTHENED = 1 + PAUSE_SHARE / 2
 # A display's swaps come at a whole number of its periods, give or take this share of one, nearly all of them; those of a
 # busy machine come as they can, and now and then look like waiting.
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
+# Swaps this close together are more often a busy machine's than a display's (over 166 Hz), and cheap to have more of.
+SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
 # Swaps that never come back (a window opened hidden) must not hold up the start.
 LONGEST_PROBE_NS = 500_000_000
 # Reported rates outside are no rates of displays.
@@ -54,6 +56,7 @@ class SwapProbe:
         self._reported_hz = reported_hz
         self._ends_ns: list[int] = []
         self._bare_ns: float | None = None
+        self._paused_end = self._swaps_wanted = 0
         self.pause_ns = 0
         self.done = False
 
@@ -67,7 +70,12 @@ class SwapProbe:
             self._bare_ns = self._interval_ns(SKIPPED_SWAPS)
             self.pause_ns = round(self._bare_ns * PAUSE_SHARE)
             self.done = self._bare_ns < SHORTEST_REFRESH_NS
-        elif len(ends) == SKIPPED_SWAPS + 2 * SWAPS_PER_STAGE or end_ns - self._started_ns > LONGEST_PROBE_NS:
+            suspicious = self._bare_ns < SUSPICIOUS_NS
+            self._paused_end = len(ends) + SWAPS_PER_STAGE * (SUSPICIOUS_STAGES if suspicious else 1)
+            self._swaps_wanted = self._paused_end + (SWAPS_PER_STAGE if suspicious else 0)
+        elif len(ends) == self._paused_end < self._swaps_wanted:
+            self.pause_ns = 0  # bare again: a load that went away meanwhile must not look like waiting
+        elif len(ends) == self._swaps_wanted or end_ns - self._started_ns > LONGEST_PROBE_NS:
             self.done = True
 
     def verdict(self) -> Refresh:
@@ -79,19 +87,24 @@ class SwapProbe:
             return self._not_blocking(f"bare swaps every {bare_ns / 1e6:.2f} ms wait for no display")
         if len(self._ends_ns) <= SKIPPED_SWAPS + SWAPS_PER_STAGE:
             return self._not_blocking("swaps came back too slowly to tell")
-        paused_ns = self._interval_ns(SKIPPED_SWAPS + SWAPS_PER_STAGE)
-        compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} with {self.pause_ns / 1e6:.2f} ms paused"
+        paused_ns = self._interval_ns(SKIPPED_SWAPS + SWAPS_PER_STAGE, self._paused_end)
+        pause_ms = bare_ns * PAUSE_SHARE / 1e6
+        compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} with {pause_ms:.2f} ms paused"
         if paused_ns > bare_ns * LENGTHENED:
             return self._not_blocking(f"{compared}: swap takes its time but waits for no display")
+        if len(self._ends_ns) > self._paused_end:
+            again_ns = self._interval_ns(self._paused_end)
+            if abs(again_ns / bare_ns - 1) > REGULAR_WITHIN:
+                return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
             return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
         return Refresh(True, round(median([bare_ns, paused_ns])), f"{compared}: swap waits for the display")
 
-    def _interval_ns(self, first: int) -> float:
-        return median(self._intervals_ns(first))
+    def _interval_ns(self, first: int, end: int | None = None) -> float:
+        return median(self._intervals_ns(first, end))
 
-    def _intervals_ns(self, first: int) -> list[int]:
-        return [b - a for a, b in pairwise(self._ends_ns[first - 1 :])]
+    def _intervals_ns(self, first: int, end: int | None = None) -> list[int]:
+        return [b - a for a, b in pairwise(self._ends_ns[first - 1 : end])]
 
     def _regular_share(self, period_ns: float) -> float:
         """The share of swaps that came a whole number of periods after the one before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -82,3 +83,13 @@ def test_a_busy_machine_that_does_not_wait_is_not_taken_for_a_display(seed: int)
     random = np.random.default_rng(seed)
     refresh, _ = probed(lambda begin_ns: begin_ns + round(random.lognormal(0.8, 0.8) * MS))
     assert not refresh.blocks
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_load_that_goes_away_while_probing_does_not_look_like_waiting(seed: int) -> None:
+    random, swaps = np.random.default_rng(seed), itertools.count()
+
+    def swap_end_ns(begin_ns: int) -> int:
+        return begin_ns + round(random.lognormal(0.6, 0.1) * MS * (1.0 if next(swaps) < 9 else 0.6))
+
+    assert not probed(swap_end_ns)[0].blocks
