@@ -56,8 +56,8 @@ class SwapGrid:
         interval_ns = return_ns - self._last_return_ns
         self._last_return_ns = return_ns
         if self._has_changed(interval_ns, in_time):
-            self._point_ns = return_ns
-            return return_ns
+            self._point_ns = max(return_ns, self._point_ns + 1)
+            return self._point_ns
         refreshes = max(1, self.refreshes_between(self._point_ns, return_ns))
         self._measure(interval_ns, refreshes)
         expected_ns = self._point_ns + refreshes * self.period_ns

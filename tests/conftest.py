@@ -9,5 +9,5 @@ from tests.displays.rigs import sway_display, sway_rig, xvfb_display, xvfb_scree
 
 __all__ = ["sway_display", "sway_rig", "xvfb_display", "xvfb_screen"]
 
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
