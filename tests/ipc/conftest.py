@@ -80,6 +80,8 @@ def nothing_left() -> Iterator[None]:
     descriptors, threads = open_descriptors(), set(threading.enumerate())
     yield
     gc.collect()
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(10)  # it may be closing what it holds
     assert open_descriptors() - descriptors == set()
     assert set(threading.enumerate()) - threads == set()
 
