@@ -56,8 +56,7 @@ class SwapGrid:
         interval_ns = return_ns - self._last_return_ns
         self._last_return_ns = return_ns
         if self._has_changed(interval_ns, in_time):
-            self._point_ns = max(return_ns, self._point_ns + 1)
-            return self._point_ns
+            return self._grown_to(return_ns)
         refreshes = max(1, self.refreshes_between(self._point_ns, return_ns))
         self._measure(interval_ns, refreshes)
         expected_ns = self._point_ns + refreshes * self.period_ns
@@ -66,18 +65,22 @@ class SwapGrid:
             if self._off_ns:
                 self._late_moves = False
                 self._off_ns.clear()
-            self._point_ns = expected_ns + round(error_ns * (FOLLOW_EARLY if error_ns < 0 else FOLLOW_LATE))
-        elif handed_over_ns > expected_ns:
-            self._point_ns = return_ns
-        elif error_ns < 0:
+            return self._grown_to(expected_ns + round(error_ns * (FOLLOW_EARLY if error_ns < 0 else FOLLOW_LATE)))
+        if handed_over_ns > expected_ns:
+            return self._grown_to(return_ns)
+        if error_ns < 0:
             self._late_moves = False
-            self._point_ns = return_ns
-        elif self._late_moves or self._agree_off_grid(error_ns):
+            return self._grown_to(return_ns)
+        if self._late_moves or self._agree_off_grid(error_ns):
             self._late_moves = True
             self._off_ns.clear()
-            self._point_ns = return_ns
-        else:
-            self._point_ns = expected_ns
+            return self._grown_to(return_ns)
+        return self._grown_to(expected_ns)
+
+    def _grown_to(self, point_ns: int) -> int:
+        """The next point: this, but never at or before the one there is."""
+        assert self._point_ns is not None
+        self._point_ns = max(point_ns, self._point_ns + 1)
         return self._point_ns
 
     @property

@@ -6,7 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from twixt.render.phase import SwapGrid
@@ -82,6 +82,7 @@ def test_the_period_outlives_a_restart() -> None:
     assert grid.period_ns == pytest.approx(PERIOD, rel=0.001)
 
 
+@example(gaps=[1, 30_500_000, 1], period_ms=35)
 @given(st.lists(st.integers(1, 80 * MS), min_size=2, max_size=60), st.integers(2, 40))
 def test_points_always_grow_and_the_next_is_never_before_what_was_asked(gaps: list[int], period_ms: int) -> None:
     grid, now_ns, points = SwapGrid(period_ms * MS), 0, []
