@@ -26,7 +26,6 @@ BYTE_BUDGET = 64 << 20
 class Taken:
     """What one frame found new."""
 
-    snapshots: int = 0
     steps: int = 0  # ticks between the newest snapshot before and the newest now
 
 
@@ -68,7 +67,6 @@ class Intake:
                 continue
             self._history.commit(slot, head)
             self._observe(head)
-            taken.snapshots += 1
             taken.steps += max(0, head.tick - self._newest_tick)
             self._newest_tick = head.tick
             self.newest = head

@@ -31,7 +31,6 @@ class Panel:
         self._frames, self._steps = Recent(), Recent()
         self._row = FrameRow()
         self._newest = Head()
-        self._shown_ns = 0
 
     @property
     def wants_mouse(self) -> bool:
