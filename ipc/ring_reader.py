@@ -67,6 +67,10 @@ class Claim:
         self.torn = not self._segment.still_holds(self.number)
         return not self.torn
 
+    def copy(self) -> Snapshot | None:
+        """A private copy, or None when it was overwritten meanwhile."""
+        return self._segment.copy(self)
+
 
 class _Segment:
     """One mapped segment and its words."""

@@ -1,10 +1,11 @@
 """Which snapshots the viewer holds, and in which slot of the GPU ring.
 
 A late clock draws several snapshots behind the newest, so all that are not drawn yet are kept. When the
-ring is full, what is behind the pair in use goes first, then the undrawn are thinned.
+ring is full, what is behind every pair in use goes first, then the undrawn are thinned. Several users may draw
+from it at once, each at a time of its own: two halves of a picture, a group of bodies with a delay.
 
 Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or next is None
-and the picture holds still. The pair in use is never given away, the newest only for a newer one. Entries are of one
+and the picture holds still. A pair in use is never given away, the newest only for a newer one. Entries are of one
 world epoch: the first of a newer one replaces all. Holds no bodies and touches no GPU.
 """
 
@@ -33,12 +34,19 @@ class Pair:
     """The two snapshots around a draw time. alpha: 0 at `previous`, below 1 before `next`.
 
     draw_time_ns: the simulated time really drawn, within what is held. next is None: `previous` is drawn still.
+    before: what came before `previous`, while it is held.
     """
 
     previous: Entry
     next: Entry | None
     alpha: float
     draw_time_ns: int
+    before: Entry | None = None
+
+    @property
+    def slots(self) -> set[int]:
+        """What is drawn from."""
+        return {entry.slot for entry in (self.previous, self.next) if entry is not None}
 
 
 class History:
@@ -53,7 +61,7 @@ class History:
         self._times: list[int] = []
         self._free = list(range(slots - 1, -1, -1))
         self._lent: set[int] = set()
-        self._in_use: Pair | None = None
+        self._in_use: dict[str, Pair] = {}
         self._world_epoch: int | None = None
 
     def __len__(self) -> int:
@@ -81,7 +89,8 @@ class History:
             index = bisect_right(self._times, head.sim_time_ns)
             if index and self._times[index - 1] == head.sim_time_ns:
                 return None
-            if self._in_use is not None and head.sim_time_ns < self._in_use.previous.head.sim_time_ns:
+            oldest_ns = self._oldest_in_use_ns
+            if oldest_ns is not None and head.sim_time_ns < oldest_ns:
                 return None
         if not self._free and not self._give_way(head):
             return None
@@ -107,19 +116,25 @@ class History:
         self._lent.remove(slot)
         self._free.append(slot)
 
-    def pair(self, draw_time_ns: int) -> Pair | None:
-        """The snapshots around `draw_time_ns`, from now on the pair in use; None while nothing is held."""
+    def pair(self, draw_time_ns: int, user: str = "") -> Pair | None:
+        """The snapshots around `draw_time_ns`, from now on the user's pair in use; None while nothing is held."""
         if not self._entries:
             return None
         index = max(0, bisect_right(self._times, draw_time_ns) - 1)
         previous, start = self._entries[index], self._times[index]
         following = self._entries[index + 1] if index + 1 < len(self._entries) else None
+        before = self._entries[index - 1] if index else None
         if following is None or draw_time_ns < start:
-            self._in_use = Pair(previous, None, 0.0, start)
+            pair = Pair(previous, None, 0.0, start, before)
         else:
             span = following.head.sim_time_ns - start
-            self._in_use = Pair(previous, following, (draw_time_ns - start) / span, draw_time_ns)
-        return self._in_use
+            pair = Pair(previous, following, (draw_time_ns - start) / span, draw_time_ns, before)
+        self._in_use[user] = pair
+        return pair
+
+    def release(self, user: str) -> None:
+        """The user draws no more: its pair may be given away."""
+        self._in_use.pop(user, None)
 
     def clear(self) -> None:
         """Forget everything; all slots are free."""
@@ -130,18 +145,22 @@ class History:
         self._free.extend(entry.slot for entry in self._entries)
         self._entries.clear()
         self._times.clear()
-        self._in_use = None
+        self._in_use.clear()
+
+    @property
+    def _oldest_in_use_ns(self) -> int | None:
+        return min((pair.previous.head.sim_time_ns for pair in self._in_use.values()), default=None)
 
     def _give_way(self, head: Head) -> bool:
-        """Free one slot: the oldest behind the pair in use, else the undrawn one whose neighbours are closest."""
+        """Free one slot: the oldest behind all pairs in use, else the undrawn one whose neighbours are closest."""
         entries, times = self._entries, self._times
         if not entries:
             return False
-        if self._in_use is None or times[0] < self._in_use.previous.head.sim_time_ns:
+        oldest_ns = self._oldest_in_use_ns
+        if oldest_ns is None or times[0] < oldest_ns:
             self._remove(0)
             return True
-        following = self._in_use.next
-        kept = {self._in_use.previous.slot} | ({following.slot} if following else set())
+        kept = set().union(*(pair.slots for pair in self._in_use.values()))
         candidates = [i for i in range(1, len(entries) - 1) if entries[i].slot not in kept]
         if candidates:
             self._remove(min(candidates, key=lambda i: times[i + 1] - times[i - 1]))

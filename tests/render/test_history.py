@@ -99,6 +99,24 @@ def test_full_ring_of_undrawn_snapshots_is_thinned_where_they_are_densest():
     assert history.thinned == 1
 
 
+def test_a_pair_knows_what_came_before_it_while_that_is_held():
+    history = held([0, 10, 20])
+    assert history.pair(5).before is None
+    assert history.pair(15).before.head.sim_time_ns == 0
+    assert history.pair(30).before.head.sim_time_ns == 10
+
+
+def test_several_users_keep_a_pair_each_until_they_let_it_go():
+    history = held([0, 10, 20, 30, 40], slots=5)
+    history.pair(35, "right")
+    history.pair(5, "left")
+    add(history, 50)
+    assert times(history) == [0, 10, 30, 40, 50], "both pairs stay; what lies between is thinned"
+    history.release("left")
+    add(history, 60)
+    assert times(history) == [10, 30, 40, 50, 60]
+
+
 def test_before_the_first_frame_the_oldest_gives_way():
     assert times(held(range(0, 100, 10), slots=4)) == [60, 70, 80, 90]
 
