@@ -32,6 +32,8 @@ _HOMES = {
     "Sphere": "twixt.ipc.scene",
     "Box": "twixt.ipc.scene",
     "Plane": "twixt.ipc.scene",
+    "Group": "twixt.ipc.groups",
+    "ColorBy": "twixt.ipc.groups",
     "TwixtError": "twixt.ipc.errors",
 }
 __all__ = ["main", *_HOMES]

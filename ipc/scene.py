@@ -1,4 +1,5 @@
-"""The scene: what does not change with every step. Shapes and colours of the bodies, camera, ground, light.
+"""The scene: what does not change with every step. Shapes and colours of the bodies, camera, ground, light,
+which bodies hang on which, and how groups and columns are drawn.
 
 Published once, again with a new version when it changes, and readable by a viewer that attaches late.
 Shapes are kept as a table of the distinct ones and one index a body, so that a scene of many equal
@@ -9,85 +10,57 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.groups import ColorBy, Group, body_index, check_groups, check_parents
+from twixt.ipc.rules import is_rule, say_rules
+from twixt.ipc.shapes import SHAPES, Box, Color, Plane, SceneError, Shape, Sphere, Vector, require_color, three
 
-Vector = tuple[float, float, float]
-Color = tuple[float, float, float]  # red, green, blue, 0..1
+__all__ = [
+    "SHAPES",
+    "Box",
+    "Camera",
+    "Color",
+    "ColorBy",
+    "Group",
+    "Plane",
+    "Scene",
+    "SceneError",
+    "Shape",
+    "Sphere",
+    "Vector",
+]
 
-FORMAT = 1
+FORMAT = 2
 # Distinct shapes of one scene. A shape is a row of a small table, not a mesh of its own per body.
 MAX_DISTINCT_SHAPES = 65_535
 
 
-class SceneError(TwixtError):
-    """A scene that cannot be drawn: value, rule, way out."""
-
-
-@dataclass(frozen=True)
-class Sphere:
-    """A ball of `radius` metres; painted in two tones, so that its spin is seen."""
-
-    radius: float = 0.5
-    color: Color | None = None  # None: a colour of the palette, by the body's index
-
-    def __post_init__(self) -> None:
-        _require_positive("Sphere.radius", self.radius)
-        _require_color("Sphere.color", self.color)
-
-
-@dataclass(frozen=True)
-class Box:
-    """A box with edges of `size` metres along its own x, y and z."""
-
-    size: Vector = (1.0, 1.0, 1.0)
-    color: Color | None = None
-
-    def __post_init__(self) -> None:
-        for length in _three("Box.size", self.size):
-            _require_positive("Box.size", length)
-        _require_color("Box.color", self.color)
-
-
-@dataclass(frozen=True)
-class Plane:
-    """A rectangle in the body's own xy plane, `size` metres wide, facing its z."""
-
-    size: tuple[float, float] = (10.0, 10.0)
-    color: Color | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.size) != 2:
-            raise SceneError(f"Plane.size must be two lengths (x, y), got {self.size!r}")
-        for length in self.size:
-            _require_positive("Plane.size", length)
-        _require_color("Plane.color", self.color)
-
-
-Shape = Sphere | Box | Plane
-SHAPES: dict[str, type[Shape]] = {"sphere": Sphere, "box": Box, "plane": Plane}
-
-
 @dataclass(frozen=True)
 class Camera:
-    """A perspective camera at `eye`, looking at `target`, z up. Metres and degrees."""
+    """A perspective camera at `eye`, looking at `target`, z up. Metres and degrees.
+
+    body: None, or the index of a body that carries it: `eye` and `target` are then in that body's frame.
+    """
 
     eye: Vector = (6.0, -8.0, 5.0)
     target: Vector = (0.0, 0.0, 0.0)
     fov_y_deg: float = 45.0
+    body: int | None = None
 
     def __post_init__(self) -> None:
-        eye, target = _three("Camera.eye", self.eye), _three("Camera.target", self.target)
+        eye, target = three("Camera.eye", self.eye), three("Camera.target", self.target)
         if math.dist(eye, target) == 0:
             raise SceneError(f"Camera.eye and Camera.target must differ, got {self.eye!r} for both")
         if not 1 <= self.fov_y_deg <= 170:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {self.fov_y_deg!r}")
+        if self.body is not None:
+            object.__setattr__(self, "body", body_index("Camera.body", self.body))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +70,10 @@ class Scene:
     shapes: one per body, in the bodies' order; bodies beyond the last shape use that last one.
     camera: None frames all bodies. ground: height (z, metres) of a grid of lines, None for none.
     outline: two corners of a box drawn as thin lines, such as a container's walls; None for none.
+    parents: child -> parent, indices of bodies; a child's record holds its pose in its parent's frame.
+    groups: by name, bodies drawn in a way of their own; a body is in one at most.
+    columns: column -> rule by which it is blended; filled in from what `Bodies` or `show` declare.
+    color_by: the column that colours the bodies; None: their own colours.
     """
 
     shapes: Sequence[Shape] = ()
@@ -106,6 +83,10 @@ class Scene:
     background: Color = (0.17, 0.18, 0.20)
     light: Vector = (0.3, -0.6, 0.8)  # direction towards the light
     unlit: bool = False  # every shape in its plain colour, without light, pattern and shadow: for measuring pixels
+    parents: Mapping[int, int] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    color_by: ColorBy | None = None
     distinct_shapes: tuple[Shape, ...] = field(init=False, default=())
     shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
@@ -122,9 +103,16 @@ class Scene:
                     "share shapes between bodies and vary their `scale` and `color`"
                 )
             index[body] = row
-        _require_color("Scene.background", self.background)
-        if not any(_three("Scene.light", self.light)):
+        require_color("Scene.background", self.background)
+        if not any(three("Scene.light", self.light)):
             raise SceneError("Scene.light must not be the zero vector; it points towards the light")
+        if self.color_by is not None and not isinstance(self.color_by, ColorBy):
+            raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {self.color_by!r}")
+        object.__setattr__(self, "parents", check_parents(self.parents))
+        object.__setattr__(self, "groups", check_groups(self.groups))
+        for name, rule in self.columns.items():
+            if not is_rule(rule):
+                raise SceneError(say_rules(name, rule))
         object.__setattr__(self, "distinct_shapes", tuple(table))
         object.__setattr__(self, "shape_index", index)
 
@@ -139,9 +127,21 @@ class Scene:
             "background": self.background,
             "light": self.light,
             "unlit": self.unlit,
+            "columns": self.columns,
+            "color_by": None if self.color_by is None else asdict(self.color_by),
+            "groups": [
+                {"name": name, "interpolation": group.interpolation, "delay_ms": group.delay_ms}
+                for name, group in self.groups.items()
+            ],
             "bodies": len(self.shape_index),
+            "parents": len(self.parents),
+            "members": [len(group.bodies) for group in self.groups.values()],
         }
-        return json.dumps(head).encode() + b"\n" + self.shape_index.astype("<u2").tobytes()
+        rows = [*self.parents, *self.parents.values()]
+        for group in self.groups.values():
+            rows.extend(group.bodies)
+        indices = self.shape_index.astype("<u2").tobytes() + np.array(rows, "<u4").tobytes()
+        return json.dumps(head).encode() + b"\n" + indices
 
     @staticmethod
     def from_bytes(packed: bytes) -> Scene:
@@ -152,9 +152,13 @@ class Scene:
             if head["format"] != FORMAT:
                 raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
             table = [_shape_of(entry) for entry in head["shapes"]]
-            index = np.frombuffer(index_bytes, "<u2")
-            if len(index) != head["bodies"]:
-                raise SceneError(f"a scene of {head['bodies']!r} bodies came with {len(index)} shape indices")
+            bodies, children, members = head["bodies"], head["parents"], head["members"]
+            lengths = [children, children, *members]
+            if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths):
+                raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
+            index = np.frombuffer(index_bytes, "<u2", bodies)
+            rows = np.frombuffer(index_bytes, "<u4", offset=2 * bodies)
+            child, parent, *member = np.split(rows, np.cumsum(lengths)[:-1])
             return Scene(
                 shapes=[table[row] for row in index],
                 camera=None if head["camera"] is None else Camera(**_tuples(head["camera"])),
@@ -163,6 +167,13 @@ class Scene:
                 background=tuple(head["background"]),
                 light=tuple(head["light"]),
                 unlit=head["unlit"],
+                parents=dict(zip(child.tolist(), parent.tolist(), strict=True)),
+                groups={
+                    entry.pop("name"): Group(bodies=group.tolist(), **entry)
+                    for entry, group in zip(head["groups"], member, strict=True)
+                },
+                columns=head["columns"],
+                color_by=None if head["color_by"] is None else ColorBy(**_tuples(head["color_by"])),
             )
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
@@ -175,6 +186,36 @@ class Scene:
         if known and count > known:
             rows[known:] = self.shape_index[-1]
         return rows
+
+    def parent_rows(self, count: int) -> NDArray[np.int32]:
+        """For each of `count` bodies the index of its parent, -1 for none or one that is not there, shape (count,)."""
+        rows = np.full(count, -1, np.int32)
+        for child, parent in self.parents.items():
+            if child < count and parent < count:
+                rows[child] = parent
+        return rows
+
+    def group_rows(self, count: int) -> NDArray[np.int32]:
+        """For each of `count` bodies the place of its group in `groups`, -1 for none, shape (count,)."""
+        rows = np.full(count, -1, np.int32)
+        for place, group in enumerate(self.groups.values()):
+            members = np.array(group.bodies, np.int64)
+            rows[members[members < count]] = place
+        return rows
+
+    def check_bodies(self, count: int) -> None:
+        """Raises SceneError where parents, groups or the camera name a body beyond `count`."""
+        named = {
+            "Scene.parents": max([*self.parents, *self.parents.values()], default=-1),
+            **{f"group {name!r}": max(group.bodies, default=-1) for name, group in self.groups.items()},
+        }
+        if self.camera is not None and self.camera.body is not None:
+            named["Camera.body"] = self.camera.body
+        for name, body in named.items():
+            if body >= count:
+                raise SceneError(
+                    f"{name} must name bodies that are there, 0 to {count - 1}, got {body}; make room for it"
+                )
 
 
 def _shape_of(entry: dict[str, Any]) -> Shape:
@@ -192,21 +233,3 @@ def _corners(outline: list[list[float]] | None) -> tuple[Vector, Vector] | None:
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-
-
-def _three(name: str, values: Sequence[float]) -> Sequence[float]:
-    if len(values) != 3 or not all(math.isfinite(value) for value in values):
-        raise SceneError(f"{name} must be three finite numbers, got {values!r}")
-    return values
-
-
-def _require_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise SceneError(f"{name} must be a finite length > 0 (metres), got {value!r}")
-
-
-def _require_color(name: str, color: Color | None) -> None:
-    if color is None:
-        return
-    if len(color) != 3 or not all(0 <= channel <= 1 for channel in color):
-        raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {color!r}")

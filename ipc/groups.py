@@ -1,0 +1,112 @@
+"""Bodies that are drawn in a way of their own: by another method, later than the rest, or coloured by a column.
+
+Always: what exists is well formed; whether the bodies it names are there is for `Scene` to say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from twixt.ipc import config
+from twixt.ipc.rules import is_reference
+from twixt.ipc.shapes import Color, SceneError, require_color
+
+# What drawing calls the bodies that have a parent; a group of the user's must not be taken for them.
+RESERVED_NAMES = ("children",)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some of the bodies, drawn by a method of their own or `delay_ms` of simulated time behind the rest.
+
+    bodies: their indices. interpolation: one of twixt.ipc.config.INTERPOLATIONS or module:Class; None: the run's.
+    """
+
+    bodies: Sequence[int]
+    interpolation: str | None = None
+    delay_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bodies", tuple(body_index("Group.bodies", body) for body in self.bodies))
+        if len(set(self.bodies)) < len(self.bodies):
+            twice = next(body for body in self.bodies if self.bodies.count(body) > 1)
+            raise SceneError(f"Group.bodies must name each body once, got {twice} twice")
+        method = self.interpolation
+        if method is not None and method not in config.INTERPOLATIONS and not is_reference(method):
+            raise SceneError(
+                f"Group.interpolation must be one of {', '.join(config.INTERPOLATIONS)}, module:Class for one of "
+                f"your own, or None for the run's, got {method!r}"
+            )
+        if not (math.isfinite(self.delay_ms) and self.delay_ms >= 0):
+            raise SceneError(f"Group.delay_ms must be a finite number >= 0, got {self.delay_ms!r}")
+
+
+@dataclass(frozen=True)
+class ColorBy:
+    """Bodies take their colour from a column of one number each: `low` and less to `high` and more, by lerp."""
+
+    column: str
+    low: float = 0.0
+    high: float = 1.0
+    low_color: Color = (0.16, 0.36, 0.86)
+    high_color: Color = (1.00, 0.38, 0.16)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise SceneError(f"ColorBy.column must be the name of a column, got {self.column!r}")
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low != self.high):
+            raise SceneError(f"ColorBy.low and high must be finite and differ, got {self.low!r} and {self.high!r}")
+        require_color("ColorBy.low_color", self.low_color)
+        require_color("ColorBy.high_color", self.high_color)
+
+
+def body_index(name: str, value: Any) -> int:
+    """`value` as the index of a body; SceneError if it is none."""
+    try:
+        body = index(value)
+    except TypeError:
+        body = -1
+    if body < 0 or isinstance(value, bool):
+        raise SceneError(f"{name} must be indices of bodies, whole numbers >= 0, got {value!r}")
+    return body
+
+
+def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
+    """The groups, if no two share a body; SceneError otherwise."""
+    member_of: dict[int, str] = {}
+    for name, group in groups.items():
+        if not isinstance(name, str) or not name or name in RESERVED_NAMES:
+            raise SceneError(f"a group's name must be a text other than {', '.join(RESERVED_NAMES)}, got {name!r}")
+        if not isinstance(group, Group):
+            raise SceneError(f"Scene.groups must map names to Group(bodies, ...), got {group!r} for {name!r}")
+        for body in group.bodies:
+            other = member_of.setdefault(body, name)
+            if other != name:
+                raise SceneError(f"a body is in one group at most, got {body} in {other!r} and in {name!r}")
+    return dict(groups)
+
+
+def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
+    """Child -> parent, if following them always ends; SceneError otherwise."""
+    checked = {
+        body_index("Scene.parents", child): body_index("Scene.parents", parent) for child, parent in parents.items()
+    }
+    ends: set[int] = set()  # bodies known to lead to one without a parent
+    for first in checked:
+        way: dict[int, None] = {}
+        body = first
+        while body in checked and body not in ends:
+            if body in way:
+                cycle = [*list(way)[list(way).index(body) :], body]
+                raise SceneError(
+                    f"Scene.parents must not go round in a circle, got {' -> '.join(map(str, cycle))}; "
+                    "take the parent of one of them away"
+                )
+            way[body] = None
+            body = checked[body]
+        ends.update(way)
+    return checked

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twixt.ipc import config
+from twixt.ipc.groups import RESERVED_NAMES
+from twixt.ipc.scene import Box, Camera, ColorBy, Group, Plane, Scene, SceneError, Sphere
+
+FULL = Scene(
+    [Sphere(0.1), Sphere(0.1, color=(1, 0, 0)), Box((1, 2, 3)), Plane((4, 5))],
+    camera=Camera(eye=(1, 2, 3), target=(0, 1, 0), fov_y_deg=50, body=2),
+    ground=-1.5,
+    outline=((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0)),
+    background=(0.1, 0.2, 0.3),
+    light=(0, 0, 1),
+    unlit=True,
+    parents={1: 0, 2: 1},
+    groups={"late": Group(bodies=[3, 0], interpolation="none", delay_ms=80.0), "own": Group((2,), "my_blend:Ease")},
+    columns={"heat": "linear", "frame": "my_rules:pick"},
+    color_by=ColorBy("heat", low=-1, high=4, low_color=(0, 0, 0), high_color=(1, 1, 1)),
+)
+
+
+def told(scene: Scene) -> dict[str, Any]:
+    """All that a scene says, comparable."""
+    names = [name for name in scene.__dataclass_fields__ if name not in ("shapes", "shape_index")]
+    return {name: getattr(scene, name) for name in names} | {"index": scene.shape_index.tolist()}
+
+
+@pytest.mark.parametrize("scene", [FULL, Scene(), Scene([Sphere()] * 300)], ids=["all", "nothing", "shapes"])
+def test_a_viewer_receives_the_whole_scene(scene: Scene) -> None:
+    received = Scene.from_bytes(scene.to_bytes())
+    assert told(received) == told(scene)
+    assert received.to_bytes() == scene.to_bytes()
+
+
+@given(
+    st.dictionaries(st.integers(0, 30), st.integers(0, 30), max_size=12),
+    st.lists(st.integers(0, 40), unique=True, max_size=12),
+    st.integers(0, 40),
+)
+def test_parents_and_groups_always_arrive_as_they_were_said_and_a_circle_never(
+    parents: dict[int, int], bodies: list[int], count: int
+) -> None:
+    def depth(body: int) -> int:
+        steps = 0
+        while body in parents and steps <= len(parents):
+            body, steps = parents[body], steps + 1
+        return steps
+
+    groups = {"some": Group(bodies[::2]), "others": Group(bodies[1::2], "none")}
+    if any(depth(body) > len(parents) for body in parents):
+        with pytest.raises(SceneError, match="circle"):
+            Scene(parents=parents)
+        return
+    received = Scene.from_bytes(Scene([Sphere()], parents=parents, groups=groups).to_bytes())
+    assert received.parents == parents
+    assert received.groups == groups
+    expected = [parents[body] if body in parents and parents[body] < count else -1 for body in range(count)]
+    assert received.parent_rows(count).tolist() == expected
+    assert received.parent_rows(count).dtype == np.int32
+    rows = received.group_rows(count).tolist()
+    assert rows == [bodies.index(body) % 2 if body in bodies else -1 for body in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: Scene(parents={1: 1}), "1 -> 1"),
+        (lambda: Scene(parents={5: 1, 1: 2, 2: 1}), "1 -> 2 -> 1|2 -> 1 -> 2"),
+        (lambda: Scene(parents={0: -1}), "whole numbers >= 0, got -1"),
+        (lambda: Scene(parents={0: 1.5}), "got 1.5"),  # type: ignore[dict-item]
+        (lambda: Scene(parents={"cube": 0}), "got 'cube'"),  # type: ignore[dict-item]
+        (lambda: Group([0, True]), "got True"),
+        (lambda: Group([4, 2, 4]), "got 4 twice"),
+        (lambda: Group([0], interpolation="smoothest"), "one of .*linear.*, module:Class"),
+        (lambda: Group([0], interpolation="a b:C"), "got 'a b:C'"),
+        (lambda: Group([0], delay_ms=-1), ">= 0, got -1"),
+        (lambda: Group([0], delay_ms=float("nan")), "got nan"),
+        (lambda: Scene(groups={"a": Group([1, 2]), "b": Group([2])}), "got 2 in 'a' and in 'b'"),
+        (lambda: Scene(groups={RESERVED_NAMES[0]: Group([1])}), "other than children"),
+        (lambda: Scene(groups={"a": [1, 2]}), r"Group\(bodies"),  # type: ignore[dict-item]
+        (lambda: Scene(columns={"heat": "cubic"}), "column 'heat' must be one of linear, angle, none, latest"),
+        (lambda: Scene(color_by="heat"), r"ColorBy\(column"),  # type: ignore[arg-type]
+        (lambda: ColorBy("heat", low=1, high=1), "differ, got 1 and 1"),
+        (lambda: ColorBy("heat", high=float("inf")), "got 0.0 and inf"),
+        (lambda: ColorBy("heat", low_color=(0, 0, 2)), "each from 0 to 1"),
+        (lambda: ColorBy(""), "name of a column"),
+        (lambda: Camera(body=-2), "got -2"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_where_it_is_said(wrong: Any, said: str) -> None:
+    with pytest.raises(SceneError, match=said):
+        wrong()
+
+
+@pytest.mark.parametrize("method", [None, *config.INTERPOLATIONS, "my_blend:Ease", "my.blend:Ease"])
+def test_a_group_takes_any_method_of_the_run_or_one_of_the_users(method: str | None) -> None:
+    assert Group([0], method).interpolation == method
+
+
+@pytest.mark.parametrize(
+    ("scene", "said"),
+    [
+        (Scene(parents={1: 7}), "Scene.parents .* 0 to 2, got 7"),
+        (Scene(parents={3: 0}), "Scene.parents .* got 3"),
+        (Scene(groups={"far": Group([0, 9])}), "group 'far' .* got 9"),
+        (Scene(camera=Camera(body=3)), "Camera.body .* got 3"),
+    ],
+)
+def test_bodies_that_are_not_there_are_refused_once_their_number_is_known(scene: Scene, said: str) -> None:
+    scene.check_bodies(10)
+    with pytest.raises(SceneError, match=said):
+        scene.check_bodies(3)
+
+
+def test_numpy_indices_are_indices() -> None:
+    rows = np.arange(3)
+    scene = Scene(parents={rows[1]: rows[0]}, groups={"all": Group(rows)}, camera=Camera(body=rows[2]))
+    assert told(Scene.from_bytes(scene.to_bytes())) == told(scene)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda head: head | {"format": 1},
+        lambda head: head | {"bodies": head["bodies"] + 1},
+        lambda head: head | {"parents": 5},
+        lambda head: head | {"members": [1, -1]},
+        lambda head: head | {"members": []},
+        lambda head: head | {"groups": None},
+        lambda head: head | {"color_by": {"no_column": 1}},
+        lambda head: head | {"columns": {"heat": "cubic"}},
+        lambda head: {key: value for key, value in head.items() if key != "columns"},
+    ],
+)
+def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
+    head, _, indices = FULL.to_bytes().partition(b"\n")
+    packed = json.dumps(damage(json.loads(head))).encode() + b"\n" + indices
+    with pytest.raises(SceneError):
+        Scene.from_bytes(packed)
+
+
+def test_parents_and_groups_of_many_bodies_stay_small_on_their_way() -> None:
+    count = 100_000
+    scene = Scene(
+        [Sphere()],
+        parents={child: 0 for child in range(1, count)},
+        groups={"rest": Group(range(1, count))},
+    )
+    assert len(scene.to_bytes()) < 13 * count
