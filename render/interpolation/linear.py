@@ -2,16 +2,19 @@
 
 Per body, only where both snapshots show the same life of it: another epoch means that it was spawned,
 despawned or moved elsewhere in between, and then the older state is drawn until the newer one's instant.
-So is a body whose newer state is not finite.
+So is a body whose newer state is not finite, and a scale that would pass through zero. Methods that move or
+turn bodies along another way override `positions` or `orientations` alone.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import CONTINUITY_MASK, Snapshot
+from twixt.ipc.snapshot import Snapshot
+from twixt.render.interpolation.columns import straight
 from twixt.render.interpolation.method import Method
-from twixt.render.interpolation.poses import Poses, finite, poses_of
+from twixt.render.interpolation.poses import Poses, continues, poses_of
 from twixt.render.interpolation.quaternion import slerp
 
 
@@ -19,22 +22,26 @@ class Linear(Method):
     """Lerp and shortest-path slerp."""
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
-        poses = poses_of(draw_time_ns, previous.bodies, previous.columns)
-        both = min(len(previous.bodies), len(following.bodies))
-        old, new = previous.bodies[:both], following.bodies[:both]
-        same = ((old["epoch"] ^ new["epoch"]) & CONTINUITY_MASK) == 0
-        rows = np.flatnonzero(same & finite(old) & finite(new))
+        poses = poses_of(draw_time_ns, previous.bodies)
+        rows = np.flatnonzero(continues(previous.bodies, following.bodies))
         if not len(rows):
             return poses
-        old, new = old[rows], new[rows]
-        poses.position[rows] = _lerp(old["position"], new["position"], alpha)
-        poses.orientation[rows] = slerp(old["orientation"], new["orientation"], alpha)
-        poses.scale[rows] = _lerp(old["scale"], new["scale"], alpha)
-        poses.color[rows] = np.rint(_lerp(old["color"], new["color"], alpha))
+        old, new = previous.bodies[rows], following.bodies[rows]
+        gap_s = (following.sim_time_ns - previous.sim_time_ns) * 1e-9
+        poses.position[rows] = self.positions(old, new, alpha, gap_s)
+        poses.orientation[rows] = self.orientations(old, new, alpha, gap_s)
+        poses.scale[rows] = straight(old["scale"], new["scale"], alpha, keep_sign=True, dtype=np.float32)
+        poses.color[rows] = straight(old["color"], new["color"], alpha)
         return poses
 
+    def positions(
+        self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
+    ) -> NDArray[np.floating]:
+        """(m, 3), metres, of m bodies whose records are `old` and, gap_s of simulated time later, `new`."""
+        return straight(old["position"], new["position"], alpha)
 
-def _lerp(old: np.ndarray, new: np.ndarray, alpha: float) -> np.ndarray:
-    # This form is exact at both ends and for equal values: a body at rest does not tremble.
-    old = old.astype(np.float64)
-    return old + (new.astype(np.float64) - old) * alpha
+    def orientations(
+        self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
+    ) -> NDArray[np.floating]:
+        """(m, 4), unit quaternions xyzw, of the same bodies."""
+        return slerp(old["orientation"], new["orientation"], alpha)

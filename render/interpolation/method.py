@@ -1,15 +1,21 @@
 """What every method shares: the snapshots it keeps, and which two surround a draw time.
 
-Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and the previous is drawn
-still; snapshots of an older world epoch are gone with the first of a newer one; sampling changes nothing,
-so sampling twice gives identical bytes.
+A method of its own overrides `blend` (two snapshots are enough), or `blend_at` (it wants their neighbours),
+and `beyond` if it goes past the newest. The user's columns are blended here, by their rules, for all methods.
+
+Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and `beyond` draws; snapshots of
+an older world epoch are gone with the first of a newer one; sampling changes nothing, so sampling twice gives
+identical bytes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from twixt.ipc.snapshot import Snapshot
+from twixt.render.interpolation.columns import Rule, blend_columns, read_rules
 from twixt.render.interpolation.poses import Poses, no_poses, poses_of
 
 # Snapshots kept: within these bytes, and never fewer than four (a blend over three intervals), nor more than 64.
@@ -19,40 +25,67 @@ KEPT_MOST = 64
 
 
 class Method:
-    """Keeps snapshots; a method of its own overrides `blend`."""
+    """Keeps snapshots, ordered by simulated time."""
 
-    def __init__(self) -> None:
+    # How far beyond the newest snapshot a draw time may go, in ns of simulated time.
+    reach_ns: int = 0
+
+    def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
         self._snapshots: list[Snapshot] = []
         self._times: list[int] = []
         self._world_epoch: int | None = None
+        self.rules = rules or {}
+
+    @property
+    def snapshots(self) -> Sequence[Snapshot]:
+        """What is held, oldest first."""
+        return self._snapshots
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """How the user's columns are blended, by name; may be set at any time. See columns.py."""
+        return self._rules
+
+    @rules.setter
+    def rules(self, rules: Mapping[str, Rule]) -> None:
+        self._blenders = read_rules(rules)
+        self._rules = dict(rules)
 
     def add(self, snapshot: Snapshot) -> None:
         """Take a snapshot in; one already known, of an older world, or older than all kept is ignored."""
+        self.take(snapshot)
+
+    def take(self, snapshot: Snapshot) -> int | None:
+        """As `add`; the index that it has now in `snapshots`, or None if it was ignored."""
         if self._world_epoch is None or snapshot.world_epoch > self._world_epoch:
             self.reset()
             self._world_epoch = snapshot.world_epoch
         elif snapshot.world_epoch < self._world_epoch:
-            return
+            return None
         index = bisect_left(self._times, snapshot.sim_time_ns)
         if index < len(self._times) and (index == 0 or self._times[index] == snapshot.sim_time_ns):
-            return
+            return None
         self._snapshots.insert(index, snapshot)
         self._times.insert(index, snapshot.sim_time_ns)
-        most = max(KEPT_LEAST, min(KEPT_MOST, KEPT_BYTES // max(1, snapshot.bodies.nbytes)))
-        if len(self._times) > most:
-            del self._snapshots[:-most], self._times[:-most]
+        size = snapshot.bodies.nbytes + sum(column.nbytes for column in snapshot.columns.values())
+        excess = len(self._times) - max(KEPT_LEAST, min(KEPT_MOST, KEPT_BYTES // max(1, size)))
+        if excess > 0:
+            del self._snapshots[:excess], self._times[:excess]
+            index -= excess
+        return index
 
     def sample(self, draw_time_ns: int) -> Poses:
-        """All bodies at `draw_time_ns`, or at the nearest instant held; no bodies before the first snapshot."""
+        """All bodies at `draw_time_ns`, or at the nearest instant within reach; none before the first snapshot."""
         if not self._snapshots:
             return no_poses()
         index = max(0, bisect_right(self._times, draw_time_ns) - 1)
-        previous = self._snapshots[index]
         start = self._times[index]
-        if draw_time_ns <= start or index + 1 == len(self._times):
-            return poses_of(start, previous.bodies, previous.columns)
-        span = self._times[index + 1] - start
-        return self.blend(previous, self._snapshots[index + 1], (draw_time_ns - start) / span, draw_time_ns)
+        if draw_time_ns <= start:
+            return self._with_columns(self.at(index), index, 0.0)
+        if index + 1 == len(self._times):
+            return self._with_columns(self.beyond(draw_time_ns), index, 0.0)
+        alpha = (draw_time_ns - start) / (self._times[index + 1] - start)
+        return self._with_columns(self.blend_at(index, alpha, draw_time_ns), index, alpha)
 
     def reset(self) -> None:
         """Forget everything."""
@@ -60,6 +93,27 @@ class Method:
         self._times.clear()
         self._world_epoch = None
 
+    def at(self, index: int) -> Poses:
+        """The bodies at the instant of `snapshots[index]`."""
+        return poses_of(self._times[index], self._snapshots[index].bodies)
+
+    def blend_at(self, index: int, alpha: float, draw_time_ns: int) -> Poses:
+        """The bodies of `snapshots[index]` on their way to the next, 0 < alpha < 1."""
+        return self.blend(self._snapshots[index], self._snapshots[index + 1], alpha, draw_time_ns)
+
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
         """The bodies of `previous` on their way to `following`, 0 < alpha < 1."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no blend(previous, following, alpha, draw_time_ns)")
+
+    def beyond(self, draw_time_ns: int) -> Poses:
+        """The bodies at a draw time after the newest snapshot: it is drawn still."""
+        return self.at(len(self._snapshots) - 1)
+
+    def _with_columns(self, poses: Poses, index: int, alpha: float) -> Poses:
+        previous = self._snapshots[index]
+        if not previous.columns:
+            return poses
+        following = self._snapshots[index + 1] if index + 1 < len(self._snapshots) else previous
+        return replace(
+            poses, columns=blend_columns(previous, following, self._snapshots[-1], alpha, self._blenders, len(poses))
+        )

@@ -11,4 +11,4 @@ class Nearest(Method):
     """Each snapshot is shown as it is until the next one's instant."""
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
-        return poses_of(draw_time_ns, previous.bodies, previous.columns)
+        return poses_of(draw_time_ns, previous.bodies)

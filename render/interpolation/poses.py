@@ -1,4 +1,7 @@
-"""What is drawn: the state of all bodies at one draw time."""
+"""What is drawn: the state of all bodies at one draw time, and which bodies may be blended at all.
+
+Always: a body that is not finite is hidden and counted; arrays are the caller's own, never a snapshot's.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import VISIBLE
+from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE, new_bodies
+from twixt.render.interpolation.quaternion import normalized
 
 # A coordinate beyond this is a mistake of the world: its square is no longer a float32. Drawn as hidden, as NaN is.
 FARTHEST = 1e30
@@ -16,7 +20,7 @@ FARTHEST = 1e30
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """n bodies at `draw_time_ns`, which lies within the snapshots held. Arrays are the caller's own.
+    """n bodies at `draw_time_ns`, the instant really drawn. Arrays are the caller's own.
 
     Row i is body i. A body that only the newer snapshot has is not there yet.
     """
@@ -28,6 +32,7 @@ class Poses:
     color: NDArray[np.uint8]  # (n, 4), rgba
     visible: NDArray[np.bool_]  # (n,)
     columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    not_finite: int = 0  # bodies hidden because their numbers are not finite
 
     def __len__(self) -> int:
         return len(self.position)
@@ -43,17 +48,46 @@ def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
         )
 
 
-def poses_of(draw_time_ns: int, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]]) -> Poses:
-    """The state as published, copied."""
+def same_life(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
+    """(min(n, m),): which bodies were not spawned, despawned or moved elsewhere between the two snapshots."""
+    both = min(len(old), len(new))
+    return ((old["epoch"][:both] ^ new["epoch"][:both]) & CONTINUITY_MASK) == 0
+
+
+def continues(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
+    """(min(n, m),): which bodies may be blended: the same life of a body, and finite in both snapshots."""
+    both = min(len(old), len(new))
+    return same_life(old, new) & finite(old[:both]) & finite(new[:both])
+
+
+def poses_of(
+    draw_time_ns: int, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]] | None = None
+) -> Poses:
+    """The state as published, copied; orientations unit."""
+    wanted = (bodies["flags"] & VISIBLE) != 0
+    drawable = finite(bodies)
     return Poses(
         draw_time_ns,
         bodies["position"].copy(),
-        bodies["orientation"].copy(),
+        normalized(bodies["orientation"]).astype(np.float32),
         bodies["scale"].astype(np.float32),
         bodies["color"].copy(),
-        ((bodies["flags"] & VISIBLE) != 0) & finite(bodies),
-        {name: np.array(column) for name, column in columns.items()},
+        wanted & drawable,
+        {name: np.array(column) for name, column in (columns or {}).items()},
+        int(np.count_nonzero(wanted & ~drawable)),
     )
+
+
+def records_of(poses: Poses) -> NDArray[np.void]:
+    """Poses as `BODY` records, (n,), for a slot that is drawn as it is: no velocities, epoch 0."""
+    records = new_bodies(len(poses))
+    records["position"] = poses.position
+    records["orientation"] = poses.orientation
+    records["color"] = poses.color
+    records["flags"] = np.where(poses.visible, VISIBLE, 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        records["scale"] = poses.scale
+    return records
 
 
 def no_poses() -> Poses:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import CORRECTION_STEP, Snapshot, new_bodies
-from twixt.render.interpolation import METHODS, create
+from twixt.render.interpolation import create
 
+METHODS = ("none", "linear")
 TURN_90 = (0.0, 0.0, math.sin(math.pi / 4), math.cos(math.pi / 4))
 
 
@@ -34,7 +35,7 @@ def method_of(name: str, *snapshots: Snapshot):
 
 
 def test_unknown_name_is_refused_with_the_known_ones():
-    with pytest.raises(TwixtError, match=r"one of none, linear, got 'liner'"):
+    with pytest.raises(TwixtError, match=r"one of auto, hermite, .* or module:Class, got 'liner'"):
         create("liner")
 
 
@@ -150,16 +151,6 @@ def test_body_that_is_not_finite_is_hidden_and_nobody_else_is():
     poses = method.sample(5)
     assert poses.visible.tolist() == [True, False, True]
     assert poses.position[[0, 2], 0].tolist() == [0.5, 0]
-
-
-def test_columns_switch_with_the_newer_snapshot():
-    old, new = at(0, 0), at(10, 1)
-    method = method_of(
-        "linear",
-        Snapshot(0, old.bodies, {"heat": np.array([1.0], np.float32)}),
-        Snapshot(10, new.bodies, {"heat": np.array([2.0], np.float32)}),
-    )
-    assert [method.sample(t).columns["heat"][0] for t in (0, 9, 10)] == [1, 1, 2]
 
 
 def test_what_is_kept_is_bounded_and_the_newest_stays():

@@ -1,0 +1,140 @@
+"""The user's own columns at a draw time, each by its rule.
+
+    linear            straight from the older value to the newer
+    angle             radians, the short way round (degrees: convert with `numpy.radians` before publishing)
+    none              discrete: the older value until the newer snapshot's instant
+    latest            the newest published value at once
+    module:function   or a callable (old, new, alpha) -> value: arrays of the rows that may be blended, at once
+
+A column without a rule is `linear` if it holds floats, else `none`.
+
+Always: a row keeps the older snapshot's value until the newer's instant if its body was spawned, despawned or
+moved elsewhere in between; a blend with what is not finite is not made; a scale (`scale3`) does not pass zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.snapshot import Snapshot
+from twixt.render.interpolation.poses import continues, same_life
+from twixt.render.interpolation.users import call_users, find_function
+
+Column = NDArray[Any]
+Blender = Callable[[Column, Column, float], Any]
+Rule = str | Blender
+
+NAMED_RULES = ("linear", "angle", "none", "latest")
+HALF_TURN, TURN = np.pi, 2 * np.pi
+# The column that drawing takes as each body's scale along its own axes.
+SCALE_COLUMN = "scale3"
+
+
+def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    """The rules with their functions found. Raises TwixtError for one that is no rule."""
+    found: dict[str, Rule] = {}
+    for column, rule in rules.items():
+        if callable(rule) or rule in NAMED_RULES:
+            found[column] = rule
+        elif isinstance(rule, str) and ":" in rule:
+            found[column] = find_function(rule)
+        else:
+            raise TwixtError(
+                f"the rule of column {column!r} must be one of {', '.join(NAMED_RULES)}, module:function or a "
+                f"function (old, new, alpha), got {rule!r}"
+            )
+    return found
+
+
+def blend_columns(
+    previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule], count: int
+) -> dict[str, Column]:
+    """The columns of `previous` on their way to `following`, each with `count` rows or as many as it has.
+
+    rules: as `read_rules` gives them. newest: where the rule `latest` looks. Raises TwixtError for an error of
+    the user's function.
+    """
+    blended: dict[str, Column] = {}
+    lasting = continues(previous.bodies, following.bodies)
+    for name, column in previous.columns.items():
+        value = np.array(column[:count])
+        blended[name] = value
+        rule = rules.get(name) or ("linear" if value.dtype.kind == "f" else "none")
+        if rule == "latest":
+            _write(value, newest.columns.get(name), same_life(previous.bodies, newest.bodies))
+            continue
+        other = following.columns.get(name)
+        if rule == "none" or not _alike(value, other):
+            continue
+        rows = np.flatnonzero(lasting[: min(len(value), len(other))])
+        old, new = value[rows], other[rows]
+        if callable(rule):
+            value[rows] = _users_value(name, rule, old, new, alpha)
+        elif value.dtype.kind in "fiu" and alpha > 0.0:
+            step = turned if rule == "angle" else straight
+            value[rows] = step(old, new, alpha, name == SCALE_COLUMN)
+    return blended
+
+
+def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dtype: Any = None) -> Column:
+    """From old to new, in the type of `old` or in `dtype`; old where that is not finite, or, with keep_sign,
+    where it passes zero.
+
+    Exact at both ends and for equal values. Whole numbers are rounded and never leave the two.
+    """
+    dtype = dtype or old.dtype
+    start, end = old.astype(np.float64), new.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = start + (end - start) * alpha
+        bad = ~np.isfinite(value)
+        if keep_sign:
+            bad |= sign_changes(start, end)
+        if old.dtype.kind == "f":
+            return np.where(bad, start, value).astype(dtype)
+        return np.clip(np.rint(value).astype(old.dtype), np.minimum(old, new), np.maximum(old, new))
+
+
+def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> Column:
+    """As `straight`, the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are."""
+    start, end = old.astype(np.float64), new.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        way = np.remainder(end - start + HALF_TURN, TURN) - HALF_TURN
+        way = np.where(end == start, 0.0, way)
+        value = start + way * alpha
+        low = np.where((start >= 0) & (end >= 0), 0.0, -HALF_TURN)
+        ranged = (np.minimum(start, end) >= low) & (np.maximum(start, end) <= low + TURN)
+        value = np.where(ranged & (value < low), value + TURN, value)
+        value = np.where(ranged & (value > low + TURN), value - TURN, value)
+        return np.where(np.isfinite(value), value, start).astype(old.dtype)
+
+
+def sign_changes(old: Column, new: Column) -> NDArray[np.bool_]:
+    """Where the way from old to new leads through zero."""
+    return ((old < 0) & (new > 0)) | ((old > 0) & (new < 0))
+
+
+def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: float) -> Column:
+    what = f"the rule of column {name!r}, {getattr(rule, '__qualname__', rule)}"
+    value = np.asarray(call_users(what, rule, old.copy(), new.copy(), alpha))
+    try:
+        return np.broadcast_to(value, old.shape).astype(old.dtype)
+    except (ValueError, TypeError):
+        raise TwixtError(
+            f"{what} must return values of shape {old.shape} and type {old.dtype}, got shape {value.shape}, "
+            f"type {value.dtype}"
+        ) from None
+
+
+def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None:
+    if other is not None and _alike(value, other):
+        rows = np.flatnonzero(mask[: min(len(value), len(other))])
+        value[rows] = other[rows]
+
+
+def _alike(value: Column, other: Column | None) -> bool:
+    return other is not None and other.dtype == value.dtype and other.shape[1:] == value.shape[1:]
