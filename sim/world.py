@@ -15,14 +15,13 @@ import hashlib
 import importlib
 import numbers
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
 
-import twixt
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.users_code import put_users_folder_on_path
 from twixt.sim.bodies import Bodies
 from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.settings import read_settings
@@ -141,21 +140,6 @@ def _import_users(module_name: str) -> ModuleType:
             where = f"in {os.getcwd()} or on the Python path"
             raise TwixtError(f'no module named "{module_name}" {where}; {hint}') from None
         raise
-
-
-def put_users_folder_on_path() -> None:
-    """The current folder joins `sys.path` at its end; our own folder, if it is there, comes after it.
-
-    Ours is on the path when `twixt.py` is run as a file or named in PYTHONPATH, and holds `sim`, `render` and
-    `ipc`. It stays, at the very end, because a process that a world spawns must find `twixt` too.
-    """
-    house = os.path.realpath(twixt.__path__[0])
-    ours = [entry for entry in sys.path if entry and os.path.realpath(entry) == house]
-    rest = [entry for entry in sys.path if entry not in ours]
-    folder = os.getcwd()
-    if folder not in rest and os.path.realpath(folder) != house:
-        rest.append(folder)
-    sys.path[:] = rest + ours[:1] if ours or os.path.realpath(folder) != house else [*rest, folder]
 
 
 def _near(word: str, known: Sequence[str]) -> str:

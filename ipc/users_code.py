@@ -1,0 +1,116 @@
+"""Code of the user's own: found by name, and blamed in their own words when it raises.
+
+Always: the user's folder is searched last, after the standard library and installed packages, but before our own
+folder; a traceback that is shown holds their frames alone. The built-in worlds count as a user's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import twixt
+from twixt.ipc.errors import TwixtError
+
+_HOUSE = os.path.realpath(twixt.__path__[0]) + os.sep
+_OURS = tuple(_HOUSE + part for part in ("sim" + os.sep, "ipc" + os.sep, "render" + os.sep, "twixt.py", "__init__.py"))
+_WORLDS = os.path.join(_HOUSE, "sim", "worlds") + os.sep
+
+
+class UsersCodeCrashed(TwixtError):
+    """Code of the user's own raised while it was imported. `traceback_text` is theirs alone."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, traceback_text: str) -> None:
+        super().__init__(message)
+        self.traceback_text = traceback_text
+
+
+def find_function(reference: str, flag: str) -> Callable[..., Any]:
+    """What `module:function` names. flag: where it was given, for the words of a refusal.
+
+    Raises TwixtError for what the user can put right, UsersCodeCrashed where importing the module raised.
+    """
+    module_name, colon, name = reference.partition(":")
+    if not (colon and name.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
+        raise TwixtError(
+            f'{flag} is written module:function, such as my_drawing:draw, without ".py"; got {reference!r}'
+        )
+    module = import_users(module_name, flag)
+    found = getattr(module, name, None)
+    if not callable(found):
+        own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        near = difflib.get_close_matches(name, own, n=1)
+        hint = f'did you mean "{near[0]}"?' if near else f"write one there: def {name}(frame)"
+        place = getattr(module, "__file__", "no file")
+        what = "has no function" if found is None else "has, but not as a function,"
+        raise TwixtError(f'{flag}: module "{module_name}" ({place}) {what} "{name}"; {hint}')
+    return found  # type: ignore[no-any-return]
+
+
+def import_users(module_name: str, flag: str) -> ModuleType:
+    """A module of the user's, from their folder or the Python path. Errors as `find_function`."""
+    put_users_folder_on_path()
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(module_name)
+    except Exception as error:
+        # The module itself, or a package it lies in, is not there; a missing import inside it is the user's crash.
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            here = sorted(entry[:-3] for entry in os.listdir() if entry.endswith(".py"))
+            near = difflib.get_close_matches(module_name, here, n=1)
+            hint = f'did you mean "{near[0]}"?' if near else "go to the folder it lies in, or set PYTHONPATH"
+            where = f"in {os.getcwd()} or on the Python path"
+            raise TwixtError(f'{flag}: no module named "{module_name}" {where}; {hint}') from None
+        said = f"{flag}: importing {module_name} raised {type(error).__name__}: {error}".rstrip(": ")
+        raise UsersCodeCrashed(said, users_traceback(error)) from error
+
+
+def put_users_folder_on_path() -> None:
+    """The current folder joins `sys.path` at its end; our own folder, if it is there, comes after it.
+
+    Ours is on the path when `twixt.py` is run as a file or named in PYTHONPATH, and holds `sim`, `render` and
+    `ipc`. It stays, at the very end, because a process that a world spawns must find `twixt` too.
+    """
+    house = os.path.realpath(twixt.__path__[0])
+    ours = [entry for entry in sys.path if entry and os.path.realpath(entry) == house]
+    rest = [entry for entry in sys.path if entry not in ours]
+    folder = os.getcwd()
+    if folder not in rest and os.path.realpath(folder) != house:
+        rest.append(folder)
+    sys.path[:] = rest + ours[:1] if ours or os.path.realpath(folder) != house else [*rest, folder]
+
+
+def users_traceback(error: BaseException) -> str:
+    """The traceback of `error` and of what caused it, without our frames. All frames if none is the user's."""
+    told = traceback.TracebackException.from_exception(error)
+    whole = "".join(told.format())
+    return "".join(told.format()) if _strip(told, set()) else whole
+
+
+def _strip(told: traceback.TracebackException | None, seen: set[int]) -> bool:
+    """Takes our frames out of an exception and of those it came from; True if a frame of the user's is left."""
+    if told is None or id(told) in seen:
+        return False
+    seen.add(id(told))
+    kept = [frame for frame in told.stack if not _is_ours(frame.filename)]
+    told.stack = traceback.StackSummary.from_list(kept)
+    # An exception that points at a line of its own (SyntaxError) needs no frame.
+    left = bool(kept) or issubclass(told.exc_type or Exception, SyntaxError)
+    for cause in (told.__cause__, told.__context__, *(told.exceptions or ())):
+        left = _strip(cause, seen) or left
+    return left
+
+
+def _is_ours(filename: str) -> bool:
+    if filename.startswith("<frozen importlib") or filename == importlib.__file__:
+        return True
+    path = os.path.realpath(filename)
+    return path.startswith(_OURS) and not path.startswith(_WORLDS)
