@@ -6,18 +6,27 @@ A command carries the instant and the draw time at which the user acted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from twixt.ipc import config
 from twixt.ipc.commands import Command
 from twixt.ipc.config import CLOCKS, INTERPOLATIONS
 
-# Added to every step by the S key, ms: physics at under half speed in a world of 60 steps a second.
+# What a viewer prefers where a stall leaves a choice.
+PREFERENCES: tuple[str, ...] = getattr(config, "PREFERENCES", ("latency", "balanced", "smooth"))
+# Added to every step by the S key where no flag has said how much, ms: physics at under half speed in a world of
+# 60 steps a second.
 SLOW_PHYSICS_MS = 40.0
 TIME_SCALES = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0, 100.0)
 
 KEYS: dict[str, str] = {
     "I": "interpolation",
     "C": "clock",
+    "P": "prefer",
+    "V": "split view",
+    "T": "trails",
     "Space": "pause / go on",
     ".": "one step",
     "[": "slower",
@@ -42,6 +51,17 @@ class Controls:
     slow_physics: bool = False
     screenshot: bool = False
     quit: bool = False
+    prefer: str = PREFERENCES[0]
+    split: bool = False
+    trails: bool = False
+    own_method: str | None = None  # module:Class, where one was given: a choice beside the built-in ones
+    slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # what S puts on
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What I goes through."""
+        own = self.own_method
+        return INTERPOLATIONS if own is None or own in INTERPOLATIONS else (*INTERPOLATIONS, own)
 
 
 def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Controls, Command | None]:
@@ -52,9 +72,15 @@ def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Cont
 
     match key:
         case "I":
-            return replace(now, interpolation=_after(INTERPOLATIONS, now.interpolation)), None
+            return replace(now, interpolation=_after(now.methods, now.interpolation)), None
         case "C":
             return replace(now, clock=_after(CLOCKS, now.clock)), None
+        case "P":
+            return replace(now, prefer=_after(PREFERENCES, now.prefer)), None
+        case "V":
+            return replace(now, split=not now.split), None
+        case "T":
+            return replace(now, trails=not now.trails), None
         case "Space":
             return replace(now, paused=not now.paused), command("resume" if now.paused else "pause")
         case ".":
@@ -63,7 +89,7 @@ def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Cont
             scale = next_scale(now.time_scale, faster=key == "]")
             return replace(now, time_scale=scale), command("time_scale", scale)
         case "S":
-            added = None if now.slow_physics else [SLOW_PHYSICS_MS, SLOW_PHYSICS_MS]
+            added = None if now.slow_physics else list(now.slow_physics_ms)
             return replace(now, slow_physics=not now.slow_physics), command("slow_physics", added)
         case "R":
             return now, command("reset")
@@ -76,6 +102,14 @@ def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Cont
     return now, None
 
 
+def reflect_slow_physics(now: Controls, status: Mapping[str, Any]) -> Controls:
+    """S as physics is now. What it last added, else what its flags asked for, is what S puts on again."""
+    slow = status.get("slow_physics_ms")
+    asked = slow or (status.get("trouble_asked") or {}).get("slow_physics_ms")
+    kept = now.slow_physics_ms if asked is None else (float(asked[0]), float(asked[1]))
+    return replace(now, slow_physics=slow is not None, slow_physics_ms=kept)
+
+
 def next_scale(scale: float, faster: bool) -> float:
     """The next of `TIME_SCALES` in that direction; the ends stay."""
     if faster:
@@ -84,4 +118,5 @@ def next_scale(scale: float, faster: bool) -> float:
 
 
 def _after(choices: tuple[str, ...], chosen: str) -> str:
-    return choices[(choices.index(chosen) + 1) % len(choices)]
+    """The next in the round; the first after one that is none of them."""
+    return choices[(choices.index(chosen) + 1) % len(choices)] if chosen in choices else choices[0]

@@ -1,8 +1,12 @@
-"""What the mouse does to the camera: drag to orbit, right or middle drag to pan, wheel to zoom."""
+"""What the mouse does to the camera: drag to orbit, right or middle drag to pan, wheel to zoom.
+
+Always: what begins over a panel belongs to the panel, also where the pointer leaves it; a drag that begins on the
+picture goes on over panels; a button that went up ends its drag, wherever that was.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from twixt.render.camera import OrbitCamera
 from twixt.render.input import Event, MouseButton, MouseMove, Scroll
@@ -15,15 +19,29 @@ class Pointer:
         self._down: str | None = None
         self._at_px: tuple[float, float] | None = None
 
-    def move_camera(self, camera: OrbitCamera, events: Iterable[Event], height_px: int) -> int:
-        """Obeys this frame's mouse events. Returns the instant (ns) of the last that moved the camera, or 0."""
+    def move_camera(
+        self,
+        camera: OrbitCamera,
+        events: Iterable[Event],
+        height_px: int,
+        covers: Callable[[float, float], bool] = lambda _x_px, _y_px: False,
+    ) -> int:
+        """Obeys this frame's mouse events. Returns the instant (ns) of the last that moved the camera, or 0.
+
+        covers: whether a panel lies over the picture at this pixel.
+        """
         acted_ns = 0
         for event in events:
             if isinstance(event, MouseButton):
-                self._down = event.button if event.pressed else None
+                is_panels = self._at_px is not None and covers(*self._at_px)
+                if not event.pressed:
+                    self._down = None
+                elif not is_panels:
+                    self._down = event.button
             elif isinstance(event, Scroll):
-                camera.zoom(event.dy)
-                acted_ns = event.acted_ns
+                if self._at_px is None or not covers(*self._at_px):
+                    camera.zoom(event.dy)
+                    acted_ns = event.acted_ns
             elif isinstance(event, MouseMove):
                 before, self._at_px = self._at_px, (event.x_px, event.y_px)
                 if self._down is None or before is None:

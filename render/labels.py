@@ -1,0 +1,57 @@
+"""Labels: words at a place in the world, and where on the picture that place is seen.
+
+Pure: positions and a camera in, pixels out. Drawing the words is `overlay_labels`' work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from twixt.render.camera import CameraMatrices
+
+Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, as OpenGL counts them
+
+
+class Label(NamedTuple):
+    """Words in the world."""
+
+    position: tuple[float, float, float]  # metres
+    text: str
+    color: tuple[int, int, int, int]  # rgba, 0..255
+
+
+class PlacedLabel(NamedTuple):
+    """Words on the picture."""
+
+    x_px: float  # from the left of the framebuffer
+    y_px: float  # from its top
+    text: str
+    color: tuple[int, int, int, int]
+
+
+def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int) -> list[PlacedLabel]:
+    """The labels whose place is within the picture that `camera` has in `viewport`, farthest first.
+
+    height_px: of the whole framebuffer.
+    """
+    if not labels:
+        return []
+    left, bottom, width, height = viewport
+    points = np.ones((len(labels), 4))
+    points[:, :3] = [label.position for label in labels]
+    with np.errstate(all="ignore"):
+        clip = points @ (camera.projection.astype(np.float64) @ camera.view.astype(np.float64)).T
+        seen = (np.abs(clip[:, :3]) <= clip[:, 3:]).all(axis=1) & (clip[:, 3] > 0)
+        at = (clip[:, :2] / clip[:, 3:] + 1) / 2
+    order = np.flatnonzero(seen)
+    order = order[np.argsort(-clip[order, 3], kind="stable")]
+    return [
+        PlacedLabel(
+            left + float(at[i, 0]) * width, height_px - bottom - float(at[i, 1]) * height, labels[i].text,
+            labels[i].color,
+        )
+        for i in order
+    ]  # fmt: skip

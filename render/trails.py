@@ -1,0 +1,97 @@
+"""Trails: where bodies were drawn in the last second, as dots. Even spacing is smoothness that one can see.
+
+The one idea: a ring of drawn positions, one row of bodies a frame; dots are what is left of it, fading with age.
+Always: a frame that drew the same instant again adds no dot, and while the picture stands the trails stand too,
+so that a pause is there to look at them. A body that was cut (a new epoch) leaves no dot behind.
+Pure: present instants and positions come in, no clock is read.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import CONTINUITY_MASK
+from twixt.render.draw.shape_table import PALETTE
+
+# Frames remembered: a second of 480 a second, so that dots stay within 32,768.
+MOST_FRAMES = 512
+MOST_BODIES = 64
+
+
+class Dots(NamedTuple):
+    """What a renderer's `points` takes."""
+
+    positions: NDArray[np.float32]  # (m, 3), metres
+    colors: NDArray[np.uint8]  # (m, 4), rgba
+
+
+def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
+    """Which of `count` bodies leave trails: all, or `most` of them evenly chosen. Shape (k,), ascending."""
+    if count <= most:
+        return np.arange(max(0, count))
+    return np.arange(most) * count // most
+
+
+class Trails:
+    """The trails of the bodies `rows`, over `seconds` of a picture that moves."""
+
+    def __init__(self, rows: NDArray[np.integer], seconds: float = 1.0) -> None:
+        self.rows = np.asarray(rows, np.int64)
+        self._length_ns = round(seconds * 1e9)
+        count = len(self.rows)
+        self._colors = PALETTE[self.rows % len(PALETTE)]
+        self._positions = np.full((MOST_FRAMES, count, 3), np.nan, np.float32)
+        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # of the trails' own time, which stands with the picture
+        self._epochs: NDArray[np.uint32] | None = None
+        self._added = 0
+        self._present_ns: int | None = None
+        self._now_ns = 0
+
+    def add(
+        self,
+        present_ns: int,
+        positions: NDArray[np.floating],
+        visible: NDArray[np.bool_],
+        epoch: NDArray[np.integer],
+    ) -> None:
+        """One frame as drawn. positions (k, 3), visible and epoch (k,): of the bodies `rows`, in that order."""
+        passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
+        self._present_ns = present_ns
+        with np.errstate(over="ignore", invalid="ignore"):
+            drawn = np.array(positions, np.float32)
+            drawn[~(np.asarray(visible, np.bool_) & np.isfinite(drawn).all(axis=1))] = np.nan
+        continuity = np.asarray(epoch).astype(np.uint32) & CONTINUITY_MASK
+        if self._epochs is not None:
+            self._positions[:, continuity != self._epochs] = np.nan
+        self._epochs = continuity
+        before = self._positions[(self._added - 1) % MOST_FRAMES]
+        if self._added and np.array_equal(before, drawn, equal_nan=True):
+            return
+        self._now_ns += passed_ns
+        at = self._added % MOST_FRAMES
+        # A body at rest keeps one dot, its newest.
+        before[(before == drawn).all(axis=1)] = np.nan
+        self._positions[at] = drawn
+        self._instants_ns[at] = self._now_ns
+        self._added += 1
+
+    def dots(self) -> Dots:
+        """What to draw now, faint where it is old."""
+        held = min(self._added, MOST_FRAMES)
+        left = 1.0 - (self._now_ns - self._instants_ns[:held]) / self._length_ns
+        frames = np.flatnonzero(left > 0)
+        positions = self._positions[frames]
+        shown = np.isfinite(positions[:, :, 0])
+        colors = np.empty((*shown.shape, 4), np.uint8)
+        colors[:, :, :3] = self._colors
+        colors[:, :, 3] = (255 * left[frames])[:, None]
+        return Dots(positions[shown], colors[shown])
+
+    def clear(self) -> None:
+        """Forget all: another world, or another way of drawing."""
+        self._positions[:] = np.nan
+        self._epochs = None
+        self._added = 0
