@@ -26,6 +26,7 @@ if __name__ == "__main__":  # run as a file: `import twixt` must find this very 
 _HOMES = {
     "World": "twixt.sim.world",
     "Bodies": "twixt.sim.bodies",
+    "Column": "twixt.sim.columns",
     "show": "twixt.sim.show",
     "Scene": "twixt.ipc.scene",
     "Camera": "twixt.ipc.scene",
@@ -99,7 +100,21 @@ def _group() -> Any:
 
     from twixt.ipc.config import BOTH, MEASURE, SIM, VIEW
 
+    class ByHeading(click.Command):
+        """`--help` lists the options under their headings, those without one first."""
+
+        def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+            under: dict[str, list[tuple[str, str]]] = {}
+            for option in self.get_params(context):
+                if isinstance(option, click.Option) and (record := option.get_help_record(context)):
+                    under.setdefault(getattr(option, "heading", "Options"), []).append(record)
+            for heading in sorted(under, key="Options".__ne__):
+                with formatter.section(heading):
+                    formatter.write_dl(under[heading])
+
     class RunByDefault(click.Group):
+        command_class = ByHeading
+
         def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
             if not args or (args[0] not in self.commands and args[0] not in ("--help", "--version")):
                 args = ["run", *args]
@@ -242,12 +257,18 @@ def _flags(*sides: str) -> Callable[[Any], Any]:
             except ValueError as error:
                 self.fail(f"{value!r} does not read as {self.name} ({error})", parameter, context)
 
+    class UnderHeading(click.Option):
+        def __init__(self, *names: Any, heading: str, **how: Any) -> None:
+            super().__init__(*names, **how)
+            self.heading = heading
+
     def option(item: dataclasses.Field[Any]) -> Any:
         about, spelled = item.metadata, flag_name(item.name)
+        shared = {"cls": UnderHeading, "heading": about["heading"], "help": about["help"]}
         if isinstance(item.default, bool):
             negated = spelled.replace("--", "--no-", 1)
             declared = f"{spelled}/{negated}" if item.default else spelled
-            return click.option(declared, item.name, is_flag=True, default=item.default, help=about["help"])
+            return click.option(declared, item.name, is_flag=True, default=item.default, **shared)
         kind = click.Choice(about["choices"]) if about["choices"] else Read(about["metavar"], about["read"])
         several = item.default == ()
         shown = item.default is not None and not several and item.name != "size_px"
@@ -258,8 +279,8 @@ def _flags(*sides: str) -> Callable[[Any], Any]:
             default=None if several else item.default,
             multiple=several,
             metavar=about["metavar"] or None,
-            help=about["help"],
             show_default=shown,
+            **shared,
         )
 
     def decorate(command: Any) -> Any:

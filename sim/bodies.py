@@ -1,6 +1,6 @@
 """The bodies of a world, as arrays that a step writes into and the publisher copies out of.
 
-One structured array of `BODY` records (`records`) and a view of it per field. Spawn, despawn, teleport and
+One structured array of `BODY` records (`records`) and a view of it per field; beside it the world's own columns. Spawn, despawn, teleport and
 correct keep the epochs, by which a viewer knows which of two snapshots' bodies it may blend.
 
 Always: `records` has dtype `BODY` and `len(bodies)` rows; an index once given out means the same body until
@@ -10,11 +10,14 @@ where they are used, do not keep them. Does not step, publish, or read a clock.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc.corrections import turn_between
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import (
     BODY,
@@ -25,6 +28,8 @@ from twixt.ipc.snapshot import (
     VISIBLE,
     new_bodies,
 )
+from twixt.sim.columns import Column, Columns, checked_columns
+from twixt.sim.corrections import Corrections
 
 CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
 # Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
@@ -36,14 +41,17 @@ class Bodies:
 
     Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
     `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to them whole: `bodies.position = p`.
+    columns: the world's own values of each body, by name; see `Column`. Raises TwixtError for what cannot be one.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, columns: Mapping[str, Column] | None = None) -> None:
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
             raise TwixtError(f"Bodies(count) must be a whole number >= 0, got {count!r}")
         self._storage = new_bodies(int(count))
         self._given_flags = 0
         self._free: list[int] = []
+        self._columns = Columns(checked_columns(columns), int(count))
+        self._corrections: Corrections | None = None
         self._take_views(int(count))
 
     def __len__(self) -> int:
@@ -122,6 +130,25 @@ class Bodies:
         self._assign("epoch", value)
 
     @property
+    def columns(self) -> Columns:
+        """The world's own columns by name, shape (n,) or (n, width): `bodies.columns["heat"][i] = 1.0`."""
+        return self._columns
+
+    @property
+    def column_layout(self) -> dict[str, tuple[str, int]]:
+        """name -> (dtype, values per body) of what `published_columns` gives now."""
+        return self._columns.layout | (self._corrections.layout if self._corrections else {})
+
+    def published_columns(self, sim_time_ns: int) -> dict[str, NDArray[Any]]:
+        """What goes out beside `records` in the snapshot at `sim_time_ns`: name -> n rows, views.
+
+        The world's own columns; once `correct` was used, also those by which viewers know what to smooth away.
+        Corrections made since the last call count as made at `sim_time_ns`.
+        """
+        own = self._columns.published()
+        return own if self._corrections is None else own | self._corrections.published(sim_time_ns)
+
+    @property
     def visible(self) -> NDArray[np.bool_]:
         """Which bodies are drawn, shape (n,), a copy. Assign the whole, or use `spawn` and `despawn`."""
         return (self._views["flags"] & VISIBLE) != 0
@@ -143,14 +170,41 @@ class Bodies:
             self._views["scale"][i] = scale
         self._cut(i)
 
-    def correct(self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None) -> None:
-        """Moves body `i` (or an index array of bodies) by a small fix that the eye should not notice."""
+    def correct(
+        self,
+        i: Any,
+        position: ArrayLike,
+        orientation: ArrayLike | None = None,
+        cut_beyond: float | None = None,
+    ) -> None:
+        """Moves body `i` (or an index array of bodies) by a small fix that the eye should not notice.
+
+        It is drawn on from where it was, and what it was off decays within a few tenths of a second of simulated
+        time. cut_beyond: metres; what moves further is teleported instead.
+        """
+        if cut_beyond is not None and not (math.isfinite(cut_beyond) and cut_beyond >= 0):
+            raise TwixtError(f"correct(cut_beyond) must be metres >= 0, or None for no limit, got {cut_beyond!r}")
+        rows = np.atleast_1d(np.arange(len(self))[i])
+        before = self._records[rows]
         self._place(i, position, orientation)
+        after = self._records[rows]
+        with np.errstate(all="ignore"):  # what is not finite is drawn nowhere, and has no offset
+            moved = before["position"].astype(np.float64) - after["position"]
+            near = np.ones(len(rows), bool) if cut_beyond is None else ~(np.linalg.norm(moved, axis=1) > cut_beyond)
+        self._cut(rows[~near])
+        rows = rows[near]
+        if not len(rows):
+            return
+        if self._corrections is None:
+            self._corrections = Corrections(len(self._storage))
+            self._corrections.resize(len(self))
+        self._corrections.add(rows, moved[near], turn_between(before["orientation"], after["orientation"])[near])
         epoch = self._views["epoch"]
-        old = epoch[i]
+        old = epoch[rows]
         # The high half counts round without touching the low one, nor overflowing on the way.
         room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
-        epoch[i] = np.where(room, old + np.minimum(room, np.uint32(CORRECTION_STEP)), old & np.uint32(CONTINUITY_MASK))
+        counted = old + np.minimum(room, np.uint32(CORRECTION_STEP))
+        epoch[rows] = np.where(room, counted, old & np.uint32(CONTINUITY_MASK))
 
     def spawn(
         self,
@@ -167,6 +221,7 @@ class Bodies:
         self._storage[i] = new_bodies(1)[0]
         self._views["epoch"][i] = epoch
         self._views["flags"][i] = VISIBLE | self._given_flags
+        self._columns.begin(i)
         if velocity is not None:
             self.velocity[i] = velocity
         if angular_velocity is not None:
@@ -194,6 +249,8 @@ class Bodies:
         old = epoch[i]
         cuts = ((old & np.uint32(CONTINUITY_MASK)) + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
         epoch[i] = (old & np.uint32(CORRECTIONS_MASK)) | cuts
+        if self._corrections:
+            self._corrections.cut(i)
 
     def _give(self, flag: int) -> None:
         if not self._given_flags & flag:
@@ -211,9 +268,15 @@ class Bodies:
             grown = new_bodies(count + 1 + int(count * GROWTH))
             grown[:count] = self._storage
             self._storage = grown
+            self._columns.make_room(len(grown))
+            if self._corrections:
+                self._corrections.make_room(len(grown))
         self._take_views(count + 1)
         return count
 
     def _take_views(self, count: int) -> None:
         self._records = self._storage[:count]
+        self._columns.resize(count)
+        if self._corrections:
+            self._corrections.resize(count)
         self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}

@@ -23,6 +23,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.users_code import put_users_folder_on_path
 from twixt.sim.bodies import Bodies
+from twixt.sim.columns import scene_with_columns
 from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.settings import read_settings
 from twixt.sim.worlds import WORLDS
@@ -100,16 +101,23 @@ def check_world(world: World) -> None:
             f"{name}.scene has {shapes} shapes for {count} bodies; give one shape per body, "
             f"Scene([...] * {count}), or make Bodies({shapes}) and despawn those not used yet"
         )
+    world.scene.check_bodies(count)
+    drawable_scene(world)
 
 
 def drawable_scene(world: World) -> Scene:
-    """The world's scene; with a ball as its shape if it names none, as bodies beyond the last shape use that."""
-    return world.scene if len(world.scene.shapes) else replace(world.scene, shapes=[Sphere()])
+    """The world's scene, with the rules of its columns; with a ball as its shape if it names none, as bodies
+    beyond the last shape use that. Raises TwixtError for columns that are not there."""
+    scene = scene_with_columns(world.scene, world.bodies.columns.declared)
+    return scene if len(scene.shapes) else replace(scene, shapes=[Sphere()])
 
 
 def state_hash(world: World) -> str:
-    """SHA-256 of the bytes of all bodies, as hexadecimal digits."""
-    return hashlib.sha256(world.bodies.records.tobytes()).hexdigest()
+    """SHA-256 of the bytes of all bodies and of the world's own columns, as hexadecimal digits."""
+    digest = hashlib.sha256(world.bodies.records.tobytes())
+    for column in world.bodies.columns.values():
+        digest.update(column.tobytes())
+    return digest.hexdigest()
 
 
 def _built_in(name: str) -> type[World]:
