@@ -1,0 +1,62 @@
+"""Bodies that live in the frame of another: their poses composed to world poses at the draw time.
+
+The one idea: a child is blended in its parent's frame, where it may not move at all, and placed in the world only
+with the parent's drawn pose. So a child keeps its distance however fast the parent turns.
+
+Always: position and orientation are composed, scale is not inherited; a child of a hidden parent is drawn,
+but hidden and counted if that parent's place is not finite; generation by generation, without a loop over bodies. A ring of parents, which a
+scene refuses, leaves its bodies where they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.render.interpolation.poses import FARTHEST, Poses
+from twixt.render.interpolation.quaternion import multiply, normalized, rotate
+
+
+def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
+    """World poses of bodies whose poses are given in their parents' frames.
+
+    parent_rows: (n,), the row of each body's parent, -1 for none; a row that `poses` has not counts as none, and
+    so do bodies beyond `parent_rows`. Without any parent `poses` itself is returned.
+    """
+    count = len(poses)
+    parents = np.full(count, -1, np.int64)
+    parents[: len(parent_rows)] = parent_rows[:count]
+    parents[(parents < 0) | (parents >= count)] = -1
+    if not (parents >= 0).any():
+        return poses
+    position = poses.position.astype(np.float64)
+    orientation = normalized(poses.orientation)
+    for generation in _generations(parents):
+        parent = parents[generation]
+        position[generation] = position[parent] + rotate(orientation[parent], position[generation])
+        orientation[generation] = normalized(multiply(orientation[parent], orientation[generation]))
+    placed = (np.abs(position) < FARTHEST).all(axis=1)
+    return replace(
+        poses,
+        position=position.astype(np.float32),
+        orientation=orientation.astype(np.float32),
+        visible=poses.visible & placed,
+        not_finite=poses.not_finite + int(np.count_nonzero(poses.visible & ~placed)),
+    )
+
+
+def _generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
+    """Rows of children of bodies without parents, then the children of those, and so on."""
+    generations = []
+    placed = parents < 0
+    waiting = np.flatnonzero(~placed)
+    while len(waiting):
+        ready = placed[parents[waiting]]
+        if not ready.any():
+            break
+        generations.append(waiting[ready])
+        placed[waiting[ready]] = True
+        waiting = waiting[~ready]
+    return generations
