@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.troubles import RULES, breaks_rule
 
-NAMES = ("pause", "resume", "step", "time_scale", "reset", "slow_physics", "quit")
+TROUBLES = ("slow_physics", "stall", "drop", "delay")
+NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, "quit")
 # Instants must fit the 64 bits that both processes count in.
 WHOLE_LIMIT = 1 << 63
 
@@ -27,8 +29,8 @@ class CommandError(TwixtError):
 
 @dataclass(frozen=True)
 class Command:
-    """`time_scale` takes simulated seconds per wall second, > 0; `slow_physics` [shortest, longest] in
-    ms or None for none; the others nothing. `acted_ns`: wall instant at which the user acted, and
+    """`time_scale` takes simulated seconds per wall second, > 0; each of `TROUBLES` figures as `ipc.troubles`
+    rules them, pairs as lists, None for none of it; the others nothing. `acted_ns`: wall instant at which the user acted, and
     `draw_time_ns` what was drawn then; 0 where no user did.
     """
 
@@ -47,12 +49,9 @@ class Command:
         if self.name == "time_scale":
             if not (_is_number(self.value) and self.value > 0):  # type: ignore[operator]
                 raise CommandError(f"time_scale must be a finite number > 0, got {str(self.value)[:40]!r}")
-        elif self.name == "slow_physics":
-            if not (self.value is None or _is_range(self.value)):
-                raise CommandError(
-                    f"slow_physics must be None or [shortest, longest] in ms, 0 <= shortest <= longest, "
-                    f"got {str(self.value)[:40]!r}"
-                )
+        elif self.name in TROUBLES:
+            if breaks_rule(self.name, self.value):
+                raise CommandError(f"{self.name} must be None or {RULES[self.name]}, got {str(self.value)[:40]!r}")
         elif self.value is not None:
             raise CommandError(f"{self.name} takes no value, got {str(self.value)[:40]!r}")
 
@@ -74,12 +73,6 @@ def _is_number(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return abs(value) < WHOLE_LIMIT  # neither infinite nor NaN is
-
-
-def _is_range(value: object) -> bool:
-    if not isinstance(value, list | tuple) or len(value) != 2 or not all(_is_number(end) for end in value):
-        return False
-    return 0 <= value[0] <= value[1]
 
 
 class CommandQueue:

@@ -9,67 +9,67 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
-import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.config_rules import (
+    ConfigError,
+    check_folder,
+    method,
+    not_negative,
+    one_of,
+    plain_name,
+    positive,
+    reference,
+    size,
+    trouble,
+    whole,
+)
+from twixt.ipc.flag_texts import (
+    Way,
+    read_auto_ms,
+    read_delay,
+    read_range_ms,
+    read_setting,
+    read_size,
+    read_split,
+    read_stall,
+)
+from twixt.ipc.troubles import PRESETS, Troubles, say_presets
 
 BOTH, SIM, VIEW, MEASURE = "both", "sim", "view", "measure"
+# Under which a flag stands in `--help`.
+WORLD, TROUBLE, MOTION, WINDOW, ENDING = (
+    "The world",
+    "Trouble on purpose",
+    "Motion",
+    "The window",
+    "Ending and reporting",
+)
 
-CLOCKS = ("auto", "ahead", "newest-two")
-INTERPOLATIONS = ("linear", "none")
+CLOCKS = ("auto", "ahead", "newest-two", "buffered")
+PREFERENCES = ("latency", "balanced", "smooth")
+INTERPOLATIONS = (
+    "auto", "hermite", "linear", "none", "latest", "catmull", "quadratic", "extrapolate", "kalman", "chase",
+)  # fmt: skip
 PACINGS = ("auto", "vsync", "timer", "unlimited")
-SLOW_POLICIES = ("dilate",)
-
-
-class ConfigError(TwixtError):
-    """A flag's value that breaks its rule."""
+SLOW_POLICIES = ("dilate", "widen")
 
 
 def flag(
     default: Any,
     help: str,
     side: str = BOTH,
+    heading: str = "",
     read: Callable[[str], Any] | None = None,
     metavar: str = "",
     choices: tuple[str, ...] = (),
     name: str = "",
 ) -> Any:
     """A field that is also a flag. read: text -> value, raising ValueError with the rule."""
-    return field(
-        default=default,
-        metadata={"help": help, "side": side, "read": read, "metavar": metavar, "choices": choices, "name": name},
-    )
-
-
-def read_range_ms(text: str) -> tuple[float, float]:
-    """`40` or `20-120`: the shortest and the longest time in ms."""
-    low_text, dash, high_text = text.partition("-")
-    low = float(low_text)
-    high = float(high_text) if dash else low
-    return low, high
-
-
-def read_size(text: str) -> tuple[int, int]:
-    """`800x600`."""
-    width, _, height = text.lower().partition("x")
-    return int(width), int(height)
-
-
-def read_lead(text: str) -> float | None:
-    """`auto` (None) or milliseconds."""
-    return None if text == "auto" else float(text)
-
-
-def read_setting(text: str) -> tuple[str, str]:
-    """`count=500`."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.isidentifier():
-        raise ValueError("write it as name=value, such as count=500")
-    return key, value
+    about = {"help": help, "side": side, "heading": heading, "read": read, "metavar": metavar}
+    return field(default=default, metadata=about | {"choices": choices, "name": name})
 
 
 @dataclass(frozen=True)
@@ -81,62 +81,153 @@ class Config:
         (),
         "a constructor argument of the world, such as count=500; may be repeated",
         SIM,
+        WORLD,
         read_setting,
         "KEY=VALUE",
         name="--set",
     )
-    seed: int = flag(0, "seed of the world and of injected trouble", SIM, int, "N")
-    physics_hz: float | None = flag(None, "steps per simulated second, instead of the world's own dt", SIM, float, "HZ")
-    publish_hz: float = flag(120.0, "snapshots published per wall second, at most", SIM, float, "HZ")
-    time_scale: float = flag(1.0, "simulated seconds per wall second; 0.25 is slow motion", SIM, float, "X")
+    seed: int = flag(0, "seed of the world and of injected trouble", SIM, WORLD, int, "N")
+    physics_hz: float | None = flag(
+        None, "steps per simulated second, instead of the world's own dt", SIM, WORLD, float, "HZ"
+    )
+    publish_hz: float = flag(120.0, "snapshots published per wall second, at most", SIM, WORLD, float, "HZ")
+    time_scale: float = flag(1.0, "simulated seconds per wall second; 0.25 is slow motion", SIM, WORLD, float, "X")
     lead_ms: float | None = flag(
         None,
         "how far ahead of its due instant a snapshot is published; 0: at its due instant",
         SIM,
-        read_lead,
+        WORLD,
+        read_auto_ms,
         "auto|MS",
         name="--lead",
     )
+    when_slow: str = flag(
+        "dilate",
+        "when physics cannot keep up: dilate, simulated time runs slower, evenly, and states stay reproducible; "
+        "or widen, steps grow by whole multiples to stay in real time, and narrow back",
+        SIM,
+        WORLD,
+        str,
+        choices=SLOW_POLICIES,
+    )
+    max_step_ms: float | None = flag(
+        None, "longest step, in simulated ms, that --when-slow widen makes [100]", SIM, WORLD, float, "MS"
+    )
+    dt_log: str | None = flag(
+        None, "write how long each step was, for --dt-replay; states after widened steps need it", SIM, WORLD, str,
+        "FILE",
+    )  # fmt: skip
+    dt_replay: str | None = flag(
+        None, "make exactly the steps of a --dt-log, then end: the same states again", SIM, WORLD, str, "LOG"
+    )
+    name: str | None = flag(None, "the name under which viewers find this simulation", SIM, WORLD, str, "NAME")
+
     slow_physics_ms: tuple[float, float] | None = flag(
         None,
-        "real work added to every step, in ms: 40, or 20-120 for uniform random",
+        "real work added to every step, in ms: 40, or 20-120 for uniform random; 0: none",
         SIM,
+        TROUBLE,
         read_range_ms,
         "MS|MS-MS",
         name="--slow-physics",
     )
-    when_slow: str = flag(
-        "dilate", "when physics cannot keep up: let simulated time run slower, evenly", SIM, str, choices=SLOW_POLICIES
+    stall: tuple[float, float] | None = flag(
+        None, "physics waits so many ms every so many simulated seconds, such as 500@5; 0: never", SIM, TROUBLE,
+        read_stall, "MS@S",
+    )  # fmt: skip
+    drop_percent: float | None = flag(
+        None, "percent of snapshots that are never published", SIM, TROUBLE, float, "PERCENT", name="--drop"
     )
-    name: str | None = flag(None, "the name under which viewers find this simulation", SIM, str, "NAME")
+    delay_ms: tuple[float, float] | None = flag(
+        None,
+        "publish so many ms after the due instant, in order: 80, or 80+-20 for uniform random; 0: not late",
+        SIM,
+        TROUBLE,
+        read_delay,
+        "MS|MS+-MS",
+        name="--delay",
+    )
+    trouble: str | None = flag(
+        None, f"several at once, as known links and machines have them; flags win over it. {say_presets()}", SIM,
+        TROUBLE, str, choices=tuple(PRESETS),
+    )  # fmt: skip
 
     # the render process
     interpolation: str = flag(
-        "linear", "how the world is drawn between two snapshots", VIEW, str, choices=INTERPOLATIONS
+        "linear",
+        f"how the world is drawn between two snapshots: {', '.join(INTERPOLATIONS)}, or module:Class of your own",
+        VIEW,
+        MOTION,
+        str,
+        "METHOD",
     )
-    clock: str = flag("auto", "which simulated time a frame draws", VIEW, str, choices=CLOCKS)
-    pacing: str = flag("auto", "what a frame waits for", VIEW, str, choices=PACINGS)
-    fps: float | None = flag(None, "frames per second, at most; the display's own rate by default", VIEW, float, "N")
-    size_px: tuple[int, int] = flag((800, 600), "size of the window", VIEW, read_size, "WxH", name="--size")
-    overlay: bool = flag(True, "show the overlay of figures and keys (H toggles it)", VIEW)
+    chase_ms: float | None = flag(
+        None, "how long --interpolation chase takes to reach a new state [until it is due]", VIEW, MOTION, float, "MS"
+    )
+    clock: str = flag(
+        "auto",
+        "which simulated time a frame draws: auto, as early as the next snapshot is there in time; ahead, what is due "
+        "now; newest-two, an interval behind; buffered, a fixed time behind, as network games do",
+        VIEW,
+        MOTION,
+        str,
+        choices=CLOCKS,
+    )
+    prefer: str = flag(
+        "latency",
+        "after a stall: latency, catch up at once; balanced, brake and catch up gently; smooth, stay behind so that "
+        "the next stall does not show",
+        VIEW,
+        MOTION,
+        str,
+        choices=PREFERENCES,
+    )
+    buffer_ms: float | None = flag(
+        None, "how far behind --clock buffered stays [taken from the measured jitter]", VIEW, MOTION, read_auto_ms,
+        "auto|MS",
+    )  # fmt: skip
+    split: tuple[Way, Way] | None = flag(
+        None,
+        "two pictures side by side, each METHOD, METHOD@CLOCK or @CLOCK: none,auto or @newest-two,@auto",
+        VIEW,
+        MOTION,
+        read_split,
+        "LEFT,RIGHT",
+    )
+    trails: bool = flag(
+        False, "dots where the last second's frames drew each body: even dots, even motion", VIEW, MOTION
+    )
+
+    pacing: str = flag("auto", "what a frame waits for", VIEW, WINDOW, str, choices=PACINGS)
+    fps: float | None = flag(
+        None, "frames per second, at most; the display's own rate by default", VIEW, WINDOW, float, "N"
+    )
+    size_px: tuple[int, int] = flag((800, 600), "size of the window", VIEW, WINDOW, read_size, "WxH", name="--size")
+    overlay: bool = flag(True, "show the overlay of figures and keys (H toggles it)", VIEW, WINDOW)
+    draw: str | None = flag(
+        None, "a function of your own that draws into every frame, module:function", VIEW, WINDOW, str,
+        "MODULE:FUNCTION",
+    )  # fmt: skip
     slow_render_ms: float = flag(
-        0.0, "real work that makes every frame take at least so many ms", VIEW, float, "MS", name="--slow-render"
-    )
-    offscreen: bool = flag(False, "draw without a window, through EGL", VIEW)
-    screenshot: str | None = flag(None, "save a picture (PNG) at the instant of --at", VIEW, str, "FILE")
-    at_s: float | None = flag(
-        None, "when to take the screenshot, seconds after the first frame [2]", VIEW, float, "S", name="--at"
-    )
-    log: str | None = flag(None, "write the frame log, one row per frame (CSV)", VIEW, str, "FILE")
+        0.0, "real work that makes every frame take at least so many ms", VIEW, WINDOW, float, "MS",
+        name="--slow-render",
+    )  # fmt: skip
+    offscreen: bool = flag(False, "draw without a window, through EGL", VIEW, WINDOW)
 
     # ending and reporting
-    seconds: float | None = flag(None, "end after this many seconds", BOTH, float, "S")
-    json: str | None = flag(None, "write the report as JSON; - for standard output", MEASURE, str, "FILE")
-    plot: str | None = flag(None, "write the frame-pacing plot (PNG)", MEASURE, str, "FILE")
+    seconds: float | None = flag(None, "end after this many seconds", BOTH, ENDING, float, "S")
+    screenshot: str | None = flag(None, "save a picture (PNG) at the instant of --at", VIEW, ENDING, str, "FILE")
+    at_s: float | None = flag(
+        None, "when to take the screenshot, seconds after the first frame [2]", VIEW, ENDING, float, "S", name="--at"
+    )
+    log: str | None = flag(None, "write the frame log, one row per frame (CSV)", VIEW, ENDING, str, "FILE")
+    json: str | None = flag(None, "write the report as JSON; - for standard output", MEASURE, ENDING, str, "FILE")
+    plot: str | None = flag(None, "write the frame-pacing plot (PNG)", MEASURE, ENDING, str, "FILE")
     fail_if: tuple[str, ...] = flag(
         (),
         "exit with 1 when this holds, such as 'motion.animation_error_ms.p99>2'; may be repeated",
         MEASURE,
+        ENDING,
         str,
         "LIMIT",
     )
@@ -146,33 +237,43 @@ class Config:
     started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command
 
     def __post_init__(self) -> None:
-        _whole(self, "seed", at_least=0)
-        for name in ("physics_hz", "publish_hz", "fps", "seconds", "time_scale"):
-            _positive(self, name)
-        for name in ("slow_render_ms", "at_s", "lead_ms"):
-            _not_negative(self, name)
-        if self.slow_physics_ms is not None:
-            low, high = self.slow_physics_ms
-            if not (math.isfinite(low) and math.isfinite(high) and 0 <= low <= high):
-                raise ConfigError(
-                    f"--slow-physics must be MS or SHORTEST-LONGEST with 0 <= shortest <= longest, got {low:g}-{high:g}"
-                )
-        width, height = self.size_px
-        if not (16 <= width <= 16384 and 16 <= height <= 16384):
-            raise ConfigError(f"--size must be from 16x16 to 16384x16384, got {width}x{height}")
-        for name, allowed in (
-            ("interpolation", INTERPOLATIONS),
-            ("clock", CLOCKS),
-            ("pacing", PACINGS),
-            ("when_slow", SLOW_POLICIES),
+        whole("--seed", self.seed, at_least=0)
+        for name, value in self._flags(
+            "physics_hz", "publish_hz", "fps", "seconds", "time_scale", "chase_ms", "max_step_ms"
         ):
-            value = getattr(self, name)
-            if value not in allowed:
-                raise ConfigError(f"{flag_name(name)} must be one of {', '.join(allowed)}, got {value!r}")
-        if self.name is not None and not (
-            self.name.replace("-", "").replace("_", "").isalnum() and len(self.name) <= 64
-        ):
-            raise ConfigError(f"--name must be letters, digits, - and _, at most 64, got {self.name!r}")
+            positive(name, value)
+        for name, value in self._flags("slow_render_ms", "at_s", "lead_ms", "buffer_ms"):
+            not_negative(name, value)
+        for name, kind in _TROUBLE_KINDS.items():
+            trouble(flag_name(name), kind, getattr(self, name))
+        size("--size", self.size_px)
+        one_of("--clock", self.clock, CLOCKS)
+        one_of("--prefer", self.prefer, PREFERENCES)
+        one_of("--pacing", self.pacing, PACINGS)
+        one_of("--when-slow", self.when_slow, SLOW_POLICIES)
+        if self.trouble is not None:
+            one_of("--trouble", self.trouble, tuple(PRESETS))
+        method("--interpolation", self.interpolation, INTERPOLATIONS)
+        for half_method, half_clock in self.split or ():
+            method("a half of --split", half_method or self.interpolation, INTERPOLATIONS)
+            one_of("the clock of a half of --split", half_clock or self.clock, CLOCKS)
+        if self.draw is not None:
+            reference("--draw", self.draw)
+        if self.when_slow != "widen" and self.max_step_ms is not None:
+            raise ConfigError(f"--max-step-ms {self.max_step_ms:g} is for --when-slow widen; add that, or leave it out")
+        if self.when_slow == "widen" and self.dt_replay is not None:
+            raise ConfigError("--dt-replay says how long each step is; leave --when-slow widen out")
+        plain_name("--name", self.name)
+
+    def _flags(self, *names: str) -> list[tuple[str, Any]]:
+        return [(flag_name(name), getattr(self, name)) for name in names]
+
+    @property
+    def troubles(self) -> Troubles:
+        """What `--trouble` asks for, but where a flag of its own says otherwise."""
+        asked = {name: getattr(self, name) for name in _TROUBLE_KINDS if getattr(self, name) is not None}
+        preset = PRESETS[self.trouble].troubles if self.trouble else Troubles()
+        return replace(preset, **asked).tidy()
 
     def check_files(self) -> None:
         """Raises ConfigError where a file that is to be written has no folder: before a run, not after it."""
@@ -192,6 +293,10 @@ class Config:
         return Config(**values)
 
 
+# Fields, and the kind of trouble whose rule they keep.
+_TROUBLE_KINDS = {"slow_physics_ms": "slow_physics", "stall": "stall", "drop_percent": "drop", "delay_ms": "delay"}
+
+
 def _as_tuples(value: Any) -> Any:
     return tuple(_as_tuples(item) for item in value) if isinstance(value, list) else value
 
@@ -200,30 +305,3 @@ def flag_name(field_name: str) -> str:
     """The flag of a field: its own name, or the field's with dashes."""
     by_name = {f.name: f for f in dataclasses.fields(Config)}
     return by_name[field_name].metadata.get("name") or "--" + field_name.replace("_", "-")
-
-
-def check_folder(flag: str, path: str) -> None:
-    """Raises ConfigError unless the folder of `path` can be written in."""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
-    if os.path.isdir(path) or not os.access(folder, os.W_OK):
-        raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
-
-
-def _positive(config: Config, name: str) -> None:
-    value = getattr(config, name)
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise ConfigError(f"{flag_name(name)} must be a finite number > 0, got {value!r}")
-
-
-def _not_negative(config: Config, name: str) -> None:
-    value = getattr(config, name)
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        raise ConfigError(f"{flag_name(name)} must be a finite number >= 0, got {value!r}")
-
-
-def _whole(config: Config, name: str, at_least: int) -> None:
-    value = getattr(config, name)
-    if not isinstance(value, int) or value < at_least:
-        raise ConfigError(f"{flag_name(name)} must be a whole number >= {at_least}, got {value!r}")

@@ -1,0 +1,84 @@
+"""The rules that a run's values keep: each function returns, or raises ConfigError with value, rule and way out.
+
+`what` is what the user typed it as, such as `--fps`. Standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.rules import is_reference
+from twixt.ipc.troubles import RULES, breaks_rule
+
+
+class ConfigError(TwixtError):
+    """A flag's value that breaks its rule."""
+
+
+def positive(what: str, value: float | None) -> None:
+    """None, or a finite number above 0."""
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise ConfigError(f"{what} must be a finite number > 0, got {value!r}")
+
+
+def not_negative(what: str, value: float | None) -> None:
+    """None, or a finite number from 0 on."""
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise ConfigError(f"{what} must be a finite number >= 0, got {value!r}")
+
+
+def whole(what: str, value: Any, at_least: int) -> None:
+    """A whole number."""
+    if not isinstance(value, int) or value < at_least:
+        raise ConfigError(f"{what} must be a whole number >= {at_least}, got {value!r}")
+
+
+def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """One of these words."""
+    if value not in allowed:
+        raise ConfigError(f"{what} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def size(what: str, value: tuple[int, int]) -> None:
+    """Width and height of a window, in pixels."""
+    width, height = value
+    if not (16 <= width <= 16384 and 16 <= height <= 16384):
+        raise ConfigError(f"{what} must be from 16x16 to 16384x16384, got {width}x{height}")
+
+
+def reference(what: str, value: Any) -> None:
+    """module:function."""
+    if not is_reference(value):
+        raise ConfigError(f"{what} must be module:function, such as my_marks:draw, got {value!r}")
+
+
+def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
+    """A method of interpolation: built in, or module:Class. Whether that module is there is seen when it is used."""
+    if value not in built_in and not is_reference(value):
+        names = ", ".join(built_in)
+        raise ConfigError(f"{what} must be one of {names}, or module:Class for one of your own, got {value!r}")
+
+
+def plain_name(what: str, value: str | None) -> None:
+    """None, or a name that is safe as a file's."""
+    if value is not None and not (value.replace("-", "").replace("_", "").isalnum() and len(value) <= 64):
+        raise ConfigError(f"{what} must be letters, digits, - and _, at most 64, got {value!r}")
+
+
+def trouble(what: str, kind: str, value: Any) -> None:
+    """Figures of a kind of trouble, or None."""
+    if breaks_rule(kind, value):
+        got = "[" + ", ".join(f"{each:g}" for each in value) + "]" if isinstance(value, tuple) else str(value)
+        raise ConfigError(f"{what} must be {RULES[kind]}, got {got}")
+
+
+def check_folder(flag: str, path: str) -> None:
+    """Raises ConfigError unless the folder of `path` can be written in."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
