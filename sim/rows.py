@@ -6,12 +6,15 @@ value is. Every refusal names the field, the value, the rule and the way out. Pu
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
+from twixt.sim.columns import Column
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
 # A quaternion this far off unit length is no rounding error, but not a unit quaternion.
@@ -22,6 +25,13 @@ HALF_MAX = 65504.0
 FLOAT32_MAX = 3.4028235e38
 # Longer dot products are shared out to threads, which take a core from the viewer and cost more than they bring.
 DOT_ALONE = 8192
+# The kinds of values, as numpy calls them, that a column of a kind takes, and how they are called.
+KINDS_FOR = {
+    "f": ("fiu", "numbers"),
+    "i": ("iu", "whole numbers"),
+    "u": ("iu", "whole numbers"),
+    "b": ("b", "bools"),
+}
 
 Values = NDArray[Any]
 
@@ -53,6 +63,17 @@ def checked(field: str, value: ArrayLike, count: int) -> Values:
     if field == "orientation" and not abs(squares - count) < 0.02 + LENGTHS_ROUNDING * count:
         _refuse_unless_unit(values)
     return values
+
+
+def checked_columns(passed: Mapping[str, ArrayLike], declared: Mapping[str, Column], count: int) -> dict[str, Values]:
+    """The columns in their own types, one row per body; one row for all will do. What is not finite may pass."""
+    for name in passed:
+        if name not in declared:
+            near = difflib.get_close_matches(str(name), declared, n=1)
+            known = f"there are {', '.join(declared)}" if declared else "there are none"
+            hint = f"did you mean {near[0]!r}?" if near else f"show(columns={{...}}) declares them, and {known}"
+            raise TwixtError(f"publish has no column {name!r}; {hint}")
+    return {name: _column(f"column {name!r}", value, count, declared[name]) for name, value in passed.items()}
 
 
 def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
@@ -105,6 +126,21 @@ def _color(value: ArrayLike, count: int) -> Values:
     rgba = np.full((count, 4), 255, np.uint8)
     rgba[:, : array.shape[-1]] = np.rint(array * 255) if array.dtype.kind == "f" else array
     return rgba
+
+
+def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
+    array, shape, kind = _array(field, value), column.rows(count), np.dtype(column.dtype)
+    takes, called = KINDS_FOR[kind.kind]
+    if array.dtype.kind not in takes or array.shape not in (shape, shape[1:]):
+        raise TwixtError(f"{field} must be {called} of shape {shape}, or one row for all, got {_kind(array)}")
+    if kind.kind in "iu" and array.size:
+        least, most = np.iinfo(kind).min, np.iinfo(kind).max
+        if array.min() < least or array.max() > most:
+            raise TwixtError(
+                f"{field} holds whole numbers from {least} to {most}, got values from {array.min()} "
+                f"to {array.max()}; declare a larger type"
+            )
+    return np.full(shape, array, kind)
 
 
 def _array(field: str, value: ArrayLike) -> Values:

@@ -22,6 +22,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -36,6 +37,7 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_door
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.sim import rows
+from twixt.sim.columns import Column, Columns, checked_columns, scene_with_columns
 from twixt.sim.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.publisher import Publisher
 from twixt.sim.records import Records
@@ -54,6 +56,7 @@ def show(
     dt: float = 1 / 60,
     count: int | None = None,
     *,
+    columns: Mapping[str, Column] | None = None,
     name: str | None = None,
     viewer: bool = True,
     **options: Any,
@@ -61,7 +64,7 @@ def show(
     """Open a window on `scene`, in a process of its own, and return at once.
 
     dt: seconds of simulated time from one publish to the next, where none are given. count: bodies to make
-    room for; more may come. name: under which other viewers find it (`twixt view NAME`). viewer: False starts
+    room for; more may come. columns: values of your own beside each body; see `Column`. name: under which other viewers find it (`twixt view NAME`). viewer: False starts
     none. options: any viewer's flag by its field in `Config`, such as `overlay=False`, `size_px=(400, 300)`.
     Raises TwixtError for what cannot be shown.
     """
@@ -73,6 +76,10 @@ def show(
         raise TwixtError(f"count must be a whole number of bodies >= 0, got {count!r}")
     if not len(scene.shapes):
         scene = dataclasses.replace(scene, shapes=[Sphere()])
+    capacity = max(1, len(scene.shapes) if count is None else int(count))
+    scene.check_bodies(max(capacity, len(scene.shapes)))
+    own = Columns(checked_columns(columns), capacity)
+    scene = scene_with_columns(scene, own.declared)
     name = name or f"show-{os.getpid()}-{next(_numbers)}"
     config = _config(name, options)
 
@@ -81,20 +88,22 @@ def show(
     try:
         if viewer:
             process = start_viewer(name, config, _say_if_it_died)
-        capacity = max(1, len(scene.shapes) if count is None else int(count))
-        host = Host(door, scene, capacity, describe=lambda: {"world": config.world, "loop": "user"})
+        about = {"world": config.world, "loop": "user"}
+        host = Host(door, scene, capacity, own.layout, describe=lambda: about)
     except BaseException:
         if process is not None:
             process.stop(VIEWER_PATIENCE_S)
         door.close()
         raise
-    return View(host, len(scene.shapes), capacity, round(dt * 1e9), process)
+    return View(host, len(scene.shapes), capacity, round(dt * 1e9), process, own)
 
 
 class View:
     """What `show` returns. One thread at a time publishes; `close` may come from any."""
 
-    def __init__(self, host: Host, shapes: int, capacity: int, dt_ns: int, process: ViewerProcess | None) -> None:
+    def __init__(
+        self, host: Host, shapes: int, capacity: int, dt_ns: int, process: ViewerProcess | None, columns: Columns
+    ) -> None:
         self.name = host.name
         self._host, self._process, self._dt_ns = host, process, dt_ns
         self._shapes = shapes
@@ -103,6 +112,7 @@ class View:
         self._sim_time_ns: int | None = None
         self._matcher: RecordsByIndex | RecordsById | None = None
         self._records = Records(capacity)
+        self._columns = columns
         self._used = 0  # records that some body has or had
         self._count = 0  # bodies there now
         self._given = (False, False)
@@ -129,6 +139,7 @@ class View:
         visible: ArrayLike | None = None,
         ids: ArrayLike | None = None,
         cut: ArrayLike | None = None,
+        columns: Mapping[str, ArrayLike] | None = None,
         sim_time: float | None = None,
     ) -> None:
         """Show the bodies as they are now. Fields not passed stay as they were, velocities count as not known.
@@ -137,11 +148,13 @@ class View:
         (n, 3) rad/s, world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all, 0..255 or, as
         floats, 0..1. visible: bool (n,). ids: (n,) whole numbers or texts, in every publish or in none; the
         body `ids[i]` is the same one whatever its place i, a new id appears, a missing one disappears.
-        cut: bool (n,) or places of bodies that jumped here and must not be seen sliding. sim_time: seconds;
+        cut: bool (n,) or places of bodies that jumped here and must not be seen sliding. columns: name -> (n,) or
+        (n, width), or one row for all; those not passed stay as they were. sim_time: seconds;
         by default `dt` after the one before. Smaller than the one before: the world begins anew.
 
         An id below the number of shapes has the shape of that number, others the lowest that is free;
-        without ids, the i-th body has the i-th shape. After `close` nothing is done.
+        without ids, the i-th body has the i-th shape. After `close` nothing is done. Corrections whose visual
+        offset decays are made with `Bodies.correct`, in a world; here a body moves or is cut.
         """
         if self._is_closed:
             return
@@ -157,6 +170,7 @@ class View:
         count = self._count_of(passed, ids)
         with np.errstate(all="ignore"):  # whatever the loop has set: what is too large is refused in words
             checked = {field: rows.checked(field, value, count) for field, value in passed.items()}
+            own = rows.checked_columns(columns or {}, self._columns.declared, count)
         shown = None if visible is None else rows.checked_mask("visible", visible, count)
         jumped = None if cut is None else rows.checked_places("cut", cut, count)
         sim_time_ns = self._time_of(sim_time)
@@ -165,6 +179,8 @@ class View:
         self._come_and_go(match)
         for field, values in checked.items():
             self._records.write(field, match.rows, values)
+        for name, values in own.items():
+            self._columns[name][match.rows] = values
         if jumped is not None:
             self._records.cut(np.arange(self._used)[match.rows][jumped])
         self._flag(match, shown, ("velocity" in passed, "angular_velocity" in passed))
@@ -230,7 +246,10 @@ class View:
             have = len(self._records)
             if self._used > have:
                 self._records = self._records.grown(max(self._used, have + have // 2))
+                self._columns.make_room(len(self._records))
+                self._columns.resize(len(self._records))
             self._records.begin(match.spawned)
+            self._columns.begin(match.spawned)
 
     def _flag(self, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
         """Which bodies are there to be seen, and whether velocities are known; what appears or disappears is cut."""
@@ -255,7 +274,10 @@ class View:
             for command in self._host.drain_commands():
                 self._quit = self._quit or command.name == "quit"
             bodies = self._records.bodies[: self._used]
-            self._publisher.publish(bodies, tick=self._tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns)
+            columns = {name: column[: self._used] for name, column in self._columns.items()}
+            self._publisher.publish(
+                bodies, tick=self._tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns, columns=columns
+            )
             self._tick += 1
         except HostEnded:
             if not self._is_closed:  # closed meanwhile by another thread is no error; published in a forked child is
