@@ -11,9 +11,7 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 import twixt
 from twixt.ipc.errors import TwixtError
@@ -33,30 +31,11 @@ class UsersCodeCrashed(TwixtError):
         self.traceback_text = traceback_text
 
 
-def find_function(reference: str, flag: str) -> Callable[..., Any]:
-    """What `module:function` names. flag: where it was given, for the words of a refusal.
+def import_users(module_name: str, flag: str) -> ModuleType:
+    """A module of the user's, from their folder or the Python path. flag: where it was named, for a refusal's words.
 
     Raises TwixtError for what the user can put right, UsersCodeCrashed where importing the module raised.
     """
-    module_name, colon, name = reference.partition(":")
-    if not (colon and name.isidentifier() and all(part.isidentifier() for part in module_name.split("."))):
-        raise TwixtError(
-            f'{flag} is written module:function, such as my_drawing:draw, without ".py"; got {reference!r}'
-        )
-    module = import_users(module_name, flag)
-    found = getattr(module, name, None)
-    if not callable(found):
-        own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        near = difflib.get_close_matches(name, own, n=1)
-        hint = f'did you mean "{near[0]}"?' if near else f"write one there: def {name}(frame)"
-        place = getattr(module, "__file__", "no file")
-        what = "has no function" if found is None else "has, but not as a function,"
-        raise TwixtError(f'{flag}: module "{module_name}" ({place}) {what} "{name}"; {hint}')
-    return found  # type: ignore[no-any-return]
-
-
-def import_users(module_name: str, flag: str) -> ModuleType:
-    """A module of the user's, from their folder or the Python path. Errors as `find_function`."""
     put_users_folder_on_path()
     importlib.invalidate_caches()
     try:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from twixt.render import glfw_library
 from twixt.render.draw.panes import Pane, Panes
 from twixt.render.input import MouseButton, MouseMove, Scroll
+from twixt.render.knobs import Turn
 from twixt.render.overlay_panels import show_panels
 from twixt.render.overlay_state import OverlayState
 
@@ -34,24 +35,56 @@ FONT_PX = 15.0
 _BUTTONS = {"left": 0, "right": 1, "middle": 2}
 
 
+class Used(NamedTuple):
+    """What the mouse did on the panels."""
+
+    pressed: list[str]  # keys whose buttons were clicked, by name
+    turned: list[Turn]  # sliders that moved, in order
+    all_off: bool  # trouble is to end
+
+
+def new_context() -> Any:
+    """An ImGui context with our font, current, ready to draw with the OpenGL 3.3 context that is current."""
+    context = imgui.create_context()
+    imgui.set_current_context(context)
+    io = imgui.get_io()
+    io.set_ini_filename("")
+    io.set_log_filename("")
+    font = Path(imgui_bundle.__file__).parent / "assets" / "fonts" / "Roboto" / "Roboto-Regular.ttf"
+    if font.is_file():
+        io.fonts.add_font_from_file_ttf(str(font), FONT_PX)
+    imgui.style_colors_dark()
+    imgui.backends.opengl3_init("#version 330")
+    return context
+
+
+def begin(size_px: tuple[int, int], scale: float) -> None:
+    """Begins a layout in the current ImGui context, for a picture of this size."""
+    io = imgui.get_io()
+    io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
+    io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
+    io.delta_time = FRAMES_PER_LAYOUT / 60
+    imgui.backends.opengl3_new_frame()
+    imgui.new_frame()
+
+
+def close_context(context: Any) -> None:
+    """Gives an ImGui context back."""
+    imgui.set_current_context(context)
+    imgui.backends.opengl3_shutdown()
+    imgui.destroy_context(context)
+
+
 class Overlay:
     """One ImGui context. Needs a current OpenGL 3.3 context; `close` it while that still is."""
 
     def __init__(self) -> None:
-        self._context = imgui.create_context()
-        imgui.set_current_context(self._context)
-        io = imgui.get_io()
-        io.set_ini_filename("")
-        io.set_log_filename("")
-        font = Path(imgui_bundle.__file__).parent / "assets" / "fonts" / "Roboto" / "Roboto-Regular.ttf"
-        if font.is_file():
-            io.fonts.add_font_from_file_ttf(str(font), FONT_PX)
-        imgui.style_colors_dark()
-        imgui.backends.opengl3_init("#version 330")
+        self._context = new_context()
         self._frames_shown = 0
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
-        self._pressed: list[str] = []
+        self._used = Used([], [], False)
+        self._is_turning = False  # a slider is in the user's hand
         self._panes = Panes()
         self._shown_panes: list[Pane] = []
         self.layout_ns = 0  # cost of the last layout, without drawing it
@@ -63,16 +96,16 @@ class Overlay:
         events: Iterable[Any],
         size_px: tuple[int, int],
         framebuffer_scale: float = 1.0,
-    ) -> list[str]:
-        """Draws the overlay and answers the keys whose buttons were clicked, by name.
+    ) -> Used:
+        """Draws the overlay and answers what the mouse did on it.
 
         state: asked only when the panels are laid out anew. events: of this frame; `render.input`'s.
         framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays.
         """
         imgui.set_current_context(self._context)
-        used = self._take(events, framebuffer_scale)
+        is_used = self._take(events, framebuffer_scale)
         size = (*size_px, framebuffer_scale)
-        if used or size != self._size:
+        if is_used or size != self._size:
             self._layouts_due = LAYOUTS_AT_ONCE
         if self._layouts_due or self._frames_shown >= FRAMES_PER_LAYOUT:
             self._size = size
@@ -82,28 +115,31 @@ class Overlay:
         self._frames_shown += 1
         self._panes.draw(self._shown_panes, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
-        pressed, self._pressed = self._pressed, []
-        return pressed
+        used, self._used = self._used, Used([], [], False)
+        return used
+
+    def covers(self, x_px: float, y_px: float) -> bool:
+        """Whether a panel lies over the picture there."""
+        return any(
+            0 <= x_px - pane.left_px < pane.width_px and 0 <= y_px - pane.top_px < pane.height_px
+            for pane in self._shown_panes
+        )
 
     def close(self) -> None:
         """Gives everything back."""
-        imgui.set_current_context(self._context)
-        imgui.backends.opengl3_shutdown()
-        imgui.destroy_context(self._context)
+        close_context(self._context)
 
     def _lay_out(self, state: OverlayState, size_px: tuple[int, int], scale: float) -> None:
         began_ns = time.perf_counter_ns()
-        io = imgui.get_io()
-        io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
-        io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
-        io.delta_time = FRAMES_PER_LAYOUT / 60
-        imgui.backends.opengl3_new_frame()
-        imgui.new_frame()
+        begin(size_px, scale)
         shown = show_panels(imgui, state, (size_px[0] / scale, size_px[1] / scale))
-        self._pressed += shown.pressed
+        self._used = Used(
+            self._used.pressed + shown.pressed, self._used.turned + shown.turned, self._used.all_off or shown.all_off
+        )
         self._shown_panes = [Pane(*(length * scale for length in panel)) for panel in shown.panels]
         imgui.render()
-        self.wants_mouse = io.want_capture_mouse
+        self.wants_mouse = imgui.get_io().want_capture_mouse
+        self._is_turning = imgui.is_any_item_active()
         self.layout_ns = time.perf_counter_ns() - began_ns
 
     def _take(self, events: Iterable[Any], scale: float) -> bool:
@@ -113,6 +149,7 @@ class Overlay:
         for event in events:
             if isinstance(event, MouseMove):
                 io.add_mouse_pos_event(event.x_px / scale, event.y_px / scale)
+                used = used or self._is_turning
             elif isinstance(event, MouseButton) and event.button in _BUTTONS:
                 io.add_mouse_button_event(_BUTTONS[event.button], event.pressed)
                 used = True

@@ -2,6 +2,7 @@
 
 Frames at the top left, physics at the top right, banners between them, keys along the bottom: the middle of
 the picture stays free, at 800x600 too. Every figure has its unit beside it; the strip has its legend in words.
+What is looked at now and then (why the clock does what it does, the knobs of trouble) is folded away until asked for.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from twixt.render.knobs import BUFFER, TROUBLES, Knob, Turn
 from twixt.render.overlay_state import MODES, REMEMBERED, OverlayState
 
 MARGIN = 8.0
 PANEL_WIDTH = 264.0
 PLOT_HEIGHT = 44.0
 STRIP_HEIGHT = 10.0
+# Where the sliders begin, from a panel's left.
+KNOB_NAME_WIDTH = 84.0
+KNOB_GAP = 4.0
+KNOB_TINT = (0.22, 0.27, 0.36, 0.75)
 # Red, green, blue of each of MODES, and of text.
 MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
 DIM = (0.62, 0.66, 0.72)
@@ -28,18 +34,35 @@ class Shown(NamedTuple):
 
     pressed: list[str]  # keys whose buttons were clicked
     panels: list[tuple[float, float, float, float]]  # left, top, width, height of each panel
+    turned: list[Turn]  # sliders that moved
+    all_off: bool  # trouble is to end
 
 
 def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float]) -> Shown:
     """Lays all panels out within `size`; lengths here are in units of text size."""
     _style(imgui)
     panels: list[tuple[float, float, float, float]] = []
+    turned: list[Turn] = []
+    all_off = False
     width, height = size
     panel = min(PANEL_WIDTH, (width - 3 * MARGIN) / 2)
     with _Panel(imgui, panels, "frames", (MARGIN, MARGIN), (0, 0), panel):
         _frames(imgui, state)
+        if _fold(imgui, "smooth"):
+            _smooth(imgui, state, turned)
     with _Panel(imgui, panels, "physics", (width - MARGIN, MARGIN), (1, 0), panel):
         _physics(imgui, state)
+        if state.troubles:
+            on = [name for name in state.troubles if _is_on(name, state)]
+            if _fold(imgui, "trouble", ", ".join(TROUBLES[name].name for name in on)):
+                for name in state.troubles:
+                    _knob(imgui, name, TROUBLES[name], state.troubles[name], turned)
+                all_off = bool(on) and imgui.small_button("no trouble")
+    if state.split_labels is not None:
+        for side, label in enumerate(state.split_labels):
+            at = (width / 2 + (MARGIN if side else -MARGIN), MARGIN)
+            with _Panel(imgui, panels, f"half {side}", at, (0 if side else 1, 0), None):
+                _text(imgui, label)
     if state.messages:
         with _Panel(imgui, panels, "messages", (width / 2, height * 0.80), (0.5, 1), None):
             for message in state.messages:
@@ -48,7 +71,7 @@ def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float]) -> S
     if state.keys:
         with _Panel(imgui, panels, "keys", (width / 2, height - MARGIN), (0.5, 1), None):
             pressed = _keys(imgui, state, width - 4 * MARGIN)
-    return Shown(pressed, panels)
+    return Shown(pressed, panels, turned, all_off)
 
 
 def _frames(imgui: Any, state: OverlayState) -> None:
@@ -66,7 +89,26 @@ def _frames(imgui: Any, state: OverlayState) -> None:
     _row(imgui, "clock", state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}")
     if state.offset_ms is not None:
         _row(imgui, "added latency", f"{state.offset_ms:.1f} ms")
+
+
+def _smooth(imgui: Any, state: OverlayState, turned: list[Turn]) -> None:
+    """Why the picture plays as it does."""
+    if state.room_ms is not None:
+        _row(imgui, "room to the newest snapshot", f"{state.room_ms:.1f} ms")
+    if state.playing_rate is not None:
+        _row(imgui, "plays at", f"{state.playing_rate:.2f} x real time")
+    _row(imgui, "prefers", state.prefer)
     _row(imgui, "pacing", state.pacing)
+    if state.thinned:
+        _row(imgui, "snapshots thinned", f"{state.thinned:,}")
+    for group, age_ms in state.group_ages_ms.items():
+        _row(imgui, f"age of {group}", f"{age_ms:.1f} ms")
+    if state.buffer_ms is not None:
+        _knob(imgui, "buffer", BUFFER, (state.buffer_ms,), turned)
+    if state.clock_reason:
+        imgui.push_text_wrap_pos(0.0)
+        _text(imgui, state.clock_reason, DIM)
+        imgui.pop_text_wrap_pos()
 
 
 def _physics(imgui: Any, state: OverlayState) -> None:
@@ -80,6 +122,40 @@ def _physics(imgui: Any, state: OverlayState) -> None:
     _row(imgui, "bodies", f"{state.bodies:,}")
     for name, value in state.diagnostics.items():
         _row(imgui, name, f"{value:.4g}")
+
+
+def _is_on(name: str, state: OverlayState) -> bool:
+    return any(state.troubles[name][: TROUBLES[name].none_at or 1])
+
+
+def _fold(imgui: Any, name: str, folded: str = "") -> bool:
+    """A line that unfolds when it is clicked; true while it is. folded: said in it while it is not."""
+    flags = imgui.TreeNodeFlags_
+    is_open: bool = imgui.tree_node_ex(name, flags.no_tree_push_on_open.value | flags.span_avail_width.value)
+    if folded and not is_open:
+        imgui.same_line()
+        _text(imgui, folded, WARNING)
+    return is_open
+
+
+def _knob(imgui: Any, name: str, knob: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
+    """A row of sliders, one a figure."""
+    _text(imgui, knob.name, DIM)
+    imgui.same_line(KNOB_NAME_WIDTH)
+    no_typing = imgui.SliderFlags_.no_input.value  # no key reaches the overlay
+    imgui.push_style_color(imgui.Col_.frame_bg.value, imgui.ImVec4(*KNOB_TINT))
+    count = len(knob.sliders)
+    across = (imgui.get_content_region_avail().x - (count - 1) * KNOB_GAP) / count
+    for number, (slider, figure) in enumerate(zip(knob.sliders, figures, strict=True)):
+        if number:
+            imgui.same_line(0, KNOB_GAP)
+        imgui.set_next_item_width(across)
+        shown = "as measured" if name == "buffer" and not figure else slider.shown
+        moved, value = imgui.slider_float(f"##{name}{number}", figure, slider.low, slider.high, shown, no_typing)
+        released = imgui.is_item_deactivated_after_edit()
+        if moved or released:
+            turned.append(Turn(name, number, value, released))
+    imgui.pop_style_color()
 
 
 def _keys(imgui: Any, state: OverlayState, width: float) -> list[str]:

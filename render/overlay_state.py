@@ -72,7 +72,16 @@ class OverlayState:
     clock: str = ""  # chosen, such as "auto"
     clock_mode: str = ""  # what it does now, such as "ahead"
     interpolation: str = ""
+    room_ms: float | None = None  # from what is drawn to the newest snapshot
+    playing_rate: float | None = None  # simulated per wall second of the picture
+    clock_reason: str = ""
+    prefer: str = ""
     pacing: str = ""
+    thinned: int = 0  # snapshots given up undrawn, because the viewer's ring was full
+    group_ages_ms: Mapping[str, float] = field(default_factory=dict)  # groups drawn at an instant of their own
+    troubles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # a knob's figures, where physics has it
+    buffer_ms: float | None = None  # of the buffered clock; 0: as measured jitter asks; None: another clock
+    split_labels: tuple[str, str] | None = None  # of the left and the right half, where there are two
     bodies: int = 0
     diagnostics: Mapping[str, float] = field(default_factory=dict)  # the world's own figures
     messages: tuple[str, ...] = ()  # banners: paused, physics crashed, no answer for 3 s

@@ -5,11 +5,14 @@ Made after the first frame, so that nobody waits for the overlay's library to se
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc.snapshot import Head
 from twixt.render.controls import KEYS
 from twixt.render.input import Event
+from twixt.render.knobs import Knobs, Turned
 from twixt.render.measure.frames import FrameRow
 from twixt.render.overlay import Overlay
 from twixt.render.overlay_state import OverlayState, Recent
@@ -20,6 +23,18 @@ if TYPE_CHECKING:
 
 # Physics that has published nothing for so long, though it is not paused, is worth a word.
 SILENT_NS = 1_000_000_000
+# What physics calls its troubles, by the names of the commands that set them. Physics that is the user's own loop
+# names none, and has no knobs.
+TROUBLES_TOLD = {"slow_physics": "slow_physics_ms", "stall": "stall", "drop": "drop_percent", "delay": "delay_ms"}
+
+
+class More(NamedTuple):
+    """What the frame loop knows beside what it shows in its public figures."""
+
+    thinned: int = 0  # snapshots given up undrawn, because the viewer's ring was full
+    group_ages_ms: Mapping[str, float] = {}  # groups drawn at an instant of their own
+    split_labels: tuple[str, str] | None = None  # as `split_label` writes them
+    messages: tuple[str, ...] = ()  # banners beside those made here
 
 
 class Panel:
@@ -27,6 +42,7 @@ class Panel:
 
     def __init__(self, link: Link, pacing: str) -> None:
         self._link, self._pacing = link, pacing
+        self._knobs = Knobs()
         self._overlay = Overlay()
         self._frames, self._steps = Recent(), Recent()
         self._row = FrameRow()
@@ -37,6 +53,10 @@ class Panel:
         """The pointer is over a panel: the camera leaves it alone."""
         return self._overlay.wants_mouse
 
+    def covers(self, x_px: float, y_px: float) -> bool:
+        """Whether a panel lies there, where it was shown last."""
+        return self._overlay.covers(x_px, y_px)
+
     def note(self, row: FrameRow, newest: Head | None) -> None:
         """Remembers a frame, and the step behind it if that is new."""
         if self._row.present_ns:
@@ -46,15 +66,34 @@ class Panel:
             self._newest = newest
         self._row = row
 
-    def draw(self, loop: FrameLoop, events: list[Event], size_px: tuple[int, int], scale: float) -> list[str]:
-        """Draws it; returns the keys whose buttons were clicked."""
-        return self._overlay.draw(lambda: self._state(loop), events, size_px, scale)
+    def draw(
+        self,
+        loop: FrameLoop,
+        events: list[Event],
+        size_px: tuple[int, int],
+        scale: float,
+        more: Callable[[], More] = More,
+    ) -> list[str]:
+        """Draws it; returns the keys whose buttons were clicked. more: asked only when it is laid out anew."""
+        used = self._overlay.draw(lambda: self._state(loop, more()), events, size_px, scale)
+        for turn in used.turned:
+            self._knobs.turn(turn)
+        if used.all_off:
+            self._knobs.all_off()
+        return used.pressed
+
+    def turned(self, now_ns: int, draw_time_ns: int) -> Turned:
+        """What the knobs ask for now; to be asked in every frame in which it is drawn."""
+        return self._knobs.due(now_ns, draw_time_ns)
 
     def close(self) -> None:
         self._overlay.close()
 
-    def _state(self, loop: FrameLoop) -> OverlayState:
-        row, newest, controls = self._row, self._newest, loop.controls
+    def _state(self, loop: FrameLoop, more: More) -> OverlayState:
+        row, newest, controls, clock = self._row, self._newest, loop.controls, loop.clock
+        troubles = troubles_told(self._link.status)
+        buffer_ms = {"buffer": getattr(clock, "buffer_ms", None) or 0.0} if clock.mode == "buffered" else {}
+        self._knobs.reflect(troubles | buffer_ms, time.perf_counter_ns())
         return OverlayState(
             frames=self._frames,
             steps=self._steps,
@@ -66,10 +105,19 @@ class Panel:
             clock=controls.clock,
             clock_mode=row.clock_mode,
             interpolation=controls.interpolation,
+            room_ms=clock.state.room_ns / 1e6,
+            playing_rate=clock.state.rate,
+            clock_reason=clock.state.reason,
+            prefer=controls.prefer,
+            thinned=more.thinned,
+            group_ages_ms=more.group_ages_ms,
+            troubles={name: self._knobs.figures(name) for name in troubles},
+            buffer_ms=self._knobs.figures("buffer")[0] if buffer_ms else None,
+            split_labels=more.split_labels,
             pacing=self._pacing,
             bodies=newest.count,
             diagnostics=self._link.status.get("diagnostics", {}),
-            messages=messages(self._link, row, newest, controls.paused),
+            messages=messages(self._link, row, newest, controls.paused) + more.messages,
             keys=KEYS,
         )
 
@@ -90,3 +138,14 @@ def messages(link: Link, row: FrameRow, newest: Head, paused: bool) -> tuple[str
     if warning:
         said.append(str(warning))
     return tuple(said)
+
+
+def troubles_told(status: Mapping[str, Any]) -> dict[str, Any]:
+    """What physics says of its troubles: values of the commands that set them, by their names."""
+    told = {**status, **status.get("trouble", {})}
+    return {name: told[said] for name, said in TROUBLES_TOLD.items() if said in told}
+
+
+def split_label(method: str, clock: str) -> str:
+    """What a half of the split view is called: its method, and its clock below."""
+    return f"{method.rpartition(':')[2]}\n{clock}"

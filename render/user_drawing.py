@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Snapshot
-from twixt.ipc.users_code import UsersCodeCrashed, find_function, users_traceback
+from twixt.ipc.users_code import UsersCodeCrashed, users_traceback
 from twixt.render.interpolation.poses import Poses
+from twixt.render.interpolation.users import find
 from twixt.render.labels import Label
 
 WHITE = (1.0, 1.0, 1.0)
@@ -155,10 +156,13 @@ class UserDrawing:
 def load(reference: str) -> UserDrawing:
     """The drawing of `--draw module:function`. Raises TwixtError; what their module raised is told here."""
     try:
-        return UserDrawing(find_function(reference, "--draw"), reference)
+        found = find(reference, "--draw", "my_drawing:draw", "def {name}(frame)")
     except UsersCodeCrashed as crash:
         print(crash.traceback_text, end="", file=sys.stderr, flush=True)
         raise
+    if not callable(found):
+        raise TwixtError(f"--draw: {reference} must be a function of one argument (the frame), got {found!r}")
+    return UserDrawing(found, reference)
 
 
 def _places(name: str, argument: str, values: ArrayLike) -> NDArray[np.float32]:

@@ -45,7 +45,7 @@ class Screen:
         pressed = []
         for _ in range(frames):
             self.framebuffer.clear()
-            pressed += self.overlay.draw(ask, events, SIZE_PX, scale)
+            pressed += self.overlay.draw(ask, events, SIZE_PX, scale).pressed
             events = ()
         return pressed
 
