@@ -170,6 +170,27 @@ class OrbitCamera:
         return right, up, np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
 
 
+def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:
+    """A camera that stands in a body's frame, in the world: the body's drawn position (3,) and unit quaternion xyzw."""
+    x, y, z, w = (float(value) for value in turn)
+    rotation = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    if not (np.isfinite(rotation).all() and np.isfinite(position).all()):
+        return camera
+    to_body = np.eye(4)
+    to_body[:3, :3] = rotation.T
+    to_body[:3, 3] = -rotation.T @ np.asarray(position, np.float64)
+    eye, target = (rotation @ np.asarray(point) + position for point in (camera.eye, camera.target))
+    return camera._replace(
+        view=(camera.view.astype(np.float64) @ to_body).astype(np.float32), eye=_three(eye), target=_three(target)
+    )
+
+
 def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
     """The box around all visible bodies and the scene's outline; a metre around the origin when there are none."""
     reach = np.array([bounding_radius(shape) for shape in scene.distinct_shapes] or [0.5], np.float32)

@@ -39,8 +39,12 @@ class FrameRow(NamedTuple):
     draw_time_ns: int = 0
     alpha: float = 0.0
     mode: str = "none"  # interpolated | held | extrapolated | none
+    method: str = ""  # the interpolation that drew it
     clock_mode: str = ""
+    clock_reason: str = ""
     offset_ns: int = 0
+    room_ns: int = 0  # wall time from the draw time to the newest snapshot
+    play_rate: float = 0.0  # simulated per wall time that the clock played since the frame before
     rate: float = 1.0  # of the newest snapshot
     previous_tick: int = -1
     next_tick: int = -1
@@ -51,6 +55,7 @@ class FrameRow(NamedTuple):
     used_published_ns: int = 0  # of the newest snapshot used
     steps: int = 0  # ticks newly seen since the frame before
     draw_due_ns: int = 0  # due instant of the draw time
+    group_due_ns: int = 0  # the same for the oldest of the groups that have an instant of their own; 0: none has
     world_epoch: int = 0
     plan_number: int = 0
     plan_rate: float = 1.0

@@ -33,7 +33,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "motion": {
         "distinct_share": FIGURE, "held_share": FIGURE, "extrapolated_share": FIGURE, "reversals": FIGURE,
-        "animation_error_ms": SPREAD, "sample_age_ms": SPREAD, "offset_ms": SPREAD,
+        "animation_error_ms": SPREAD, "sample_age_ms": SPREAD,
+        "group_age_ms": SPREAD, "offset_ms": SPREAD,
     },
     "physics": {
         "steps": FIGURE, "published": FIGURE, "dropped": FIGURE, "late": FIGURE, "rate": SPREAD, "step_ms": SPREAD,

@@ -76,6 +76,7 @@ def _motion(timing: Intervals, moved: Motion) -> dict[str, Any]:
     if not moved.drawn.any():
         return {}
     aged = moved.steady & (frames["draw_due_ns"] != 0)
+    grouped = moved.steady & (frames["group_due_ns"] != 0)
     return {
         "distinct_share": _share(moved.step_ms != 0, running),
         "held_share": _share(frames.is_text("mode", "held"), running),
@@ -83,6 +84,7 @@ def _motion(timing: Intervals, moved: Motion) -> dict[str, Any]:
         "reversals": int(moved.reversed.sum()),
         "animation_error_ms": distribution(np.abs(moved.error_ms)),
         "sample_age_ms": distribution((timing.present_ns - frames["draw_due_ns"])[aged] / 1e6),
+        "group_age_ms": distribution((timing.present_ns - frames["group_due_ns"])[grouped] / 1e6),
         "offset_ms": distribution(frames["offset_ns"][moved.drawn] / 1e6),
     }
 
@@ -144,6 +146,8 @@ def _conditions(timing: Intervals, moved: Motion) -> list[str]:
             "no quarter of a second of snapshots without a pause, a change of scale or a reset: "
             "no animation error, ages and sim_to_present_ms"
         )
+    if not (frames["group_due_ns"] != 0).any():
+        said.append("no group of bodies is drawn at an instant of its own: no group_age_ms")
     if not (frames["gpu_ns"] != NO_GPU_TIME).any():
         said.append("this driver gave no time of the GPU's own, or was not asked: no gpu_ms")
     if not (frames["input_acted_ns"] > 0).any():

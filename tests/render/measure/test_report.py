@@ -17,7 +17,7 @@ KEYS = {
     "display": "backend renderer refresh_reported_hz refresh_measured_hz swap_blocks",
     "frames": "count seconds mean_fps interval_ms{} deviation_ms{} missed_refreshes hitch_ms_per_s low_1_percent_fps "
     "cpu_ms{} gpu_ms{}",
-    "motion": "distinct_share held_share extrapolated_share reversals animation_error_ms{} sample_age_ms{} offset_ms{}",
+    "motion": "distinct_share held_share extrapolated_share reversals animation_error_ms{} sample_age_ms{} group_age_ms{} offset_ms{}",
     "physics": "steps published dropped late rate{} step_ms{} publish_ms{} lead_ms{}",
     "channel": "pairs_read retries pairs_failed skipped bytes_per_snapshot",
     "latency": "first_frame_ms sim_to_present_ms{} input_to_present_ms{}",

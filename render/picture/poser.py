@@ -1,0 +1,130 @@
+"""Bodies posed by numpy: for methods that no shader has, for children of bodies, and for whoever wants the poses.
+
+A poser looks after some rows of the world (or all) and whatever those hang on; its poses are the world's, also
+for bodies that have a parent. It is fed private copies and may know several methods at once, while one gives
+way to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import Snapshot
+from twixt.render.interpolation import create
+from twixt.render.interpolation.parents import compose
+from twixt.render.interpolation.poses import Poses, no_poses
+from twixt.render.picture.change import Blend
+from twixt.render.picture.mixing import blended, taken
+
+Rules = Mapping[str, str | Callable[..., Any]]
+
+
+class Poser:
+    """rows: the bodies, ascending, or None for all. parent_rows: each body's parent, -1 for none; None: nobody has one."""
+
+    def __init__(
+        self, rows: NDArray[np.intp] | None, parent_rows: NDArray[np.int32] | None, rules: Rules, chase_ms: float | None
+    ) -> None:
+        self.rows = rows
+        self._rules, self._chase_ms = rules, chase_ms
+        self._fed = rows if rows is None or parent_rows is None else with_ancestors(rows, parent_rows)
+        self._parents = _within(parent_rows, self._fed)
+        self._methods: dict[str, _Fed] = {}
+
+    def use(self, names: frozenset[str]) -> None:
+        """Feed these methods from now on, and no others."""
+        for name in names - self._methods.keys():
+            self._methods[name] = _Fed(create(name, self._rules, self._chase_ms))
+        for name in self._methods.keys() - names:
+            del self._methods[name]
+
+    def add(self, snapshot: Snapshot) -> None:
+        """A snapshot with memory of its own."""
+        if self._fed is not None:
+            rows = self._fed[: np.searchsorted(self._fed, len(snapshot.bodies))]
+            columns = {name: values[rows] for name, values in snapshot.columns.items()}
+            snapshot = replace(snapshot, bodies=snapshot.bodies[rows], columns=columns)
+        for method in self._methods.values():
+            method.add(snapshot)
+
+    def is_ready(self, name: str, draw_time_ns: int) -> bool:
+        """Whether this method knows where the bodies are then."""
+        method = self._methods.get(name)
+        return method is not None and method.covers(draw_time_ns)
+
+    def reach_ns(self, name: str) -> int:
+        """How far beyond the newest snapshot this method may be asked."""
+        method = self._methods.get(name)
+        return 0 if method is None else int(getattr(method.method, "reach_ns", 0))
+
+    def poses(self, draw_time_ns: int, blend: Blend) -> Poses:
+        """The rows' poses in the world."""
+        poses = self._posed(blend.method, draw_time_ns)
+        if blend.other and blend.mix > 0:
+            poses = blended(poses, self._posed(blend.other, draw_time_ns), blend.mix)
+        if self._fed is None or self.rows is None or len(self._fed) == len(self.rows):
+            return poses
+        there = np.searchsorted(self._fed, self.rows)
+        return taken(poses, there[there < len(poses)])
+
+    def _posed(self, name: str, draw_time_ns: int) -> Poses:
+        method = self._methods.get(name)
+        poses = no_poses() if method is None else method.method.sample(draw_time_ns)
+        if self._parents is None:
+            return poses
+        parents = np.full(len(poses), -1, np.int32)
+        known = min(len(poses), len(self._parents))
+        parents[:known] = self._parents[:known]
+        parents[parents >= len(poses)] = -1
+        return compose(poses, parents)
+
+
+class _Fed:
+    """A method and what it was fed of the present world."""
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+        self._world_epoch: int | None = None
+        self._oldest_ns = 0
+        self._count = 0
+
+    def add(self, snapshot: Snapshot) -> None:
+        if snapshot.world_epoch != self._world_epoch:
+            if self._world_epoch is not None:
+                self.method.reset()
+            self._world_epoch, self._oldest_ns, self._count = snapshot.world_epoch, snapshot.sim_time_ns, 0
+        self.method.add(snapshot)
+        self._count += 1
+
+    def covers(self, draw_time_ns: int) -> bool:
+        return self._count > 1 and self._oldest_ns <= draw_time_ns
+
+
+def with_ancestors(rows: NDArray[np.intp], parent_rows: NDArray[np.int32]) -> NDArray[np.intp]:
+    """`rows` and every body that they hang on, ascending."""
+    known = np.unique(rows[rows < len(parent_rows)])
+    while True:
+        parents = parent_rows[known]
+        more = np.union1d(known, parents[parents >= 0])
+        if len(more) == len(known):
+            return np.union1d(rows, known).astype(np.intp)
+        known = more
+
+
+def _within(parent_rows: NDArray[np.int32] | None, rows: NDArray[np.intp] | None) -> NDArray[np.int32] | None:
+    """Each row's parent as an index into `rows`; None where no row has one."""
+    if parent_rows is None:
+        return None
+    if rows is None:
+        return parent_rows if (parent_rows >= 0).any() else None
+    parents = np.full(len(rows), -1, np.int32)
+    known = rows < len(parent_rows)
+    parents[known] = parent_rows[rows[known]]
+    has_one = parents >= 0
+    parents[has_one] = np.searchsorted(rows, parents[has_one])
+    return parents if has_one.any() else None

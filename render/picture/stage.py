@@ -1,0 +1,253 @@
+"""What is on the screen: one picture of the world, or two side by side, with trails and the user's own drawing.
+
+The one idea: snapshots come in once and serve all; a frame asks each clock for its instant, each picture for what
+it shows then, and draws that into its part of the window. The right picture is the run's own, whose figures are
+logged; the left one is there to be compared with it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.config import Config
+from twixt.render.camera import CameraMatrices, OrbitCamera, carried
+from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.history import History
+from twixt.render.labels import PlacedLabel, Viewport, place
+from twixt.render.picture.picture import Picture, Shown
+from twixt.render.playback import PlaybackClock
+from twixt.render.trails import Trails, trail_rows
+from twixt.render.user_drawing import Drawn, Frame, UserDrawing, load
+
+if TYPE_CHECKING:
+    import moderngl
+
+    from twixt.ipc.plan import Plan
+    from twixt.ipc.scene import Scene
+    from twixt.ipc.snapshot import Head, Snapshot
+
+MAIN, LEFT = "main", "left"
+# What the left half shows unless told otherwise: what a plain viewer would.
+PLAIN = ("none", "")
+# Slots for poses of one picture: its bodies in no group, its groups, its children.
+POSE_SLOTS = 64
+# Who watches poses: see Picture.watch.
+TRAILS, CAMERA, DRAWING = "trails", "camera", "drawing"
+# Pixels of a trail's dot.
+DOT_PX = 5.0
+
+
+class Stage:
+    """slots: snapshots that it keeps on the GPU. bodies: the newest ones, for a camera that has to find them."""
+
+    def __init__(
+        self, config: Config, context: moderngl.Context, scene: Scene, slots: int,
+        bodies: Callable[[], NDArray[np.void]],
+    ) -> None:  # fmt: skip
+        self.scene, self.count, self._slots = scene, len(scene.shapes), slots
+        self._context, self._bodies = context, bodies
+        self.history = History(slots)
+        self.renderer = SceneRenderer(context, scene, slots)
+        self.clock = PlaybackClock(config.clock, config.prefer, config.buffer_ms)
+        self.main = Picture(MAIN, self.clock, config.interpolation, scene, self.count, slots, config.chase_ms)
+        self.left: Picture | None = None
+        self._left_choice = PLAIN if config.split is None else config.split[0]
+        self._chase_ms = config.chase_ms
+        self.labels: list[PlacedLabel] = []  # words of the user's own drawing, in the frame drawn last
+        self.camera: OrbitCamera | None = None  # None until bodies were seen
+        self._trails: dict[str, Trails] = {}
+        self._drawing: UserDrawing | None = None if config.draw is None else load(config.draw)
+        self._copies: dict[int, Snapshot] = {}  # by slot, while the user draws
+        self._present_ns = 0
+        if self._drawing is not None:
+            self.main.watch(DRAWING, None)
+        self._watch_camera()
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """From left to right."""
+        return (self.main,) if self.left is None else (self.left, self.main)
+
+    @property
+    def clocks(self) -> tuple[PlaybackClock, ...]:
+        """Each one once."""
+        if self.left is None or self.left.clock is self.clock:
+            return (self.clock,)
+        return (self.left.clock, self.clock)
+
+    @property
+    def needs_copies(self) -> bool:
+        """Whether somebody draws from private copies of snapshots."""
+        return any(picture.needs_copies for picture in self.pictures)
+
+    # -- what comes in
+
+    def set_scene(self, scene: Scene) -> None:
+        """A scene that was published anew."""
+        self.scene = scene
+        self.renderer.set_scene(scene)
+        self._divide_anew()
+
+    def add(self, snapshot: Snapshot, slot: int) -> None:
+        """A private copy of what is in that slot."""
+        for picture in self.pictures:
+            picture.add(snapshot)
+        if self._drawing is not None:
+            self._copies[slot] = snapshot
+
+    def observe(self, head: Head) -> None:
+        """A snapshot is there to be drawn, from the instant at which it was published."""
+        if head.count > self.count:
+            self.count = head.count
+            if self.scene.groups or self.scene.parents:
+                self._divide_anew()
+        # When this viewer looked says more of the viewer than of physics.
+        for clock in self.clocks:
+            clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
+
+    def replan(self, plan: Plan) -> None:
+        """What physics does now."""
+        for clock in self.clocks:
+            clock.replan(plan)
+
+    # -- what the user chooses
+
+    def choose(self, interpolation: str, clock: str, prefer: str, split: bool, trails: bool) -> None:
+        """Draw like that from the next frame on; asked for every frame, does nothing where nothing changed."""
+        if interpolation != self.main.method:
+            self.main.choose(interpolation)
+            if self.left is not None and not self._left_choice[0]:
+                self.left.choose(interpolation)
+        if clock != self.clock.mode:
+            self.clock.select(clock)
+        for each in self.clocks:
+            if each.prefer != prefer:
+                each.prefer = prefer
+        if split != (self.left is not None):
+            self._split(split)
+        if trails != bool(self._trails):
+            self._trail(trails)
+
+    @property
+    def split_labels(self) -> tuple[str, str] | None:
+        """What the two halves show, left and right."""
+        if self.left is None:
+            return None
+        return _label(self.left), _label(self.main)
+
+    def _split(self, on: bool) -> None:
+        if not on:
+            assert self.left is not None
+            self.left.release(self.history)
+            self.left = None
+        else:
+            method, mode = self._left_choice
+            clock = self.clock
+            if mode and mode != self.clock.mode:
+                clock = copy.deepcopy(self.clock)
+                clock.select(mode)
+            first_slot = self._slots + POSE_SLOTS
+            self.left = Picture(
+                LEFT, clock, method or self.main.method, self.scene, self.count, first_slot, self._chase_ms
+            )
+        if self._trails:
+            self._trail(True)
+
+    def _trail(self, on: bool) -> None:
+        self._trails.clear()
+        rows = trail_rows(self.count)
+        for picture in self.pictures:
+            if on:
+                picture.watch(TRAILS, rows)
+                self._trails[picture.name] = Trails(rows)
+            else:
+                picture.unwatch(TRAILS)
+
+    def _divide_anew(self) -> None:
+        for picture in self.pictures:
+            picture.set_scene(self.scene, self.count)
+        self._watch_camera()
+        if self._trails:
+            self._trail(True)
+
+    def _watch_camera(self) -> None:
+        body = None if self.scene.camera is None else self.scene.camera.body
+        for picture in self.pictures:
+            if body is None:
+                picture.unwatch(CAMERA)
+            else:
+                picture.watch(CAMERA, np.array([body], np.intp))
+
+    # -- a frame
+
+    def draw(self, present_ns: int, size_px: tuple[int, int]) -> Shown | None:
+        """Draws what is to be seen at `present_ns`; what the run's own picture shows, None before anything came."""
+        draw_times_ns = {}
+        for clock in self.clocks:
+            clock.reach_ns = max(picture.reach_ns for picture in self.pictures if picture.clock is clock)
+            draw_times_ns[id(clock)] = clock.draw_time_ns(present_ns)
+        pictures = self.pictures
+        viewports = side_by_side(size_px, len(pictures))
+        self.labels = []
+        shown = None
+        for picture, viewport in zip(pictures, viewports, strict=True):
+            shown = picture.draw(draw_times_ns[id(picture.clock)], present_ns, self.history, self.renderer)
+            if shown is None:
+                self._context.clear()
+                return None
+            matrices = self._matrices(picture, viewport[2:])
+            self.renderer.draw([part.layer for part in shown.parts], matrices, viewport)
+            if picture.name in self._trails:
+                self._draw_trails(picture, present_ns)
+            if picture is self.main and self._drawing is not None:
+                self._draw_users(self._drawing, shown, present_ns, matrices, viewport, size_px[1])
+        self._present_ns = present_ns
+        return shown
+
+    def _matrices(self, picture: Picture, size_px: tuple[int, int]) -> CameraMatrices:
+        if self.camera is None:
+            self.camera = OrbitCamera.for_scene(self.scene, self._bodies(), size_px[0] / size_px[1])
+        matrices = self.camera.matrices(size_px)
+        if self.scene.camera is None or self.scene.camera.body is None:
+            return matrices
+        poses = picture.watched(CAMERA)
+        return carried(matrices, poses.position[0], poses.orientation[0]) if len(poses) else matrices
+
+    def _draw_trails(self, picture: Picture, present_ns: int) -> None:
+        trails, poses = self._trails[picture.name], picture.watched(TRAILS)
+        if len(poses) == len(trails.rows):
+            trails.add(present_ns, poses.position, poses.visible, poses.epoch)
+        self.renderer.points(*trails.dots(), DOT_PX)
+
+    def _draw_users(
+        self, drawing: UserDrawing, shown: Shown, present_ns: int, camera: CameraMatrices, viewport: Viewport,
+        height_px: int,
+    ) -> None:  # fmt: skip
+        pair, poses = shown.main.pair, self.main.watched(DRAWING)
+        previous = self._copies.get(pair.previous.slot)
+        if previous is None or not len(poses):
+            return
+        following = None if pair.next is None else self._copies.get(pair.next.slot)
+        passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
+        added: Drawn = drawing.draw(Frame(passed_s, shown.main.draw_time_ns, pair.alpha, previous, following, poses))
+        for points in added.points:
+            self.renderer.points(*points)
+        if added.lines is not None:
+            self.renderer.lines(*added.lines)
+        self.labels = place(added.labels, camera, viewport, height_px)
+
+
+def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
+    """`count` equal parts of the window, from left to right; what is left over goes to the last."""
+    width_px, height_px = size_px
+    part = max(1, width_px // count)
+    return [(i * part, 0, part if i + 1 < count else max(1, width_px - i * part), height_px) for i in range(count)]
+
+
+def _label(picture: Picture) -> str:
+    return f"{picture.method}, clock {picture.clock.mode}"
