@@ -10,13 +10,9 @@ from __future__ import annotations
 import moderngl
 
 from twixt.render.draw.light_glsl import LIGHT_GLSL
-from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL, ROTATE_GLSL
+from twixt.render.draw.pose import FRAME_GLSL, ROTATE_GLSL, PoseVariant, pose_glsl
 
-_VERTEX = (
-    "#version 330 core\n"
-    + FRAME_GLSL
-    + POSE_GLSL
-    + """
+_VERTEX = """
 out vec3 center;       // eye space
 out vec4 turn;         // body to eye
 out vec3 half_size;    // metres; x < 0: not drawn
@@ -25,12 +21,11 @@ void main() {
     Pose pose = drawn_pose();
     center = (view * vec4(pose.position, 1.0)).xyz;
     turn = turn_after(view_turn, pose.orientation);
-    half_size = pose.visible && pose.scale > 0.0 ? shape_size * pose.scale : vec3(-1.0);
+    half_size = pose.visible && pose.scale.x > 0.0 ? shape_size * pose.scale : vec3(-1.0);
     base_color = pose.color;
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
-)
 
 _GEOMETRY = (
     "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 12) out;\n"
@@ -106,6 +101,7 @@ void main() {
 )
 
 
-def box_program(context: moderngl.Context) -> moderngl.Program:
+def box_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
     """Draws boxes and planes from GL_POINTS of bodies."""
-    return context.program(vertex_shader=_VERTEX, geometry_shader=_GEOMETRY, fragment_shader=_FRAGMENT)
+    vertex = "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + _VERTEX
+    return context.program(vertex_shader=vertex, geometry_shader=_GEOMETRY, fragment_shader=_FRAGMENT)

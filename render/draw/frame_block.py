@@ -1,14 +1,18 @@
-"""The one uniform block of a frame, as bytes: camera, light, the place between the two snapshots."""
+"""The uniform blocks, as bytes: of a picture (camera, light), and of each layer (the place between two snapshots)."""
 
 from __future__ import annotations
 
 import math
+import struct
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.render.camera import CameraMatrices
+
+# A part of the framebuffer: left, bottom, width, height, px.
+Viewport = tuple[int, int, int, int]
 
 # std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(
@@ -21,27 +25,26 @@ FRAME_BLOCK = np.dtype(
         ("up_eye", "<f4", 4),
         ("light_world", "<f4", 4),
         ("grid", "<f4", 4),
-        ("counts", "<i4", 4),
     ]
 )
+# std140; the order is LAYER_GLSL's: shares, gaps, counts, methods. Packed for each layer in each frame.
+LAYER_BLOCK = struct.Struct("<4f 4f 4i 4i")
 
 
-def frame_block(
-    scene: Scene, camera: CameraMatrices, size_px: tuple[int, int], alpha: float, older_count: int, newer_count: int
-) -> NDArray[np.void]:
-    """The block's value, a single record of `FRAME_BLOCK`."""
+def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDArray[np.void]:
+    """The block of a picture in this part of the framebuffer, a single record of `FRAME_BLOCK`."""
     block = np.zeros((), FRAME_BLOCK)
     view, projection = camera.view, camera.projection
     light = np.asarray(scene.light, np.float32) / math.hypot(*scene.light)
     block["view"] = view.T
     block["view_turn"] = quaternion_of(view[:3, :3])
     block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
-    block["picture"] = *size_px, 2.0 / (projection[1, 1] * size_px[1]), alpha
+    width_px, height_px = viewport[2:]
+    block["picture"][:3] = width_px, height_px, 2.0 / (projection[1, 1] * height_px)
     block["light_eye"] = *(view[:3, :3] @ light), float(scene.unlit)
     block["up_eye"] = *view[:3, 2], scene.ground if scene.ground is not None else 0.0
     block["light_world"][:3] = light
-    block["grid"][:2] = camera.target[:2]
-    block["counts"][:2] = older_count, newer_count
+    block["grid"] = *camera.target[:2], *viewport[:2]
     return block
 
 

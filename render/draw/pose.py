@@ -1,125 +1,263 @@
 """The pose of a body between two snapshots, in the vertex shader, straight from the 64-byte records.
 
-The one idea: both snapshots lie in GPU buffers exactly as they lay in shared memory, and every program that
-draws bodies begins with the text below, whose `drawn_pose()` gives the body's pose at `alpha`. So a frame
-costs one small uniform write, whatever the number of bodies, and all shapes move by the same rule.
+The one idea: snapshots lie in GPU buffers exactly as they lay in shared memory, and every program that draws
+bodies begins with the text of `pose_glsl`, whose `drawn_pose()` gives the body's pose. So a frame costs one
+small uniform write, whatever the number of bodies, and all shapes move by the same rule. OpenGL promises room
+for 16 inputs: a record is read as four of 16 bytes, and taken apart here.
 
 Always: a body whose continuity (low half of the epoch) differs between the two is drawn as the older one
-says until the newer's instant; so is one that only the older has, or that is not finite in the newer. A record that is
-hidden or not finite is not drawn. `twixt.render.interpolation` holds the numpy reference; a test holds the two
-together.
-Quaternions are xyzw; the shortest-path slerp is Shoemake 1985.
+says until the newer's instant; so is one that only the older has, or that is not finite in the newer. A record
+that is hidden or not finite is not drawn. A scale does not pass zero. `twixt.render.interpolation` holds the
+numpy reference of each method; a test holds the two together.
+Quaternions are xyzw, rotations radians about the world's axes.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
-from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE
+from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 
 # A coordinate beyond this is a mistake of the world, as NaN is; the reference has the same bound.
 FARTHEST = 1e30
+# A velocity beyond this (m/s, rad/s) counts as not given: a float32 could not hold what is reckoned with it.
+FASTEST = 1e15
 
-# How moderngl reads one `BODY` record; the velocities are passed over.
-RECORD_FORMAT = "3f 1u 4f 12x 1u2 1f2 12x 4f1 /v"
-RECORD_FIELDS = ("position", "epoch", "orientation", "flags", "scale", "color")
-OLDER_ATTRIBUTES = tuple(f"older_{field}" for field in RECORD_FIELDS)
-NEWER_ATTRIBUTES = tuple(f"newer_{field}" for field in RECORD_FIELDS)
-assert BODY.itemsize == 64
+# `auto` bends a body's way only where velocities explain it: the acceleration over the interval is that over the
+# one before to within this share of the smaller of the two,
+ACCELERATION_SHARE = 0.9
+# and the way differs from what the velocities say by no more than these shares of the change of velocity and of itself.
+CHANGE_SHARE, WAY_SHARE = 0.15, 0.02
+# It turns along the angular velocities where they miss the newer orientation by no more than this.
+MISS_RAD, MISS_SHARE = 0.25, 0.25
+
+# How moderngl reads one `BODY` record, and its scale a second time, as the half float that it is.
+RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
+SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
+STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
+# What a program needs to know of the scene's shapes: one row a body, see shape_table.py.
+SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
+
+METHODS = ("none", "linear", "hermite", "auto")
+# The method of a program that draws between two methods.
+MIXED = "mixed"
+
+
+class PoseVariant(NamedTuple):
+    """Which of the pose programs: `method` one of linear, hermite, auto, mixed; stretched: bodies have a `scale3`."""
+
+    method: str = "linear"
+    stretched: bool = False
 
 
 def _bits_of(value: float) -> int:
     return int.from_bytes(struct.pack("<f", value), "little")
 
 
-# What a program needs to know of the scene's shapes: one row a body, see shape_table.py.
-SHAPE_FORMAT = "3f 4f1 /v"
-SHAPE_ATTRIBUTES = ("shape_size", "shape_color")
-
-# What changes from frame to frame, shared by all programs. frame_block.py packs it.
+# What changes from frame to frame and from layer to layer, shared by all programs. frame_block.py packs them.
 FRAME_GLSL = """
 layout(std140) uniform Frame {
     mat4 view;           // world to eye
     vec4 view_turn;      // its rotation, as a quaternion
     vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
-    vec4 picture;        // width, height in px; metres a pixel spans at 1 m distance; alpha
+    vec4 picture;        // width, height in px; metres a pixel spans at 1 m distance
     vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
     vec4 up_eye;         // world z in eye space; w: height of the ground, metres
     vec4 light_world;    // towards the light, world
-    vec4 grid;           // x, y of the middle of the grid of lines, metres
-    ivec4 counts;        // bodies of the older and of the newer snapshot
+    vec4 grid;           // x, y of the middle of the grid of lines, metres; left, bottom of the picture in px
 };
 """
 
-POSE_GLSL = f"""
-in vec3 older_position;
-in uint older_epoch;
+LAYER_GLSL = """
+layout(std140) uniform Layer {
+    vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other
+    vec4 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
+    ivec4 counts;        // bodies of the older, the newer and the one before
+    ivec4 methods;       // the method, the other method
+};
+"""
+
+_POSE = """
+in uvec4 older_place;        // position, epoch
 in vec4 older_orientation;
-in uint older_flags;
+in uvec4 older_motion;       // velocity, flags and scale
+in uvec4 older_spin;         // angular velocity, colour
 in float older_scale;
-in vec4 older_color;
-in vec3 newer_position;
-in uint newer_epoch;
+in uvec4 newer_place;
 in vec4 newer_orientation;
-in uint newer_flags;
+in uvec4 newer_motion;
+in uvec4 newer_spin;
 in float newer_scale;
-in vec4 newer_color;
+in uvec4 before_place;
+in uvec4 before_motion;
+in vec3 older_stretch;
+in vec3 newer_stretch;
 in vec3 shape_size;
 in vec4 shape_color;
 
-struct Pose {{
+const uint SIZE_BITS = 0x7FFFFFFFu;
+
+struct Pose {
     vec3 position;
     vec4 orientation;
-    float scale;
+    vec3 scale;              // along the body's own axes
     vec3 color;
     bool visible;
-}};
+};
 
 // By the bits, which order as the magnitudes do, NaN above all: compilers may turn a comparison with NaN round.
-bool is_finite(vec3 position, vec4 orientation, float scale) {{
-    const uint BITS = 0x7FFFFFFFu, FARTHEST = {_bits_of(FARTHEST):#x}u;
-    return all(lessThan(floatBitsToUint(position) & BITS, uvec3(FARTHEST)))
-           && all(lessThan(floatBitsToUint(orientation) & BITS, uvec4(FARTHEST)))
-           && (floatBitsToUint(scale) & BITS) < FARTHEST;
-}}
+bool is_below(uvec3 bits, uint bound) { return all(lessThan(bits & SIZE_BITS, uvec3(bound))); }
 
-// What has no length counts as not turned.
-vec4 unit(vec4 turn) {{
-    float squared = dot(turn, turn);
-    return squared > 1e-30 ? turn * inversesqrt(squared) : vec4(0.0, 0.0, 0.0, 1.0);
-}}
+bool is_finite(uvec4 place, vec4 orientation, float scale) {
+    return is_below(place.xyz, FARTHEST) && (floatBitsToUint(scale) & SIZE_BITS) < FARTHEST
+           && all(lessThan(floatBitsToUint(orientation) & SIZE_BITS, uvec4(FARTHEST)));
+}
 
-vec4 slerp(vec4 start, vec4 end, float share) {{
-    float cosine = dot(start, end);
-    if (cosine < 0.0) {{ end = -end; cosine = -cosine; }}
-    vec2 weights = vec2(1.0 - share, share);
-    if (cosine < 0.9995) {{
-        float angle = acos(cosine);
-        weights = sin(weights * angle) / sin(angle);
-    }}
-    return normalize(weights.x * start + weights.y * end);
-}}
+// What has no length counts as not turned. By its largest part first: squares of large ones are no float.
+vec4 unit(vec4 turn) {
+    vec4 size = abs(turn);
+    float largest = max(max(size.x, size.y), max(size.z, size.w));
+    if (largest < 1e-15) return vec4(0.0, 0.0, 0.0, 1.0);
+    turn /= largest;
+    return turn * inversesqrt(dot(turn, turn));
+}
 
-vec4 turn_after(vec4 second, vec4 first) {{
+vec4 turn_after(vec4 second, vec4 first) {
     return vec4(second.w * first.xyz + first.w * second.xyz + cross(second.xyz, first.xyz),
                 second.w * first.w - dot(second.xyz, first.xyz));
-}}
+}
 
-Pose drawn_pose() {{
-    float share = picture.w;
-    Pose pose = Pose(older_position, unit(older_orientation), older_scale, older_color.rgb,
-                     (older_flags & {VISIBLE}u) != 0u && is_finite(older_position, older_orientation, older_scale));
-    bool continues = gl_VertexID < counts.y && ((older_epoch ^ newer_epoch) & {CONTINUITY_MASK}u) == 0u
-                     && is_finite(newer_position, newer_orientation, newer_scale);
-    if (continues) {{
-        pose.position += (newer_position - older_position) * share;
-        pose.orientation = slerp(pose.orientation, unit(newer_orientation), share);
-        pose.scale += (newer_scale - older_scale) * share;
-        pose.color += (newer_color.rgb - older_color.rgb) * share;
-    }}
+// The turn about a rotation vector, and the shortest rotation vector of a turn. Euler 1775.
+vec4 turn_of(vec3 rotation) {
+    float half_angle = 0.5 * length(rotation);
+    return vec4(rotation * (half_angle > 1e-4 ? 0.5 * sin(half_angle) / half_angle : 0.5), cos(half_angle));
+}
+
+vec3 rotation_of(vec4 turn) {
+    if (turn.w < 0.0) turn = -turn;
+    float sine = length(turn.xyz);
+    return turn.xyz * (sine > 1e-4 ? 2.0 * atan(sine, turn.w) / sine : 2.0);
+}
+
+vec4 back(vec4 turn) { return vec4(-turn.xyz, turn.w); }
+
+float squared(vec3 v) { return dot(v, v); }
+
+// Hermite 1878: of the way, of the older and of the newer velocity.
+vec3 hermite_weights(float s) {
+    return vec3(s * s * (3.0 - 2.0 * s), s * (1.0 - s) * (1.0 - s), s * s * (s - 1.0));
+}
+
+// Whether the velocities explain the way from the older to the newer: see render/interpolation/auto.py.
+bool explained(vec3 way, vec3 older_velocity, vec3 newer_velocity) {
+    if (gl_VertexID >= counts.z || gaps.y <= 0.0 || ((older_place.w ^ before_place.w) & CONTINUITY) != 0u
+        || (before_motion.w & HAS_VELOCITY) == 0u || !is_below(before_motion.xyz, FASTEST)) return false;
+    // Both times both gaps: the accelerations themselves may be no float.
+    vec3 bend = (newer_velocity - older_velocity) * gaps.y;
+    vec3 bend_before = (older_velocity - uintBitsToFloat(before_motion.xyz)) * gaps.x;
+    const float SHARE = ACCELERATION_SHARE * ACCELERATION_SHARE;
+    if (squared(bend - bend_before) > SHARE * min(squared(bend), squared(bend_before))) return false;
+    vec3 change = (newer_velocity - older_velocity) * gaps.x;
+    vec3 miss = way - (older_velocity + newer_velocity) * (0.5 * gaps.x);
+    // The least of |miss|, |miss - change / 2|, |miss + change / 2|: integrators use the old or the new velocity.
+    float miss2 = squared(miss), change2 = squared(change), way2 = squared(way);
+    float least2 = min(miss2, miss2 - abs(dot(miss, change)) + 0.25 * change2);
+    float most = CHANGE_SHARE * sqrt(change2) + WAY_SHARE * sqrt(way2);
+    return way2 < 1e37 && least2 <= most * most;
+}
+
+vec3 position_by(int method, float s) {
+    vec3 start = uintBitsToFloat(older_place.xyz), way = uintBitsToFloat(newer_place.xyz) - start;
+    if (method >= HERMITE && (older_motion.w & newer_motion.w & HAS_VELOCITY) != 0u
+        && is_below(older_motion.xyz, FASTEST) && is_below(newer_motion.xyz, FASTEST)) {
+        vec3 older_velocity = uintBitsToFloat(older_motion.xyz), newer_velocity = uintBitsToFloat(newer_motion.xyz);
+        if (method == HERMITE || explained(way, older_velocity, newer_velocity)) {
+            vec3 weights = hermite_weights(s);
+            return start + way * weights.x + gaps.x * (older_velocity * weights.y + newer_velocity * weights.z);
+        }
+    }
+    return start + way * s;
+}
+
+// On the shortest way (Shoemake 1985), or along the angular velocities and what they miss: as in the reference.
+vec4 orientation_by(int method, float s) {
+    vec4 start = unit(older_orientation), end = unit(newer_orientation), carried = start;
+    vec3 missing = rotation_of(turn_after(end, back(start)));
+    float share = s;
+    if (method >= HERMITE && (older_motion.w & newer_motion.w & HAS_ANGULAR_VELOCITY) != 0u
+        && is_below(older_spin.xyz, FASTEST) && is_below(newer_spin.xyz, FASTEST)) {
+        vec3 older_turning = gaps.x * uintBitsToFloat(older_spin.xyz);
+        vec3 newer_turning = gaps.x * uintBitsToFloat(newer_spin.xyz);
+        vec4 arrived = turn_after(turn_of(0.5 * (older_turning + newer_turning)), start);
+        vec3 miss = rotation_of(turn_after(end, back(arrived)));
+        if (method == HERMITE || length(miss) <= MISS_RAD + MISS_SHARE * length(newer_turning - older_turning)) {
+            missing = miss;
+            share = hermite_weights(s).x;
+            carried = turn_after(turn_of(older_turning * (s - 0.5 * s * s) + newer_turning * (0.5 * s * s)), start);
+        }
+    }
+    return normalize(turn_after(turn_of(missing * share), carried));
+}
+
+vec3 color_of(uvec4 spin) {
+    return vec3(spin.w & 255u, (spin.w >> 8) & 255u, (spin.w >> 16) & 255u) * (1.0 / 255.0);
+}
+
+// What would pass zero, or is not finite, stays until the newer's instant.
+float scale_at(float older, float newer, float share) {
+    bool stays = older * newer < 0.0 || (floatBitsToUint(newer) & SIZE_BITS) >= FARTHEST;
+    return stays ? older : older + (newer - older) * share;
+}
+
+Pose drawn_pose() {
+    float share = mix(shares.x, shares.y, shares.z);
+    Pose pose;
+    pose.visible = (older_motion.w & VISIBLE) != 0u && is_finite(older_place, older_orientation, older_scale);
+    bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
+                     && is_finite(newer_place, newer_orientation, newer_scale);
+    pose.position = uintBitsToFloat(older_place.xyz);
+    pose.orientation = unit(older_orientation);
+    float scale = older_scale;
+    pose.color = color_of(older_spin);
+#if STRETCHED
+    pose.scale = older_stretch;
+    pose.visible = pose.visible && is_below(floatBitsToUint(older_stretch), FARTHEST);
+#endif
+    if (continues) {
+        pose.position = position_by(METHOD, shares.x);
+        pose.orientation = orientation_by(METHOD, shares.x);
+#if MIXED
+        // The same way round as the reference: from the method's pose to the other's.
+        pose.position += (position_by(methods.y, shares.y) - pose.position) * shares.z;
+        vec3 between = rotation_of(turn_after(orientation_by(methods.y, shares.y), back(pose.orientation)));
+        pose.orientation = turn_after(turn_of(between * shares.z), pose.orientation);
+#endif
+        scale = scale_at(older_scale, newer_scale, share);
+        pose.color += (color_of(newer_spin) - pose.color) * share;
+#if STRETCHED
+        pose.scale.x = scale_at(older_stretch.x, newer_stretch.x, share);
+        pose.scale.y = scale_at(older_stretch.y, newer_stretch.y, share);
+        pose.scale.z = scale_at(older_stretch.z, newer_stretch.z, share);
+#endif
+    }
+#if STRETCHED
+    pose.scale = abs(pose.scale) * scale;
+#else
+    pose.scale = vec3(scale);
+#endif
     pose.color *= shape_color.rgb;
     return pose;
-}}
+}
+
+// What is round has one size.
+float mean_scale(Pose pose) {
+#if STRETCHED
+    return sign(pose.scale.x) * pow(abs(pose.scale.x * pose.scale.y * pose.scale.z), 1.0 / 3.0);
+#else
+    return pose.scale.x;
+#endif
+}
 """
 
 ROTATE_GLSL = """
@@ -127,3 +265,27 @@ vec3 rotate(vec4 turn, vec3 v) {
     return v + 2.0 * cross(turn.xyz, cross(turn.xyz, v) + turn.w * v);
 }
 """
+
+
+def pose_glsl(variant: PoseVariant) -> str:
+    """The text that declares `drawn_pose()`, after `#version` and FRAME_GLSL."""
+    method = "methods.x" if variant.method == MIXED else str(METHODS.index(variant.method))
+    constants: dict[str, object] = {
+        "FARTHEST": f"{_bits_of(FARTHEST):#x}u",
+        "FASTEST": f"{_bits_of(FASTEST):#x}u",
+        "CONTINUITY": f"{CONTINUITY_MASK}u",
+        "VISIBLE": f"{VISIBLE}u",
+        "HAS_VELOCITY": f"{HAS_VELOCITY}u",
+        "HAS_ANGULAR_VELOCITY": f"{HAS_ANGULAR_VELOCITY}u",
+        "ACCELERATION_SHARE": ACCELERATION_SHARE,
+        "CHANGE_SHARE": CHANGE_SHARE,
+        "WAY_SHARE": WAY_SHARE,
+        "MISS_RAD": MISS_RAD,
+        "MISS_SHARE": MISS_SHARE,
+        "HERMITE": METHODS.index("hermite"),
+        "METHOD": method,
+        "MIXED": int(variant.method == MIXED),
+        "STRETCHED": int(variant.stretched),
+    }
+    defined = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+    return defined + LAYER_GLSL + _POSE

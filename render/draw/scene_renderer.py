@@ -1,16 +1,19 @@
-"""Draws the world between two snapshots that lie on the GPU.
+"""Draws the world between snapshots that lie on the GPU.
 
-The one idea: a frame is one small uniform block and a fixed list of draw calls (ground, boxes,
-spheres, shadows, outline), whatever the number of bodies; nothing here runs once a body.
+The one idea: a picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
+shadows, outline; one for each program and layer that has such bodies), whatever the number of bodies; nothing
+here runs once a body.
 
-Always: what is drawn is decided by the two slots and alpha alone; drawing the same again gives the same
-pixels. The framebuffer that is in use when `draw` is called is the one drawn into.
-It owns no window, reads no clock and does not know what the slots' snapshots are called.
+Always: what is drawn is decided by the layers and the camera alone; drawing the same again gives the same
+pixels. The framebuffer that is in use when `draw` is called is the one drawn into, and nothing outside the
+viewport is touched. It owns no window, reads no clock and does not know what the slots' snapshots are called.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import moderngl
 import numpy as np
@@ -18,18 +21,18 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
+from twixt.ipc.snapshot import BODY
 from twixt.render.camera import CameraMatrices
-from twixt.render.draw.boxes import box_program
-from twixt.render.draw.frame_block import FRAME_BLOCK, frame_block
+from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, BodyPrograms
+from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block
+from twixt.render.draw.layers import Layer, PlacedLayer, place
 from twixt.render.draw.lines import Grid, Outline
-from twixt.render.draw.shadows import shadow_program
-from twixt.render.draw.shape_table import shape_table
+from twixt.render.draw.membership import Membership
 from twixt.render.draw.snapshot_ring import SnapshotRing
-from twixt.render.draw.spheres import SpherePrograms
 from twixt.render.software_gl import is_software
 
-METHODS = ("linear", "none")
-FRAME_BINDING = 0
+# Every OpenGL allows a part of a uniform buffer to begin at a multiple of this.
+LAYER_STRIDE = 256
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
 # Beyond this many bodies the ground goes without shadows: they would be one dark carpet, and cost a quad each.
 MOST_SHADOWS = 20_000
@@ -49,26 +52,20 @@ class SceneRenderer:
             raise TwixtError(f"the ring on the GPU needs at least 3 slots (two drawn, one written), got {slots}")
         self._context = context
         self._ring = SnapshotRing(context, slots, capacity)
+        self._programs = BodyPrograms(context)
         self._grid, self._outline = Grid(context), Outline(context)
-        spheres = SpherePrograms(context)
-        self._programs = {
-            "shadows": shadow_program(context),
-            "boxes": box_program(context),
-            "points": spheres.points,
-            "quads": spheres.quads,
-        }
-        self._block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
-        for program in (*self._programs.values(), self._grid.program, self._outline.program):
+        for program in (self._grid.program, self._outline.program):
             program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-        self._shape_rows: moderngl.Buffer | None = None
-        self._indices: dict[str, moderngl.Buffer | None] = {}
-        self._bodies: dict[str, NDArray[np.uint32]] = {}
-        self._shapes_for = 0
+        self._frame_block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
+        self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._is_software = is_software(context.info["GL_RENDERER"])
-        self._timer = context.query(time=True)
-        self._is_timed = False
+        self._timers: list[moderngl.Query] = []
+        self._timed = 0  # timers in use by the picture that is being drawn
+        self._is_finished = True
         self._target: moderngl.Framebuffer = context.fbo
         self._size_px = (1, 1)
+        self._scene = scene
+        self._members = Membership(context, scene, self._ring.capacity)
         self.set_scene(scene)
 
     @property
@@ -76,66 +73,65 @@ class SceneRenderer:
         """What is being drawn."""
         return self._scene
 
+    @property
+    def layers(self) -> set[str | None]:
+        """What may be drawn: None for most bodies, the scene's groups, `CHILDREN` for bodies that have a parent."""
+        return self._members.layers
+
     def set_scene(self, scene: Scene) -> None:
         """Takes a scene that was published anew; the snapshots on the GPU stay."""
         self._scene = scene
         if scene.outline is not None:
             self._outline.set(scene.outline)
-        self._upload_shapes(self._ring.capacity)
+        self._take_members(self._ring.capacity)
 
     def upload(self, slot: int, bodies: memoryview | bytes, count: int) -> None:
-        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot of the ring."""
+        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot."""
         self._ring.upload(slot, bodies, count)
-        if self._ring.capacity > self._shapes_for:
-            self._upload_shapes(self._ring.capacity)
+        if self._ring.capacity > self._members.count:
+            self._take_members(self._ring.capacity)
+
+    def upload_records(self, slot: int, records: NDArray[np.void]) -> None:
+        """Copies poses made elsewhere, dtype `BODY`, row i body i, into a slot, mostly one beyond the ring."""
+        self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records))
+
+    def upload_scale3(self, slot: int, scale3: NDArray[np.floating]) -> None:
+        """Copies the scales along the bodies' own axes, (n, 3), that belong to what was last uploaded into the slot.
+
+        Multiplies the records' uniform scale. A sphere takes their geometric mean: there are no ellipsoids yet.
+        """
+        if scale3.ndim != 2 or scale3.shape[1] != 3:
+            raise TwixtError(f"scale3 must be three numbers a body, shape (n, 3), got {scale3.shape}")
+        self._ring.upload_stretch(slot, np.asarray(scale3, np.float32))
 
     def draw(
-        self,
-        previous_slot: int | None,
-        next_slot: int | None,
-        alpha: float,
-        camera: CameraMatrices,
-        method: str,
-        size_px: tuple[int, int],
+        self, layers: Sequence[Layer] | int | None, camera: Any = None, viewport: Any = None, *as_before: Any
     ) -> None:
-        """Draws the world at `alpha` (0..1) between two slots into the framebuffer in use.
+        """Draws the layers into a part of the framebuffer in use: left, bottom, width, height in px.
 
-        next_slot None: hold the previous one. previous_slot None: no snapshot yet, the scene without bodies.
+        Pictures drawn before `finish` make one frame, side by side.
         """
-        if method not in METHODS:
-            raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
-        if next_slot is not None and alpha >= 1:
-            previous_slot = next_slot
-        older = previous_slot if previous_slot is not None else 0
-        older_count = 0 if previous_slot is None else self._ring.count(previous_slot)
-        newer = older if next_slot is None or method == "none" else next_slot
-        if self._ring.reads_beyond(newer, older_count):
-            newer = older
-        share = 0.0 if newer == older else max(float(alpha), 0.0)
-        newer_count = self._ring.count(newer) if previous_slot is not None else 0
-        block = frame_block(self._scene, camera, size_px, share, older_count, newer_count)
-        self._block.write(block.tobytes())
-        self._block.bind_to_uniform_block(FRAME_BINDING)
-
-        self._target, self._size_px = self._context.fbo, size_px
-        with self._timer:
-            self._draw_all(older, newer, older_count, camera, size_px)
-        self._is_timed = True
+        if layers is None or isinstance(layers, int):
+            layers, camera, viewport = _as_layers(layers, camera, viewport, *as_before)
+        self._draw(layers, camera, viewport)
 
     def finish(self) -> None:
-        """Waits until everything drawn so far is complete."""
+        """Waits until everything drawn so far is complete: the frame is over."""
         self._context.finish()
+        self._is_finished = True
 
     @property
     def gpu_ns(self) -> int | None:
-        """How long the GPU worked on the last `draw`. Waits for it, so ask after `finish`.
+        """How long the GPU worked on the last frame. Waits for it, so ask after `finish`.
 
         None before the first, and where the CPU draws: there OpenGL's timer sees only the commands being taken in.
         """
-        return self._timer.elapsed if self._is_timed and not self._is_software else None
+        if not self._timed or self._is_software:
+            return None
+        return sum(timer.elapsed for timer in self._timers[: self._timed])
 
     def read_pixels(self) -> NDArray[np.uint8]:
-        """The picture drawn last, shape (height, width, 3), top row first. On a window: before it is swapped."""
+        """The frame drawn last, shape (height, width, 3), top row first. On a window: before it is swapped."""
         width_px, height_px = self._size_px
         raw = self._target.read(viewport=(0, 0, width_px, height_px), components=3, alignment=1)
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
@@ -143,63 +139,87 @@ class SceneRenderer:
     def release(self) -> None:
         """Gives the snapshots' and shapes' GPU memory back; the rest goes with the context."""
         self._ring.release()
-        self._release_shapes()
+        self._members.release()
 
-    def _draw_all(
-        self, older: int, newer: int, older_count: int, camera: CameraMatrices, size_px: tuple[int, int]
-    ) -> None:
+    def _draw(self, layers: Sequence[Layer], camera: CameraMatrices, viewport: Viewport) -> None:
+        unknown = [layer.group for layer in layers if layer.group not in self.layers]
+        if unknown:
+            known = ", ".join(sorted(repr(name) for name in self.layers))
+            raise TwixtError(f"this scene has the layers {known}, got {unknown[0]!r}")
+        placed = [layer for layer in (place(layer, self._ring) for layer in layers) if layer.bodies]
+        left_px, bottom_px, width_px, height_px = viewport
+        if self._is_finished:
+            self._target, self._size_px, self._timed, self._is_finished = self._context.fbo, (1, 1), 0, False
+        self._size_px = max(self._size_px[0], left_px + width_px), max(self._size_px[1], bottom_px + height_px)
+        self._target.viewport = self._target.scissor = viewport
+        self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
+        self._frame_block.bind_to_uniform_block(FRAME_BINDING)
+        self._write_blocks(placed)
+        with self._timer():
+            self._draw_all(placed, camera)
+        self._target.scissor = None  # type: ignore[assignment]  # stubs
+
+    def _timer(self) -> moderngl.Query:
+        if self._timed == len(self._timers):
+            self._timers.append(self._context.query(time=True))
+        self._timed += 1
+        return self._timers[self._timed - 1]
+
+    def _write_blocks(self, layers: list[PlacedLayer]) -> None:
+        if self._layer_blocks.size < len(layers) * LAYER_STRIDE:
+            self._layer_blocks.release()
+            self._layer_blocks = self._context.buffer(reserve=2 * len(layers) * LAYER_STRIDE, dynamic=True)
+        self._layer_blocks.write(b"".join(layer.block.ljust(LAYER_STRIDE, b"\0") for layer in layers) or b"\0")
+
+    def _draw_all(self, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
         context, scene = self._context, self._scene
-        self._target.viewport = (0, 0, *size_px)
-        red, green, blue = scene.background
-        self._target.clear(red, green, blue, 1.0, depth=1.0)
+        self._target.clear(*scene.background, 1.0, depth=1.0)
         context.depth_func = "<"
         # The picture's own alpha stays 1: some compositors would show the desktop through it.
         context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
         if scene.ground is not None:
             context.enable_only(moderngl.BLEND)
             self._grid.draw(math.dist(camera.eye, camera.target))
-        if older_count:
-            context.enable_only(moderngl.DEPTH_TEST)
-            self._draw_bodies("boxes", older, newer, older_count)
-            context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE)
-            self._draw_bodies("points", older, newer, older_count)
-            self._draw_bodies("quads", older, newer, older_count)
+        context.enable_only(moderngl.DEPTH_TEST)
+        self._draw_bodies("boxes", layers)
+        context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE)
+        self._draw_bodies("points", layers)
+        self._draw_bodies("quads", layers)
         context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
         self._target.depth_mask = False
-        if scene.ground is not None and not scene.unlit and older_count <= MOST_SHADOWS:
-            self._draw_bodies("shadows", older, newer, older_count)
+        if (
+            scene.ground is not None
+            and not scene.unlit
+            and max((it.bodies for it in layers), default=0) <= MOST_SHADOWS
+        ):
+            self._draw_bodies("shadows", layers)
         if scene.outline is not None:
             self._outline.draw()
         self._target.depth_mask = True
 
-    def _draw_bodies(self, name: str, older: int, newer: int, count: int) -> None:
-        bodies = self._bodies[name]
-        drawn = count if len(bodies) == self._shapes_for else int(np.searchsorted(bodies, count))
-        if drawn:
-            assert self._shape_rows is not None
+    def _draw_bodies(self, name: str, layers: list[PlacedLayer]) -> None:
+        for number, layer in enumerate(layers):
+            members = self._members.of(layer.group, name)
+            drawn = members.drawn(layer.bodies)
+            if not drawn:
+                continue
+            program = self._programs.get(name, layer.variant)
             array = self._ring.vertex_array(
-                name, self._programs[name], self._shape_rows, self._indices[name], older, newer
-            )
+                (name, layer.group, layer.variant), program, self._members.shape_rows, members.indices,
+                layer.slots, layer.variant.stretched,
+            )  # fmt: skip
+            self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, number * LAYER_STRIDE, LAYER_STRIDE)
             array.render(moderngl.POINTS, vertices=drawn)
 
-    def _upload_shapes(self, count: int) -> None:
+    def _take_members(self, count: int) -> None:
         """Puts the shapes of `count` bodies on the GPU, and who is drawn by which program."""
-        table = shape_table(self._scene, count)
-        self._release_shapes()
-        self._shape_rows = self._context.buffer(table.rows.tobytes())
-        spheres, boxes = (self._index_buffer(bodies, count) for bodies in (table.spheres, table.boxes))
-        self._indices = {"shadows": None, "boxes": boxes, "points": spheres, "quads": spheres}
-        everyone = np.arange(count, dtype=np.uint32)
-        self._bodies = {"shadows": everyone, "boxes": table.boxes, "points": table.spheres, "quads": table.spheres}
-        self._shapes_for = count
-
-    def _release_shapes(self) -> None:
         self._ring.forget_vertex_arrays()
-        for buffer in {self._shape_rows, *self._indices.values()}:
-            if buffer is not None:
-                buffer.release()
-        self._shape_rows, self._indices = None, {}
+        self._members.release()
+        self._members = Membership(self._context, self._scene, count)
 
-    def _index_buffer(self, bodies: NDArray[np.uint32], count: int) -> moderngl.Buffer | None:
-        """None where all bodies are meant, or none is: then nothing is indexed."""
-        return None if len(bodies) in (0, count) else self._context.buffer(bodies.tobytes())
+
+def _as_layers(
+    previous_slot: int | None, next_slot: Any, alpha: Any, camera: Any, method: str, size_px: tuple[int, int]
+) -> tuple[Sequence[Layer], CameraMatrices, Viewport]:
+    layers = [] if previous_slot is None else [Layer(previous_slot, next_slot, alpha=alpha, method=method)]
+    return layers, camera, (0, 0, *size_px)

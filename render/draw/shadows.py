@@ -11,29 +11,25 @@ from __future__ import annotations
 
 import moderngl
 
-from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL
+from twixt.render.draw.pose import FRAME_GLSL, PoseVariant, pose_glsl
 
 # A body whose middle is higher than this many radii above the ground has no shadow: it would be too faint for its pixels.
 FADE_RADII = 1.9
 # How far the spot below a body and the shadow that the light casts reach, in radii: pixels go with the square.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
 
-_VERTEX = (
-    "#version 330 core\n"
-    + FRAME_GLSL
-    + POSE_GLSL
-    + """
+_VERTEX = """
 out vec4 caster;   // xyz: centre, w: radius, metres, world; w = 0: no shadow
 void main() {
     Pose pose = drawn_pose();
-    float radius = (shape_size.x + shape_size.y + shape_size.z) / 3.0 * pose.scale;
+    vec3 size = shape_size * pose.scale;
+    float radius = (size.x + size.y + size.z) / 3.0;
     float height = pose.position.z - up_eye.w;
     bool casts = pose.visible && radius > 0.0 && shape_size.z > 0.0 && height > 0.0 && height < radius * FADE_RADII;
     caster = vec4(pose.position, casts ? radius : 0.0);
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
-)
 
 _GEOMETRY = (
     "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
@@ -85,9 +81,10 @@ void main() {
 )
 
 
-def shadow_program(context: moderngl.Context) -> moderngl.Program:
+def shadow_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
     """Dims the ground under bodies; takes GL_POINTS of bodies."""
     vertex, geometry, fragment = (_with_constants(text) for text in (_VERTEX, _GEOMETRY, _FRAGMENT))
+    vertex = "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + vertex
     return context.program(vertex_shader=vertex, geometry_shader=geometry, fragment_shader=fragment)
 
 

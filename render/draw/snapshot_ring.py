@@ -1,37 +1,49 @@
 """The snapshots on the GPU: a ring of buffers that hold the records exactly as shared memory held them.
 
 The one idea: a snapshot is uploaded once, straight from the mapping, into the slot that the history chose;
-a frame then names two slots. Which bytes are behind a slot is all that is known here; which snapshot
-belongs in it, and whether it was torn, is the caller's.
+a frame then names the slots it is drawn from. Which bytes are behind a slot is all that is known here; which
+snapshot belongs in it, and whether it was torn, is the caller's. Slots beyond the ring hold poses made elsewhere.
 
-Always: a slot's buffer holds at least as many records as the largest snapshot seen, so that an older and a
-newer snapshot of different size can be read side by side. Growing doubles the capacity and touches only the
-slot that is written: the pair being drawn stays as it is.
+Always: a slot's buffer holds at least as many records as the largest snapshot seen when it was written, so that
+an older and a newer snapshot of different size can be read side by side. Growing doubles the capacity and touches
+only the slot that is written: the pair being drawn stays as it is.
 """
 
 from __future__ import annotations
 
 import moderngl
+import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import BODY
 from twixt.render.draw.pose import (
-    NEWER_ATTRIBUTES,
-    OLDER_ATTRIBUTES,
+    RECORD_FIELDS,
     RECORD_FORMAT,
+    SCALE_FIELDS,
+    SCALE_FORMAT,
     SHAPE_ATTRIBUTES,
     SHAPE_FORMAT,
+    STRETCH_FIELDS,
+    STRETCH_FORMAT,
 )
+
+STRETCH_BYTES = 12
+# Vertex arrays kept. A few for each pair of slots; which slots make a pair changes as the ring is thinned.
+MOST_VERTEX_ARRAYS = 512
 
 
 class SnapshotRing:
-    """`slots` buffers of records, and the vertex arrays over pairs of them."""
+    """`slots` buffers of records and what extra slots were asked for, and the vertex arrays over them."""
 
     def __init__(self, context: moderngl.Context, slots: int, capacity: int) -> None:
         self._context = context
         self._capacity = max(capacity, 1)
-        self._buffers: list[moderngl.Buffer | None] = [None] * slots
-        self._counts = [0] * slots
-        self._vertex_arrays: dict[tuple[str, int, int], moderngl.VertexArray] = {}
+        self._records: dict[int, moderngl.Buffer] = {}
+        self._stretches: dict[int, moderngl.Buffer] = {}
+        self._counts: dict[int, int] = {}
+        self._stretched: dict[int, int] = {}  # rows of `scale3` that belong to the slot's snapshot
+        self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
+        self.slots = slots
 
     @property
     def capacity(self) -> int:
@@ -40,52 +52,61 @@ class SnapshotRing:
 
     def count(self, slot: int) -> int:
         """Bodies of the snapshot last uploaded into the slot; 0 when none was."""
-        return self._counts[slot]
+        return self._counts.get(slot, 0)
+
+    def is_stretched(self, slot: int) -> bool:
+        """Whether each body of the slot has a scale along its own axes."""
+        return self._stretched.get(slot, 0) >= self.count(slot) > 0
 
     def upload(self, slot: int, records: memoryview | bytes, count: int) -> None:
         """Copies `count` records into the slot; `records` may lie in shared memory and is not kept."""
         while self._capacity < count:
             self._capacity *= 2
-        buffer = self._buffers[slot]
-        if buffer is None or buffer.size < self._capacity * BODY.itemsize:
-            self._drop_vertex_arrays_of(slot)
-            if buffer is not None:
-                buffer.release()
-            buffer = self._buffers[slot] = self._context.buffer(reserve=self._capacity * BODY.itemsize, dynamic=True)
+        buffer = self._room(self._records, slot, BODY.itemsize)
         if count:
             buffer.write(records)
         self._counts[slot] = count
+        self._stretched[slot] = 0
+
+    def upload_stretch(self, slot: int, scale3: NDArray[np.float32]) -> None:
+        """Copies the rows' scales along their own axes, (n, 3), of the snapshot uploaded last into the slot."""
+        rows = scale3[: self.count(slot)]
+        buffer = self._room(self._stretches, slot, STRETCH_BYTES)
+        if len(rows):
+            buffer.write(np.ascontiguousarray(rows, np.float32))
+        self._stretched[slot] = len(rows)
 
     def vertex_array(
         self,
-        name: str,
+        key: tuple[object, ...],
         program: moderngl.Program,
         shape_rows: moderngl.Buffer,
         indices: moderngl.Buffer | None,
-        older: int,
-        newer: int,
+        slots: tuple[int, int, int],
+        stretched: bool = False,
     ) -> moderngl.VertexArray:
-        """The program's inputs for this pair of slots. name: of what is drawn; one program and set of indices each."""
-        key = (name, older, newer)
-        array = self._vertex_arrays.get(key)
+        """The program's inputs for these slots (older, newer, before). key: one for each program and set of indices."""
+        key = (*slots, *key)
+        array = self._vertex_arrays.pop(key, None)
         if array is None:
+            content: list[tuple[object, ...]] = [(shape_rows, SHAPE_FORMAT, *SHAPE_ATTRIBUTES)]
+            for slot, role in zip(slots, ("older", "newer", "before"), strict=True):
+                content.append((self._records[slot], RECORD_FORMAT, *_named(role, RECORD_FIELDS)))
+                content.append((self._records[slot], SCALE_FORMAT, *_named(role, SCALE_FIELDS)))
+                if stretched and role != "before":
+                    content.append((self._stretches[slot], STRETCH_FORMAT, *_named(role, STRETCH_FIELDS)))
             # An attribute that a program has no use for is passed over.
-            array = self._vertex_arrays[key] = self._context.vertex_array(
-                program,
-                [
-                    (self._buffers[older], RECORD_FORMAT, *OLDER_ATTRIBUTES),
-                    (self._buffers[newer], RECORD_FORMAT, *NEWER_ATTRIBUTES),
-                    (shape_rows, SHAPE_FORMAT, *SHAPE_ATTRIBUTES),
-                ],
-                index_buffer=indices,
-                index_element_size=4,
-                skip_errors=True,
+            array = self._context.vertex_array(
+                program, content, index_buffer=indices, index_element_size=4, skip_errors=True
             )
+            if len(self._vertex_arrays) >= MOST_VERTEX_ARRAYS:
+                self._vertex_arrays.pop(next(iter(self._vertex_arrays))).release()
+        self._vertex_arrays[key] = array  # the last to be given up
         return array
 
     def reads_beyond(self, slot: int, count: int) -> bool:
         """Whether the slot's buffer is too small to be read for `count` bodies."""
-        buffer = self._buffers[slot]
+        buffer = self._records.get(slot)
         return buffer is None or buffer.size < count * BODY.itemsize
 
     def forget_vertex_arrays(self) -> None:
@@ -97,11 +118,24 @@ class SnapshotRing:
     def release(self) -> None:
         """Gives the GPU memory back."""
         self.forget_vertex_arrays()
-        for slot, buffer in enumerate(self._buffers):
+        for buffers in (self._records, self._stretches):
+            for buffer in buffers.values():
+                buffer.release()
+            buffers.clear()
+        self._counts.clear()
+        self._stretched.clear()
+
+    def _room(self, buffers: dict[int, moderngl.Buffer], slot: int, row_bytes: int) -> moderngl.Buffer:
+        """The slot's buffer, with room for as many rows as any snapshot has."""
+        buffer = buffers.get(slot)
+        if buffer is None or buffer.size < self._capacity * row_bytes:
+            for key in [key for key in self._vertex_arrays if slot in key[:3]]:
+                self._vertex_arrays.pop(key).release()
             if buffer is not None:
                 buffer.release()
-            self._buffers[slot] = None
+            buffer = buffers[slot] = self._context.buffer(reserve=self._capacity * row_bytes, dynamic=True)
+        return buffer
 
-    def _drop_vertex_arrays_of(self, slot: int) -> None:
-        for key in [key for key in self._vertex_arrays if slot in key[1:]]:
-            self._vertex_arrays.pop(key).release()
+
+def _named(role: str, fields: tuple[str, ...]) -> list[str]:
+    return [f"{role}_{field}" for field in fields]

@@ -3,7 +3,8 @@
 The one idea: most spheres are small points, which is the cheapest thing OpenGL can draw; those that a point
 cannot show (larger than a point may be, or with their centre outside the picture, where points vanish) are
 drawn as quads by a second program over the same bodies. Each sphere is drawn by exactly one of the two, and
-both cast the same rays, so that nothing changes when a sphere passes from one to the other.
+both cast the same rays, so that nothing changes when a sphere passes from one to the other. A body with a scale
+along each of its axes is drawn as the sphere of the same volume: there are no ellipsoids yet.
 
 Edges are smoothed by coverage (alpha), so spheres are drawn after what lies behind them. What is the same in
 all pixels of a sphere is worked out once, in the vertex shader, and handed on flat. So is what is the same in
@@ -15,15 +16,13 @@ from __future__ import annotations
 import moderngl
 
 from twixt.render.draw.light_glsl import LIGHT_GLSL
-from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL, ROTATE_GLSL
+from twixt.render.draw.pose import FRAME_GLSL, ROTATE_GLSL, PoseVariant, pose_glsl
 
 # Widest point used, px. Quads are as good above, and drivers may stop at 255 (llvmpipe) or less.
 LARGEST_POINT_PX = 128
 
 _VERTEX_COMMON = (
-    FRAME_GLSL
-    + POSE_GLSL
-    + ROTATE_GLSL
+    ROTATE_GLSL
     + """
 // How far the outline of the sphere reaches from its projected centre along one axis, in units of the tangent:
 // tan(theta + half angle) - tan(theta). Negative or infinite where the sphere reaches the eye's plane.
@@ -36,7 +35,7 @@ float outline_reach(float sideways, float depth, float radius) {
 
 // xyz: centre in eye space, w: radius; w = 0: not drawn.
 vec4 ball_of(Pose pose) {
-    float radius = shape_size.x * pose.scale;
+    float radius = shape_size.x * mean_scale(pose);
     vec3 center = (view * vec4(pose.position, 1.0)).xyz;
     // Outside the view's four sides, or behind: to the side planes by their distance, not by the angle.
     vec2 slope = 1.0 / lens.xy;
@@ -72,8 +71,7 @@ void skin_of(Pose pose, vec4 ball, out vec4 first, out vec4 second, out vec4 alb
 # A point that must not be seen is put on the far plane, not outside the picture: one clipped point slows
 # software drawing of all of them.
 _POINT_VERTEX = (
-    "#version 330 core\n"
-    + _VERTEX_COMMON
+    _VERTEX_COMMON
     + """
 flat out vec4 ball, first_axis, second_axis, albedo, light, lens_flat;
 flat out vec2 middle;
@@ -91,7 +89,7 @@ void main() {
     skin_of(pose, ball, first_axis, second_axis, albedo);
     light = vec4(light_eye.xyz, up_eye.y);
     lens_flat = vec4(0.5 - 0.5 * lens.z, 0.5 * lens.w, picture.z, up_eye.z);
-    middle = 0.5 * picture.xy;
+    middle = 0.5 * picture.xy + grid.zw;
     gl_PointSize = diameter;
     gl_Position = vec4(ball.xy * lens.xy, lens.z * ball.z + lens.w, -ball.z);
 }
@@ -99,8 +97,7 @@ void main() {
 )
 
 _QUAD_VERTEX = (
-    "#version 330 core\n"
-    + _VERTEX_COMMON
+    _VERTEX_COMMON
     + """
 out vec4 vertex_ball, vertex_first, vertex_second, vertex_albedo;
 void main() {
@@ -145,7 +142,7 @@ void main() {
         albedo = vertex_albedo[0];
         light = vec4(light_eye.xyz, up_eye.y);
         lens_flat = vec4(0.5 - 0.5 * lens.z, 0.5 * lens.w, picture.z, up_eye.z);
-    middle = 0.5 * picture.xy;
+        middle = 0.5 * picture.xy + grid.zw;
         gl_Position = vec4(across[corner & 1], along[corner >> 1], 0.0, 1.0);
         EmitVertex();
     }
@@ -164,7 +161,7 @@ flat in vec4 second_axis;  // the body's y over a pixel; what turns the room to 
 flat in vec4 albedo;       // colour; depth of the pattern, below 0: plain colour without light
 flat in vec4 light;        // towards the light; y of up
 flat in vec4 lens_flat;    // depth = x + y / distance; metres a pixel spans at 1 m; z of up
-flat in vec2 middle;       // of the picture, px
+flat in vec2 middle;       // of the picture in the framebuffer, px
 out vec4 color;
 const float FAINT_DEPTH = 0.999999;
 
@@ -195,14 +192,16 @@ void main() {
 )
 
 
-class SpherePrograms:
-    """points: nearly all spheres. quads: those that a point cannot show. Both take GL_POINTS of bodies."""
+def point_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Draws nearly all spheres; takes GL_POINTS of bodies."""
+    vertex = "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + _POINT_VERTEX
+    return context.program(vertex_shader=vertex, fragment_shader=_fragment(clip=False))
 
-    def __init__(self, context: moderngl.Context) -> None:
-        self.points = context.program(vertex_shader=_POINT_VERTEX, fragment_shader=_fragment(clip=False))
-        self.quads = context.program(
-            vertex_shader=_QUAD_VERTEX, geometry_shader=_QUAD_GEOMETRY, fragment_shader=_fragment(clip=True)
-        )
+
+def quad_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Draws the spheres that a point cannot show; takes GL_POINTS of bodies."""
+    vertex = "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + _QUAD_VERTEX
+    return context.program(vertex_shader=vertex, geometry_shader=_QUAD_GEOMETRY, fragment_shader=_fragment(clip=True))
 
 
 def _fragment(clip: bool) -> str:

@@ -8,9 +8,11 @@ import pytest
 
 from twixt.ipc.scene import Scene
 from twixt.render.camera import CameraMatrices, OrbitCamera
+from twixt.render.draw.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 
 SIZE_PX = (400, 300)
+WHOLE = (0, 0, *SIZE_PX)
 
 
 class Studio:
@@ -37,21 +39,14 @@ class Studio:
         upload(renderer, 0, older)
         if newer is not None:
             upload(renderer, 1, newer)
-        pixels = self.draw(renderer, 0, None if newer is None else 1, alpha, camera, method)
+        layer = Layer(0, None if newer is None else 1, alpha=alpha, gap_s=1.0, method=method)
+        pixels = self.draw(renderer, layer, camera=camera)
         renderer.release()
         return pixels
 
-    def draw(
-        self,
-        renderer: SceneRenderer,
-        older: int | None,
-        newer: int | None,
-        alpha: float = 0.0,
-        camera: OrbitCamera | None = None,
-        method: str = "linear",
-    ) -> np.ndarray:
+    def draw(self, renderer: SceneRenderer, *layers: Layer, camera: OrbitCamera | None = None) -> np.ndarray:
         self.framebuffer.use()
-        renderer.draw(older, newer, alpha, matrices(camera), method, SIZE_PX)
+        renderer.draw(layers, matrices(camera), WHOLE)
         renderer.finish()
         return renderer.read_pixels()
 

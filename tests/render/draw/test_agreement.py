@@ -8,19 +8,14 @@ import pytest
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import CORRECTION_STEP, VISIBLE, Snapshot, new_bodies
 from twixt.render import interpolation
-from twixt.render.camera import OrbitCamera
-from twixt.render.draw.frame_block import frame_block
-from twixt.render.draw.pose import FRAME_GLSL, POSE_GLSL
+from twixt.render.draw.layers import Layer, place
+from twixt.render.draw.pose import pose_glsl
 from twixt.render.draw.shape_table import shape_table
 from twixt.render.draw.snapshot_ring import SnapshotRing
 
 COUNT = 2000
 INTERVAL_NS = 20_000_000
-READ_BACK = (
-    "#version 330 core\n"
-    + FRAME_GLSL
-    + POSE_GLSL
-    + """
+READ_BACK = """
 out vec3 out_position;
 out vec4 out_orientation;
 out float out_scale;
@@ -30,12 +25,11 @@ void main() {
     Pose pose = drawn_pose();
     out_position = pose.position;
     out_orientation = pose.orientation;
-    out_scale = pose.scale;
+    out_scale = pose.scale.x;
     out_color = pose.color;
     out_visible = pose.visible ? 1.0 : 0.0;
 }
 """
-)
 OUT = np.dtype(
     [("position", "<f4", 3), ("orientation", "<f4", 4), ("scale", "<f4"), ("color", "<f4", 3), ("visible", "<f4")]
 )
@@ -54,24 +48,25 @@ def unit(quaternions):
     return quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
 
 
-def shader_poses(studio, older, newer, alpha):
+def shader_poses(studio, older, newer, alpha, method="linear", before=None, other="", mix=0.0):
     context = studio.context
     studio.framebuffer.use()
-    ring = SnapshotRing(context, 3, len(older))
-    for slot, bodies in enumerate((older, newer)):
-        ring.upload(slot, memoryview(bodies).cast("B"), len(bodies))
+    snapshots = [older, newer, older[:0] if before is None else before]
+    ring = SnapshotRing(context, 3, max(map(len, snapshots)))
+    for slot, bodies in enumerate(snapshots):
+        ring.upload(slot, memoryview(bodies).cast("B") if len(bodies) else b"", len(bodies))
+    gap_s = INTERVAL_NS / 1e9
+    placed = place(Layer(0, 1, 2, alpha, gap_s, gap_s, method, other, mix), ring)
     program = context.program(
-        vertex_shader=READ_BACK,
+        vertex_shader="#version 330 core\n" + pose_glsl(placed.variant) + READ_BACK,
         varyings=["out_position", "out_orientation", "out_scale", "out_color", "out_visible"],
     )
-    white = Scene([])
-    rows = shape_table(white, len(older)).rows
+    rows = shape_table(Scene([]), len(older)).rows
     rows["color"] = 255
-    block = frame_block(white, OrbitCamera().matrices((8, 8)), (8, 8), alpha, len(older), len(newer))
-    uniforms = context.buffer(block.tobytes())
-    program["Frame"].binding = 0
+    uniforms = context.buffer(placed.block)
+    program["Layer"].binding = 0
     uniforms.bind_to_uniform_block(0)
-    array = ring.vertex_array("read back", program, context.buffer(rows.tobytes()), None, 0, 1)
+    array = ring.vertex_array(("read back",), program, context.buffer(rows.tobytes()), None, placed.slots)
     out = context.buffer(reserve=OUT.itemsize * len(older))
     array.transform(out, context.POINTS, vertices=len(older))
     poses = np.frombuffer(out.read(), OUT)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from twixt.ipc.scene import Scene
 from twixt.render.camera import OrbitCamera
-from twixt.render.draw.frame_block import FRAME_BLOCK, frame_block, quaternion_of
+from twixt.render.draw.frame_block import FRAME_BLOCK, LAYER_BLOCK, frame_block, quaternion_of
 from twixt.render.draw.lines import grid_levels
 
 ANGLES = st.floats(-4, 4)
@@ -34,10 +34,11 @@ def test_the_block_is_laid_out_as_std140_has_it():
     assert FRAME_BLOCK.itemsize % 16 == 0
     assert all(offset % 16 == 0 for _, offset in (FRAME_BLOCK.fields[name][:2] for name in FRAME_BLOCK.names))
     camera = OrbitCamera(distance_m=3)
-    block = frame_block(Scene(unlit=True), camera.matrices((200, 100)), (200, 100), 0.25, 7, 9)
-    assert block["picture"][[0, 1, 3]].tolist() == [200, 100, 0.25]
+    block = frame_block(Scene(unlit=True), camera.matrices((200, 100)), (7, 9, 200, 100))
+    assert block["picture"][:2].tolist() == [200, 100]
     assert block["light_eye"][3] == 1
-    assert block["counts"][:2].tolist() == [7, 9]
+    assert block["grid"][2:].tolist() == [7, 9]
+    assert LAYER_BLOCK.size == 64
 
 
 @given(st.floats(1e-2, 1e5))

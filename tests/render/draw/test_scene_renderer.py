@@ -12,6 +12,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Plane, Scene, Sphere
 from twixt.ipc.snapshot import VISIBLE, new_bodies
 from twixt.render.camera import OrbitCamera
+from twixt.render.draw.layers import Layer
 from twixt.render.software_gl import is_software
 
 WHITE, RED, GREEN, BLUE = (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -64,7 +65,7 @@ def test_without_ground_the_background_is_exact_in_every_pixel(studio):
 
 def test_without_snapshot_the_scene_is_drawn_without_bodies(studio):
     renderer = studio.renderer(Scene([Sphere()], outline=((-1, -1, 0), (1, 1, 1))))
-    assert len(np.unique(studio.draw(renderer, None, None).reshape(-1, 3), axis=0)) > 5
+    assert len(np.unique(studio.draw(renderer).reshape(-1, 3), axis=0)) > 5
 
 
 @pytest.mark.parametrize(
@@ -266,34 +267,34 @@ def test_drawing_the_same_again_gives_the_same_pixels(studio):
     renderer = studio.renderer(Scene([Sphere(0.3), Box()] * 30))
     upload(renderer, 0, bodies)
     upload(renderer, 1, bodies_at(*rng.normal(0, 1.5, (60, 3))))
-    first = studio.draw(renderer, 0, 1, 0.4)
-    studio.draw(renderer, 0, 1, 0.9)
-    np.testing.assert_array_equal(studio.draw(renderer, 0, 1, 0.4), first)
+    first = studio.draw(renderer, Layer(0, 1, alpha=0.4))
+    studio.draw(renderer, Layer(0, 1, alpha=0.9))
+    np.testing.assert_array_equal(studio.draw(renderer, Layer(0, 1, alpha=0.4)), first)
 
 
 def test_growing_beyond_the_capacity_keeps_the_pair_that_is_drawn(studio):
     renderer = studio.renderer(dark([Sphere(0.3, WHITE)]), slots=3, capacity=2)
     upload(renderer, 0, bodies_at((0, 0, 0)))
     upload(renderer, 1, bodies_at((1, 0, 0)))
-    before = studio.draw(renderer, 0, 1, 0.5)
+    before = studio.draw(renderer, Layer(0, 1, alpha=0.5))
     many = bodies_at(*np.random.default_rng(0).normal(0, 2, (100, 3)))
     upload(renderer, 2, many)
-    np.testing.assert_array_equal(studio.draw(renderer, 0, 1, 0.5), before)
-    assert lit_px(studio.draw(renderer, 1, 2, 1.0)) > 5 * lit_px(before)
+    np.testing.assert_array_equal(studio.draw(renderer, Layer(0, 1, alpha=0.5)), before)
+    assert lit_px(studio.draw(renderer, Layer(1, 2, alpha=1.0))) > 5 * lit_px(before)
 
 
 def test_an_older_snapshot_larger_than_the_newers_buffer_is_held(studio):
     renderer = studio.renderer(dark([Sphere(0.3, WHITE)]), slots=3, capacity=1)
     upload(renderer, 1, bodies_at((0, 0, 0)))
     upload(renderer, 0, bodies_at((-1, 0, 0), (1, 0, 0)))
-    np.testing.assert_array_equal(studio.draw(renderer, 0, 1, 0.5), studio.draw(renderer, 0, None))
+    np.testing.assert_array_equal(studio.draw(renderer, Layer(0, 1, alpha=0.5)), studio.draw(renderer, Layer(0)))
 
 
 def test_a_scene_published_anew_changes_shapes_and_keeps_snapshots(studio):
     renderer = studio.renderer(dark([Sphere(0.3, RED)]))
     upload(renderer, 0, bodies_at((0, 0, 0)))
     renderer.set_scene(dark([Box((1, 1, 1), GREEN)]))
-    pixels = studio.draw(renderer, 0, None)
+    pixels = studio.draw(renderer, Layer(0))
     assert pixels[..., 0].max() == 0
     assert pixels[..., 1].max() == 255
 
@@ -306,7 +307,7 @@ def test_gpu_time_is_unknown_before_the_first_frame_and_where_the_cpu_draws(stud
     renderer = studio.renderer(dark([Sphere()]))
     assert renderer.gpu_ns is None
     upload(renderer, 0, bodies_at((0, 0, 0)))
-    studio.draw(renderer, 0, None)
+    studio.draw(renderer, Layer(0))
     renderer_name = studio.context.info["GL_RENDERER"]
     assert renderer.gpu_ns is None if is_software(renderer_name) else renderer.gpu_ns > 0
 
@@ -315,5 +316,5 @@ def test_bad_requests_are_refused_with_the_way_out(studio):
     with pytest.raises(TwixtError, match="at least 3 slots"):
         studio.renderer(Scene([]), slots=2)
     renderer = studio.renderer(Scene([]))
-    with pytest.raises(TwixtError, match="linear, none"):
-        studio.draw(renderer, None, None, method="cubic")
+    with pytest.raises(TwixtError, match="none, linear, hermite, auto"):
+        studio.draw(renderer, Layer(0, method="cubic"))

@@ -1,0 +1,106 @@
+"""Layers: bodies that are drawn alike, each layer between two snapshots of its own, by a method of its own.
+
+The one idea: all layers of a picture are drawn program by program, so that depth and blending come out as if
+they were one; a layer costs a small uniform block, not a pass of its own. A scene without groups and parents has
+one layer, `None`, with all bodies in it.
+
+Always: each body is in exactly one layer: in `CHILDREN` if it has a parent, else in its group, else in `None`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Scene
+from twixt.render.draw.frame_block import LAYER_BLOCK
+from twixt.render.draw.pose import METHODS, MIXED, PoseVariant
+from twixt.render.draw.snapshot_ring import SnapshotRing
+
+# The layer of the bodies that have a parent.
+CHILDREN = "children"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a picture.
+
+    previous_slot, next_slot: the snapshots around the draw time, alpha (0..1) the place between them; next_slot
+    None: the previous is drawn still, also where it holds poses made elsewhere. before_slot: what came before the
+    previous, None where that is not known. gap_s, before_gap_s: simulated seconds from previous to next, and from
+    before to previous. method: one of none, linear, hermite, auto. other_method: one of them too, drawn by as much
+    as `mix` says (0: by `method` alone, 1: by the other alone). group: which bodies.
+    """
+
+    previous_slot: int
+    next_slot: int | None = None
+    before_slot: int | None = None
+    alpha: float = 0.0
+    gap_s: float = 0.0
+    before_gap_s: float = 0.0
+    method: str = "linear"
+    other_method: str = ""
+    mix: float = 0.0
+    group: str | None = None
+
+
+class Slots(NamedTuple):
+    """What a layer is read from; `newer` and `before` are `older` where there is nothing to read."""
+
+    older: int
+    newer: int
+    before: int
+
+
+class PlacedLayer(NamedTuple):
+    """A layer ready to draw. block: a packed `LAYER_BLOCK`."""
+
+    group: str | None
+    slots: Slots
+    bodies: int
+    variant: PoseVariant
+    block: bytes
+
+
+def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
+    """Which slots, program and numbers draw this layer. Raises TwixtError."""
+    for method in (layer.method, *([layer.other_method] if layer.mix > 0 else [])):
+        if method not in METHODS:
+            raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
+    alpha = min(max(float(layer.alpha), 0.0), 1.0)
+    older = layer.next_slot if layer.next_slot is not None and alpha >= 1 else layer.previous_slot
+    count = ring.count(older)
+    newer = older if layer.next_slot is None or ring.reads_beyond(layer.next_slot, count) else layer.next_slot
+    moving = newer != older
+    method, other, mix = layer.method, layer.other_method, min(max(float(layer.mix), 0.0), 1.0)
+    if mix >= 1:
+        method, mix = other, 0.0
+    if mix == 0 or not moving:
+        other, mix = method, 0.0
+    before = layer.before_slot
+    if before is None or not moving or "auto" not in (method, other) or ring.reads_beyond(before, count):
+        before = older
+    shares = (alpha if moving and name != "none" else 0.0 for name in (method, other))
+    block = LAYER_BLOCK.pack(
+        *shares, mix, 0.0,
+        layer.gap_s, layer.before_gap_s if before != older else 0.0, 0.0, 0.0,
+        count, ring.count(newer), ring.count(before), 0,
+        METHODS.index(method), METHODS.index(other), 0, 0,
+    )  # fmt: skip
+    name = MIXED if mix > 0 else "linear" if method == "none" else method
+    variant = PoseVariant(name, ring.is_stretched(older) and ring.is_stretched(newer))
+    return PlacedLayer(layer.group, Slots(older, newer, before), count, variant, block)
+
+
+def layer_bodies(scene: Scene, count: int) -> dict[str | None, NDArray[np.uint32]]:
+    """The bodies of each layer, ascending, of `count` bodies in all."""
+    names: list[str | None] = [None, *scene.groups]
+    place_of = scene.group_rows(count) + 1
+    if scene.parents:
+        names.append(CHILDREN)
+        place_of[scene.parent_rows(count) >= 0] = len(names) - 1
+    return {name: np.flatnonzero(place_of == number).astype(np.uint32) for number, name in enumerate(names)}

@@ -1,0 +1,66 @@
+"""Who is drawn by which program in which layer, as the GPU reads it: the shapes' rows and lists of bodies.
+
+Made once a scene (and again when there are more bodies than before); a frame only looks things up.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.render.draw.layers import layer_bodies
+from twixt.render.draw.shape_table import shape_table
+
+# Which bodies a program draws.
+KIND_OF = {"boxes": "boxes", "points": "spheres", "quads": "spheres", "shadows": "all"}
+
+
+class Members(NamedTuple):
+    """The bodies that one program draws of one layer. indices: None where it is the first bodies without a gap."""
+
+    bodies: NDArray[np.uint32]
+    indices: moderngl.Buffer | None
+
+    def drawn(self, count: int) -> int:
+        """How many of them are there when the snapshot holds `count` bodies."""
+        return int(np.searchsorted(self.bodies, count))
+
+
+class Membership:
+    """Of `count` bodies of one scene."""
+
+    def __init__(self, context: moderngl.Context, scene: Scene, count: int) -> None:
+        table = shape_table(scene, count)
+        self.count = count
+        self.shape_rows = context.buffer(table.rows.tobytes())
+        self._context = context
+        is_box = np.zeros(count, np.bool_)
+        is_box[table.boxes] = True
+        self._members: dict[tuple[str | None, str], Members] = {}
+        for layer, bodies in layer_bodies(scene, count).items():
+            boxed = is_box[bodies]
+            for kind, chosen in (("all", bodies), ("boxes", bodies[boxed]), ("spheres", bodies[~boxed])):
+                self._members[layer, kind] = Members(chosen, self._index_buffer(chosen))
+
+    @property
+    def layers(self) -> set[str | None]:
+        """The layers of this scene."""
+        return {layer for layer, _ in self._members}
+
+    def of(self, layer: str | None, program: str) -> Members:
+        """The bodies that this program draws of this layer."""
+        return self._members[layer, KIND_OF[program]]
+
+    def release(self) -> None:
+        """Gives the GPU memory back."""
+        for buffer in (self.shape_rows, *(members.indices for members in self._members.values())):
+            if buffer is not None:
+                buffer.release()
+
+    def _index_buffer(self, bodies: NDArray[np.uint32]) -> moderngl.Buffer | None:
+        gapless = len(bodies) == 0 or int(bodies[-1]) == len(bodies) - 1
+        return None if gapless else self._context.buffer(bodies.tobytes())
