@@ -21,7 +21,9 @@ STRIP_HEIGHT = 10.0
 # Where the sliders begin, from a panel's left.
 KNOB_NAME_WIDTH = 84.0
 KNOB_GAP = 4.0
-KNOB_TINT = (0.22, 0.27, 0.36, 0.75)
+KNOB_TINT, GRAB_TINT = (0.22, 0.27, 0.36, 0.75), (0.31, 0.47, 0.74, 0.85)
+# The library sets a fold's triangle in by this much.
+FOLD_INDENT = 7.0
 # Red, green, blue of each of MODES, and of text.
 MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
 DIM = (0.62, 0.66, 0.72)
@@ -131,6 +133,7 @@ def _is_on(name: str, state: OverlayState) -> bool:
 def _fold(imgui: Any, name: str, folded: str = "") -> bool:
     """A line that unfolds when it is clicked; true while it is. folded: said in it while it is not."""
     flags = imgui.TreeNodeFlags_
+    imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() - FOLD_INDENT)
     is_open: bool = imgui.tree_node_ex(name, flags.no_tree_push_on_open.value | flags.span_avail_width.value)
     if folded and not is_open:
         imgui.same_line()
@@ -140,10 +143,12 @@ def _fold(imgui: Any, name: str, folded: str = "") -> bool:
 
 def _knob(imgui: Any, name: str, knob: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
     """A row of sliders, one a figure."""
+    imgui.align_text_to_frame_padding()
     _text(imgui, knob.name, DIM)
     imgui.same_line(KNOB_NAME_WIDTH)
     no_typing = imgui.SliderFlags_.no_input.value  # no key reaches the overlay
     imgui.push_style_color(imgui.Col_.frame_bg.value, imgui.ImVec4(*KNOB_TINT))
+    imgui.push_style_color(imgui.Col_.slider_grab.value, imgui.ImVec4(*GRAB_TINT))
     count = len(knob.sliders)
     across = (imgui.get_content_region_avail().x - (count - 1) * KNOB_GAP) / count
     for number, (slider, figure) in enumerate(zip(knob.sliders, figures, strict=True)):
@@ -155,7 +160,7 @@ def _knob(imgui: Any, name: str, knob: Knob, figures: tuple[float, ...], turned:
         released = imgui.is_item_deactivated_after_edit()
         if moved or released:
             turned.append(Turn(name, number, value, released))
-    imgui.pop_style_color()
+    imgui.pop_style_color(2)
 
 
 def _keys(imgui: Any, state: OverlayState, width: float) -> list[str]:
