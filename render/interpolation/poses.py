@@ -33,6 +33,7 @@ class Poses:
     visible: NDArray[np.bool_]  # (n,)
     columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     not_finite: int = 0  # bodies hidden because their numbers are not finite
+    epoch: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (n,), of the life drawn
 
     def __len__(self) -> int:
         return len(self.position)
@@ -75,6 +76,7 @@ def poses_of(
         wanted & drawable,
         {name: np.array(column) for name, column in (columns or {}).items()},
         int(np.count_nonzero(wanted & ~drawable)),
+        bodies["epoch"].copy(),
     )
 
 

@@ -20,6 +20,7 @@ def taken(poses: Poses, rows: NDArray[np.intp]) -> Poses:
         scale=poses.scale[rows],
         color=poses.color[rows],
         visible=poses.visible[rows],
+        epoch=poses.epoch[rows],
         columns={name: values[rows] for name, values in poses.columns.items()},
     )
 

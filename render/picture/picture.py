@@ -121,7 +121,7 @@ class Picture:
             assert of_part is not None
             at = of_part if rows is None else np.searchsorted(rows, of_part)
             at = at[: len(poses)][at[: len(poses)] < len(whole)]
-            for name in ("position", "orientation", "scale", "color", "visible"):
+            for name in ("position", "orientation", "scale", "color", "visible", "epoch"):
                 getattr(whole, name)[at] = getattr(poses, name)[: len(at)]
         return whole
 
