@@ -126,10 +126,27 @@ class Host:
         with self._writing:
             self._require_running()
             if len(bodies) > self._writer.layout.capacity:
-                self._grow(len(bodies))
+                # As many again as now, so that growing stays rare.
+                self._move(max(len(bodies), min(2 * self.capacity, MAX_CAPACITY)))
             published_ns = self._writer.publish(head, bodies, columns)
         self._reception.wake_waiting()
         return published_ns
+
+    @property
+    def columns(self) -> dict[str, tuple[str, int]]:
+        """What every snapshot carries beside its bodies: name -> (dtype, values per body)."""
+        return self._columns
+
+    def set_columns(self, columns: Mapping[str, tuple[str, int]]) -> None:
+        """From the next snapshot on these columns; moves to another segment, where the last two have new ones zero."""
+        with self._writing:
+            self._require_running()
+            before, self._columns = self._columns, dict(columns)
+            try:
+                self._move(self.capacity)
+            except BaseException:
+                self._columns = before
+                raise
 
     def write_plan(self, plan: Plan) -> None:
         """Replace the plan; viewers that wait are woken."""
@@ -205,10 +222,10 @@ class Host:
         if was_last:
             call_guarded(self.on_all_viewers_gone)
 
-    def _grow(self, count: int) -> None:
-        """Move to a segment for `count` bodies and as many again as now, so that growing stays rare."""
+    def _move(self, capacity: int) -> None:
+        """On to a segment for `capacity` bodies and the columns of now."""
         old_writer = self._writer
-        layout = Layout.for_bodies(max(count, min(2 * self.capacity, MAX_CAPACITY)), self._columns)
+        layout = Layout.for_bodies(capacity, self._columns)
         new_memory = memory.create(layout.segment_bytes)
         try:
             new_writer = RingWriter.grown(new_memory, layout, old_writer)

@@ -87,17 +87,20 @@ class RingWriter:
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
-        """A writer that goes on where `old` stopped, in larger memory. Publish in `old` no more; when viewers can
-        ask for the new memory, call `old.set_successor()`."""
-        same_columns = [c[:3] for c in layout.columns] == [c[:3] for c in old.layout.columns]
-        if layout.capacity < old.layout.capacity or not same_columns:
+        """A writer that goes on where `old` stopped, in larger memory or with other columns. Publish in `old` no
+        more; when viewers can ask for the new memory, call `old.set_successor()`. In the snapshots taken over,
+        columns that are new are zero."""
+        if layout.capacity < old.layout.capacity:
             raise LayoutError(
-                f"a grown segment keeps its columns and holds at least {old.layout.capacity} bodies, "
-                f"got {layout.capacity} and columns {[column.name for column in layout.columns]}"
+                f"a grown segment holds at least {old.layout.capacity} bodies, got room for {layout.capacity}"
             )
+        before = {column[:3] for column in old.layout.columns}
+        shared = [column.name for column in layout.columns if column[:3] in before]
         new = RingWriter(memory, layout, now_ns=old._now_ns)
         for stored in old.last_two():
-            new._write(stored.number, stored.head, stored.bodies, stored.columns, stored.head.published_ns)
+            rows = {name: np.zeros((len(stored.bodies), width), dtype) for name, dtype, width, _ in layout.columns}
+            rows |= {name: stored.columns[name] for name in shared}
+            new._write(stored.number, stored.head, stored.bodies, rows, stored.head.published_ns)
         new._words[at.SCENE_VERSION] = old._words[at.SCENE_VERSION]
         plan = sequence.read_record(old._words, new._fence, at.PLAN_SEQUENCE, len(Plan._fields))
         if plan is not None and plan[0]:

@@ -137,7 +137,8 @@ class Bodies:
     @property
     def column_layout(self) -> dict[str, tuple[str, int]]:
         """name -> (dtype, values per body) of what `published_columns` gives now."""
-        return self._columns.layout | (self._corrections.layout if self._corrections else {})
+        own = self._columns.layout
+        return own if self._corrections is None else own | self._corrections.layout
 
     def published_columns(self, sim_time_ns: int) -> dict[str, NDArray[Any]]:
         """What goes out beside `records` in the snapshot at `sim_time_ns`: name -> n rows, views.

@@ -74,15 +74,11 @@ class Columns(Mapping[str, NDArray[Any]]):
 
     def __init__(self, declared: Mapping[str, Column], count: int) -> None:
         self.declared = dict(declared)
+        self.layout = {name: (column.dtype, column.width) for name, column in declared.items()}  # as a `Host` takes it
         self._storage: dict[str, NDArray[Any]] = {}
         self._views: dict[str, NDArray[Any]] = {}
         self.make_room(count)
         self.resize(count)
-
-    @property
-    def layout(self) -> dict[str, tuple[str, int]]:
-        """name -> (dtype, values per body), as a `Host` takes it."""
-        return {name: (column.dtype, column.width) for name, column in self.declared.items()}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         try:

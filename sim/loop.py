@@ -20,7 +20,7 @@ from twixt.ipc.config import Config
 from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.host import Host
-from twixt.ipc.snapshot import BODY, HEAD
+from twixt.ipc.layout import Layout
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.physics import LONGEST_WAIT_NS, Physics
 from twixt.sim.publisher import Publisher
@@ -121,7 +121,8 @@ class _Run:
 
         world = remake()
         capacity = max(1, len(world.bodies))
-        host = Host(self._door, drawable_scene(world), capacity, describe=lambda: self._describe(world))
+        columns = world.bodies.column_layout
+        host = Host(self._door, drawable_scene(world), capacity, columns, describe=lambda: self._describe(world))
         self._host = host
         lead_ns = None if config.lead_ms is None else round(config.lead_ms * 1e6)
         schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz))
@@ -213,7 +214,7 @@ class _Run:
         world = physics.world
         dt_s = physics.schedule.dt_s
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._config.seed}
-        size = HEAD.itemsize + len(world.bodies) * BODY.itemsize
+        size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(len(world.bodies))
         return {"physics": block, "channel": {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}}
 
     def _describe(self, world: World) -> dict[str, Any]:

@@ -132,9 +132,12 @@ class Physics:
             self._check_health()
 
     def _publish(self) -> None:
-        schedule = self.schedule
+        schedule, bodies = self.schedule, self.world.bodies
+        columns = bodies.published_columns(schedule.sim_time_ns)
+        if bodies.column_layout != self._host.columns:  # the first correction, or other bodies after a reset
+            self._host.set_columns(bodies.column_layout)
         self.publisher.publish(
-            self.world.bodies.records,
+            bodies.records,
             tick=schedule.tick,
             sim_time_ns=schedule.sim_time_ns,
             dt_ns=schedule.dt_ns,
@@ -142,6 +145,7 @@ class Physics:
             due_ns=None if schedule.is_paused else schedule.due_ns,
             rate=schedule.rate,
             step_cost_ns=self._cost_ns,
+            columns=columns,
         )
         schedule.published()
         self._is_unpublished = False

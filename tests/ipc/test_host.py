@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.host import HostEnded
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.snapshot import Head, new_bodies
 
 Until = Callable[[Callable[[], Any]], Any]
 BOUND_S = 20.0
@@ -488,10 +490,29 @@ def test_a_growth_that_fails_leaves_the_host_as_it_was(channel: Any) -> None:
     host = channel.open()
     channel.publish()
     with pytest.raises(TwixtError, match="bodies"):
-        host._grow(1 << 30)
+        host._move(1 << 30)
     channel.publish()
     assert [claim.head.tick for claim in channel.attach().unread(1 << 30)] == [1, 2]
     assert host.capacity == 4
+
+
+def test_columns_that_come_later_reach_the_viewer_with_the_next_snapshot(channel: Any, until: Until) -> None:
+    host = channel.open(columns={"heat": ("<f4", 1)})
+    link = channel.attach()
+    host.publish(Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
+    host.set_columns({"heat": ("<f4", 1), "offset": ("<f4", 7)})
+    host.publish(Head(tick=2), new_bodies(2), {"heat": np.ones(2, "f4"), "offset": np.full((2, 7), 3, "f4")})
+    before, newest = until(lambda: link.poll() or (link.latest_pair()[-1].tick == 2 and link.latest_pair()))
+    assert newest.columns["offset"].tolist() == [[3] * 7] * 2
+    assert before.columns["offset"].tolist() == [[0] * 7] * 2
+    assert before.columns["heat"].tolist() == [1, 1]
+
+
+def test_columns_that_cannot_be_leave_the_host_as_it_was(channel: Any) -> None:
+    host = channel.open(columns={"heat": ("<f4", 1)})
+    with pytest.raises(TwixtError, match="dtypes"):
+        host.set_columns({"heat": ("text", 1)})
+    host.publish(Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
 
 
 def test_a_forked_child_cannot_publish_nor_end_what_is_its_parents(channel: Any) -> None:

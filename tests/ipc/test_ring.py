@@ -356,10 +356,22 @@ class TestGrowth:
         channel.reader.follow(channel.grow(16))
         assert [snapshot.published_ns for snapshot in channel.reader.pair()] == before
 
-    def test_a_smaller_segment_or_other_columns_are_refused(self, channel: Channel):
-        for layout in (Layout.for_bodies(4), Layout.for_bodies(16, {"heat": ("<f4", 1)})):
-            with pytest.raises(TwixtError, match="keeps its columns and holds at least 8"):
-                RingWriter.grown(memory.create(layout.segment_bytes), layout, channel.writer)
+    def test_a_smaller_segment_is_refused(self, channel: Channel):
+        layout = Layout.for_bodies(4)
+        with pytest.raises(TwixtError, match="holds at least 8 bodies, got room for 4"):
+            RingWriter.grown(memory.create(layout.segment_bytes), layout, channel.writer)
+
+    def test_a_column_that_comes_later_is_zero_in_the_snapshots_before_it(self):
+        channel = Channel(4, {"heat": ("<f4", 1), "kind": ("<i2", 1)})
+        heat, kind = np.array([1.0, 2.0], "f4"), np.array([7, 8], "i2")
+        channel.writer.publish(Head(tick=1), bodies_of(5, 2), {"heat": heat, "kind": kind})
+        layout = Layout.for_bodies(4, {"heat": ("<f4", 1), "kind": ("<f4", 1), "offset": ("<f4", 3)})
+        writer = RingWriter.grown(memory.create(layout.segment_bytes), layout, channel.writer)
+        (stored,) = writer.last_two()
+        assert stored.columns["heat"].ravel().tolist() == [1, 2]
+        assert stored.columns["kind"].ravel().tolist() == [0, 0]
+        assert stored.columns["offset"].tolist() == [[0, 0, 0]] * 2
+        writer.close()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from twixt.ipc.host import Host
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import attach
 from twixt.sim.bodies import Bodies
+from twixt.sim.columns import Column
 from twixt.sim.physics import ASSUMED_VIEWERS_LEAD_NS, Physics, WorldChanged
 from twixt.sim.publisher import Publisher
 from twixt.sim.schedule import LEAD_SLACK_NS, Schedule
@@ -462,3 +463,48 @@ def test_viewers_are_told_what_physics_does(make_host: MakeHost) -> None:
     assert told[-1]["world"] == "Told"
     assert told[-1]["rate"] == 1.0
     assert told[-1]["diagnostics"] == {"energy": 2.5}
+
+
+class Corrected(Walk):
+    """An authority puts the first body right once, in step 3; heat is a column of its own."""
+
+    def __init__(self, count: int = 3, seed: int = 0) -> None:
+        super().__init__(count, seed)
+        self.bodies = Bodies(count, columns={"heat": Column("f4")})
+        self.steps = 0
+
+    def step(self, dt: float) -> None:
+        self.spend()
+        self.steps += 1
+        self.bodies.columns["heat"] += 1
+        self.bodies.position[0] += 0.5
+        if self.steps == 3:
+            self.bodies.correct(0, (1, 0, 0))
+
+
+def test_columns_and_the_first_correction_go_out_with_the_snapshot_they_belong_to(make_host: MakeHost) -> None:
+    lab = Lab(make_host(), Corrected())
+    link = attach("lab")
+    seen: dict[int, Any] = {}
+    while 5 not in seen:
+        lab.run_ms(1)
+        link.poll()
+        seen |= {snapshot.tick: snapshot for snapshot in link.latest_pair()}
+        assert lab.schedule.tick < 1000
+    assert seen[5].columns["heat"].tolist() == [5] * 3
+    kept = seen[5].columns["correction"]
+    assert kept[0].tolist() == [0.5, 1.5, 1.5, 0, 0, 0, 1]
+    assert kept[1:].tolist() == [[0, 0, 0, 0, 0, 0, 1]] * 2
+    assert seen[5].columns["corrected_ns"].tolist() == [3 * lab.schedule.dt_ns, 0, 0]
+    link.close()
+
+
+def test_a_world_made_anew_after_corrections_goes_on(make_host: MakeHost) -> None:
+    lab = Lab(make_host(), Corrected())
+    while lab.schedule.tick < 4:
+        lab.run_ms(1)
+    assert set(lab.host.columns) == {"heat", "correction", "corrected_ns"}
+    lab.ask("reset")
+    assert lab.host.columns == {"heat": ("<f4", 1)}
+    lab.run_ms(200)
+    assert set(lab.host.columns) == {"heat", "correction", "corrected_ns"}
