@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from twixt.ipc import config
 from twixt.ipc.commands import Command
-from twixt.ipc.config import CLOCKS, INTERPOLATIONS
+from twixt.ipc.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 
-# What a viewer prefers where a stall leaves a choice.
-PREFERENCES: tuple[str, ...] = getattr(config, "PREFERENCES", ("latency", "balanced", "smooth"))
 # Added to every step by the S key where no flag has said how much, ms: physics at under half speed in a world of
 # 60 steps a second.
 SLOW_PHYSICS_MS = 40.0

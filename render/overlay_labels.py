@@ -7,12 +7,10 @@ Draws into the framebuffer in use; OpenGL's state is as before when it returns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from twixt.render import overlay
-from twixt.render.camera import CameraMatrices
-from twixt.render.labels import Label, Viewport, place
+from twixt.render.labels import PlacedLabel
 from twixt.render.overlay import imgui
 
 # Behind each word, one pixel off: words are read over anything.
@@ -21,34 +19,21 @@ SHADE = (0, 0, 0, 190)
 BESIDE = (6.0, -7.0)
 
 
-class LabelView(NamedTuple):
-    """Labels as one camera sees them in its part of the picture."""
-
-    labels: Sequence[Label]
-    camera: CameraMatrices
-    viewport: Viewport
-
-
 class LabelOverlay:
     """Needs a current OpenGL 3.3 context; `close` it while that still is."""
 
     def __init__(self) -> None:
         self._context = overlay.new_context()
 
-    def draw(self, views: Iterable[LabelView], size_px: tuple[int, int], scale: float = 1.0) -> None:
-        """Draws all labels. size_px: of the framebuffer; scale: its pixels per unit of text size."""
+    def draw(self, labels: Iterable[PlacedLabel], size_px: tuple[int, int], scale: float = 1.0) -> None:
+        """Draws them in their order. size_px: of the framebuffer; scale: its pixels per unit of text size."""
         imgui.set_current_context(self._context)
         overlay.begin(size_px, scale)
         words = imgui.get_background_draw_list()
-        for view in views:
-            left, bottom, width, height = (length / scale for length in view.viewport)
-            top = size_px[1] / scale - bottom - height
-            words.push_clip_rect(imgui.ImVec2(left, top), imgui.ImVec2(left + width, top + height))
-            for label in place(view.labels, view.camera, view.viewport, size_px[1]):
-                x, y = label.x_px / scale + BESIDE[0], label.y_px / scale + BESIDE[1]
-                words.add_text(imgui.ImVec2(x + 1, y + 1), imgui.IM_COL32(*SHADE), label.text)
-                words.add_text(imgui.ImVec2(x, y), imgui.IM_COL32(*label.color), label.text)
-            words.pop_clip_rect()
+        for label in labels:
+            x, y = label.x_px / scale + BESIDE[0], label.y_px / scale + BESIDE[1]
+            words.add_text(imgui.ImVec2(x + 1, y + 1), imgui.IM_COL32(*SHADE), label.text)
+            words.add_text(imgui.ImVec2(x, y), imgui.IM_COL32(*label.color), label.text)
         imgui.render()
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 

@@ -18,6 +18,8 @@ MARGIN = 8.0
 PANEL_WIDTH = 264.0
 PLOT_HEIGHT = 44.0
 STRIP_HEIGHT = 10.0
+# A half's label fits between its panel and the middle, or at least into this.
+LEAST_LABEL_WIDTH = 60.0
 # Where the sliders begin, from a panel's left.
 KNOB_NAME_WIDTH = 84.0
 KNOB_GAP = 4.0
@@ -64,7 +66,9 @@ def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float]) -> S
         for side, label in enumerate(state.split_labels):
             at = (width / 2 + (MARGIN if side else -MARGIN), MARGIN)
             with _Panel(imgui, panels, f"half {side}", at, (0 if side else 1, 0), None):
+                imgui.push_text_wrap_pos(max(LEAST_LABEL_WIDTH, width / 2 - panel - 4 * MARGIN))
                 _text(imgui, label)
+                imgui.pop_text_wrap_pos()
     if state.messages:
         with _Panel(imgui, panels, "messages", (width / 2, height * 0.80), (0.5, 1), None):
             for message in state.messages:

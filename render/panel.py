@@ -33,7 +33,7 @@ class More(NamedTuple):
 
     thinned: int = 0  # snapshots given up undrawn, because the viewer's ring was full
     group_ages_ms: Mapping[str, float] = {}  # groups drawn at an instant of their own
-    split_labels: tuple[str, str] | None = None  # as `split_label` writes them
+    split_labels: tuple[str, str] | None = None  # what the left and the right half show
     messages: tuple[str, ...] = ()  # banners beside those made here
 
 
@@ -144,8 +144,3 @@ def troubles_told(status: Mapping[str, Any]) -> dict[str, Any]:
     """What physics says of its troubles: values of the commands that set them, by their names."""
     told = {**status, **status.get("trouble", {})}
     return {name: told[said] for name, said in TROUBLES_TOLD.items() if said in told}
-
-
-def split_label(method: str, clock: str) -> str:
-    """What a half of the split view is called: its method, and its clock below."""
-    return f"{method.rpartition(':')[2]}\n{clock}"
