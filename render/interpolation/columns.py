@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.rules import RULES, is_reference, say_rules
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.interpolation.poses import continues, same_life
 from twixt.render.interpolation.users import call_users, find_function
@@ -29,7 +30,6 @@ Column = NDArray[Any]
 Blender = Callable[[Column, Column, float], Any]
 Rule = str | Blender
 
-NAMED_RULES = ("linear", "angle", "none", "latest")
 HALF_TURN, TURN = np.pi, 2 * np.pi
 # The column that drawing takes as each body's scale along its own axes.
 SCALE_COLUMN = "scale3"
@@ -39,15 +39,12 @@ def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
     """The rules with their functions found. Raises TwixtError for one that is no rule."""
     found: dict[str, Rule] = {}
     for column, rule in rules.items():
-        if callable(rule) or rule in NAMED_RULES:
+        if callable(rule) or rule in RULES:
             found[column] = rule
-        elif isinstance(rule, str) and ":" in rule:
-            found[column] = find_function(rule)
+        elif is_reference(rule):
+            found[column] = find_function(rule, f"the rule of column {column!r}")
         else:
-            raise TwixtError(
-                f"the rule of column {column!r} must be one of {', '.join(NAMED_RULES)}, module:function or a "
-                f"function (old, new, alpha), got {rule!r}"
-            )
+            raise TwixtError(say_rules(column, rule))
     return found
 
 

@@ -22,6 +22,11 @@ from twixt.render.interpolation.poses import Poses, no_poses, poses_of
 KEPT_BYTES = 256 << 20
 KEPT_LEAST = 4
 KEPT_MOST = 64
+# How far methods that predict go beyond the newest snapshot: a longer silence is a stall, and what a body does by
+# then is anybody's guess. In ns of simulated time.
+PREDICTED_NS = 250_000_000
+# Gaps that say what is usual: enough that a lost snapshot or two do not, few enough to follow a change.
+GAPS = 8
 
 
 class Method:
@@ -40,6 +45,13 @@ class Method:
     def snapshots(self) -> Sequence[Snapshot]:
         """What is held, oldest first."""
         return self._snapshots
+
+    @property
+    def usual_gap_ns(self) -> int:
+        """Simulated time between the last snapshots, the median; 0 with fewer than two."""
+        times = self._times[-GAPS - 1 :]
+        gaps = sorted(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+        return gaps[len(gaps) // 2] if gaps else 0
 
     @property
     def rules(self) -> Mapping[str, Rule]:
@@ -78,7 +90,7 @@ class Method:
         """All bodies at `draw_time_ns`, or at the nearest instant within reach; none before the first snapshot."""
         if not self._snapshots:
             return no_poses()
-        index = max(0, bisect_right(self._times, draw_time_ns) - 1)
+        index = self.index_at(draw_time_ns)
         start = self._times[index]
         if draw_time_ns <= start:
             return self._with_columns(self.at(index), index, 0.0)
@@ -92,6 +104,10 @@ class Method:
         self._snapshots.clear()
         self._times.clear()
         self._world_epoch = None
+
+    def index_at(self, draw_time_ns: int) -> int:
+        """Which of `snapshots` is the newest at or before the draw time; 0 if none is."""
+        return max(0, bisect_right(self._times, draw_time_ns) - 1)
 
     def at(self, index: int) -> Poses:
         """The bodies at the instant of `snapshots[index]`."""

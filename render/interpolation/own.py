@@ -1,0 +1,119 @@
+"""A method of the user's own, `module:Class`: called as theirs, checked, and blamed by name.
+
+The class needs add(snapshot), sample(draw_time_ns) and reset(). What sample returns needs `position` (n, 3) and
+`orientation` (n, 4); `scale` (n,), `color` (n, 4), `visible` (n,), `columns` and `draw_time_ns` may be left out: they
+are then those of the snapshot at or before the draw time. A `reach_ns` of theirs says how far beyond the newest
+snapshot they go.
+
+Always: poses that come out have the shapes and types of `Poses`, unit orientations, and hide what is not finite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.snapshot import Snapshot
+from twixt.render.interpolation.method import Method
+from twixt.render.interpolation.none import Nearest
+from twixt.render.interpolation.poses import FARTHEST, Poses, no_poses
+from twixt.render.interpolation.quaternion import normalized
+from twixt.render.interpolation.users import call_users, find
+
+VERBS = ("add", "sample", "reset")
+
+
+class Own(Method):
+    """The user's method behind the interface of ours. Raises TwixtError for every fault of theirs."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__()
+        self._name = reference
+        kind = find(reference, "interpolation", "my_methods:Springy", "class {name}, with add, sample and reset")
+        if not isinstance(kind, type):
+            raise TwixtError(f"interpolation: {reference} must be a class with {', '.join(VERBS)}, got {kind!r}")
+        missing = [verb for verb in VERBS if not callable(getattr(kind, verb, None))]
+        if missing:
+            raise TwixtError(
+                f"interpolation: {reference} has no {' and no '.join(missing)}; a method needs add(snapshot), "
+                "sample(draw_time_ns) and reset()"
+            )
+        self._users = call_users(f"{reference}.__init__", kind)
+        reach_ns = getattr(self._users, "reach_ns", 0)
+        if not isinstance(reach_ns, int) or reach_ns < 0:
+            raise TwixtError(f"{reference}.reach_ns must be whole nanoseconds >= 0, got {reach_ns!r}")
+        self.reach_ns = reach_ns
+        self._published = Nearest()
+
+    def add(self, snapshot: Snapshot) -> None:
+        if self.take(snapshot) is not None:
+            self._published.add(snapshot)
+            call_users(f"{self._name}.add", self._users.add, snapshot)
+
+    def reset(self) -> None:
+        super().reset()
+        self._published.reset()
+        call_users(f"{self._name}.reset", self._users.reset)
+
+    def sample(self, draw_time_ns: int) -> Poses:
+        if not self._snapshots:
+            return no_poses()
+        answer = call_users(f"{self._name}.sample", self._users.sample, draw_time_ns)
+        self._published.rules = self.rules
+        published = self._published.sample(draw_time_ns)
+        position = self._array(answer, "position", (None, 3))
+        count = len(position)
+        orientation = self._array(answer, "orientation", (count, 4))
+        scale = self._array(answer, "scale", (count,), _rows(published.scale, count, 1.0))
+        color = self._array(answer, "color", (count, 4), _rows(published.color, count, 255))
+        visible = self._array(answer, "visible", (count,), _rows(published.visible, count, True))
+        with np.errstate(over="ignore", invalid="ignore"):
+            position, scale = position.astype(np.float32), scale.astype(np.float32)
+            drawable = (np.abs(position) < FARTHEST).all(axis=1) & np.isfinite(scale)
+            drawable &= np.isfinite(orientation.astype(np.float64)).all(axis=1)
+            color = np.clip(np.nan_to_num(color), 0, 255).astype(np.uint8)
+        visible = visible.astype(bool)
+        columns = getattr(answer, "columns", None)
+        return Poses(
+            int(getattr(answer, "draw_time_ns", published.draw_time_ns)),
+            position,
+            normalized(orientation).astype(np.float32),
+            scale,
+            color,
+            visible & drawable,
+            columns if columns else published.columns,
+            int(np.count_nonzero(visible & ~drawable)),
+        )
+
+    def _array(
+        self, answer: Any, field: str, shape: tuple[int | None, ...], default: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
+        value = getattr(answer, field, default)
+        if value is None:
+            value = default
+        rule = f"{self._name}.sample must return poses with {field} {_said(shape)}"
+        if value is None:
+            raise TwixtError(f"{rule}, got {type(answer).__name__} without it")
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise TwixtError(f"{rule}, of numbers, got {array.dtype}")
+        if array.ndim != len(shape) or any(w not in (None, h) for w, h in zip(shape, array.shape, strict=True)):
+            raise TwixtError(f"{rule}, got {_said(array.shape)}")
+        return array.copy()
+
+
+def _rows(published: NDArray[Any], count: int, more: Any) -> NDArray[Any]:
+    """`count` rows: the published ones, and `more` beyond them."""
+    rows = np.full((count, *published.shape[1:]), more, published.dtype)
+    both = min(count, len(published))
+    rows[:both] = published[:both]
+    return rows
+
+
+def _said(shape: tuple[int | None, ...]) -> str:
+    return (
+        "(" + ", ".join("n" if size is None else str(size) for size in shape) + ("," if len(shape) == 1 else "") + ")"
+    )
