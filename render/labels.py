@@ -44,7 +44,7 @@ def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, h
     points[:, :3] = [label.position for label in labels]
     with np.errstate(all="ignore"):
         clip = points @ (camera.projection.astype(np.float64) @ camera.view.astype(np.float64)).T
-        seen = (np.abs(clip[:, :3]) <= clip[:, 3:]).all(axis=1) & (clip[:, 3] > 0)
+        seen = (np.abs(clip[:, :3]) <= clip[:, 3:]).all(axis=1) & (clip[:, 3] > 0) & np.isfinite(clip).all(axis=1)
         at = (clip[:, :2] / clip[:, 3:] + 1) / 2
     order = np.flatnonzero(seen)
     order = order[np.argsort(-clip[order, 3], kind="stable")]

@@ -182,7 +182,7 @@ def _colors(name: str, color: ArrayLike, count: int) -> NDArray[np.uint8]:
     if given.ndim not in (1, 2) or given.shape[-1] not in (3, 4) or (given.ndim == 2 and len(given) not in (1, count)):
         raise TwixtError(f"{name} takes a color (r, g, b) or (r, g, b, a), or {count} of them, got shape {given.shape}")
     if given.dtype != np.uint8:
-        given = np.clip(np.nan_to_num(given.astype(np.float32), nan=0.0) * 255 + 0.5, 0, 255).astype(np.uint8)
+        given = (np.clip(np.nan_to_num(given.astype(np.float64)), 0, 1) * 255 + 0.5).astype(np.uint8)
     colors = np.full((count, 4), 255, np.uint8)
     colors[:, : given.shape[-1]] = given
     return colors

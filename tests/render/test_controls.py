@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from twixt.ipc.config import CLOCKS, INTERPOLATIONS
-from twixt.render.controls import KEYS, TIME_SCALES, Controls, act, next_scale
+from twixt.ipc.config import CLOCKS, INTERPOLATIONS, PREFERENCES
+from twixt.render.controls import KEYS, TIME_SCALES, Controls, act, next_scale, reflect_slow_physics
 
 NOW = Controls(interpolation="linear", clock="auto", overlay=True)
 ACTED_NS, DRAWN_NS = 5_000, 7_000
@@ -29,13 +33,36 @@ def test_a_command_carries_when_the_user_acted_and_what_was_drawn_then(key: str)
     assert (command.acted_ns, command.draw_time_ns) == (ACTED_NS, DRAWN_NS)
 
 
-def test_interpolation_and_clock_go_round_all_their_choices() -> None:
-    controls, seen = NOW, set()
-    for _ in range(len(INTERPOLATIONS) * len(CLOCKS)):
-        controls, _ = act("I", controls, 0, 0)
-        controls, _ = act("C", controls, 0, 0)
-        seen |= {controls.interpolation, controls.clock}
-    assert seen == set(INTERPOLATIONS) | set(CLOCKS)
+def pressed(key: str, controls: Controls, times: int) -> list[Controls]:
+    seen = []
+    for _ in range(times):
+        controls, _ = act(key, controls, 0, 0)
+        seen.append(controls)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("key", "field", "choices"),
+    [("I", "interpolation", INTERPOLATIONS), ("C", "clock", CLOCKS), ("P", "prefer", PREFERENCES)],
+)
+def test_a_choice_goes_round_in_its_order(key: str, field: str, choices: tuple[str, ...]) -> None:
+    first = replace(NOW, **{field: choices[0]})
+    seen = [getattr(controls, field) for controls in pressed(key, first, len(choices))]
+    assert seen == [*choices[1:], choices[0]]
+
+
+def test_a_method_of_the_users_own_is_a_choice_beside_the_others() -> None:
+    own = replace(NOW, interpolation="my_module:Mine", own_method="my_module:Mine")
+    seen = [controls.interpolation for controls in pressed("I", own, len(INTERPOLATIONS) + 1)]
+    assert seen == [*INTERPOLATIONS, "my_module:Mine"]
+
+
+@pytest.mark.parametrize(("key", "field"), [("V", "split"), ("T", "trails"), ("H", "overlay")])
+def test_a_switch_is_put_on_and_off_and_asks_nothing_of_physics(key: str, field: str) -> None:
+    once, command = act(key, NOW, 0, 0)
+    assert command is None
+    assert getattr(once, field) != getattr(NOW, field)
+    assert act(key, once, 0, 0) == (NOW, None)
 
 
 def test_space_pauses_and_goes_on() -> None:
@@ -58,6 +85,36 @@ def test_slow_physics_is_put_on_and_taken_off() -> None:
     assert command.value is None
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ([{"slow_physics_ms": [20, 120]}, {"slow_physics_ms": None}], [20, 120]),
+        ([{"slow_physics_ms": [20, 120]}, {"slow_physics_ms": [7, 7]}, {"slow_physics_ms": None}], [7, 7]),
+        ([{"slow_physics_ms": None, "trouble_asked": {"slow_physics_ms": [20, 120]}}], [20, 120]),
+        ([{"slow_physics_ms": None, "trouble_asked": {"slow_physics_ms": None}}], [40, 40]),
+        ([{"slow_physics_ms": None, "trouble_asked": None}], [40, 40]),
+        ([{}], [40, 40]),
+    ],
+)
+def test_slow_physics_comes_back_as_it_was_asked_for(said: list[dict[str, object]], kept: list[float]) -> None:
+    controls = NOW
+    for status in said:
+        controls = reflect_slow_physics(controls, status)
+    assert not controls.slow_physics
+    slow, command = act("S", controls, 0, 0)
+    assert slow.slow_physics
+    assert command is not None
+    assert command.value == kept
+
+
+def test_slow_physics_that_is_on_is_taken_off_first() -> None:
+    slow = reflect_slow_physics(NOW, {"slow_physics_ms": [20, 120]})
+    assert slow.slow_physics
+    _, command = act("S", slow, 0, 0)
+    assert command is not None
+    assert command.value is None
+
+
 def test_time_scales_have_ends() -> None:
     assert next_scale(TIME_SCALES[0], faster=False) == TIME_SCALES[0]
     assert next_scale(TIME_SCALES[-1], faster=True) == TIME_SCALES[-1]
@@ -71,3 +128,13 @@ def test_slower_then_faster_comes_back(scale: float) -> None:
 def test_a_scale_between_two_steps_goes_to_the_next_one() -> None:
     assert next_scale(0.3, faster=True) == 0.5
     assert next_scale(0.3, faster=False) == 0.25
+
+
+def test_the_readme_says_of_every_key_what_it_does() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    block = readme.partition("### Keys\n")[2].partition("\n## ")[0]
+    named = {key for row in re.findall(r"^\| (`.*?) \|", block, re.MULTILINE) for key in re.findall(r"`(.+?)`", row)}
+    assert named == set(KEYS)
+    told = {key: row for row in block.splitlines() for key in KEYS if row.startswith("|") and f"`{key}`" in row}
+    for key, choices in (("I", INTERPOLATIONS), ("C", CLOCKS), ("P", PREFERENCES)):
+        assert ", ".join(choices) in told[key]

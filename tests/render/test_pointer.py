@@ -46,3 +46,26 @@ def test_the_wheel_zooms() -> None:
     camera = OrbitCamera()
     assert Pointer().move_camera(camera, [Scroll(0, 1, 9)], HEIGHT_PX) == 9
     assert camera.distance_m < OrbitCamera().distance_m
+
+
+def over_panel(x_px: float, y_px: float) -> bool:
+    return x_px < 100
+
+
+def test_what_begins_over_a_panel_leaves_the_camera_alone() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    events = [MouseMove(50, 50, 1), Scroll(0, 1, 2), MouseButton("left", True, 3), MouseMove(300, 90, 4)]
+    assert pointer.move_camera(camera, events, HEIGHT_PX, over_panel) == 0
+    events = [MouseMove(200, 90, 5), MouseButton("left", False, 6), MouseMove(400, 90, 7)]
+    assert pointer.move_camera(camera, events, HEIGHT_PX, over_panel) == 0
+    assert camera == OrbitCamera()
+
+
+def test_a_drag_that_began_on_the_picture_goes_on_over_a_panel_and_ends_there() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    pointer.move_camera(camera, [MouseMove(300, 50, 1), MouseButton("left", True, 2)], HEIGHT_PX, over_panel)
+    assert pointer.move_camera(camera, [MouseMove(50, 50, 3)], HEIGHT_PX, over_panel) == 3
+    turned = camera.azimuth_rad
+    pointer.move_camera(camera, [MouseButton("left", False, 4), MouseMove(300, 50, 5)], HEIGHT_PX, over_panel)
+    assert camera.azimuth_rad == turned
+    assert pointer.move_camera(camera, [Scroll(0, 1, 9)], HEIGHT_PX, over_panel) == 9
