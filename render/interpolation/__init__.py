@@ -6,7 +6,22 @@ The methods here are usable alone and are the reference that the shaders are hel
     method.add(snapshot)                  # duplicates and old ones are ignored
     poses = method.sample(draw_time_ns)
 
-A method's module is imported when it is first asked for.
+| method | between two snapshots | past the newest | needs | source |
+|---|---|---|---|---|
+| `auto` | per body and interval `hermite` where it can be trusted, else `linear` | holds | | auto.py |
+| `hermite` | cubic with both velocities, turns with both angular velocities | holds | velocities, else linear | Hermite 1878 |
+| `linear` | straight, shortest way round | holds | | slerp: Shoemake 1985 |
+| `none` | the older one | holds | | |
+| `latest` | the newest of all, whatever the draw time | holds | | |
+| `catmull` | smooth through three or four snapshots | holds | | Catmull, Rom 1974; Barry, Goldman 1988 |
+| `quadratic` | the parabola through three | holds | | Newton 1711 |
+| `extrapolate` | straight; back to the truth without a jump | dead reckoning, 250 ms | | Murphy 2011 (in Lengyel) |
+| `kalman` | straight between filtered states | predicts, 250 ms | noisy states | Kalman 1960 |
+| `chase` | from the pose drawn last towards the newest | arrives | | |
+| `module:Class` | the user's own, see own.py | its `reach_ns` | | |
+
+The user's columns go by rules of their own, whatever the method: columns.py. A method's module is imported when it is
+first asked for.
 """
 
 from __future__ import annotations

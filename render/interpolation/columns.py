@@ -61,12 +61,12 @@ def blend_columns(
     for name, column in previous.columns.items():
         value = np.array(column[:count])
         blended[name] = value
-        rule = rules.get(name) or ("linear" if value.dtype.kind == "f" else "none")
+        rule = rule_of(name, value, rules)
         if rule == "latest":
             _write(value, newest.columns.get(name), same_life(previous.bodies, newest.bodies))
             continue
         other = following.columns.get(name)
-        if rule == "none" or not _alike(value, other):
+        if rule == "none" or other is None or not alike(value, other):
             continue
         rows = np.flatnonzero(lasting[: min(len(value), len(other))])
         old, new = value[rows], other[rows]
@@ -76,6 +76,16 @@ def blend_columns(
             step = turned if rule == "angle" else straight
             value[rows] = step(old, new, alpha, name == SCALE_COLUMN)
     return blended
+
+
+def rule_of(name: str, column: Column, rules: Mapping[str, Rule]) -> Rule:
+    """How a column is blended, also without a rule of its own."""
+    return rules.get(name) or ("linear" if column.dtype.kind == "f" else "none")
+
+
+def alike(column: Column, other: Column) -> bool:
+    """Whether rows of the one can stand in the other."""
+    return other.dtype == column.dtype and other.shape[1:] == column.shape[1:]
 
 
 def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dtype: Any = None) -> Column:
@@ -128,10 +138,6 @@ def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: floa
 
 
 def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None:
-    if other is not None and _alike(value, other):
+    if other is not None and alike(value, other):
         rows = np.flatnonzero(mask[: min(len(value), len(other))])
         value[rows] = other[rows]
-
-
-def _alike(value: Column, other: Column | None) -> bool:
-    return other is not None and other.dtype == value.dtype and other.shape[1:] == value.shape[1:]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.interpolation.columns import Rule, blend_columns, read_rules
@@ -50,7 +51,7 @@ class Method:
     def usual_gap_ns(self) -> int:
         """Simulated time between the last snapshots, the median; 0 with fewer than two."""
         times = self._times[-GAPS - 1 :]
-        gaps = sorted(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+        gaps = sorted(later - earlier for earlier, later in pairwise(times))
         return gaps[len(gaps) // 2] if gaps else 0
 
     @property
