@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
 from twixt.ipc.snapshot import Head
-from twixt.render.camera import OrbitCamera
 from twixt.render.controls import Controls, act
-from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.history import History, Pair
 from twixt.render.input import Event, Key
 from twixt.render.intake import Intake, Taken
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
 from twixt.render.pacer import FramePlan, FrameResult, FrameTimes, Pacer
+from twixt.render.picture.picture import Shown
+from twixt.render.picture.stage import Stage
 from twixt.render.playback import PlaybackClock
 from twixt.render.pointer import Pointer
 from twixt.render.shots import Shots
@@ -31,10 +30,11 @@ from twixt.render.wait import HybridWait
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
-    from twixt.render.panel import Panel
+    from twixt.render.overlay_labels import LabelOverlay
+    from twixt.render.panel import More, Panel
 
 # Snapshots on the GPU: a late clock draws five or six behind the newest, and a burst must not push those out.
-MOST_SLOTS, LEAST_SLOTS = 16, 4
+MOST_SLOTS, LEAST_SLOTS = 64, 4
 GPU_BYTES = 256 << 20
 # Frames whose look into the future is reported to physics: the largest of one second at 60 Hz.
 LEAD_FRAMES = 60
@@ -54,7 +54,7 @@ class FrameLoop:
     def __init__(
         self, config: Config, window: Any, link: Link, pacer: Pacer, log: FrameLog, shots: Shots, early: list[Event]
     ) -> None:
-        self.controls = Controls(config.interpolation, config.clock, config.overlay)
+        self.controls = first_controls(config)
         self.log = log
         self.first_present_ns = 0
         self.last: FrameRow = FrameRow()
@@ -65,11 +65,10 @@ class FrameLoop:
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._wait = HybridWait()
         slots = gpu_slots(link.counters["bytes_per_snapshot"])
-        self._renderer = SceneRenderer(window.context, link.scene, slots)
-        self._history = History(slots)
-        self.clock = PlaybackClock(config.clock)
-        self.intake = Intake(link, self._renderer, self._history, self.clock)
-        self._camera: OrbitCamera | None = None
+        self.stage = Stage(config, window.context, link.scene, slots, lambda: link.latest_pair()[-1].bodies)
+        self._choose()
+        self.intake = Intake(link, self.stage)
+        self._labels: LabelOverlay | None = None
         self._pointer = Pointer()
         self._leads_ns: deque[int] = deque(maxlen=LEAD_FRAMES)
         self._swap_ns = 0
@@ -92,8 +91,7 @@ class FrameLoop:
         acted_ns = self._reflect_plan() or acted_ns
         self._reflect_status()
         latch_ns = time.perf_counter_ns()
-        pair = self._history.pair(self.clock.draw_time_ns(planned.present_ns))
-        self._draw(pair, events)
+        shown = self._draw(planned.present_ns, events)
         if self._slow_render_ns:
             # A frame that has nothing to wait for began when the one before was shown; its swap is still to come.
             began_ns = self.last.present_ns if planned.start_ns <= now_ns and self.last.present_ns else start_ns
@@ -109,14 +107,19 @@ class FrameLoop:
         paced = self._pacer.frame_done(times)
         self._tell_lead(planned.present_ns - latch_ns)
         row = self._row(planned, times, paced, taken, acted_ns)
-        if pair is not None:
-            row = self._with_pair(row, pair)
+        if shown is not None:
+            row = self._with_shown(row, shown)
         self.log.add(row)
         self.last = row
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:
             self.panel.note(row, self.intake.newest)
         return row
+
+    @property
+    def clock(self) -> PlaybackClock:
+        """Of the run's own picture."""
+        return self.stage.clock
 
     def begin_anew(self) -> None:
         """Start-up's work is done; what it did to frames says nothing of those to come."""
@@ -130,8 +133,9 @@ class FrameLoop:
     def close(self) -> None:
         """The last pictures are written; GL objects go with the context."""
         self._shots.close()
-        if self.panel is not None:
-            self.panel.close()
+        for overlay in (self._labels, self.panel):
+            if overlay is not None:
+                overlay.close()
 
     # -- input
 
@@ -141,9 +145,10 @@ class FrameLoop:
         for event in events:
             if isinstance(event, Key):
                 acted_ns = self.press(event.name, event.acted_ns) or acted_ns
-        if self._camera is not None and not (self.panel is not None and self.panel.wants_mouse):
+        camera = self.stage.camera
+        if camera is not None and not (self.panel is not None and self.panel.wants_mouse):
             height_px = self._window.framebuffer_size[1]
-            acted_ns = self._pointer.move_camera(self._camera, events, height_px) or acted_ns
+            acted_ns = self._pointer.move_camera(camera, events, height_px) or acted_ns
         return acted_ns
 
     def press(self, key: str, acted_ns: int) -> int:
@@ -153,9 +158,12 @@ class FrameLoop:
         if command is not None:
             self._send(command)
             return 0
-        if self.controls.clock != before.clock:
-            self.clock.select(self.controls.clock)
+        self._choose()
         return acted_ns if self.controls != before else 0
+
+    def _choose(self) -> None:
+        now = self.controls
+        self.stage.choose(now.interpolation, now.clock, now.prefer, now.split, now.trails)
 
     def _send(self, command: Command) -> None:
         self._link.send(command)
@@ -186,27 +194,43 @@ class FrameLoop:
 
     # -- drawing
 
-    def _draw(self, pair: Pair | None, events: list[Event]) -> None:
+    def _draw(self, present_ns: int, events: list[Event]) -> Shown | None:
         size_px = self._window.framebuffer_size
-        if pair is not None:
-            if self._camera is None:
-                self._camera = self._first_camera(size_px)
-            slots = pair.previous.slot, None if pair.next is None else pair.next.slot
-            matrices = self._camera.matrices(size_px)
-            self._renderer.draw(*slots, pair.alpha, matrices, self.controls.interpolation, size_px)
-        else:
-            self._window.context.clear()
+        shown = self.stage.draw(present_ns, size_px)
+        if self.stage.labels:
+            self._draw_labels(size_px)
         if self.panel is not None and self.controls.overlay:
-            for key in self.panel.draw(self, events, size_px, self._window.content_scale):
-                self.press(key, time.perf_counter_ns())
-        self._renderer.finish()
-        if pair is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):
-            self._shots.take(self._renderer.read_pixels())
+            self._draw_panel(self.panel, shown, events, size_px)
+        self.stage.renderer.finish()
+        if shown is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):
+            self._shots.take(self.stage.renderer.read_pixels())
             self.controls = replace(self.controls, screenshot=False)
+        return shown
 
-    def _first_camera(self, size_px: tuple[int, int]) -> OrbitCamera:
-        bodies = self._link.latest_pair()[-1].bodies
-        return OrbitCamera.for_scene(self._link.scene, bodies, size_px[0] / size_px[1])
+    def _draw_panel(self, panel: Panel, shown: Shown | None, events: list[Event], size_px: tuple[int, int]) -> None:
+        keys = panel.draw(self, events, size_px, self._window.content_scale, lambda: self._more(shown))
+        for key in keys:
+            self.press(key, time.perf_counter_ns())
+        turned = panel.turned(time.perf_counter_ns(), self.last.draw_time_ns)
+        for command in turned.commands:
+            self._send(command)
+        if turned.buffer_ms is not None:
+            self.stage.clock.buffer_ms = turned.buffer_ms
+
+    def _more(self, shown: Shown | None) -> More:
+        from twixt.render.panel import More
+
+        present_ns = self.last.present_ns
+        ages_ms = {} if shown is None else {n: (present_ns - due) / 1e6 for n, due in shown.group_due_ns.items()}
+        stage = self.stage
+        return More(stage.history.thinned, ages_ms, stage.split_labels, stage.messages)
+
+    def _draw_labels(self, size_px: tuple[int, int]) -> None:
+        if self._labels is None:
+            from twixt.render.overlay_labels import LabelOverlay
+
+            self._labels = LabelOverlay()
+        self._labels.draw(self.stage.labels, size_px, self._window.content_scale)
 
     # -- after the frame
 
@@ -222,34 +246,48 @@ class FrameLoop:
             gc.collect(1)
 
     def _row(self, planned: FramePlan, times: FrameTimes, paced: FrameResult, taken: Taken, acted_ns: int) -> FrameRow:
-        plan, state, newest = self.intake.plan, self.clock.state, self.intake.newest or Head()
+        plan, state, newest = self.intake.plan, self.stage.clock.state, self.intake.newest or Head()
         return FrameRow(
             frame=self.log.count, start_ns=times.start_ns, latch_ns=times.latch_ns, work_end_ns=times.work_end_ns,
             swap_begin_ns=times.swap_begin_ns, present_ns=times.swap_end_ns, predicted_present_ns=planned.present_ns,
             deadline_ns=paced.deadline_ns, wake_error_ns=times.start_ns - planned.start_ns,
-            clock_mode=state.mode, offset_ns=state.offset_ns,
+            clock_mode=state.mode, offset_ns=state.offset_ns, room_ns=state.room_ns, play_rate=state.rate,
+            clock_reason=state.reason,
             plan_number=plan.number, plan_rate=plan.rate, steps=taken.steps,
             pacer_interval_ns=0 if self._pacer.unlimited else planned.interval_ns,
             planned_refreshes=planned.planned_refreshes if self._pacer.blocks else 0,
             pacer_reason=paced.reason, input_acted_ns=acted_ns,
             rate=newest.rate, newest_tick=newest.tick, newest_sim_time_ns=newest.sim_time_ns,
             newest_due_ns=newest.due_ns, newest_published_ns=newest.published_ns, world_epoch=newest.world_epoch,
-            gpu_ns=self._renderer.gpu_ns, probe=self.is_starting,
+            gpu_ns=self.stage.renderer.gpu_ns, probe=self.is_starting,
         )  # fmt: skip
 
-    def _with_pair(self, row: FrameRow, pair: Pair) -> FrameRow:
-        previous = pair.previous.head
-        blended = pair.next is not None and self.controls.interpolation != "none"
-        following = pair.next.head if pair.next is not None else previous
-        drawn_ns = pair.draw_time_ns if blended else previous.sim_time_ns
-        stands = drawn_ns == self.last.draw_time_ns and self.last.mode != "none"
-        held = stands and (pair.next is None or not blended)
+    def _with_shown(self, row: FrameRow, shown: Shown) -> FrameRow:
+        main = shown.main
+        previous, newest = main.pair.previous.head, self.intake.newest
+        following = previous if main.pair.next is None else main.pair.next.head
+        discrete = main.method in ("none", "latest")
+        blended = main.pair.next is not None and not discrete and not main.is_beyond
+        used = newest if main.method == "latest" and newest is not None else following if blended else previous
+        stands = main.draw_time_ns == self.last.draw_time_ns and self.last.mode != "none"
+        mode = "extrapolated" if main.is_beyond else "held" if stands and not blended else "interpolated"
         return row._replace(
-            draw_time_ns=drawn_ns, alpha=pair.alpha if blended else 0.0, mode="held" if held else "interpolated",
-            previous_tick=previous.tick, next_tick=following.tick if pair.next is not None else -1,
-            used_published_ns=following.published_ns if blended else previous.published_ns,
-            draw_due_ns=self.clock.due_ns(drawn_ns),
+            draw_time_ns=main.draw_time_ns, alpha=main.pair.alpha if blended else 0.0, mode=mode,
+            method=main.method, previous_tick=previous.tick,
+            next_tick=following.tick if main.pair.next is not None else -1,
+            used_published_ns=used.published_ns, draw_due_ns=shown.due_ns,
+            group_due_ns=min(shown.group_due_ns.values(), default=0),
         )  # fmt: skip
+
+
+def first_controls(config: Config) -> Controls:
+    """What the flags ask for; the right half of a split view is the run's own picture."""
+    method, clock = ("", "") if config.split is None else config.split[1]
+    own = method or config.interpolation
+    return Controls(
+        own, clock or config.clock, config.overlay, prefer=config.prefer, split=config.split is not None,
+        trails=config.trails, own_method=own if ":" in own else None,
+    )  # fmt: skip
 
 
 def gpu_slots(snapshot_bytes: int) -> int:

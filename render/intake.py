@@ -9,17 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from twixt.render.history import History
+from twixt.render.arrival import as_drawn, is_drawn_as_published
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
     from twixt.ipc.plan import Plan
+    from twixt.ipc.ring_reader import Claim
     from twixt.ipc.snapshot import Head
-    from twixt.render.draw.scene_renderer import SceneRenderer
-    from twixt.render.playback import PlaybackClock
+    from twixt.render.picture.stage import Stage
 
 # Bytes uploaded in one frame at most; the newest snapshot always is. 64 MiB take about 5 ms on software GL.
 BYTE_BUDGET = 64 << 20
+SCALE3 = "scale3"
 
 
 @dataclass
@@ -30,48 +31,62 @@ class Taken:
 
 
 class Intake:
-    """Feeds what physics published to those who draw it."""
+    """Feeds what physics published to the stage."""
 
-    def __init__(self, link: Link, renderer: SceneRenderer, history: History, clock: PlaybackClock) -> None:
-        self._link, self._renderer, self._history, self.clock = link, renderer, history, clock
+    def __init__(self, link: Link, stage: Stage) -> None:
+        self._link, self._stage = link, stage
         self._scene_version = link.scene_version
         self._newest_tick = 0
         self._world_epoch: int | None = None
         self.plan: Plan = link.plan()
         self.newest: Head | None = None
-        clock.replan(self.plan)
+        stage.replan(self.plan)
 
     def take(self) -> Taken:
         """Fetch everything that is new. Call once a frame, as late as the frame allows."""
-        self._link.poll()
-        if self._link.scene_version != self._scene_version:
-            self._scene_version = self._link.scene_version
-            self._renderer.set_scene(self._link.scene)
-        plan = self._link.plan()
+        link, stage = self._link, self._stage
+        link.poll()
+        if link.scene_version != self._scene_version:
+            self._scene_version = link.scene_version
+            stage.set_scene(link.scene)
+        plan = link.plan()
         if plan.number != self.plan.number:
             self.plan = plan
-            self.clock.replan(plan)
+            stage.replan(plan)
         taken = Taken()
-        for claim in self._link.unread(BYTE_BUDGET):
+        for claim in link.unread(BYTE_BUDGET):
             head = claim.head
             if head.world_epoch != self._world_epoch:
                 self._world_epoch = head.world_epoch
                 self._newest_tick = head.tick
-            slot = self._history.slot_for(head)
+            slot = stage.history.slot_for(head)
             if slot is None:  # nobody will draw it, but it tells the clock about physics
-                self._observe(head)
+                stage.observe(head)
                 continue
-            self._renderer.upload(slot, claim.bodies, head.count)
-            if not claim.is_valid():
-                self._history.discard(slot)
+            if not self._upload(claim, slot):
+                stage.history.discard(slot)
                 continue
-            self._history.commit(slot, head)
-            self._observe(head)
+            stage.history.commit(slot, head)
+            stage.observe(head)
             taken.steps += max(0, head.tick - self._newest_tick)
             self._newest_tick = head.tick
             self.newest = head
         return taken
 
-    def _observe(self, head: Head) -> None:
-        # It could be drawn from then on; when this viewer looked says more of the viewer than of physics.
-        self.clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
+    def _upload(self, claim: Claim, slot: int) -> bool:
+        """Into the slot, by the shortest way that serves all who want it. False: torn meanwhile."""
+        stage, count = self._stage, claim.head.count
+        if not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
+            stage.renderer.upload(slot, claim.bodies, count)
+            if SCALE3 in claim.columns:
+                stage.renderer.upload_scale3(slot, claim.columns[SCALE3])
+            return claim.is_valid()
+        copied = claim.copy()
+        if copied is None:
+            return False
+        snapshot = as_drawn(copied, stage.scene)
+        stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count)
+        if SCALE3 in snapshot.columns:
+            stage.renderer.upload_scale3(slot, snapshot.columns[SCALE3])
+        stage.add(snapshot, slot)
+        return True

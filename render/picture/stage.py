@@ -53,7 +53,8 @@ class Stage:
         self._context, self._bodies = context, bodies
         self.history = History(slots)
         self.renderer = SceneRenderer(context, scene, slots)
-        self.clock = PlaybackClock(config.clock, config.prefer, config.buffer_ms)
+        self.clock = PlaybackClock(config.clock)
+        self.clock.prefer, self.clock.buffer_ms = config.prefer, config.buffer_ms
         self.main = Picture(MAIN, self.clock, config.interpolation, scene, self.count, slots, config.chase_ms)
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
@@ -139,6 +140,12 @@ class Stage:
         if self.left is None:
             return None
         return _label(self.left), _label(self.main)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the user should be told of what is drawn."""
+        failed = "" if self._drawing is None else self._drawing.failed
+        return (f"--draw: {failed}",) if failed else ()
 
     def _split(self, on: bool) -> None:
         if not on:
