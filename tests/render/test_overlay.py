@@ -9,10 +9,16 @@ import pytest
 
 from twixt.render.controls import KEYS
 from twixt.render.input import MouseButton, MouseMove
+from twixt.render.labels import PlacedLabel
 from twixt.render.overlay import FRAMES_PER_LAYOUT, LAYOUTS_AT_ONCE, Overlay
+from twixt.render.overlay_labels import LabelOverlay
 from twixt.render.overlay_state import MODES, REMEMBERED, OverlayState, Recent
 
 SIZE_PX = (800, 600)
+TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
+NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "delay": (0.0, 0.0)}
+# Where the lines are that unfold, with two diagnostics.
+SMOOTH_PX, TROUBLE_PX = (60, 182), (570, 136)
 
 
 def state_of(**changed) -> OverlayState:
@@ -23,17 +29,21 @@ def state_of(**changed) -> OverlayState:
     return OverlayState(**{
         "frames": frames, "steps": steps, "target_ms": 16.7, "step_budget_ms": 16.7, "rate": 0.5, "offset_ms": 12.0,
         "clock": "auto", "clock_mode": "ahead", "interpolation": "linear", "pacing": "vsync", "bodies": 300,
-        "diagnostics": {"energy": 1.5}, "keys": KEYS, **changed,
+        "diagnostics": {"energy": 1.5}, "keys": KEYS,
+        "room_ms": 33.3, "playing_rate": 0.5, "clock_reason": "physics is 12 ms late, so it plays 3 % slower",
+        "prefer": "latency", "troubles": NO_TROUBLE, **changed,
     })  # fmt: skip
 
 
 class Screen:
-    def __init__(self) -> None:
-        self.context = moderngl.create_standalone_context(require=330, backend="egl")
-        self.framebuffer = self.context.framebuffer([self.context.renderbuffer(SIZE_PX, 4)])
+    def __init__(self, context: moderngl.Context) -> None:
+        self.context = context
+        self.framebuffer = context.framebuffer([context.renderbuffer(SIZE_PX, 4)])
         self.framebuffer.use()
         self.overlay = Overlay()
         self.asked = 0
+        self.turned = []
+        self.all_off = False
 
     def show(self, frames=LAYOUTS_AT_ONCE, events=(), scale=1.0, frames_shown=None, **changed):
         state = state_of(**changed, **({} if frames_shown is None else {"frames": frames_shown}))
@@ -45,7 +55,10 @@ class Screen:
         pressed = []
         for _ in range(frames):
             self.framebuffer.clear()
-            pressed += self.overlay.draw(ask, events, SIZE_PX, scale).pressed
+            used = self.overlay.draw(ask, events, SIZE_PX, scale)
+            pressed += used.pressed
+            self.turned += used.turned
+            self.all_off |= used.all_off
             events = ()
         return pressed
 
@@ -53,17 +66,38 @@ class Screen:
         raw = self.framebuffer.read(components=3)
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(SIZE_PX[1], SIZE_PX[0], 3))
 
-    def click(self, x_px, y_px):
-        pressed = self.show(events=[MouseMove(x_px, y_px, 0)])
-        pressed += self.show(events=[MouseButton("left", True, 0)])
-        return pressed + self.show(events=[MouseButton("left", False, 0)])
+    def click(self, x_px, y_px, **changed):
+        pressed = self.show(events=[MouseMove(x_px, y_px, 0)], **changed)
+        pressed += self.show(events=[MouseButton("left", True, 0)], **changed)
+        return pressed + self.show(events=[MouseButton("left", False, 0)], **changed)
+
+    def drag(self, from_px, to_px, **changed):
+        self.show(events=[MouseMove(*from_px, 0)], **changed)
+        self.show(events=[MouseButton("left", True, 0)], **changed)
+        self.show(events=[MouseMove(*to_px, 0)], frames=1, **changed)
+        self.show(events=[MouseButton("left", False, 0)], **changed)
+
+    def height_px(self, left, right):
+        """How far down anything is drawn in these columns, above the keys."""
+        drawn = self.pixels()[:540, left:right].max(axis=(1, 2))
+        return int(np.flatnonzero(drawn).max(initial=0))
 
 
 @pytest.fixture(scope="module")
 def shared():
-    screen = Screen()
+    screen = Screen(moderngl.create_standalone_context(require=330, backend="egl"))
     yield screen
     screen.overlay.close()
+
+
+@pytest.fixture
+def fresh(shared):
+    """An overlay of this test's own: what it unfolds stays unfolded."""
+    screen = Screen(shared.context)
+    screen.show(frames=FRAMES_PER_LAYOUT)
+    yield screen
+    screen.overlay.close()
+    shared.framebuffer.use()
 
 
 @pytest.fixture
@@ -118,6 +152,136 @@ def test_the_mouse_belongs_to_the_overlay_only_over_its_panels(screen):
     assert screen.overlay.wants_mouse
     screen.show(events=[MouseMove(400, 300, 0)], frames=FRAMES_PER_LAYOUT * 2)
     assert not screen.overlay.wants_mouse
+
+
+def test_the_camera_may_have_the_mouse_where_no_panel_lies(screen):
+    screen.show(frames=FRAMES_PER_LAYOUT * 2, messages=("paused",))
+    for x_px, y_px in ((10, 10), (200, 190), (780, 20), (400, 580), (400, 470)):
+        assert screen.overlay.covers(x_px, y_px), (x_px, y_px)
+    for x_px, y_px in ((400, 300), (2, 2), (400, 20), (100, 300), (790, 300), (20, 580), (-5, 50), (900, 50)):
+        assert not screen.overlay.covers(x_px, y_px), (x_px, y_px)
+
+
+def test_what_is_folded_unfolds_by_a_click_and_covers_nothing_before(fresh):
+    assert fresh.height_px(0, 272) < 200
+    assert fresh.height_px(528, 800) < 200
+    fresh.click(*SMOOTH_PX)
+    assert 260 < fresh.height_px(0, 272) < 400
+    fresh.click(*TROUBLE_PX)
+    assert 220 < fresh.height_px(528, 800) < 400
+    assert fresh.overlay.covers(600, 200)
+    assert fresh.pixels()[:, 280:520][:420].max() == 0
+    fresh.click(*SMOOTH_PX)
+    fresh.click(*TROUBLE_PX)
+    fresh.show(frames=FRAMES_PER_LAYOUT)
+    assert fresh.height_px(0, 272) < 200
+    assert fresh.height_px(528, 800) < 200
+
+
+def test_unfolded_panels_never_lie_over_one_another(fresh):
+    everything = {
+        "troubles": TROUBLES, "buffer_ms": 100.0, "thinned": 7, "group_ages_ms": {"arms": 80.0, "legs": 0.0},
+        "messages": ("paused",), "split_labels": ("extrapolate, clock newest-two", "quadratic, clock buffered"),
+    }  # fmt: skip
+    fresh.click(*SMOOTH_PX, **everything)
+    fresh.click(*TROUBLE_PX, **everything)
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2, **everything)
+    count = np.zeros((600, 800), int)
+    for x_px in range(0, 800, 4):
+        for y_px in range(0, 600, 4):
+            covering = [
+                pane for pane in fresh.overlay._shown_panes
+                if 0 <= x_px - pane.left_px < pane.width_px and 0 <= y_px - pane.top_px < pane.height_px
+            ]  # fmt: skip
+            count[y_px, x_px] = len(covering)
+    assert count.max() == 1
+    assert (count > 0).any()
+
+
+@pytest.mark.parametrize(
+    ("y_px", "to_px", "knob", "figure"),
+    [
+        (155, 690, "slow_physics", 0),
+        (155, 780, "slow_physics", 1),
+        (178, 690, "stall", 0),
+        (178, 780, "stall", 1),
+        (201, 780, "drop", 0),
+        (224, 690, "delay", 0),
+        (224, 780, "delay", 1),
+    ],
+)
+def test_a_slider_that_is_dragged_says_so_while_it_moves_and_when_it_is_let_go(fresh, y_px, to_px, knob, figure):
+    fresh.click(*TROUBLE_PX)
+    fresh.show(frames=FRAMES_PER_LAYOUT)
+    fresh.turned.clear()
+    fresh.drag((to_px - 60, y_px), (to_px, y_px))
+    assert {(turn.knob, turn.figure) for turn in fresh.turned} == {(knob, figure)}
+    assert [turn.released for turn in fresh.turned][-1:] == [True]
+    assert len(fresh.turned) >= 2
+    moved = [turn.value for turn in fresh.turned if not turn.released]
+    assert max(moved) > 0
+
+
+def test_trouble_that_is_on_is_named_while_folded_and_ends_by_one_click(fresh):
+    def warm():
+        """Pixels in the colour of a warning."""
+        red, green, blue = np.moveaxis(fresh.pixels()[128:146, 528:792].astype(int), 2, 0)
+        return int(((red > 150) & (red > blue + 60) & (green > blue)).sum())
+
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2)
+    assert warm() == 0
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2, troubles=TROUBLES)
+    assert warm() > 50
+    fresh.click(*TROUBLE_PX, troubles=TROUBLES)
+    fresh.click(560, 245, troubles=TROUBLES)
+    assert fresh.all_off
+    assert fresh.turned == []
+
+
+def test_physics_without_knobs_has_none(fresh):
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2)
+    with_knobs = fresh.height_px(528, 800)
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2, troubles={})
+    assert fresh.height_px(528, 800) < with_knobs
+
+
+def test_each_half_carries_its_label_at_its_own_side_of_the_middle(screen):
+    screen.show(frames=FRAMES_PER_LAYOUT * 2)
+    plain = screen.pixels().copy()
+    screen.show(frames=FRAMES_PER_LAYOUT * 2, split_labels=("none", ""))
+    left = (screen.pixels() != plain).any(axis=(0, 2))
+    assert left[280:400].sum() > 20
+    assert not left[425:].any()
+    screen.show(frames=FRAMES_PER_LAYOUT * 2, split_labels=("", "auto, clock newest-two"))
+    right = (screen.pixels() != plain).any(axis=(0, 2))
+    assert right[400:520].sum() > 20
+    assert not right[:375].any()
+
+
+def test_words_stand_beside_their_place_and_go_with_them(screen):
+    words = LabelOverlay()
+
+    def seen(*labels, scale=1.0):
+        screen.framebuffer.clear()
+        words.draw(labels, SIZE_PX, scale)
+        rows, columns = np.nonzero(screen.pixels().max(axis=2))
+        return (columns.min(), rows.min(), columns.max(), rows.max()) if len(rows) else None
+
+    red = (255, 0, 0, 255)
+    left, top, right, bottom = seen(PlacedLabel(100, 200, "fastest 5.0 m/s", red))
+    assert 100 <= left < 115
+    assert right < 240
+    assert top < 200 < bottom
+    assert (screen.pixels()[:, :, 0] > 200).any()
+    assert (screen.pixels()[:, :, 1] == 0).all()
+    moved = seen(PlacedLabel(300, 250, "fastest 5.0 m/s", red))
+    np.testing.assert_allclose(moved, (left + 200, top + 50, right + 200, bottom + 50), atol=1)
+    large = seen(PlacedLabel(100, 200, "fastest 5.0 m/s", red), scale=2.0)
+    assert large[2] - large[0] > 1.7 * (right - left)
+    assert seen() is None
+    words.close()
+    screen.show()
+    assert screen.pixels().max() > 200, "the overlay has a context of its own"
 
 
 def test_everything_is_larger_on_a_high_resolution_display(screen):
