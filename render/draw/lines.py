@@ -4,8 +4,7 @@ The grid has no vertices of its own: the n-th line follows from n and the camera
 faint, so they are plain OpenGL lines: smooth ones cost software drawing three times as much. It hides nothing
 (bodies below the ground are seen) and is drawn before the bodies.
 
-The outline's twelve edges are smooth: each is a quad in the plane of the picture, one pixel wide whatever its
-distance, whose alpha falls off across it.
+The outline's twelve edges are smooth.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import moderngl
 import numpy as np
 
 from twixt.ipc.scene import Vector
+from twixt.render.draw.marks import SmoothLines
 from twixt.render.draw.pose import FRAME_GLSL
 
 # The finest lines are at least this many camera distances apart.
@@ -26,15 +26,7 @@ GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
 # Share of the way to the next spacing after which the finest lines are gone: there would be hundreds.
 FINE_SHARE = 0.65
 FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
-
-_OUTLINE_VERTEX = (
-    "#version 330 core\n"
-    + FRAME_GLSL
-    + """
-in vec3 corner;
-void main() { gl_Position = view * vec4(corner, 1.0); }
-"""
-)
+OUTLINE_COLOR = (158, 173, 199, 140)
 
 # Lines 0 .. n-1 run along x, n .. 2n-1 along y; each is a chord of the circle that bounds the grid.
 _GRID_VERTEX = (
@@ -67,43 +59,6 @@ void main() {
     float inside = max(1.0 - dot(from_middle, from_middle), 0.0);
     color = vec4(tint.rgb, tint.a * inside * inside);
 }
-"""
-
-_OUTLINE_GEOMETRY = (
-    "#version 330 core\nlayout(lines) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
-    + FRAME_GLSL
-    + """
-const float HALF_WIDTH_PX = 1.0;
-noperspective out float across;
-
-void main() {
-    vec4 a = gl_in[0].gl_Position, b = gl_in[1].gl_Position;
-    // Cut at the near plane here: behind the eye a line has no direction in the picture.
-    float near = lens.w / (lens.z - 1.0) * 1.001;
-    if (-a.z < near && -b.z < near) return;
-    if (-a.z < near) a = mix(b, a, (-b.z - near) / (a.z - b.z));
-    if (-b.z < near) b = mix(a, b, (-a.z - near) / (b.z - a.z));
-    vec4 start = vec4(a.xy * lens.xy, lens.z * a.z + lens.w, -a.z);
-    vec4 end = vec4(b.xy * lens.xy, lens.z * b.z + lens.w, -b.z);
-    vec2 along = (end.xy / end.w - start.xy / start.w) * picture.xy;
-    if (dot(along, along) < 1e-6) return;
-    vec2 aside = normalize(vec2(-along.y, along.x)) * (2.0 * HALF_WIDTH_PX) / picture.xy;
-    for (int corner = 0; corner < 4; corner++) {
-        float side = float((corner & 1) * 2 - 1);
-        across = side * HALF_WIDTH_PX;
-        gl_Position = corner >= 2 ? end : start;
-        gl_Position.xy += side * aside * gl_Position.w;
-        EmitVertex();
-    }
-    EndPrimitive();
-}
-"""
-)
-
-_OUTLINE_FRAGMENT = """#version 330 core
-noperspective in float across;
-out vec4 color;
-void main() { color = vec4(0.62, 0.68, 0.78, 0.55 * (1.0 - abs(across))); }
 """
 
 EDGES = np.array([(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7)])
@@ -156,18 +111,18 @@ class Outline:
     """The twelve edges of one box."""
 
     def __init__(self, context: moderngl.Context) -> None:
-        self.program = context.program(
-            vertex_shader=_OUTLINE_VERTEX, geometry_shader=_OUTLINE_GEOMETRY, fragment_shader=_OUTLINE_FRAGMENT
-        )
-        self._buffer = context.buffer(reserve=EDGES.size * 12)
-        self._vertex_array = context.vertex_array(self.program, [(self._buffer, "3f", "corner")])
+        self._lines = SmoothLines(context)
+
+    @property
+    def program(self) -> moderngl.Program:
+        return self._lines.program
 
     def set(self, corners: tuple[Vector, Vector]) -> None:
         """Takes two opposite corners, metres."""
         low, high = np.array(corners, np.float32)
         eight = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)], np.float32)
-        self._buffer.write(np.ascontiguousarray(eight[EDGES]).tobytes())
+        self._lines.set(eight[EDGES[:, 0]], eight[EDGES[:, 1]], np.array(OUTLINE_COLOR, np.uint8))
 
     def draw(self) -> None:
         """Draws all edges with the depth test that is set."""
-        self._vertex_array.render(moderngl.LINES)
+        self._lines.draw()

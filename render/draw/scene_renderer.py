@@ -17,7 +17,7 @@ from typing import Any
 
 import moderngl
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
@@ -27,6 +27,7 @@ from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, BodyPr
 from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block
 from twixt.render.draw.layers import Layer, PlacedLayer, place
 from twixt.render.draw.lines import Grid, Outline
+from twixt.render.draw.marks import Dots, SmoothLines
 from twixt.render.draw.membership import Membership
 from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.software_gl import is_software
@@ -54,14 +55,17 @@ class SceneRenderer:
         self._ring = SnapshotRing(context, slots, capacity)
         self._programs = BodyPrograms(context)
         self._grid, self._outline = Grid(context), Outline(context)
-        for program in (self._grid.program, self._outline.program):
-            program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+        for drawn in (self._grid, self._outline):
+            drawn.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+        self._dots: Dots | None = None
+        self._lines: SmoothLines | None = None
         self._frame_block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._is_software = is_software(context.info["GL_RENDERER"])
         self._timers: list[moderngl.Query] = []
         self._timed = 0  # timers in use by the picture that is being drawn
         self._is_finished = True
+        self._viewport: Viewport | None = None  # of the picture drawn last
         self._target: moderngl.Framebuffer = context.fbo
         self._size_px = (1, 1)
         self._scene = scene
@@ -115,6 +119,25 @@ class SceneRenderer:
             layers, camera, viewport = _as_layers(layers, camera, viewport, *as_before)
         self._draw(layers, camera, viewport)
 
+    def points(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
+        """Round dots in the picture drawn last: positions (n, 3), metres; colors (n, 4) or one (4,), rgba 0..255.
+
+        Hidden by bodies that stand before them. What is not finite is skipped. Raises TwixtError.
+        """
+        if self._dots is None:
+            self._dots = Dots(self._context)
+            self._dots.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+        self._dots.set(positions, colors, size_px)
+        self._draw_marks(self._dots, moderngl.PROGRAM_POINT_SIZE)
+
+    def lines(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike) -> None:
+        """Thin lines in the picture drawn last: starts and ends (n, 3), metres; colors as for `points`."""
+        if self._lines is None:
+            self._lines = SmoothLines(self._context)
+            self._lines.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+        self._lines.set(starts, ends, colors)
+        self._draw_marks(self._lines, 0)
+
     def finish(self) -> None:
         """Waits until everything drawn so far is complete: the frame is over."""
         self._context.finish()
@@ -151,12 +174,24 @@ class SceneRenderer:
         if self._is_finished:
             self._target, self._size_px, self._timed, self._is_finished = self._context.fbo, (1, 1), 0, False
         self._size_px = max(self._size_px[0], left_px + width_px), max(self._size_px[1], bottom_px + height_px)
-        self._target.viewport = self._target.scissor = viewport
+        self._viewport = self._target.viewport = self._target.scissor = viewport
         self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
         self._frame_block.bind_to_uniform_block(FRAME_BINDING)
         self._write_blocks(placed)
         with self._timer():
             self._draw_all(placed, camera)
+        self._target.scissor = None  # type: ignore[assignment]  # stubs
+
+    def _draw_marks(self, marks: Dots | SmoothLines, flags: int) -> None:
+        if self._viewport is None:
+            return
+        self._target.use()
+        self._target.viewport = self._target.scissor = self._viewport
+        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | flags)
+        self._target.depth_mask = False
+        with self._timer():
+            marks.draw()
+        self._target.depth_mask = True
         self._target.scissor = None  # type: ignore[assignment]  # stubs
 
     def _timer(self) -> moderngl.Query:
