@@ -10,12 +10,12 @@ rate played instead (`steady`).
 
 from __future__ import annotations
 
-from twixt.render.playback.needs import Needs
+from twixt.render.playback.needs import Needs, SeenDelay
 from twixt.render.playback.steady import Steady
 from twixt.render.playback.stream import NEVER_NS, Stream
 
 # Speed stays within 1 +- this while the excess is small: the eye does not see it.
-SLEW = 0.05
+SLEW = 0.03
 SLEW_TAU_NS = 500_000_000
 # An excess beyond this, or beyond 1.2 intervals, is a debt: paid at up to half as fast again.
 DEBT_NS = 60_000_000
@@ -33,6 +33,7 @@ class Auto:
     def __init__(self) -> None:
         self.reason = "starting"
         self._needs = Needs()
+        self._delay = SeenDelay()
         self._playing_ns: int | None = None  # the due instant drawn last
         self._newest_sim_ns: int | None = None
         self._newest_due_ns = 0
@@ -86,7 +87,9 @@ class Auto:
                 # frames, or with a little more jitter, one of them would have met that.
                 need = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))
                 if stream.rhythm.slips == self._slips:
-                    self._needs.add(present_ns, need, gap, stream.rhythm.interval_ns)
+                    late_ns = self._delay.least_ns(present_ns, present_ns - stream.newest_arrival_ns)
+                    late_ns += stream.newest_arrival_ns - newest_due
+                    self._needs.add(present_ns, need, gap, stream.rhythm.interval_ns, late_ns, stream.widest_gap)
                 else:
                     # The debt was given up, and with it the lateness it made: what that needed is not needed any more.
                     self._slips = stream.rhythm.slips
@@ -96,7 +99,7 @@ class Auto:
                     self._unasked = 0
                     self._wanted_ns = self._needs.offset_ns(stream.rhythm.interval_ns, stream.rhythm.scatter_ns)
             self._newest_sim_ns, self._newest_due_ns = newest_sim, newest_due
-            stream.longest_wait_ns = NEVER_NS
+            stream.longest_wait_ns, stream.widest_gap = NEVER_NS, 1
         self._shortfall_ns = present_ns - newest_due
 
     def _steadied(self, stream: Stream, drawn_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int) -> int:
@@ -104,7 +107,7 @@ class Auto:
         share = self._steady.share(stream)
         if share <= 0 or drawn_ns is None or self._playing_ns is None:
             return playing_ns
-        step = self._steady.advance(stream, drawn_ns, passed_ns, present_ns - self._playing_ns, self._wanted_ns)
+        step = self._steady.advance(stream, drawn_ns, passed_ns, present_ns, 0)
         along_map = max(0, stream.sim_at(playing_ns) - drawn_ns)
         self.reason = "steps of uneven length: playing their mean rate"
         return stream.due_of(drawn_ns + round(share * step + (1 - share) * along_map))

@@ -10,19 +10,21 @@ latency. Reads no clock.
 
 from __future__ import annotations
 
+from twixt.render.playback.losses import Losses
+
 # A need is remembered this long: the time after which a trouble that ended costs no more latency.
 MEMORY_NS = 10_000_000_000
 BUCKET_NS = 500_000_000
 # With fewer samples than this the largest counts, not the second largest: a start cannot wait for a repetition.
 FEW = 4
-# Beyond the median by this, a need is a stall, and buying latency for it would help only at the next one.
-STALL_NS = 250_000_000
+# Beyond the median by these, a need is a stall, and buying latency for it would help only at the next one.
+STALL_NS, STALL_INTERVALS = 250_000_000, 2.5
 # What a stall held up arrives late too; it is left out until needs are usual again, or for this long.
 STALL_OVER_NS = 3_000_000_000
 # Above the need itself: what the slewing swings, and a share of the usual scatter, within reason. The second largest
 # of ten seconds lies far out already; more than this share bought age and no evenness on 20 Hz with 4 ms of jitter.
-MARGIN_NS = 500_000
-SCATTER_FACTOR = 0.7
+MARGIN_NS = 300_000
+SCATTER_FACTOR = 0.5
 SCATTER_MARGIN_MAX_NS = 12_000_000
 MEDIAN_OF = 31
 
@@ -46,22 +48,31 @@ class Needs:
         self._buckets: list[tuple[int, list[_Need]]] = []
         self._recent: list[float] = []
         self._count = 0
+        self._losses = Losses()
         self._stalled_until_ns = -(1 << 62)
 
-    def add(self, now_ns: int, need_ns: int, gap_ns: int, interval_ns: int) -> None:
-        """The frame at `now_ns` was the last without a snapshot that came `gap_ns` after the one before."""
+    def add(
+        self, now_ns: int, need_ns: int, gap_ns: int, interval_ns: int, seen_late_ns: int = 0, intervals: int = 1
+    ) -> None:
+        """The frame at `now_ns` was the last without a snapshot that came `gap_ns` after the one before.
+
+        seen_late_ns: after it was due, that a frame could draw it. intervals: snapshots that the gap is long.
+        """
         recent = self._recent
         recent.append(need_ns)
         if len(recent) > MEDIAN_OF:
             del recent[0]
         median = sorted(recent)[len(recent) // 2]
-        if len(recent) >= FEW and need_ns > median + STALL_NS:
+        if len(recent) >= FEW and need_ns > median + max(STALL_NS, STALL_INTERVALS * interval_ns):
             self._stalled_until_ns = now_ns + STALL_OVER_NS
         if now_ns < self._stalled_until_ns:
             if need_ns > median + interval_ns:
                 return
             self._stalled_until_ns = now_ns
+        self._losses.add(now_ns, seen_late_ns, intervals)
         self._count += 1
+        if intervals > 1:
+            return
         if not self._buckets or now_ns - self._buckets[-1][0] >= BUCKET_NS:
             self._buckets.append((now_ns, []))
             while now_ns - self._buckets[0][0] > MEMORY_NS:
@@ -86,6 +97,9 @@ class Needs:
                 elif value > second:
                     second = value
         need_ns = second if self._count >= FEW and second > float("-inf") else largest
+        lost_ns = self._losses.need_ns(interval_ns)
+        if lost_ns is not None and lost_ns > need_ns:
+            return max(0.0, lost_ns + MARGIN_NS)
         if need_ns == float("-inf"):
             return 0.0
         margin = MARGIN_NS + min(SCATTER_FACTOR * scatter_ns, SCATTER_MARGIN_MAX_NS)
@@ -96,3 +110,18 @@ class Needs:
         while self._buckets and self._buckets[-1][0] >= instant_ns:
             del self._buckets[-1]
         self._recent.clear()
+
+
+class SeenDelay:
+    """How long after its arrival a frame can draw a snapshot, at the least: frames are chosen before they are shown."""
+
+    def __init__(self) -> None:
+        self._before_ns = self._now_ns = 1 << 62
+        self._since_ns: int | None = None
+
+    def least_ns(self, now_ns: int, delay_ns: int) -> int:
+        """With one more: the frame at `now_ns` shows what arrived `delay_ns` before it."""
+        if self._since_ns is None or now_ns - self._since_ns > MEMORY_NS:
+            self._before_ns, self._now_ns, self._since_ns = self._now_ns, delay_ns, now_ns
+        self._now_ns = min(self._now_ns, delay_ns)
+        return min(self._now_ns, self._before_ns)

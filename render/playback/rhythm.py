@@ -12,6 +12,9 @@ from itertools import pairwise
 INTERVAL_GAPS = 9
 # Gaps whose changes say how even the steps are.
 EVENNESS_GAPS = 16
+# A stream is as uneven as the largest of its 15 changes but so many: two come with one odd gap, and a load that
+# comes or goes makes one. Where every fourth step is slow, five to seven of the 15 are large.
+EVEN_CHANGES = 10
 # Weight of one snapshot in the mean of lateness' changes: some fifty snapshots, a second or two.
 SCATTER_SHARE = 0.02
 # A due gap of this many normal ones, over one normal step of simulated time, is a rest and not slow motion:
@@ -27,18 +30,28 @@ class Rhythm:
     """What the latest snapshots have in common."""
 
     def __init__(self) -> None:
+        self.sim_interval_ns = 0  # median simulated time between snapshots
         self.interval_ns = 0  # median due gap of late; 0 while fewer than two snapshots are known
-        self.slope_change = 0.0  # median relative change of the due gap per simulated time; 0 when steps are even
+        self.slope_change = 0.0  # usual relative change of the due gap per simulated time; 0 when steps are even
+        self.mean_gap_ns, self.longest_gap_ns = 0.0, 0  # due gaps, among as many as are needed for evenness
         self.scatter_ns = 0.0  # usual change of lateness from one snapshot to the next
         self.slips = 0  # how often physics gave up a debt and let its due instants move
         self._gaps: list[tuple[int, int]] = []  # (due, sim)
         self._lateness_ns: int | None = None
 
+    def intervals(self, due_gap_ns: int, sim_gap_ns: int) -> int:
+        """How many snapshots a gap is long: by simulated time or by due instants, whichever says less, as slow
+        physics stretches the one and a change of scale the other. At least 1."""
+        sim_interval_ns = self.sim_interval_ns
+        if not sim_interval_ns or not self.interval_ns:
+            return 1
+        return max(1, round(min(sim_gap_ns / sim_interval_ns, due_gap_ns / self.interval_ns)))
+
     def is_rest(self, due_gap_ns: int, sim_gap_ns: int) -> bool:
         """Whether nothing moved for most of this gap."""
         if not self._gaps or due_gap_ns <= max(REST_GAPS * self.interval_ns, REST_NS):
             return False
-        return sim_gap_ns < 2 * sorted(gap for _, gap in self._gaps)[len(self._gaps) // 2]
+        return sim_gap_ns < 2 * self.sim_interval_ns
 
     def add_gap(self, due_gap_ns: int, sim_gap_ns: int) -> None:
         """A snapshot falls due `due_gap_ns` after the one before, `sim_gap_ns` further on."""
@@ -47,10 +60,14 @@ class Rhythm:
             del self._gaps[0]
         recent = sorted(due for due, _ in self._gaps[-INTERVAL_GAPS:])
         self.interval_ns = recent[len(recent) // 2]
+        recent = sorted(sim for _, sim in self._gaps[-INTERVAL_GAPS:])
+        self.sim_interval_ns = recent[len(recent) // 2]
         if len(self._gaps) == EVENNESS_GAPS:
             slopes = [due / sim for due, sim in self._gaps]
             changes = sorted(abs(new - old) / (old or 1.0) for old, new in pairwise(slopes))
-            self.slope_change = changes[len(changes) // 2]
+            self.slope_change = changes[EVEN_CHANGES]
+            gaps = [due for due, _ in self._gaps]
+            self.mean_gap_ns, self.longest_gap_ns = sum(gaps) / len(gaps), max(gaps)
 
     def add_lateness(self, lateness_ns: int, due_gap_ns: int) -> None:
         """A snapshot came `lateness_ns` after it was due."""

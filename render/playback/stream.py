@@ -32,6 +32,7 @@ class Stream:
         self.rhythm = Rhythm()
         # How long what was known had been due when the next one came: the longest since a reader set it back.
         self.longest_wait_ns = NEVER_NS
+        self.widest_gap = 1  # in snapshots, the lost ones counted; since a reader set it back too
         self.newest_arrival_ns = 0
         self._held_since_ns: int | None = None  # a paused plan's wall instant
         self._rate = 1.0  # the last plan rate that was not 0
@@ -193,6 +194,7 @@ class Stream:
         """Learn the rhythm; turn a long rest into a flat piece of the map."""
         due_gap_ns, sim_gap_ns = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
         self.rhythm.add_lateness(arrival_ns - due_ns, due_gap_ns)
+        self.widest_gap = max(self.widest_gap, self.rhythm.intervals(due_gap_ns, sim_gap_ns))
         if self.rhythm.is_rest(due_gap_ns, sim_gap_ns):
             self._append(self._sim[-1], due_ns - self.rhythm.interval_ns, number)
         else:
