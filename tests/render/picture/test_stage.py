@@ -1,0 +1,248 @@
+"""What is on the screen, from snapshots given by hand and drawn by real OpenGL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from twixt.ipc.config import Config
+from twixt.ipc.groups import Group
+from twixt.ipc.plan import Plan
+from twixt.ipc.scene import Camera, Scene, Sphere
+from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE, Head, Snapshot, new_bodies
+from twixt.render.offscreen import OffscreenWindow
+from twixt.render.picture.change import CHANGE_NS
+from twixt.render.picture.stage import Stage, side_by_side
+
+MS = 1_000_000
+GAP_MS = 100
+START_NS = 10**12
+SIZE_PX = (320, 240)
+ONE = Scene([Sphere(0.5)], ground=None, background=(0, 0, 0), unlit=True, camera=Camera((0, -10, 0), (0, 0, 0)))
+
+
+@pytest.fixture(scope="module")
+def window() -> OffscreenWindow:
+    return OffscreenWindow(SIZE_PX)
+
+
+class Show:
+    """A stage fed as the intake feeds it: state k of the world, `GAP_MS` apart, published well before it is due."""
+
+    def __init__(self, window: OffscreenWindow, scene: Scene, bodies: Callable[[int], np.ndarray], **flags) -> None:
+        self.window, self.bodies = window, bodies
+        flags.setdefault("interpolation", "linear")
+        self.stage = Stage(Config(clock="ahead", **flags), window.context, scene, 16, lambda: bodies(0))
+        self.flags = dict(interpolation=flags["interpolation"], clock="ahead", prefer="latency")
+        self.stage.replan(Plan(1, 0, START_NS, 0, 1.0))
+        self.published = -1
+
+    def choose(self, **flags) -> None:
+        split, trails = flags.pop("split", False), flags.pop("trails", False)
+        self.flags |= flags
+        self.stage.choose(**self.flags, split=split, trails=trails)
+
+    def draw(self, at_ms: float):
+        """The frame seen `at_ms` after the start, the present."""
+        while self.published * GAP_MS < at_ms + GAP_MS:
+            self.published += 1
+            self._publish(self.published)
+        self.window.screen.use()
+        return self.stage.draw(START_NS + round(at_ms * MS), SIZE_PX)
+
+    def pixels(self, at_ms: float) -> np.ndarray:
+        self.draw(at_ms)
+        self.stage.renderer.finish()
+        return self.stage.renderer.read_pixels()
+
+    def _publish(self, k: int) -> None:
+        stage, bodies, sim_ns = self.stage, self.bodies(k), k * GAP_MS * MS
+        head = Head(tick=k, sim_time_ns=sim_ns, due_ns=START_NS + sim_ns, published_ns=0, count=len(bodies))
+        slot = stage.history.slot_for(head)
+        assert slot is not None
+        stage.renderer.upload_records(slot, bodies)
+        stage.history.commit(slot, head)
+        stage.add(Snapshot(sim_ns, bodies), slot)
+        stage.observe(head)
+
+
+def along_x(count: int = 1, speed: float = 1.0, velocity: bool = False) -> Callable[[int], np.ndarray]:
+    """Bodies side by side that move `speed` metres a snapshot along x."""
+
+    def state(k: int) -> np.ndarray:
+        bodies = new_bodies(count)
+        bodies["position"][:, 0] = k * speed
+        bodies["position"][:, 2] = np.arange(count)
+        if velocity:
+            bodies["flags"] = VISIBLE | HAS_VELOCITY
+        return bodies
+
+    return state
+
+
+def middle_px(pixels: np.ndarray) -> float:
+    lit = pixels.max(axis=2) > 127
+    assert lit.any()
+    return float(np.nonzero(lit)[1].mean())
+
+
+def test_bodies_are_drawn_between_two_snapshots(window):
+    shown = Show(window, ONE, along_x(speed=2.0)).draw(150)
+    assert (shown.main.pair.previous.head.tick, shown.main.pair.next.head.tick) == (1, 2)
+    assert shown.main.draw_time_ns == 150 * MS
+    assert shown.due_ns == START_NS + 150 * MS
+    assert shown.group_due_ns == {}
+
+
+def test_before_anything_came_nothing_is_shown(window):
+    stage = Stage(Config(), window.context, ONE, 16, lambda: new_bodies(1))
+    window.screen.use()
+    assert stage.draw(START_NS, SIZE_PX) is None
+
+
+@pytest.mark.parametrize("method", ["catmull", "chase", "extrapolate", "kalman"])
+def test_a_method_of_numpy_is_drawn_where_the_shaders_draw_the_same_straight_way(window, method):
+    straight = Show(window, ONE, along_x(speed=0.5))
+    numpy = Show(window, ONE, along_x(speed=0.5), interpolation=method)
+    for at_ms in range(0, 700, 20):
+        numpy.draw(at_ms)
+    assert numpy.stage.needs_copies
+    assert middle_px(numpy.pixels(700)) == pytest.approx(middle_px(straight.pixels(700)), abs=3.0)
+
+
+@pytest.mark.parametrize("to", ["none", "hermite", "auto", "latest", "catmull", "kalman", "chase"])
+def test_no_body_jumps_when_the_method_changes(window, to):
+    show = Show(window, ONE, along_x(speed=1.0, velocity=True))
+    show.stage.main.watch("test", None)
+    places = []
+    for at_ms in range(0, 1500, 10):
+        if at_ms == 700:
+            show.choose(interpolation=to)
+        show.draw(at_ms)
+        poses = show.stage.main.watched("test")
+        if len(poses):
+            places.append(float(poses.position[0, 0]))
+    steps = np.diff(places)
+    during = steps[60 : 60 + CHANGE_NS // (10 * MS) + 40]
+    plain = 0.1
+    if to in ("none", "latest"):  # what these do by themselves: a whole snapshot's way at once
+        assert during[:8].max() <= plain + 1.1 * 0.5, "the change itself adds no jump of its own"
+    else:
+        assert during.max() <= 2.5 * plain
+    assert show.draw(1500).main.method == to
+
+
+def test_a_group_may_show_the_newest_state_while_the_others_are_interpolated(window):
+    scene = Scene([Sphere(0.5)] * 2, groups={"live": Group([1], "latest")}, camera=ONE.camera)
+    shown = Show(window, scene, along_x(2)).draw(250)
+    main, live = shown.parts
+    assert main.draw_time_ns == 250 * MS
+    assert live.group == "live"
+    assert live.draw_time_ns == 400 * MS
+    assert shown.group_due_ns == {"live": START_NS + 400 * MS}
+
+
+def test_a_group_may_be_drawn_later_than_the_others(window):
+    scene = Scene([Sphere(0.5)] * 2, groups={"late": Group([1], delay_ms=120)}, camera=ONE.camera)
+    show = Show(window, scene, along_x(2))
+    shown = [show.draw(at_ms) for at_ms in (200, 300, 400, 450)][-1]
+    assert shown.parts[1].draw_time_ns == 330 * MS
+    assert (shown.parts[1].pair.previous.head.tick, shown.parts[1].pair.next.head.tick) == (3, 4)
+    assert shown.group_due_ns["late"] == START_NS + 330 * MS
+
+
+def test_a_group_by_a_method_of_numpy_does_not_touch_the_others(window):
+    scene = Scene([Sphere(0.5)] * 3, groups={"curved": Group([1, 2], "catmull")}, camera=ONE.camera)
+    show = Show(window, scene, along_x(3))
+    for at_ms in range(0, 600, 50):
+        shown = show.draw(at_ms)
+    assert shown.main.layer.next_slot is not None, "on the GPU, from two snapshots"
+    assert shown.parts[1].layer.next_slot is None, "poses made by numpy"
+
+
+def test_children_keep_their_distance_from_a_turning_parent(window):
+    def state(k: int) -> np.ndarray:
+        bodies = new_bodies(2)
+        half = np.radians(60) * k / 2
+        bodies["orientation"][0] = [0, 0, np.sin(half), np.cos(half)]
+        bodies["position"][1] = [3, 0, 0]  # in the parent's frame
+        return bodies
+
+    show = Show(window, Scene([Sphere(0.5)] * 2, parents={1: 0}, camera=ONE.camera), state)
+    show.stage.main.watch("test", None)
+    for at_ms in range(0, 500, 10):
+        shown = show.draw(at_ms)
+        poses = show.stage.main.watched("test")
+        if len(poses):
+            assert np.linalg.norm(poses.position[1]) == pytest.approx(3.0, abs=1e-5)
+    assert shown.parts[1].group == "children"
+    assert shown.group_due_ns == {}, "children show the same instant"
+
+
+def test_two_halves_show_two_methods_of_the_same_instant(window):
+    show = Show(window, ONE, along_x(speed=1.0))
+    show.choose(split=True)
+    pixels = show.pixels(150)
+    left, right = pixels[:, : SIZE_PX[0] // 2], pixels[:, SIZE_PX[0] // 2 :]
+    assert middle_px(left) < middle_px(right) - 3, "the left half holds the snapshot before"
+    assert show.stage.split_labels == ("none, clock ahead", "linear, clock ahead")
+    assert len(show.stage.clocks) == 1
+    show.choose(split=False)
+    assert show.stage.split_labels is None
+    assert middle_px(show.pixels(150)) > SIZE_PX[0] // 2
+
+
+def test_two_halves_may_have_two_clocks_that_go_on_from_what_is_drawn(window):
+    show = Show(window, ONE, along_x(), split=(("", "newest-two"), ("", "ahead")))
+    for at_ms in (0, 100, 200, 300):
+        show.draw(at_ms)
+    show.choose(split=True)
+    for at_ms in range(310, 900, 10):
+        show.draw(at_ms)
+    left, main = show.stage.clocks
+    assert (left.mode, main.mode) == ("newest-two", "ahead")
+    assert left.state.offset_ns != main.state.offset_ns
+
+
+def test_trails_are_dots_where_bodies_were_drawn(window):
+    show = Show(window, ONE, along_x(speed=0.4))
+    show.choose(trails=True)
+    for at_ms in range(0, 600, 20):
+        pixels = show.pixels(at_ms)
+    lit = np.nonzero(pixels.max(axis=(0, 2)) > 60)[0]
+    body_alone = Show(window, ONE, along_x(speed=0.4)).pixels(580)
+    alone = np.nonzero(body_alone.max(axis=(0, 2)) > 60)[0]
+    assert lit[0] < alone[0] - 10, "dots behind the body"
+    show.choose(trails=False)
+    assert np.array_equal(show.pixels(580), body_alone)
+
+
+def test_a_camera_on_a_body_goes_where_the_body_is_drawn(window):
+    scene = Scene([Sphere(0.5)] * 2, ground=None, camera=Camera((0, -10, 0), (0, 0, 0), body=0), background=(0, 0, 0),
+                  unlit=True)  # fmt: skip
+    show = Show(window, scene, along_x(2, speed=3.0))
+    for at_ms in range(0, 500, 20):
+        pixels = show.pixels(at_ms)
+    assert middle_px(pixels) == pytest.approx(SIZE_PX[0] / 2, abs=1.5)
+
+
+def test_a_scene_published_anew_divides_the_bodies_anew(window):
+    show = Show(window, Scene([Sphere(0.5)] * 2, camera=ONE.camera), along_x(2))
+    assert len(show.draw(150).parts) == 1
+    show.stage.set_scene(Scene([Sphere(0.5)] * 2, groups={"live": Group([0], "none")}, camera=ONE.camera))
+    assert [part.group for part in show.draw(200).parts] == [None, "live"]
+
+
+def test_bodies_that_come_later_join_their_group(window):
+    counts = [1, 1, 1, 3, 3, 3, 3, 3, 3]
+    scene = Scene([Sphere(0.5)], groups={"late comers": Group([2], "latest")}, camera=ONE.camera)
+    show = Show(window, scene, lambda k: along_x(counts[k])(k))
+    show.draw(50)
+    assert len(show.draw(450).parts) == 2
+
+
+def test_a_window_of_odd_width_is_divided_without_a_gap():
+    assert side_by_side((801, 600), 2) == [(0, 0, 400, 600), (400, 0, 401, 600)]
+    assert side_by_side((800, 600), 1) == [(0, 0, 800, 600)]
