@@ -5,7 +5,7 @@ Run it with: twixt run balls --draw draw_speed:draw
 
 import numpy as np
 
-SECONDS = 0.15  # an arrow ends where its body would be after so long
+SECONDS = 0.5  # an arrow ends where its body would be after so long
 SLOWEST = 0.3  # m/s; what is slower gets no arrow
 HEAD = 0.25  # of an arrow's length
 

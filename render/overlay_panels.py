@@ -245,6 +245,8 @@ def _style(imgui: Any) -> None:
     style.item_spacing = imgui.ImVec2(8, 2)
     style.window_border_size = 0.0
     style.set_color_(imgui.Col_.frame_bg.value, imgui.ImVec4(0.0, 0.0, 0.0, 0.0))
+    for fold in (imgui.Col_.header, imgui.Col_.header_hovered, imgui.Col_.header_active):
+        style.set_color_(fold.value, imgui.ImVec4(*KNOB_TINT))
 
 
 class _Panel:

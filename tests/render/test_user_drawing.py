@@ -240,7 +240,7 @@ def test_the_example_draws_an_arrow_for_each_moving_body_and_says_how_fast_the_f
     assert not drawing.failed
     assert added.lines is not None
     assert len(added.lines.starts) == 3 * 5  # a shaft and two wings; the body at rest has none
-    np.testing.assert_allclose(added.lines.ends[:5] - added.lines.starts[:5], 0.15 * moving().bodies["velocity"][1:])
+    np.testing.assert_allclose(added.lines.ends[:5] - added.lines.starts[:5], 0.5 * moving().bodies["velocity"][1:])
     [label] = added.labels
     assert label.text == "5.0 m/s"
     assert label.position == (5, 0, 0)
