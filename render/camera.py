@@ -143,8 +143,11 @@ class OrbitCamera:
         """What is farther is not drawn."""
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
-    def matrices(self, size_px: tuple[int, int]) -> CameraMatrices:
-        """View and projection for a picture of this size."""
+    def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
+        """View and projection for a picture of this size.
+
+        window_px: the window that it is a part of, if so; a narrower part sees as much to the left and right.
+        """
         right, up, backward = self._axes()
         eye = np.asarray(self.eye)
         view = np.eye(4)
@@ -152,6 +155,8 @@ class OrbitCamera:
         view[:3, 3] = -view[:3, :3] @ eye
         width_px, height_px = max(size_px[0], 1), max(size_px[1], 1)
         focal = 1 / math.tan(math.radians(self.fov_y_deg) / 2)
+        if window_px is not None:
+            focal *= min(1.0, width_px / height_px * max(window_px[1], 1) / max(window_px[0], 1))
         near_m, far_m = self.near_m, self.far_m
         projection = np.zeros((4, 4))
         projection[0, 0] = focal * height_px / width_px

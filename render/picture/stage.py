@@ -207,7 +207,7 @@ class Stage:
             if shown is None:
                 self._context.clear()
                 return None
-            matrices = self._matrices(picture, viewport[2:])
+            matrices = self._matrices(picture, viewport[2:], size_px)
             self.renderer.draw([part.layer for part in shown.parts], matrices, viewport)
             if picture.name in self._trails:
                 self._draw_trails(picture, present_ns)
@@ -216,10 +216,10 @@ class Stage:
         self._present_ns = present_ns
         return shown
 
-    def _matrices(self, picture: Picture, size_px: tuple[int, int]) -> CameraMatrices:
+    def _matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:
         if self.camera is None:
-            self.camera = OrbitCamera.for_scene(self.scene, self._bodies(), size_px[0] / size_px[1])
-        matrices = self.camera.matrices(size_px)
+            self.camera = OrbitCamera.for_scene(self.scene, self._bodies(), window_px[0] / window_px[1])
+        matrices = self.camera.matrices(size_px, window_px)
         if self.scene.camera is None or self.scene.camera.body is None:
             return matrices
         poses = picture.watched(CAMERA)

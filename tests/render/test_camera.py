@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.camera import Bounds, OrbitCamera, bounds_of
+from twixt.render.camera import Bounds, OrbitCamera, bounds_of, carried
 
 SIZE_PX = (800, 600)
 MOVES = st.lists(
@@ -139,3 +139,24 @@ def test_bounds_take_in_the_outline_and_are_never_empty():
 @pytest.mark.parametrize("size_px", [(0, 0), (1, 1), (3000, 10)])
 def test_any_size_of_the_picture_has_matrices(size_px):
     assert np.isfinite(OrbitCamera().matrices(size_px).projection).all()
+
+
+def test_a_narrow_part_of_the_window_sees_as_much_to_the_sides_as_the_whole():
+    camera = OrbitCamera(distance_m=10.0)
+    whole, half = camera.matrices(SIZE_PX), camera.matrices((400, 600), SIZE_PX)
+    assert half.projection[0, 0] == pytest.approx(whole.projection[0, 0])
+    assert half.projection[1, 1] * 600 == pytest.approx(half.projection[0, 0] * 400), "pixels stay square"
+    assert np.array_equal(camera.matrices(SIZE_PX, SIZE_PX).projection, whole.projection)
+
+
+def test_a_carried_camera_sees_the_body_it_stands_on_still_wherever_that_goes():
+    camera = OrbitCamera.from_camera(Camera((0, -4, 1), (0, 0, 0))).matrices(SIZE_PX)
+    angle = math.radians(130)
+    turn = np.array([0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)])
+    there = carried(camera, np.array([7.0, -3.0, 2.0]), turn)
+    in_body = np.array([0.5, 0.25, -1.0])
+    c, s = math.cos(angle), math.sin(angle)
+    in_world = np.array([c * 0.5 - s * 0.25 + 7, s * 0.5 + c * 0.25 - 3, 1.0])
+    assert there.view @ [*in_world, 1] == pytest.approx(camera.view @ [*in_body, 1], abs=1e-5)
+    assert there.target == pytest.approx((7, -3, 2))
+    assert carried(camera, np.array([np.nan, 0, 0]), turn) is camera
