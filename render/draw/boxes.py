@@ -10,7 +10,8 @@ from __future__ import annotations
 import moderngl
 
 from twixt.render.draw.light_glsl import LIGHT_GLSL
-from twixt.render.draw.pose import FRAME_GLSL, ROTATE_GLSL, PoseVariant, pose_glsl
+from twixt.render.draw.pose import FRAME_GLSL, PoseVariant, pose_glsl
+from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
 
 _VERTEX = """
 out vec3 center;       // eye space

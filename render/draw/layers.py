@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.render.draw.frame_block import LAYER_BLOCK
-from twixt.render.draw.pose import METHODS, MIXED, PoseVariant
+from twixt.render.draw.pose import METHODS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
 
 # The layer of the bodies that have a parent.
@@ -91,8 +91,8 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
         count, ring.count(newer), ring.count(before), 0,
         METHODS.index(method), METHODS.index(other), 0, 0,
     )  # fmt: skip
-    name = MIXED if mix > 0 else "linear" if method == "none" else method
-    variant = PoseVariant(name, ring.is_stretched(older) and ring.is_stretched(newer))
+    way = "mixed" if mix > 0 else "curved" if method in ("hermite", "auto") else "linear"
+    variant = PoseVariant(way, ring.is_stretched(older) and ring.is_stretched(newer))
     return PlacedLayer(layer.group, Slots(older, newer, before), count, variant, block)
 
 

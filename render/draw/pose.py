@@ -18,19 +18,19 @@ import struct
 from typing import NamedTuple
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+from twixt.render.draw.quaternion_glsl import QUATERNION_GLSL
+from twixt.render.interpolation.auto import (
+    ACCELERATION_CHANGE,
+    TURN_OFF_OF_CHANGE,
+    TURN_OFF_RAD,
+    WAY_OFF_OF_CHANGE,
+    WAY_OFF_OF_WAY,
+)
+from twixt.render.interpolation.hermite import MOST_TURN_RAD
+from twixt.render.interpolation.poses import FARTHEST
 
-# A coordinate beyond this is a mistake of the world, as NaN is; the reference has the same bound.
-FARTHEST = 1e30
-# A velocity beyond this (m/s, rad/s) counts as not given: a float32 could not hold what is reckoned with it.
-FASTEST = 1e15
-
-# `auto` bends a body's way only where velocities explain it: the acceleration over the interval is that over the
-# one before to within this share of the smaller of the two,
-ACCELERATION_SHARE = 0.9
-# and the way differs from what the velocities say by no more than these shares of the change of velocity and of itself.
-CHANGE_SHARE, WAY_SHARE = 0.15, 0.02
-# It turns along the angular velocities where they miss the newer orientation by no more than this.
-MISS_RAD, MISS_SHARE = 0.25, 0.25
+# Beyond this (m, m/s) what `auto` compares is no float any more, and a body goes straight.
+LARGEST_COMPARED = 1e15
 
 # How moderngl reads one `BODY` record, and its scale a second time, as the half float that it is.
 RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
@@ -40,14 +40,15 @@ STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
 SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
 
 METHODS = ("none", "linear", "hermite", "auto")
-# The method of a program that draws between two methods.
-MIXED = "mixed"
 
 
 class PoseVariant(NamedTuple):
-    """Which of the pose programs: `method` one of linear, hermite, auto, mixed; stretched: bodies have a `scale3`."""
+    """Which pose program. way: "linear" (also for none), "curved" (hermite, auto), "mixed" (between any two methods).
 
-    method: str = "linear"
+    stretched: bodies have a scale along each of their axes.
+    """
+
+    way: str = "linear"
     stretched: bool = False
 
 
@@ -114,34 +115,6 @@ bool is_finite(uvec4 place, vec4 orientation, float scale) {
            && all(lessThan(floatBitsToUint(orientation) & SIZE_BITS, uvec4(FARTHEST)));
 }
 
-// What has no length counts as not turned. By its largest part first: squares of large ones are no float.
-vec4 unit(vec4 turn) {
-    vec4 size = abs(turn);
-    float largest = max(max(size.x, size.y), max(size.z, size.w));
-    if (largest < 1e-15) return vec4(0.0, 0.0, 0.0, 1.0);
-    turn /= largest;
-    return turn * inversesqrt(dot(turn, turn));
-}
-
-vec4 turn_after(vec4 second, vec4 first) {
-    return vec4(second.w * first.xyz + first.w * second.xyz + cross(second.xyz, first.xyz),
-                second.w * first.w - dot(second.xyz, first.xyz));
-}
-
-// The turn about a rotation vector, and the shortest rotation vector of a turn. Euler 1775.
-vec4 turn_of(vec3 rotation) {
-    float half_angle = 0.5 * length(rotation);
-    return vec4(rotation * (half_angle > 1e-4 ? 0.5 * sin(half_angle) / half_angle : 0.5), cos(half_angle));
-}
-
-vec3 rotation_of(vec4 turn) {
-    if (turn.w < 0.0) turn = -turn;
-    float sine = length(turn.xyz);
-    return turn.xyz * (sine > 1e-4 ? 2.0 * atan(sine, turn.w) / sine : 2.0);
-}
-
-vec4 back(vec4 turn) { return vec4(-turn.xyz, turn.w); }
-
 float squared(vec3 v) { return dot(v, v); }
 
 // Hermite 1878: of the way, of the older and of the newer velocity.
@@ -149,55 +122,56 @@ vec3 hermite_weights(float s) {
     return vec3(s * s * (3.0 - 2.0 * s), s * (1.0 - s) * (1.0 - s), s * s * (s - 1.0));
 }
 
-// Whether the velocities explain the way from the older to the newer: see render/interpolation/auto.py.
-bool explained(vec3 way, vec3 older_velocity, vec3 newer_velocity) {
+// Whether the velocities tell of the way from the older to the newer, and the one before of the same: `auto` bends
+// only then. The step rules of the reference are the three ways in which `off` is held against `change`.
+bool is_told(vec3 way, vec3 older_velocity, vec3 newer_velocity) {
     if (gl_VertexID >= counts.z || gaps.y <= 0.0 || ((older_place.w ^ before_place.w) & CONTINUITY) != 0u
-        || (before_motion.w & HAS_VELOCITY) == 0u || !is_below(before_motion.xyz, FASTEST)) return false;
-    // Both times both gaps: the accelerations themselves may be no float.
+        || (before_motion.w & HAS_VELOCITY) == 0u || !is_below(before_place.xyz, FARTHEST)
+        || !is_below(before_motion.xyz, LARGEST_COMPARED) || !is_below(older_motion.xyz, LARGEST_COMPARED)
+        || !is_below(newer_motion.xyz, LARGEST_COMPARED) || !is_below(floatBitsToUint(way), LARGEST_COMPARED))
+        return false;
+    // Both accelerations times both gaps: divided by them they may be no float.
     vec3 bend = (newer_velocity - older_velocity) * gaps.y;
     vec3 bend_before = (older_velocity - uintBitsToFloat(before_motion.xyz)) * gaps.x;
-    const float SHARE = ACCELERATION_SHARE * ACCELERATION_SHARE;
-    if (squared(bend - bend_before) > SHARE * min(squared(bend), squared(bend_before))) return false;
+    if (squared(bend - bend_before) > ACCELERATION_CHANGE2 * min(squared(bend), squared(bend_before))) return false;
     vec3 change = (newer_velocity - older_velocity) * gaps.x;
-    vec3 miss = way - (older_velocity + newer_velocity) * (0.5 * gaps.x);
-    // The least of |miss|, |miss - change / 2|, |miss + change / 2|: integrators use the old or the new velocity.
-    float miss2 = squared(miss), change2 = squared(change), way2 = squared(way);
-    float least2 = min(miss2, miss2 - abs(dot(miss, change)) + 0.25 * change2);
-    float most = CHANGE_SHARE * sqrt(change2) + WAY_SHARE * sqrt(way2);
-    return way2 < 1e37 && least2 <= most * most;
+    vec3 off = way - (older_velocity + newer_velocity) * (0.5 * gaps.x);
+    float off2 = squared(off), change2 = squared(change);
+    float least2 = min(off2, off2 - abs(dot(off, change)) + 0.25 * change2);
+    float most = WAY_OFF_OF_CHANGE * sqrt(change2) + WAY_OFF_OF_WAY * length(way);
+    return least2 <= most * most;
 }
 
 vec3 position_by(int method, float s) {
     vec3 start = uintBitsToFloat(older_place.xyz), way = uintBitsToFloat(newer_place.xyz) - start;
-    if (method >= HERMITE && (older_motion.w & newer_motion.w & HAS_VELOCITY) != 0u
-        && is_below(older_motion.xyz, FASTEST) && is_below(newer_motion.xyz, FASTEST)) {
-        vec3 older_velocity = uintBitsToFloat(older_motion.xyz), newer_velocity = uintBitsToFloat(newer_motion.xyz);
-        if (method == HERMITE || explained(way, older_velocity, newer_velocity)) {
-            vec3 weights = hermite_weights(s);
-            return start + way * weights.x + gaps.x * (older_velocity * weights.y + newer_velocity * weights.z);
-        }
-    }
-    return start + way * s;
+    vec3 straight = start + way * s;
+    if (method < HERMITE || (older_motion.w & newer_motion.w & HAS_VELOCITY) == 0u
+        || !is_below(older_motion.xyz, FARTHEST) || !is_below(newer_motion.xyz, FARTHEST)) return straight;
+    vec3 older_velocity = uintBitsToFloat(older_motion.xyz), newer_velocity = uintBitsToFloat(newer_motion.xyz);
+    if (method == AUTO && !is_told(way, older_velocity, newer_velocity)) return straight;
+    vec3 weights = hermite_weights(s);
+    vec3 bent = start + way * weights.x + gaps.x * (older_velocity * weights.y + newer_velocity * weights.z);
+    return is_below(floatBitsToUint(bent), FARTHEST) ? bent : straight;
 }
 
-// On the shortest way (Shoemake 1985), or along the angular velocities and what they miss: as in the reference.
+// The shortest way (Shoemake 1985), or along the angular velocities, eased by what they miss: see hermite.py there.
 vec4 orientation_by(int method, float s) {
-    vec4 start = unit(older_orientation), end = unit(newer_orientation), carried = start;
+    vec4 start = unit(older_orientation), end = unit(newer_orientation), turned = start;
     vec3 missing = rotation_of(turn_after(end, back(start)));
     float share = s;
     if (method >= HERMITE && (older_motion.w & newer_motion.w & HAS_ANGULAR_VELOCITY) != 0u
-        && is_below(older_spin.xyz, FASTEST) && is_below(newer_spin.xyz, FASTEST)) {
-        vec3 older_turning = gaps.x * uintBitsToFloat(older_spin.xyz);
-        vec3 newer_turning = gaps.x * uintBitsToFloat(newer_spin.xyz);
-        vec4 arrived = turn_after(turn_of(0.5 * (older_turning + newer_turning)), start);
-        vec3 miss = rotation_of(turn_after(end, back(arrived)));
-        if (method == HERMITE || length(miss) <= MISS_RAD + MISS_SHARE * length(newer_turning - older_turning)) {
-            missing = miss;
+        && is_below(older_spin.xyz, FARTHEST) && is_below(newer_spin.xyz, FARTHEST)) {
+        vec3 leaving = gaps.x * uintBitsToFloat(older_spin.xyz), arriving = gaps.x * uintBitsToFloat(newer_spin.xyz);
+        vec4 led = turn_after(turn_of(0.5 * (leaving + arriving)), start);
+        vec3 off = rotation_of(turn_after(end, back(led)));
+        bool is_led = method == HERMITE || length(off) <= TURN_OFF_RAD + TURN_OFF_OF_CHANGE * length(arriving - leaving);
+        if (is_led && max(squared(leaving), squared(arriving)) < MOST_TURN2) {
+            missing = off;
             share = hermite_weights(s).x;
-            carried = turn_after(turn_of(older_turning * (s - 0.5 * s * s) + newer_turning * (0.5 * s * s)), start);
+            turned = turn_after(turn_of(leaving * (s - 0.5 * s * s) + arriving * (0.5 * s * s)), start);
         }
     }
-    return normalize(turn_after(turn_of(missing * share), carried));
+    return normalize(turn_after(turn_of(missing * share), turned));
 }
 
 vec3 color_of(uvec4 spin) {
@@ -260,32 +234,27 @@ float mean_scale(Pose pose) {
 }
 """
 
-ROTATE_GLSL = """
-vec3 rotate(vec4 turn, vec3 v) {
-    return v + 2.0 * cross(turn.xyz, cross(turn.xyz, v) + turn.w * v);
-}
-"""
-
 
 def pose_glsl(variant: PoseVariant) -> str:
     """The text that declares `drawn_pose()`, after `#version` and FRAME_GLSL."""
-    method = "methods.x" if variant.method == MIXED else str(METHODS.index(variant.method))
     constants: dict[str, object] = {
         "FARTHEST": f"{_bits_of(FARTHEST):#x}u",
-        "FASTEST": f"{_bits_of(FASTEST):#x}u",
+        "LARGEST_COMPARED": f"{_bits_of(LARGEST_COMPARED):#x}u",
         "CONTINUITY": f"{CONTINUITY_MASK}u",
         "VISIBLE": f"{VISIBLE}u",
         "HAS_VELOCITY": f"{HAS_VELOCITY}u",
         "HAS_ANGULAR_VELOCITY": f"{HAS_ANGULAR_VELOCITY}u",
-        "ACCELERATION_SHARE": ACCELERATION_SHARE,
-        "CHANGE_SHARE": CHANGE_SHARE,
-        "WAY_SHARE": WAY_SHARE,
-        "MISS_RAD": MISS_RAD,
-        "MISS_SHARE": MISS_SHARE,
+        "ACCELERATION_CHANGE2": ACCELERATION_CHANGE**2,
+        "WAY_OFF_OF_CHANGE": WAY_OFF_OF_CHANGE,
+        "WAY_OFF_OF_WAY": WAY_OFF_OF_WAY,
+        "TURN_OFF_RAD": TURN_OFF_RAD,
+        "TURN_OFF_OF_CHANGE": TURN_OFF_OF_CHANGE,
+        "MOST_TURN2": MOST_TURN_RAD**2,
         "HERMITE": METHODS.index("hermite"),
-        "METHOD": method,
-        "MIXED": int(variant.method == MIXED),
+        "AUTO": METHODS.index("auto"),
+        "METHOD": METHODS.index("linear") if variant.way == "linear" else "methods.x",
+        "MIXED": int(variant.way == "mixed"),
         "STRETCHED": int(variant.stretched),
     }
     defined = "".join(f"#define {name} {value}\n" for name, value in constants.items())
-    return defined + LAYER_GLSL + _POSE
+    return defined + LAYER_GLSL + QUATERNION_GLSL + _POSE

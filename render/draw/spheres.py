@@ -16,7 +16,8 @@ from __future__ import annotations
 import moderngl
 
 from twixt.render.draw.light_glsl import LIGHT_GLSL
-from twixt.render.draw.pose import FRAME_GLSL, ROTATE_GLSL, PoseVariant, pose_glsl
+from twixt.render.draw.pose import FRAME_GLSL, PoseVariant, pose_glsl
+from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
 
 # Widest point used, px. Quads are as good above, and drivers may stop at 255 (llvmpipe) or less.
 LARGEST_POINT_PX = 128
