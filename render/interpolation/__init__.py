@@ -14,7 +14,7 @@ The methods here are usable alone and are the reference that the shaders are hel
 | `none` | the older one | holds | | |
 | `latest` | the newest of all, whatever the draw time | holds | | |
 | `catmull` | smooth through three or four snapshots | holds | | Catmull, Rom 1974; Barry, Goldman 1988 |
-| `quadratic` | the parabola through three | holds | | Newton 1711 |
+| `quadratic` | the parabola through three | holds | | Lagrange 1795 |
 | `extrapolate` | straight; back to the truth without a jump | dead reckoning, 250 ms | | Murphy 2011 (in Lengyel) |
 | `kalman` | straight between filtered states | predicts, 250 ms | noisy states | Kalman 1960 |
 | `chase` | from the pose drawn last towards the newest | arrives | | |

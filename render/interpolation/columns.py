@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.corrections import CORRECTED_NS, CORRECTION
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.rules import RULES, is_reference, say_rules
 from twixt.ipc.snapshot import Snapshot
@@ -31,6 +32,8 @@ Blender = Callable[[Column, Column, float], Any]
 Rule = str | Blender
 
 HALF_TURN, TURN = np.pi, 2 * np.pi
+# Columns that readers have made use of before they blend, see twixt.ipc.corrections.
+WRITERS_OWN = (CORRECTION, CORRECTED_NS)
 # The column that drawing takes as each body's scale along its own axes.
 SCALE_COLUMN = "scale3"
 
@@ -59,6 +62,8 @@ def blend_columns(
     blended: dict[str, Column] = {}
     lasting = continues(previous.bodies, following.bodies)
     for name, column in previous.columns.items():
+        if name in WRITERS_OWN:
+            continue
         value = np.array(column[:count])
         blended[name] = value
         rule = rule_of(name, value, rules)
@@ -129,6 +134,8 @@ def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: floa
     what = f"the rule of column {name!r}, {getattr(rule, '__qualname__', rule)}"
     value = np.asarray(call_users(what, rule, old.copy(), new.copy(), alpha))
     try:
+        if value.dtype == object:  # None would become NaN
+            raise TypeError
         return np.broadcast_to(value, old.shape).astype(old.dtype)
     except (ValueError, TypeError):
         raise TwixtError(

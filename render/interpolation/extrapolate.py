@@ -4,7 +4,8 @@ Past the newest every body goes on by its velocity and turns by its angular velo
 the line of the last two snapshots. Not for longer than PREDICTED_NS, then all holds. When snapshots come again the
 drawn body is not where it truly is: it is led back by projective velocity blending (Curtiss Murphy, "Believable Dead
 Reckoning for Networked Games", in Eric Lengyel (ed.), Game Engine Gems 2, 2011): from where it was drawn it goes on
-with a velocity that becomes the true one, and that way is mixed into the true one.
+with a velocity that becomes the true one, and that way is mixed into the true one; eased in and out here, so that
+speeds do not jump either.
 
 Always: what is drawn does not jump when a snapshot comes, but for cuts (another epoch). It is the silence of the
 stream that is bridged: a body that rested in the newest snapshot rests on.
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
 from twixt.render.interpolation.columns import straight
+from twixt.render.interpolation.hermite import ease
 from twixt.render.interpolation.linear import Linear
 from twixt.render.interpolation.method import PREDICTED_NS
 from twixt.render.interpolation.poses import FARTHEST, Poses, continues, poses_of
@@ -61,11 +63,11 @@ class WayBack:
         share = (draw_time_ns - self.since_ns) / (self.until_ns - self.since_ns)
         elapsed_s = (draw_time_ns - self.since_ns) * 1e-9
         velocity, spin = straight(drawn.velocity, true.velocity, share), straight(drawn.spin, true.spin, share)
-        position = straight((drawn.position + velocity * elapsed_s)[rows], poses.position[rows], share)
+        position = straight((drawn.position + velocity * elapsed_s)[rows], poses.position[rows], ease(share))
         orientation = multiply(exp(spin[rows] * elapsed_s), normalized(drawn.orientation[rows]))
         near = (np.abs(position) < FARTHEST).all(axis=1)
         poses.position[rows[near]] = position[near]
-        poses.orientation[rows] = slerp(orientation, poses.orientation[rows], share)
+        poses.orientation[rows] = slerp(orientation, poses.orientation[rows], ease(share))
 
 
 class Extrapolate(Linear):

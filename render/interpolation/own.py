@@ -61,8 +61,10 @@ class Own(Method):
     def sample(self, draw_time_ns: int) -> Poses:
         if not self._snapshots:
             return no_poses()
+        for method in (self._published, self._users):
+            if isinstance(method, Method) and method.rules != self.rules:
+                method.rules = self.rules
         answer = call_users(f"{self._name}.sample", self._users.sample, draw_time_ns)
-        self._published.rules = self.rules
         published = self._published.sample(draw_time_ns)
         position = self._array(answer, "position", (None, 3))
         count = len(position)
@@ -86,6 +88,7 @@ class Own(Method):
             visible & drawable,
             columns if columns else published.columns,
             int(np.count_nonzero(visible & ~drawable)),
+            _rows(published.epoch, count, 0),
         )
 
     def _array(

@@ -6,32 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.render.interpolation.snapshots import FIELDS, MS, at, bytes_of, method_of
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import CORRECTION_STEP, Snapshot, new_bodies
-from twixt.render.interpolation import create
+from twixt.ipc.snapshot import CORRECTION_STEP, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot, new_bodies
+from twixt.render.interpolation import METHODS, create, records_of
 
-METHODS = ("none", "linear")
+# Those that stay within what two or three snapshots around the draw time say.
+BETWEEN = ("none", "linear")
 TURN_90 = (0.0, 0.0, math.sin(math.pi / 4), math.cos(math.pi / 4))
-
-
-def at(time_ns: int, x, world_epoch: int = 0, **fields) -> Snapshot:
-    """A snapshot of bodies along x; other fields of the record by name."""
-    x = np.atleast_1d(np.asarray(x, np.float32))
-    bodies = new_bodies(len(x))
-    bodies["position"][:, 0] = x
-    for name, value in fields.items():
-        bodies[name] = value
-    return Snapshot(time_ns, bodies, world_epoch=world_epoch)
-
-
-def method_of(name: str, *snapshots: Snapshot):
-    method = create(name)
-    for snapshot in snapshots:
-        method.add(snapshot)
-    return method
 
 
 def test_unknown_name_is_refused_with_the_known_ones():
@@ -39,7 +24,7 @@ def test_unknown_name_is_refused_with_the_known_ones():
         create("liner")
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", METHODS)
 def test_first_frame_is_valid_with_one_snapshot_only(name):
     poses = method_of(name, at(100, [1, 2])).sample(70)
     assert poses.position[:, 0].tolist() == [1, 2]
@@ -47,7 +32,7 @@ def test_first_frame_is_valid_with_one_snapshot_only(name):
     assert poses.draw_time_ns == 100
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", METHODS)
 def test_before_any_snapshot_there_are_no_bodies(name):
     poses = create(name).sample(5)
     assert len(poses) == 0
@@ -159,22 +144,125 @@ def test_what_is_kept_is_bounded_and_the_newest_stays():
     assert method.sample(0).position[0, 0] > 400
 
 
-@settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(sorted(METHODS)),
+    st.sampled_from(BETWEEN),
     st.lists(st.tuples(st.integers(0, 50), st.floats(-1e6, 1e6, width=32), st.integers(0, 2)), min_size=1, max_size=8),
     st.integers(-10, 60),
 )
-def test_sampling_twice_always_gives_identical_bytes_within_the_two_snapshots(name, rows, draw_time_ns):
-    method = method_of(name, *(at(t, x, epoch=epoch) for t, x, epoch in rows))
-    first = method.sample(draw_time_ns)
-    method.sample(draw_time_ns + 7)
-    second = method.sample(draw_time_ns)
-    for field in ("position", "orientation", "scale", "color", "visible"):
-        assert getattr(first, field).tobytes() == getattr(second, field).tobytes()
+def test_what_is_drawn_is_always_within_the_snapshots(name, rows, draw_time_ns):
+    poses = method_of(name, *(at(t, x, epoch=epoch) for t, x, epoch in rows)).sample(draw_time_ns)
     xs = [np.float32(x) for _, x, _ in rows]
-    assert min(xs) <= first.position[0, 0] <= max(xs)
-    assert np.linalg.norm(first.orientation[0]) == pytest.approx(1, abs=1e-6)
+    assert min(xs) <= poses.position[0, 0] <= max(xs)
+
+
+anything = st.floats(width=32)
+bodies_rows = st.lists(
+    st.tuples(anything, anything, anything, anything, st.floats(width=16), st.integers(0, 7), st.integers(0, 2)),
+    max_size=4,
+)
+events = st.lists(st.tuples(st.integers(0, 400), st.booleans(), bodies_rows), max_size=8)
+
+
+def snapshot_of(time_ns, rows):
+    bodies = new_bodies(len(rows))
+    for body, (x, turn, speed, spin, scale, flags, epoch) in zip(bodies, rows, strict=True):
+        body["position"], body["orientation"][:2] = (x, 1, -x), (turn, spin)
+        body["velocity"], body["angular_velocity"] = (speed, 0, x), (spin, turn, 0)
+        body["scale"], body["flags"], body["epoch"] = scale, flags, epoch
+    return Snapshot(time_ns, bodies, {"heat": bodies["velocity"][:, 0].copy(), "frame": bodies["epoch"].astype("i2")})
+
+
+@pytest.mark.parametrize("name", METHODS)
+@given(events)
+def test_whatever_comes_poses_are_always_drawable_and_the_same_when_sampled_twice(name, events):
+    """Not finite, denormal, huge; differing counts and epochs; duplicates, disorder; any draw time."""
+    method = create(name)
+    for time_ms, is_draw, rows in events:
+        if not is_draw:
+            method.add(snapshot_of(time_ms * MS, rows))
+            continue
+        poses = method.sample(time_ms * MS)
+        for later_ms in (7, 300):
+            method.sample((time_ms + later_ms) * MS)
+        assert bytes_of(method.sample(time_ms * MS)) == bytes_of(poses)
+        assert np.isfinite(poses.position[poses.visible]).all()
+        assert np.isfinite(poses.scale[poses.visible]).all()
+        assert (np.abs(np.linalg.norm(poses.orientation, axis=1) - 1) < 1e-5).all()
+        assert len({len(getattr(poses, field)) for field in FIELDS}) == 1
+        assert {column.dtype.str for column in poses.columns.values()} <= {"<f4", "<i2"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@given(st.integers(0, 40), st.integers(1, 40))
+def test_a_body_at_rest_among_moving_ones_never_moves(name, silence, gap_ms):
+    x = np.float32(0.1)
+    method = create(name)
+    for k in range(4):
+        method.add(at(k * gap_ms * MS, [x, k], orientation=TURN_90))
+        method.sample(k * gap_ms * MS)
+    poses = method.sample((3 * gap_ms + silence) * MS)
+    assert poses.position[0].tolist() == [x, 0, 0]
+    assert poses.orientation[0] == pytest.approx(TURN_90, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_new_world_is_one_clean_cut(name):
+    method = method_of(name, at(0, 0), at(10 * MS, 1), at(20 * MS, 2))
+    method.sample(25 * MS)
+    method.add(at(0, 70, world_epoch=1))
+    assert method.sample(0).position[0, 0] == 70
+    method.add(at(30 * MS, 5))
+    assert method.sample(0).position[0, 0] == 70
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_teleported_body_is_drawn_at_both_ends_and_nowhere_between(name):
+    snapshots = [at(k * 10 * MS, 0 if k < 3 else 100, epoch=0 if k < 3 else 1, flags=1) for k in range(6)]
+    method, drawn = create(name), set()
+    for k, snapshot in enumerate(snapshots):
+        method.add(snapshot)
+        drawn |= {float(method.sample((10 * k + part - 5) * MS).position[0, 0]) for part in range(0, 10, 3)}
+    assert drawn == {0, 100}
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"latest"}))
+def test_viewer_that_comes_late_shows_a_body_half_way_at_once(name):
+    poses = method_of(name, at(10 * MS, 0), at(20 * MS, 1)).sample(15 * MS)
+    assert poses.position[0, 0] == (0 if name == "none" else pytest.approx(0.5, abs=0.1 if name == "kalman" else 1e-6))
+
+
+def test_latest_shows_the_newest_whatever_the_draw_time():
+    method = method_of("latest", at(0, 0), at(10, 1, columns={"heat": np.array([3.0])}))
+    for draw_time in (-5, 0, 3, 99):
+        poses = method.sample(draw_time)
+        assert (poses.position[0, 0], poses.draw_time_ns, poses.columns["heat"][0]) == (1, 10, 3)
+
+
+@pytest.mark.parametrize(("old", "new"), [(1, -1), (-2, 3), (1, math.inf)])
+def test_scale_that_changes_its_sign_switches_at_the_newer_instant(old, new):
+    method = method_of("linear", at(0, 0, scale=old), at(10, 0, scale=new), at(20, 0, scale=1))
+    assert [method.sample(t).scale[0] for t in (0, 5, 9, 10)] == [old, old, old, new]
+
+
+def test_scale_grows_from_zero():
+    assert method_of("linear", at(0, 0, scale=0), at(10, 0, scale=2)).sample(5).scale[0] == 1
+
+
+def test_hidden_bodies_that_are_not_finite_are_counted():
+    method = method_of("linear", at(0, [0, math.nan, math.nan, 0], flags=[1, 1, 0, 1], scale=[1, 1, 1, math.inf]))
+    poses = method.sample(0)
+    assert poses.visible.tolist() == [True, False, False, False]
+    assert poses.not_finite == 2
+
+
+def test_poses_become_records_that_draw_the_same():
+    poses = method_of("linear", at(0, [1, 2], scale=0.5, flags=[1, 0], orientation=TURN_90, color=7)).sample(0)
+    records = records_of(poses)
+    assert records["position"][:, 0].tolist() == [1, 2]
+    assert (records["flags"] & (VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY)).tolist() == [VISIBLE, 0]
+    assert records["scale"].tolist() == [0.5, 0.5]
+    assert (records["color"] == 7).all()
+    assert records["orientation"][0] == pytest.approx(TURN_90)
 
 
 def test_sampling_changes_no_snapshot():
