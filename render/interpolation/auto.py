@@ -1,10 +1,23 @@
 """Auto: per body and interval the curve of hermite where it can be trusted, else straight.
 
-A curve may be trusted where positions, velocities and the acceleration before tell the same story. A bounce, a
-landing, a push within the interval is another story: the acceleration is not the one before it. There the body goes
-straight, which between two places above a floor never leads into the floor.
+A curve may be trusted where three snapshots tell one story of the motion. A bounce, a landing, a push in one of the
+two intervals between them is another story, and there the body goes straight: between two places above a floor that
+never leads into the floor. With p, v and gaps of time g, the interval before written with b, and
+    j = v1 - v0,  jb = v0 - vb                                           the changes of velocity
+    e = p1 - p0 - (v0 + v1) g / 2,  eb = p0 - pb - (vb + v0) gb / 2      what the mean velocities do not explain
+a body's place follows the curve if all of this holds:
+1. The acceleration is the one before: |j/g - jb/gb| < ACCELERATION_CHANGE * the smaller of |j/g| and |jb/gb|.
+   Whatever touches a body in one of the intervals and not alike in the other, fails here.
+2. Its places belong to its velocities: |e - lag j| <= WAY_OFF g |j| and |eb - lag jb| <= WAY_OFF gb |jb|. An
+   integrator that moves with the velocity after (or before) a step has places half a step behind (or ahead of) the
+   velocities: `lag` is that time, one for both intervals by least squares, at most half the shorter gap. Bounces in
+   both intervals, as of a ball that comes to rest, seldom agree on one.
+3. The curve does not swing out where the velocities do not turn back: along j either v0 and v1 point apart (the
+   top of a throw), or both point the way of the body, at most SWING times as fast (Fritsch, Carlson 1980).
 
-Always: exact at both snapshots; never a curve without velocities in both, nor without a snapshot before.
+Orientations turn as hermite does if the angular velocities lead near the newer orientation, else the short way.
+Always: exact at both snapshots; never a curve without velocities in both, nor without a snapshot of the same life of
+the body before. Scale-free: the same motion ten times as large or as fast is drawn by the same rule.
 """
 
 from __future__ import annotations
@@ -12,21 +25,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.render.interpolation.hermite import bend, gap_between, moving, remainder, spin, turning
+from twixt.render.interpolation.hermite import Floats, bend, gap_between, moving, remainder, spin, turning
 from twixt.render.interpolation.linear import Linear
 from twixt.render.interpolation.poses import Poses, continues
 
-# The acceleration may differ from the one before by this share of the smaller of the two. A circle at 30 degrees a
-# step differs by 0.52.
-ACCELERATION_CHANGE = 0.9
-# What the velocities do not explain of the way, as shares of the change of velocity times the gap and of the way.
-WAY_OFF_OF_CHANGE = 0.15
-WAY_OFF_OF_WAY = 0.02
-# Orientation: what the angular velocities may miss the newer one by (radians), and per change of theirs in the gap.
+# A circle changes its acceleration by 0.52 at 30 degrees a step, by this at 41; a bounce by more than 1.
+ACCELERATION_CHANGE = 0.7
+# A circle at 30 degrees a step leaves 0.044, at 48 this; a bounce the share by which it is off the interval's middle.
+WAY_OFF = 0.07
+# A cubic between velocities up to this times the mean one stays between its ends.
+SWING = 3.0
+# Beyond this (m, m/s) the squares that are compared are no float32 any more: straight.
+LARGEST_COMPARED = 1e15
+# What the angular velocities may miss the newer orientation by (radians), and per change of theirs times the gap.
 TURN_OFF_RAD = 0.25
 TURN_OFF_OF_CHANGE = 0.25
-# How physics may have moved within a step, between the mean of both velocities (0) and one of them (1/2, -1/2).
-STEP_RULES = (0.0, 0.5, -0.5)
+# Former names, of a rule without the interval before.
+WAY_OFF_OF_CHANGE, WAY_OFF_OF_WAY = WAY_OFF, 0.0
 
 
 class Auto(Linear):
@@ -43,33 +58,52 @@ class Auto(Linear):
             known = rows[: np.searchsorted(rows, len(before.bodies))]
             known = known[continues(before.bodies, old)[known]]
             known = moving(before.bodies, old, moving(old, new, known))
-            agreed = _agreed(before.bodies[known], old[known], new[known], gap_between(before, previous), gap_s)
-            bend(poses, old, new, known[agreed], gap_s, alpha)
+            told = one_story(before.bodies[known], old[known], new[known], gap_between(before, previous), gap_s)
+            bend(poses, old, new, known[told], gap_s, alpha)
         spinning = turning(old, new, rows, gap_s)
-        spin(poses, old, new, spinning[_turns_agreed(old[spinning], new[spinning], gap_s)], gap_s, alpha)
+        spin(poses, old, new, spinning[turns_told(old[spinning], new[spinning], gap_s)], gap_s, alpha)
         return poses
 
 
-def _agreed(
+def one_story(
     before: NDArray[np.void], old: NDArray[np.void], new: NDArray[np.void], before_gap_s: float, gap_s: float
 ) -> NDArray[np.bool_]:
-    v0, v1 = old["velocity"].astype(np.float64), new["velocity"].astype(np.float64)
-    way = new["position"].astype(np.float64) - old["position"]
-    acceleration, earlier = (v1 - v0) / gap_s, (v0 - before["velocity"]) / before_gap_s
-    steady = _length(acceleration - earlier) <= ACCELERATION_CHANGE * np.minimum(
-        _length(acceleration), _length(earlier)
-    )
-    off, change = way - (v0 + v1) * (gap_s / 2), (v1 - v0) * gap_s
-    least = np.min([_length(off - share * change) for share in STEP_RULES], axis=0)
-    return steady & (least <= WAY_OFF_OF_CHANGE * _length(change) + WAY_OFF_OF_WAY * _length(way))
+    """(m,): whether the curve from `old` to `new` can be trusted, given records of m bodies at three snapshots."""
+    vb, v0, v1 = (records["velocity"].astype(np.float64) for records in (before, old, new))
+    pb, p0, p1 = (records["position"].astype(np.float64) for records in (before, old, new))
+    j, jb, way, way_before = v1 - v0, v0 - vb, p1 - p0, p0 - pb
+    comparable = (np.abs(np.concatenate((vb, v0, v1, way, way_before), axis=1)) < LARGEST_COMPARED).all(axis=1)
+
+    now, earlier = j * before_gap_s, jb * gap_s  # both accelerations times both gaps
+    like_before = _length(now - earlier) < ACCELERATION_CHANGE * np.minimum(_length(now), _length(earlier))
+
+    e = way - (v0 + v1) * (gap_s / 2)
+    eb = way_before - (vb + v0) * (before_gap_s / 2)
+    most_lag_s = min(gap_s, before_gap_s) / 2
+    changes = _dot(j, j) + _dot(jb, jb)
+    lag_s = (_dot(e, j) + _dot(eb, jb)) / np.where(changes > 0, changes, 1.0)
+    lag_s = np.clip(lag_s, -most_lag_s, most_lag_s)[:, None]
+    explained = _length(e - lag_s * j) <= WAY_OFF * gap_s * _length(j)
+    explained &= _length(eb - lag_s * jb) <= WAY_OFF * before_gap_s * _length(jb)
+
+    leaving, arriving, along = _dot(v0, j), _dot(v1, j), _dot(way, j)
+    turns_back = (leaving < 0) & (arriving > 0)
+    forth = np.where(leaving + arriving < 0, -along, along)
+    swings_little = np.maximum(np.abs(leaving), np.abs(arriving)) * gap_s <= SWING * forth
+    return comparable & like_before & explained & (turns_back | swings_little)
 
 
-def _turns_agreed(old: NDArray[np.void], new: NDArray[np.void], gap_s: float) -> NDArray[np.bool_]:
+def turns_told(old: NDArray[np.void], new: NDArray[np.void], gap_s: float) -> NDArray[np.bool_]:
+    """(m,): whether the angular velocities lead from the older orientations to the newer ones."""
     w0, w1 = old["angular_velocity"], new["angular_velocity"]
     missing = remainder(old["orientation"], w0, new["orientation"], w1, gap_s)
     change = _length(w1.astype(np.float64) - w0) * gap_s
     return _length(missing) <= TURN_OFF_RAD + TURN_OFF_OF_CHANGE * change
 
 
-def _length(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    return np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+def _dot(one: Floats, other: Floats) -> Floats:
+    return np.einsum("ij,ij->i", one, other)
+
+
+def _length(vectors: Floats) -> Floats:
+    return np.sqrt(_dot(vectors, vectors))

@@ -54,12 +54,12 @@ def moving(old: Records, new: Records, rows: Rows) -> Rows:
 
 def turning(old: Records, new: Records, rows: Rows, gap_s: float) -> Rows:
     """Those of `rows` whose angular velocity is given in both records and turns them less than `MOST_TURN_RAD`."""
-    most = min(MOST_TURN_RAD / gap_s, FARTHEST)
     before, after = old[rows], new[rows]
-    return rows[
-        _given(before, "angular_velocity", HAS_ANGULAR_VELOCITY, most)
-        & _given(after, "angular_velocity", HAS_ANGULAR_VELOCITY, most)
-    ]
+    given = _given(before, "angular_velocity", HAS_ANGULAR_VELOCITY)
+    given &= _given(after, "angular_velocity", HAS_ANGULAR_VELOCITY)
+    rows, before, after = rows[given], before[given], after[given]
+    fastest = np.maximum(_squared(before["angular_velocity"]), _squared(after["angular_velocity"]))
+    return rows[fastest * gap_s**2 < MOST_TURN_RAD**2]
 
 
 def bend(poses: Poses, old: Records, new: Records, rows: Rows, gap_s: float, alpha: float) -> None:
@@ -134,8 +134,10 @@ def ease(alpha: float) -> float:
     return alpha * alpha * (3 - 2 * alpha)
 
 
-def _given(records: Records, field: str, flag: int, most: float = FARTHEST) -> NDArray[np.bool_]:
-    velocity = records[field].astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        slow = np.einsum("ij,ij->i", velocity, velocity) < most * most
-    return ((records["flags"] & flag) != 0) & slow
+def _given(records: Records, field: str, flag: int) -> NDArray[np.bool_]:
+    return ((records["flags"] & flag) != 0) & (np.abs(records[field]) < FARTHEST).all(axis=1)
+
+
+def _squared(vectors: NDArray[np.floating]) -> Floats:
+    wide = vectors.astype(np.float64)
+    return np.einsum("ij,ij->i", wide, wide)
