@@ -19,7 +19,7 @@ from typing import Any
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.link import Link, attach
+from twixt.ipc.link import Ended, Link, attach
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.input import Event, Key
@@ -82,7 +82,7 @@ def _watch(
     window.set_vsync(pacer.wants_vsync)
     loop = FrameLoop(config, window, link, pacer, log, shots, early)
     gc.disable()
-    outcome = _frames(config, window, link, loop, pacer, owned, stop)
+    outcome = _Run(config, window, link, loop, pacer, owned, stop).frames()
     gc.enable()
     blocks = link.ask_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
     channel = link.counters
@@ -102,49 +102,58 @@ def _watch(
     return Outcome(outcome.exit_code or code)
 
 
-def _frames(
-    config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool, stop: _StopSignals
-) -> Outcome:
-    """Frames until there is a reason to stop, which is returned."""
-    start_up = _StartUp(config, link)
-    try:
-        return _frames_after(start_up, config, window, link, loop, pacer, owned, stop)
-    except TwixtError as error:  # such as a display that has gone
-        return Outcome(error.exit_code, str(error))
-    finally:
-        start_up.close()
+class _Run:
+    """Frames, one after the other, until there is a reason to stop."""
 
+    def __init__(
+        self, config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool, stop: _StopSignals
+    ) -> None:
+        self._config, self._window, self._link, self._loop, self._pacer = config, window, link, loop, pacer
+        self._owned, self._stop = owned, stop
+        self._end_ns: int | None = None
+        self._crash_ends_ns: int | None = None
 
-def _frames_after(
-    start_up: _StartUp, config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool,
-    stop: _StopSignals,
-) -> Outcome:  # fmt: skip
-    end_ns = None
-    crash_ends_ns = None
-    while True:
-        if stop.asked:
-            return Outcome(INTERRUPTED)
-        if window.should_close or loop.controls.quit:
-            return Outcome(CLOSED)
-        now_ns = time.perf_counter_ns()
-        if end_ns is not None and now_ns >= end_ns:
-            return Outcome(CLOSED)
-        if link.ended is not None:
-            if link.ended.kind != "crashed" or window.backend == "offscreen" or config.report:
-                return of_simulation(link.ended, owned)
-            if crash_ends_ns is None:
-                crash_ends_ns = now_ns + CRASH_SHOWN_NS
-                window.set_title(f"twixt: physics crashed: {link.ended.message}")
-            if now_ns >= crash_ends_ns:
-                return of_simulation(link.ended, owned)
-        if window.is_hidden:
+    def frames(self) -> Outcome:
+        """Makes them; why they ended."""
+        start_up = _StartUp(self._config, self._link)
+        try:
+            while (outcome := self._ended(time.perf_counter_ns())) is None:
+                self._frame(start_up)
+            return outcome
+        except TwixtError as error:  # such as a display that has gone
+            return Outcome(error.exit_code, str(error))
+        finally:
+            start_up.close()
+
+    def _frame(self, start_up: _StartUp) -> None:
+        loop = self._loop
+        if self._window.is_hidden:
             loop.rest_while_hidden()
-            pacer.restart("the window was hidden")
-            continue
+            self._pacer.restart("the window was hidden")
+            return
         row = loop.frame()
         if loop.is_starting and start_up.is_over(row, loop):
             loop.is_starting = False
-            end_ns = row.present_ns + round(config.seconds * 1e9) if config.seconds else None
+            seconds = self._config.seconds
+            self._end_ns = row.present_ns + round(seconds * 1e9) if seconds else None
+
+    def _ended(self, now_ns: int) -> Outcome | None:
+        if self._stop.asked:
+            return Outcome(INTERRUPTED)
+        if self._window.should_close or self._loop.controls.quit:
+            return Outcome(CLOSED)
+        if self._end_ns is not None and now_ns >= self._end_ns:
+            return Outcome(CLOSED)
+        return None if self._link.ended is None else self._ended_with(self._link.ended, now_ns)
+
+    def _ended_with(self, ended: Ended, now_ns: int) -> Outcome | None:
+        """Physics has ended. The picture of a world that crashed stays for a moment, where somebody sees it."""
+        if ended.kind != "crashed" or self._window.backend == "offscreen" or self._config.report:
+            return of_simulation(ended, self._owned)
+        if self._crash_ends_ns is None:
+            self._crash_ends_ns = now_ns + CRASH_SHOWN_NS
+            self._window.set_title(f"twixt: physics crashed: {ended.message}")
+        return of_simulation(ended, self._owned) if now_ns >= self._crash_ends_ns else None
 
 
 class _StartUp:
