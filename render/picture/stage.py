@@ -38,8 +38,9 @@ PLAIN = ("none", "")
 POSE_SLOTS = 64
 # Who watches poses: see Picture.watch.
 TRAILS, CAMERA, DRAWING = "trails", "camera", "drawing"
-# Pixels of a trail's dot.
+# Pixels of a trail's dot, and of the black line between two halves.
 DOT_PX = 5.0
+LINE_PX = 2
 
 
 class Stage:
@@ -200,6 +201,8 @@ class Stage:
             draw_times_ns[id(clock)] = clock.draw_time_ns(present_ns)
         pictures = self.pictures
         viewports = side_by_side(size_px, len(pictures))
+        if len(pictures) > 1:
+            self._context.clear()
         self.labels = []
         shown = None
         for picture, viewport in zip(pictures, viewports, strict=True):
@@ -250,10 +253,10 @@ class Stage:
 
 
 def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
-    """`count` equal parts of the window, from left to right; what is left over goes to the last."""
+    """`count` equal parts of the window with lines between them, from left to right; what is left over at the right."""
     width_px, height_px = size_px
-    part = max(1, width_px // count)
-    return [(i * part, 0, part if i + 1 < count else max(1, width_px - i * part), height_px) for i in range(count)]
+    part = max(1, (width_px - (count - 1) * LINE_PX) // count)
+    return [(i * (part + LINE_PX), 0, part, height_px) for i in range(count)]
 
 
 def _label(picture: Picture) -> str:

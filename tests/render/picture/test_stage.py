@@ -243,6 +243,7 @@ def test_bodies_that_come_later_join_their_group(window):
     assert len(show.draw(450).parts) == 2
 
 
-def test_a_window_of_odd_width_is_divided_without_a_gap():
-    assert side_by_side((801, 600), 2) == [(0, 0, 400, 600), (400, 0, 401, 600)]
+def test_two_halves_are_of_one_size_with_a_line_between_them():
+    assert side_by_side((801, 600), 2) == [(0, 0, 399, 600), (401, 0, 399, 600)]
     assert side_by_side((800, 600), 1) == [(0, 0, 800, 600)]
+    assert all(width >= 1 for _, _, width, _ in side_by_side((1, 1), 2))
