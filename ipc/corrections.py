@@ -53,9 +53,11 @@ def visual(bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], sim_ti
     if offsets is None or times is None or offsets.shape[1:] != (OFFSET_WIDTH,) or times.ndim != 1:
         return Patch(np.empty(0, np.intp), bodies[:0].copy())
     count = min(len(bodies), len(offsets), len(times))
-    left = remainder(offsets[:count], times[:count], sim_time_ns)
-    rows = np.flatnonzero((left != NO_OFFSET).any(axis=1))
-    left, records = left[rows], bodies[rows]
+    rows = np.flatnonzero(_age(times[:count], sim_time_ns) < OVER_AFTER_TAU)
+    left = remainder(offsets[rows], times[rows], sim_time_ns)
+    elsewhere = (left != NO_OFFSET).any(axis=1)
+    rows, left = rows[elsewhere], left[elsewhere]
+    records = bodies[rows]
     speed = np.where(times[rows, None] < sim_time_ns, -1e9 / CORRECTION_TAU_NS, 0.0)  # of the decay, 1/s
     with np.errstate(over="ignore", invalid="ignore"):  # a body that is not finite stays so
         records["position"] = records["position"].astype(np.float64) + left[:, :3]
@@ -93,13 +95,17 @@ def remainder(offsets: NDArray[Any], times: NDArray[Any], now_ns: int) -> NDArra
     Before its own time an offset is whole: a snapshot is never older than the correction that it tells of.
     """
     left = np.array(np.broadcast_to(NO_OFFSET, (len(offsets), OFFSET_WIDTH)))
-    age = np.maximum(np.int64(now_ns) - times.astype(np.int64), 0) / CORRECTION_TAU_NS
+    age = _age(times, now_ns)
     rows = np.flatnonzero((age < OVER_AFTER_TAU) & (offsets != NO_OFFSET).any(axis=1))
     rows = rows[np.isfinite(offsets[rows]).all(axis=1)]
     decay = np.exp(-age[rows])[:, None]
     left[rows, :3] = offsets[rows, :3] * decay
     left[rows, 3:] = _part_of(_unit(offsets[rows, 3:].astype(np.float64)), decay)
     return left
+
+
+def _age(times: NDArray[Any], now_ns: int) -> NDArray[np.float64]:
+    return np.maximum(np.int64(now_ns) - times.astype(np.int64), 0) / CORRECTION_TAU_NS
 
 
 def turn_between(before: ArrayLike, after: ArrayLike) -> NDArray[np.float64]:

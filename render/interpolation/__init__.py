@@ -56,16 +56,14 @@ def create(name: str, rules: Mapping[str, Rule] | None = None, chase_ms: float |
 
     rules: how the user's columns are blended, by name, see columns.py. chase_ms: how long `chase` takes.
     """
+    method: Method
     if name in METHODS:
         module_name, class_name = METHODS[name]
-        module = importlib.import_module(f"{__name__}.{module_name}")
-        method: Method = getattr(module, class_name)()
+        kind = getattr(importlib.import_module(f"{__name__}.{module_name}"), class_name)
+        method = kind(chase_ms) if name == "chase" else kind()
     elif ":" in name:
-        own = importlib.import_module(f"{__name__}.own")
-        method = own.Own(name)
+        method = importlib.import_module(f"{__name__}.own").Own(name)
     else:
         raise TwixtError(f"interpolation must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
     method.rules = rules or {}
-    if name == "chase":
-        method.chase_ms = chase_ms
     return method

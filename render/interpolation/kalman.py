@@ -14,6 +14,7 @@ elsewhere. A snapshot older than the newest is left out: a filter goes forward o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,7 +193,7 @@ def _follow(first: State, before: State, bodies: NDArray[np.void], rows: NDArray
     first.turning.take(rows, _rows_of(turning, fine))
 
 
-def _rows_of(doubt: Doubt, rows: NDArray[np.generic]) -> Doubt:
+def _rows_of(doubt: Doubt, rows: Any) -> Doubt:
     return Doubt(doubt.noise, doubt.place[rows], doubt.both[rows], doubt.speed[rows])
 
 
