@@ -24,6 +24,7 @@ from twixt.ipc.config import Config
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_door
 from twixt.ipc.snapshot import BODY
+from twixt.ipc.troubles import Troubles
 from twixt.sim.physics import Physics
 from twixt.sim.publisher import Publisher
 from twixt.sim.schedule import FASTEST, Schedule
@@ -152,7 +153,7 @@ class _Unpaced:
         config = Config()
         schedule = Schedule(world.dt, FASTEST, None, round(1e9 / config.publish_hz))
         publisher = Publisher(self.host, schedule.plan, config.publish_hz)
-        self._physics = Physics(world, lambda: world, 0, schedule, publisher, self.host, Trouble(None, 0))
+        self._physics = Physics(world, lambda: world, 0, schedule, publisher, self.host, Trouble(Troubles(), 0))
         self._physics.start()
 
     def round(self) -> Round:

@@ -21,16 +21,17 @@ from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.host import Host
 from twixt.ipc.layout import Layout
+from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
+from twixt.sim.pace import check_pace, dt_log_of, stride_of
 from twixt.sim.physics import LONGEST_WAIT_NS, Physics
 from twixt.sim.publisher import Publisher
-from twixt.sim.schedule import FASTEST, SLOWEST, Schedule
+from twixt.sim.schedule import Schedule
+from twixt.sim.stride import Plain, Stride
 from twixt.sim.trouble import Trouble
 from twixt.sim.viewer_process import ViewerProcess
 from twixt.sim.watch import Terminated, Watch, exit_code_of
 from twixt.sim.world import (
-    LONGEST_DT,
-    SHORTEST_DT,
     World,
     check_world,
     drawable_scene,
@@ -40,8 +41,6 @@ from twixt.sim.world import (
 )
 
 INTERRUPTED = 130
-# Published further ahead, nothing that a user does would be seen for seconds.
-MAX_LEAD_MS = 10_000.0
 # A viewer takes half a second to come up; one that does not in this time is broken, and time starts without it.
 VIEWER_PATIENCE_S = 10.0
 # A viewer shows a crash for some seconds and then ends; one that does not is ended.
@@ -105,11 +104,13 @@ class _Run:
         self._config, self._door, self._viewer = config, door, viewer
         self._host: Host | None = None
         self._collector = IdleCollector()
+        self._stride: Stride = Plain()
+        self._dt_log: DtLog | None = None
 
     def make(self) -> None:
         """World, host and publisher; the first snapshot is published and simulated time stands still."""
         config = self._config
-        _check_pace(config)
+        check_pace(config)
         kind = find_world(config.world)
 
         def remake() -> World:
@@ -120,17 +121,27 @@ class _Run:
             return world
 
         world = remake()
+        stride = self._stride = stride_of(config, world.dt)
+        self._dt_log = dt_log_of(config, world.dt)
         capacity = max(1, len(world.bodies))
         columns = world.bodies.column_layout
         host = Host(self._door, drawable_scene(world), capacity, columns, describe=lambda: self._describe(world))
         self._host = host
         lead_ns = None if config.lead_ms is None else round(config.lead_ms * 1e6)
-        schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz))
+        schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz), stride)
         publisher = Publisher(host, schedule.plan, config.publish_hz)
-        trouble = Trouble(config.slow_physics_ms, config.seed)
+        trouble = Trouble(config.troubles, config.seed)
         host.on_report = self.report
         self.physics = Physics(
-            world, remake, config.seed, schedule, publisher, host, trouble, collector=self._collector
+            world,
+            remake,
+            config.seed,
+            schedule,
+            publisher,
+            host,
+            trouble,
+            collector=self._collector,
+            dt_log=self._dt_log,
         )
 
     def live(self, watch: Watch, steps: int | None) -> None:
@@ -149,6 +160,8 @@ class _Run:
         meter = physics.publisher.meter
         while not watch.is_due and not physics.wants_to_quit:
             if time.perf_counter_ns() >= ends_ns or (steps is not None and meter.steps >= steps):
+                break
+            if self._stride.is_over:
                 break
             physics.turn()
         physics.finish()
@@ -195,6 +208,8 @@ class _Run:
         else:
             self._host.end(kind, message)
         self._collector.end()
+        if self._dt_log is not None:
+            self._dt_log.close()
         if self._viewer is not None and kind != "ended":
             if kind == "interrupted" and self._config.report:
                 self._viewer.wait(REPORT_PATIENCE_S)  # a second Ctrl-C ends this
@@ -224,16 +239,6 @@ class _Run:
         assert self.physics is not None
         assert self._host is not None
         return self.physics, self._host
-
-
-def _check_pace(config: Config) -> None:
-    if not SLOWEST <= config.time_scale <= FASTEST:
-        raise TwixtError(f"--time-scale must be from {SLOWEST:g} to {FASTEST:g}, got {config.time_scale:g}")
-    if config.lead_ms is not None and config.lead_ms > MAX_LEAD_MS:
-        raise TwixtError(f"--lead must be at most {MAX_LEAD_MS:g} ms, got {config.lead_ms:g}; auto is best for most")
-    if config.physics_hz is not None and not SHORTEST_DT <= 1 / config.physics_hz <= LONGEST_DT:
-        bounds = f"from {1 / LONGEST_DT:.2g} to {1 / SHORTEST_DT:g}"
-        raise TwixtError(f"--physics-hz must be {bounds} steps per simulated second, got {config.physics_hz:g}")
 
 
 def _print_results(run: _Run, print_hash: bool, json_file: str | None) -> None:

@@ -5,7 +5,8 @@ grow. Always: a distribution without samples is null, never 0. Reads no clock.
 
 `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps' worth of
 simulated time given up because physics fell too far behind. Snapshots that `--publish-hz` held back are neither;
-they are `steps - published`. `rate` leaves pauses out.
+they are `steps - published - lost`. `lost`: snapshots that injected trouble kept from viewers. `widened`, `narrowed`:
+changes of how many of the world's steps are made at once. `rate` leaves pauses out.
 """
 
 from __future__ import annotations
@@ -45,16 +46,21 @@ class Meter:
     """Counters and samples of one run of physics."""
 
     def __init__(self) -> None:
-        self.steps = self.published = self.dropped = self.late = 0
+        self.steps = self.published = self.dropped = self.late = self.lost = 0
+        self.widened = self.narrowed = 0
+        self._multiple = 1
         self.given_up_ns = 0
         self.step_ms = Samples()
         self.publish_ms = Samples()
         self.lead_ms = Samples()
         self.rate = Samples()
 
-    def stepped(self, cost_ns: int) -> None:
-        """The world made a step."""
+    def stepped(self, cost_ns: int, multiple: int = 1) -> None:
+        """The world made a step, `multiple` of its own at once."""
         self.steps += 1
+        self.widened += multiple > self._multiple
+        self.narrowed += multiple < self._multiple
+        self._multiple = multiple
         self.step_ms.add(cost_ns / 1e6)
 
     def saw_published(self, due_ns: int, published_ns: int, cost_ns: int, rate: float) -> None:
@@ -78,6 +84,9 @@ class Meter:
             "published": self.published,
             "dropped": self.dropped,
             "late": self.late,
+            "lost": self.lost,
+            "widened": self.widened,
+            "narrowed": self.narrowed,
             "given_up_ms": self.given_up_ns / 1e6,
             "rate": distribution(self.rate),
             "step_ms": distribution(self.step_ms),

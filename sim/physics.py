@@ -1,10 +1,11 @@
 """World, schedule and publisher joined: one turn does what is due now, or waits until something is.
 
-The schedule decides when, the publisher how a snapshot goes out, the world what is in it; a turn only carries
-it out. Commands are obeyed at the start of a turn, and end a wait.
+The schedule decides when, the publisher how a snapshot goes out, the world what is in it, injected trouble what goes
+wrong; a turn only carries it out. Commands are obeyed at the start of a turn, and end a wait.
 
-Always: the world's states depend on its seed and the number of steps alone; a step that was made is published unless
-`publish_hz` lets a later one go instead. Times come from `now_ns`, waiting from `wait`; neither is decided here.
+Always: the world's states depend on its seed and the lengths of its steps alone; a step that was made is published
+unless `publish_hz` lets a later one go instead, or trouble loses it; the first snapshot of a world, single steps and
+the last state are never lost; snapshots under way leave in time also while physics waits or stalls. Times come from `now_ns`, waiting from `wait`; neither is decided here.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from twixt.ipc.commands import Command
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.host import Host
 from twixt.sim.bodies import Bodies
 from twixt.sim.crash import blamed_on_the_world
+from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
+from twixt.sim.health import sickness
 from twixt.sim.publisher import Publisher
 from twixt.sim.schedule import Schedule
-from twixt.sim.trouble import Trouble
+from twixt.sim.trouble import KINDS, Trouble
 from twixt.sim.world import World, check_world, drawable_scene
 
 # A wait is cut here, so that the caller sees soon that the viewer has gone or the time is over.
@@ -41,7 +42,7 @@ HEALTH_CHECK_S = 0.5
 class Physics:
     """A world in motion. `turn` again and again; `world`, `schedule` and `publisher` may be looked at between turns.
 
-    remake: makes the world anew, for a reset of a world without `reset`.
+    remake: makes the world anew, for a reset of a world without `reset`. dt_log: told of every step.
     """
 
     def __init__(
@@ -56,13 +57,14 @@ class Physics:
         now_ns: Callable[[], int] = time.perf_counter_ns,
         wait: Callable[[float], object] | None = None,
         collector: IdleCollector | None = None,
+        dt_log: DtLog | None = None,
     ) -> None:
         self.world, self.schedule, self.publisher, self.trouble = world, schedule, publisher, trouble
         self.wants_to_quit = False
         self.warning = ""
         self._remake, self._seed, self._host, self._now_ns = remake, seed, host, now_ns
         self._wait = wait or host.wait_command
-        self._collector = collector
+        self._collector, self._dt_log = collector, dt_log
         self._name = type(world).__name__
         self._bodies, self._count, self._scene = world.bodies, len(world.bodies), world.scene
         self._cost_ns = 0
@@ -73,7 +75,7 @@ class Physics:
         self._status_ns = 0
         self._check_tick = 1
         self._is_unpublished = True
-        self._publish()
+        self._publish(in_time=True)
 
     def start(self) -> None:
         """Simulated time begins to run."""
@@ -85,6 +87,7 @@ class Physics:
         for command in self._host.drain_commands():
             self._obey(command)
         now_ns = self._now_ns()
+        self.publisher.release(now_ns)
         self._tell(now_ns)
         start_ns = self.schedule.start_ns(self._viewers_lead_ns)
         if self._is_unpublished:
@@ -98,10 +101,11 @@ class Physics:
         self._step()
 
     def finish(self) -> None:
-        """The last state is published, whatever `publish_hz` says, and looked through."""
+        """The last state is published, whatever `publish_hz` and trouble say, and looked through."""
         self._check_health()
+        self.publisher.release_all()
         if self._is_unpublished:
-            self._publish()
+            self._publish(in_time=True)
 
     @property
     def _viewers_lead_ns(self) -> int:
@@ -110,51 +114,59 @@ class Physics:
     # -- one thing each
 
     def _step(self) -> None:
-        begin_ns = self._now_ns()
-        self.trouble.work()
+        begin_ns, trouble, schedule = self._now_ns(), self.trouble, self.schedule
+        if stall_ns := trouble.stall_ns(schedule.before_sim_time_ns, schedule.sim_time_ns):
+            trouble.wait(stall_ns, self.publisher.release)
+        if work_ns := trouble.work_ns(schedule.tick + 1):
+            trouble.work(work_ns, self.publisher.release)
+        multiple = schedule.stride.multiple
         with blamed_on_the_world(f"{self._name}.step"):
-            self.world.step(self.schedule.dt_s)
+            self.world.step(schedule.next_dt_s)
+        if self._dt_log:
+            self._dt_log.stepped(multiple)
         end_ns = self._now_ns()
         self._take_in_arrays()
         self._cost_ns = end_ns - begin_ns
         busy_ns = self._cost_ns if self._step_end_ns is None else end_ns - self._step_end_ns - self._waited_ns
         reach_ns = None if self._waited_for_ns is None else end_ns - self._waited_for_ns + self._publish_delay_ns
         self._step_end_ns, self._waited_ns, self._waited_for_ns = end_ns, 0, None
-        self.publisher.meter.stepped(self._cost_ns)
-        given_up_ns = self.schedule.stepped(end_ns, busy_ns, reach_ns)
+        self.publisher.meter.stepped(self._cost_ns, multiple)
+        given_up_ns = schedule.stepped(end_ns, busy_ns, reach_ns)
         if given_up_ns:
-            steps = round(given_up_ns * self.schedule.time_scale / self.schedule.dt_ns)
-            self.publisher.meter.gave_up(given_up_ns, steps)
-            self.publisher.write_plan(self.schedule.plan)
+            self.publisher.meter.gave_up(given_up_ns, round(given_up_ns * schedule.time_scale / schedule.dt_ns))
+            self.publisher.write_plan(schedule.plan)
         self._is_unpublished = True
-        if self.schedule.tick >= self._check_tick:
-            self._check_tick = self.schedule.tick + math.ceil(HEALTH_CHECK_S / self.schedule.dt_s)
+        if schedule.tick >= self._check_tick:
+            self._check_tick = schedule.tick + math.ceil(HEALTH_CHECK_S / schedule.dt_s)
             self._check_health()
 
-    def _publish(self) -> None:
-        schedule, bodies = self.schedule, self.world.bodies
-        columns = bodies.published_columns(schedule.sim_time_ns)
-        if bodies.column_layout != self._host.columns:  # the first correction, or other bodies after a reset
-            self._host.set_columns(bodies.column_layout)
+    def _publish(self, in_time: bool = False) -> None:
+        schedule, bodies, trouble = self.schedule, self.world.bodies, self.trouble
+        self._is_unpublished = False
+        if schedule.tick and not (in_time or schedule.is_paused) and trouble.drops(schedule.tick):
+            return self.publisher.lose()
         self.publisher.publish(
             bodies.records,
             tick=schedule.tick,
             sim_time_ns=schedule.sim_time_ns,
-            dt_ns=schedule.dt_ns,
+            dt_ns=schedule.made_dt_ns,
             # While paused there is no telling when: now, and a viewer goes by the plan.
             due_ns=None if schedule.is_paused else schedule.due_ns,
             rate=schedule.rate,
             step_cost_ns=self._cost_ns,
-            columns=columns,
+            columns=bodies.published_columns(schedule.sim_time_ns),
+            delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
         )
         schedule.published()
-        self._is_unpublished = False
         if self._step_end_ns is not None and not self._waited_ns:
             self._publish_delay_ns = self._now_ns() - self._step_end_ns
 
     def _wait_until(self, until_ns: int | None) -> None:
         begin_ns = self._now_ns()
         until_ns = min(until_ns or begin_ns + LONGEST_WAIT_NS, begin_ns + LONGEST_WAIT_NS)
+        release_ns = self.publisher.next_release_ns
+        if release_ns is not None:
+            until_ns = min(until_ns, release_ns)
         if self._collector:
             self._collector.tidy(until_ns - begin_ns)
         left_ns = until_ns - self._now_ns()
@@ -176,12 +188,17 @@ class Physics:
                 "rate": schedule.rate,
                 "time_scale": schedule.time_scale,
                 "overloaded": schedule.is_overloaded,
-                "dt_ms": schedule.dt_ns / 1e6,
+                "dt_ms": schedule.made_dt_ns / 1e6,
+                "step_multiple": schedule.stride.multiple,
+                "step_reason": schedule.stride.reason,
                 "step_ms": self._cost_ns / 1e6,
                 "lead_ms": schedule.lead_ns(self._viewers_lead_ns) / 1e6,
                 "late": meter.late,
                 "dropped": meter.dropped,
-                "slow_physics_ms": self.trouble.slow_ms,
+                "lost": meter.lost,
+                "slow_physics_ms": self.trouble.now.slow_physics_ms,
+                "trouble": self.trouble.now.to_status(),
+                "trouble_asked": self.trouble.asked.to_status(),
                 "warning": self.warning,
                 "diagnostics": self._diagnostics(),
             }
@@ -211,8 +228,8 @@ class Physics:
             schedule.set_time_scale(now_ns, float(command.value))  # type: ignore[arg-type]
         elif command.name == "reset":
             self._reset(now_ns)
-        elif command.name == "slow_physics":
-            self.trouble.slow_ms = None if command.value is None else tuple(command.value)  # type: ignore
+        elif command.name in KINDS:
+            self.trouble.change(command.name, command.value)
         elif command.name == "quit":
             self.wants_to_quit = True
         if schedule.plan is not plan and schedule.plan is not self.publisher.plan:
@@ -242,6 +259,8 @@ class Physics:
         self._check_tick, self._step_end_ns = 1, None
         self._take_in_arrays()
         self.schedule.reset(now_ns)
+        if self._dt_log:
+            self._dt_log.begin()
         self.publisher.write_plan(self.schedule.plan)
         self._publish()
 
@@ -266,23 +285,10 @@ class Physics:
             self.publisher.write_scene(drawable_scene(world))
 
     def _check_health(self) -> None:
-        if self.warning:
-            return
-        bodies = self.world.bodies
-        for name in ("position", "orientation"):
-            values = getattr(bodies, name)
-            with np.errstate(all="ignore"):
-                sums = values.sum(axis=1)
-            if np.isfinite(sums.sum()):
-                continue
-            sick = np.flatnonzero(~np.isfinite(values).all(axis=1) & bodies.visible)
-            if len(sick):
-                self.warning = (
-                    f"body {sick[0]} has the {name} {np.array2string(values[sick[0]], separator=', ')} after step "
-                    f"{self.schedule.tick}; it is not drawn; look in {self._name}.step for a division by zero"
-                )
+        if not self.warning:
+            self.warning = sickness(self.world.bodies, self.schedule.tick, self._name)
+            if self.warning:
                 print(f"twixt: {self.warning}", file=sys.stderr, flush=True)
-                return
 
 
 class WorldChanged(TwixtError):

@@ -1,7 +1,8 @@
 """The one publisher: both ways in, `twixt run` and `twixt.show`, publish through it.
 
 It fills in a snapshot's head (when it is due, the rate that is held, the plan and scene it belongs to), keeps
-to `publish_hz`, and meters. When a snapshot may go is asked with `ready_ns`; `publish` itself never waits and
+to `publish_hz`, and meters. One that is to be late waits as a copy until `release` finds it due; the others go
+out without one. When a snapshot may go is asked with `ready_ns`; `publish` itself never waits and
 never refuses, so that whoever owns the loop decides what to do with one that comes too soon.
 
 Always: over any stretch of t seconds at most t x publish_hz + `BURST` snapshots are ready.
@@ -21,6 +22,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Head
 from twixt.sim.accumulator import Accumulator
+from twixt.sim.delay_line import DelayLine
 from twixt.sim.dilation import HeldRate
 from twixt.sim.meter import Meter
 
@@ -80,6 +82,8 @@ class Publisher:
         self._now_ns = now_ns
         self._limit = PublishLimit(publish_hz)
         self._rate = HeldRate()
+        self._line = DelayLine()
+        self._plan = plan
         self.write_plan(plan)
 
     @property
@@ -93,7 +97,13 @@ class Publisher:
         return self._limit.period_ns
 
     def write_plan(self, plan: Plan) -> None:
-        """Viewers follow `plan` from their next frame on; heads carry its number and world epoch."""
+        """Viewers follow `plan` from their next frame on; heads carry its number and world epoch.
+
+        What is under way is due as it says; of a world before a reset, it is dropped.
+        """
+        if plan.world_epoch != self._plan.world_epoch:
+            self._line.clear()
+        self._line.replan(plan)
         self._plan = plan
         self._host.write_plan(plan)
         self._rate.forget()
@@ -101,6 +111,11 @@ class Publisher:
     def write_scene(self, scene: Scene) -> None:
         """Viewers draw `scene` from the next snapshot on."""
         self._host.write_scene(scene)
+
+    @property
+    def next_release_ns(self) -> int | None:
+        """The instant at which something under way is to be visible; None when nothing is."""
+        return self._line.next_release_ns
 
     def ready_ns(self, now_ns: int) -> int:
         """The instant from which `publish_hz` lets the next snapshot go: `now_ns`, or later."""
@@ -117,10 +132,13 @@ class Publisher:
         rate: float | None = None,
         step_cost_ns: int = 0,
         columns: Mapping[str, NDArray[Any]] | None = None,
-    ) -> int:
-        """Makes `bodies` (dtype `BODY`) visible to viewers; the instant at which they became so.
+        delay_ns: int | None = None,
+    ) -> int | None:
+        """Makes `bodies` (dtype `BODY`) and their columns, n rows each, visible to viewers; the instant at which
+        they became so, None while they are under way.
 
-        due_ns: now, where none is given. rate: measured over the latest snapshots, where none is given.
+        due_ns: now, where none is given. rate: measured over the latest snapshots, where none is given. delay_ns:
+        how long after its due instant; None: at once, unless others are still under way before it.
         """
         begin_ns = self._now_ns()
         due_ns = begin_ns if due_ns is None else due_ns
@@ -137,7 +155,33 @@ class Publisher:
             scene_version=self._host.scene_version,
             plan_number=self._plan.number,
         )
-        published_ns = self._host.publish(head, bodies, columns or {})
         self._limit.take(begin_ns)
-        self.meter.saw_published(due_ns, published_ns, self._now_ns() - begin_ns, head.rate)
+        if delay_ns is None and not self._line:
+            return self._send(head, bodies, columns or {}, begin_ns)
+        if not self._line.add(head, bodies, columns or {}, delay_ns or 0):
+            self.meter.lost += 1
+        return None
+
+    def lose(self) -> None:
+        """A snapshot that would go out now is lost, as on a bad link: it counts for `publish_hz` all the same."""
+        self._limit.take(self._now_ns())
+        self.meter.lost += 1
+
+    def release(self, now_ns: int) -> int | None:
+        """Makes visible what was delayed until `now_ns`; the instant at which the next one is, None without any."""
+        for one in self._line.take(now_ns):
+            self._send(one.head, one.bodies, one.columns, self._now_ns())
+        return self._line.next_release_ns
+
+    def release_all(self) -> None:
+        """Makes visible whatever is under way: nothing comes after it."""
+        for one in self._line.take_all():
+            self._send(one.head, one.bodies, one.columns, self._now_ns())
+
+    def _send(self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], begin_ns: int) -> int:
+        kinds = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}
+        if kinds != self._host.columns:  # the first correction, or other bodies after a reset
+            self._host.set_columns(kinds)
+        published_ns = self._host.publish(head, bodies, columns)
+        self.meter.saw_published(head.due_ns, published_ns, self._now_ns() - begin_ns, head.rate)
         return published_ns

@@ -5,6 +5,8 @@ keeps the plan while it can: a late step is still due when the plan said, and th
 that do not wait. When the steps themselves cost more than the time there is for them, simulated time moves with the
 work instead. Steps run ahead of their due instants by as much as viewers need to draw the present, no more.
 
+A step makes as many of the world's own steps at once as the `Stride` says; usually one.
+
 Always: due instants of one world epoch grow with simulated time until a plan is replaced; the debt carried is less than
 `MAX_DEBT_NS`; the lead is bounded. Pure: instants of `time.perf_counter_ns` come in as arguments.
 Does not step the world, publish, or wait: `sim.loop` does what is decided here.
@@ -16,6 +18,7 @@ from collections import deque
 
 from twixt.ipc.plan import Plan
 from twixt.sim.dilation import HeldRate, Load, WorstCost
+from twixt.sim.stride import Plain, Stride
 
 # Late by more than this, the plan starts anew: made good at full speed it would be a visible rush.
 MAX_DEBT_NS = 1_000_000_000
@@ -37,15 +40,26 @@ class Schedule:
     """Fixed steps of `dt_s` seconds, against the plan in force.
 
     lead_ns: None for as much as viewers need, else a fixed distance between publishing and due instant.
-    publish_period_ns: the shortest mean distance of two snapshots (`--publish-hz`).
+    publish_period_ns: the shortest mean distance of two snapshots (`--publish-hz`). stride: how many of the
+    world's steps are made at once.
     """
 
-    def __init__(self, dt_s: float, time_scale: float, lead_ns: int | None, publish_period_ns: int) -> None:
+    def __init__(
+        self,
+        dt_s: float,
+        time_scale: float,
+        lead_ns: int | None,
+        publish_period_ns: int,
+        stride: Stride | None = None,
+    ) -> None:
         self.time_scale = min(max(time_scale, SLOWEST), FASTEST)
-        self.tick = 0
+        self.tick = 0  # steps made
         self.plan = Plan(1, 0, 0, 0, 0.0)
         self.due_ns = 0  # of the world as it stands
         self.dt_s = float(dt_s)
+        self.stride = stride or Plain()
+        self._units = 0  # the world's own steps in those made
+        self._made = 1  # of them in the last one
         self._fixed_lead_ns = lead_ns
         self._publish_period_ns = publish_period_ns
         self._anchor = self.plan  # due instants follow from it; moves with the work, unseen by viewers
@@ -56,13 +70,28 @@ class Schedule:
 
     @property
     def dt_ns(self) -> int:
-        """Simulated time of a step."""
+        """Simulated time of the world's own step."""
         return round(self.dt_s * 1e9)
+
+    @property
+    def next_dt_s(self) -> float:
+        """Simulated time of the next step, in seconds."""
+        return self.dt_s * self.stride.multiple
+
+    @property
+    def made_dt_ns(self) -> int:
+        """Simulated time of the step that was made last; before the first, that of the world's own."""
+        return round(self._made * self.dt_s * 1e9)
 
     @property
     def sim_time_ns(self) -> int:
         """Simulated time of the world; the product, not a sum, so that it never drifts."""
-        return self._sim_time_of(self.tick)
+        return self._sim_time_of(self._units)
+
+    @property
+    def before_sim_time_ns(self) -> int:
+        """Simulated time of the world before the last step."""
+        return self._sim_time_of(max(0, self._units - self._made))
 
     @property
     def is_paused(self) -> bool:
@@ -71,8 +100,8 @@ class Schedule:
 
     @property
     def is_overloaded(self) -> bool:
-        """Whether steps cost more than the time there is for them."""
-        return self._load.exceeds(self.dt_s * 1e9 / self.time_scale)
+        """Whether steps cost more than the time there is for them, however wide they might be."""
+        return self._load.exceeds(self.stride.most * self._unit_ns)
 
     @property
     def rate(self) -> float:
@@ -90,14 +119,14 @@ class Schedule:
         worst_ns = min(self._worst.p99_ns, MAX_COST_LEAD_NS)
         if self._fixed_lead_ns is not None:
             return self._fixed_lead_ns + worst_ns
-        step_ns = round(self.dt_s * 1e9 / self.time_scale)
+        step_ns = round(self.stride.multiple * self._unit_ns)
         # Where steps are shorter than the publishing period, snapshots come at the first step after it.
         interval_ns = step_ns if step_ns >= self._publish_period_ns else step_ns + self._publish_period_ns
         return min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + interval_ns + worst_ns + LEAD_SLACK_NS
 
     def start_ns(self, viewers_lead_ns: int) -> int | None:
         """The instant at which the next step should begin; None while paused."""
-        next_due_ns = self._anchor.due_ns(self._sim_time_of(self.tick + 1))
+        next_due_ns = self._anchor.due_ns(self._sim_time_of(self._units + self.stride.multiple))
         return None if next_due_ns is None else next_due_ns - self.lead_ns(viewers_lead_ns)
 
     def publish_from_ns(self, now_ns: int) -> int:
@@ -109,20 +138,23 @@ class Schedule:
     # -- what happened
 
     def stepped(self, now_ns: int, busy_ns: int, reach_ns: int | None = None) -> int:
-        """The world made a step; it stands at `tick` + 1 and is due at `due_ns`. Returns the debt given up, in ns.
+        """The world made the next step; it is due at `due_ns`. Returns the debt given up, in ns.
 
         busy_ns: what the step kept the loop busy, publishing and all. reach_ns: the same counted from the instant
         at which the step should have begun, where it was waited for; the lead covers it.
         """
         previous_due_ns = self.due_ns
         self.tick += 1
+        self._made = self.stride.multiple
+        self._units += self._made
+        self.stride.stepped(busy_ns, self._unit_ns)
         self._load.add(busy_ns)
         self._worst.add(busy_ns if reach_ns is None else reach_ns)
         if self.is_paused:
             self.due_ns = now_ns
             return 0
         given_up_ns = 0
-        step_ns = round(self.dt_s * 1e9 / self.time_scale)
+        step_ns = round(self._made * self._unit_ns)
         planned_ns = self._anchor.due_ns(self.sim_time_ns)
         assert planned_ns is not None
         if self.is_overloaded:
@@ -174,7 +206,9 @@ class Schedule:
 
     def reset(self, now_ns: int) -> None:
         """The world begins again, at tick 0 and in a new world epoch; paused if it was."""
-        self.tick = 0
+        self.tick = self._units = 0
+        self._made = 1
+        self.stride.reset()
         self._published.clear()
         self.plan = self.plan._replace(world_epoch=self.plan.world_epoch + 1)
         self._replan(now_ns, 0, self.plan.rate)
@@ -198,5 +232,10 @@ class Schedule:
         self.due_ns = now_ns if due_ns is None else due_ns
         self._held.forget()
 
-    def _sim_time_of(self, tick: int) -> int:
-        return round(tick * self.dt_s * 1e9)
+    @property
+    def _unit_ns(self) -> float:
+        """Wall time that one of the world's own steps falls due in."""
+        return self.dt_s * 1e9 / self.time_scale
+
+    def _sim_time_of(self, units: int) -> int:
+        return round(units * self.dt_s * 1e9)

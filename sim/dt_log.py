@@ -1,0 +1,192 @@
+"""The lengths of all steps of a run, as a file: written by `--dt-log`, made again by `--dt-replay`.
+
+    twixt dt log 1
+    world balls
+    seed 0
+    dt 0.016666666666666666
+    set count=500
+    120 1                       120 steps of one dt each, then
+    35 4                        35 of four at once
+    end 155
+
+Plain text, so that it can be read and compared. Always: a log holds the world since its last reset; read again,
+it gives the very numbers that were stepped, or is refused with the line at fault. A run that was
+killed leaves a log without its end, whole up to a few seconds before, and that is replayed as far as it goes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from twixt.ipc.errors import TwixtError
+
+HEADER = "twixt dt log 1"
+# A run that is killed loses at most as many steps.
+WRITTEN_EVERY = 240
+# Wider is damage: no world makes a million of its steps at once. More steps than these do not fit in memory.
+WIDEST, MOST_STEPS = 1_000_000, 1 << 28
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the steps were steps of: another world, seed or dt would not come to the same states."""
+
+    world: str
+    seed: int
+    dt_s: float
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def lines(self) -> list[str]:
+        """As they stand in the log. repr of a float reads back as the same float."""
+        head = [f"world {self.world}", f"seed {self.seed}", f"dt {self.dt_s!r}"]
+        return head + [f"set {key}={value}" for key, value in self.settings]
+
+
+class DtLog:
+    """A log being written. Raises TwixtError where the file cannot be."""
+
+    def __init__(self, path: str, origin: Origin) -> None:
+        self._path, self._origin = path, origin
+        try:
+            self._file: TextIO = open(path, "w", encoding="utf-8", buffering=1)  # noqa: SIM115
+        except OSError as error:
+            raise self._failed(error) from error
+        self.begin()
+
+    def begin(self) -> None:
+        """The world begins (again): the log holds its steps from here on."""
+        self._multiple = self._pending = self._steps = 0
+        self._write("\n".join([HEADER, *self._origin.lines()]) + "\n", anew=True)
+
+    def stepped(self, multiple: int) -> None:
+        """The world made `multiple` of its steps at once."""
+        if self._pending and (multiple != self._multiple or self._pending == WRITTEN_EVERY):
+            self._write_pending()
+        self._multiple = multiple
+        self._pending += 1
+        self._steps += 1
+
+    def close(self) -> None:
+        """The run is over. May be called again."""
+        if self._file.closed:
+            return
+        self._write_pending()
+        self._write(f"end {self._steps}\n")
+        self._file.close()
+
+    def _write_pending(self) -> None:
+        if self._pending:
+            self._write(f"{self._pending} {self._multiple}\n")
+            self._pending = 0
+
+    def _write(self, text: str, anew: bool = False) -> None:
+        try:
+            if anew:
+                self._file.seek(0)
+                self._file.truncate()
+            self._file.write(text)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> TwixtError:
+        return TwixtError(f"--dt-log {self._path!r} cannot be written ({error.strerror}); name another file")
+
+
+class Replay:
+    """The steps of a log, one after the other; a stride as `sim.stride` has them."""
+
+    reason = "as the --dt-replay log says"
+
+    def __init__(self, multiples: Sequence[int]) -> None:
+        self._multiples = multiples
+        self._made = 0
+
+    def __len__(self) -> int:
+        return len(self._multiples)
+
+    @property
+    def multiple(self) -> int:
+        """Of the next step; after the last one, as wide as that."""
+        return self._multiples[min(self._made, len(self._multiples) - 1)]
+
+    @property
+    def most(self) -> int:
+        """The log decides, not the load."""
+        return self.multiple
+
+    @property
+    def is_over(self) -> bool:
+        """Every step of the log was made."""
+        return self._made >= len(self._multiples)
+
+    def stepped(self, busy_ns: int, unit_ns: float) -> None:
+        """One of them was made."""
+        self._made += 1
+
+    def reset(self) -> None:
+        """From the first one again."""
+        self._made = 0
+
+
+@dataclass(frozen=True)
+class Log:
+    """What `read_dt_log` found."""
+
+    origin: list[str]
+    multiples: Sequence[int]
+    has_end: bool
+
+
+def read_dt_log(path: str) -> Log:
+    """The log in that file. Raises TwixtError that names the line at fault."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise TwixtError(f"--dt-replay {path!r} cannot be read ({why}); name a file written by --dt-log") from error
+    lines = text.split("\n")
+    if lines[0] != HEADER:
+        raise TwixtError(f"--dt-replay {path!r} is no dt log: it must begin with {HEADER!r}, got {lines[0][:40]!r}")
+    if lines.pop():
+        raise _damaged(path, len(lines) + 1, "the line is cut off")
+    origin = [line for line in lines[1:] if line.startswith(("world ", "seed ", "dt ", "set "))]
+    multiples, has_end = array("I"), False
+    for number, line in enumerate(lines[1 + len(origin) :], start=2 + len(origin)):
+        first, _, second = line.partition(" ")
+        if has_end:
+            raise _damaged(path, number, "nothing may follow the end")
+        if first == "end":
+            has_end = True
+            if second != str(len(multiples)):
+                raise _damaged(path, number, f"it must be the number of steps, {len(multiples)}, got {second[:20]!r}")
+            continue
+        steps, multiple = _whole(first), _whole(second)
+        if not (steps >= 1 and 1 <= multiple <= WIDEST and len(multiples) + steps <= MOST_STEPS):
+            raise _damaged(path, number, f"it must be STEPS MULTIPLE, whole numbers >= 1, got {line[:40]!r}")
+        multiples.extend([multiple] * steps)
+    if not multiples:
+        raise TwixtError(f"--dt-replay {path!r} holds no step; its run ended before the first one")
+    return Log(origin, multiples, has_end)
+
+
+def check_origin(path: str, log: Log, origin: Origin) -> None:
+    """Raises TwixtError unless the log is one of `origin`."""
+    wanted = origin.lines()
+    for said, have in zip(log.origin + [""] * len(wanted), wanted + [""] * len(log.origin), strict=False):
+        if said != have:
+            raise TwixtError(
+                f"--dt-replay {path!r} was written by a run with {said!r}, this one has {have!r}; "
+                "run the same world, with the same --seed, --physics-hz and --set"
+            )
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else 0
+
+
+def _damaged(path: str, line: int, why: str) -> TwixtError:
+    return TwixtError(f"--dt-replay {path!r} is damaged in line {line}: {why}; write it again with --dt-log")
