@@ -23,9 +23,12 @@ class Linear(Method):
 
     def blend(self, previous: Snapshot, following: Snapshot, alpha: float, draw_time_ns: int) -> Poses:
         poses = poses_of(draw_time_ns, previous.bodies)
-        rows = np.flatnonzero(continues(previous.bodies, following.bodies))
-        if not len(rows):
+        lasting = continues(previous.bodies, following.bodies)
+        if not lasting.any():
             return poses
+        # Usually all of them: then no record is copied.
+        is_all = len(poses) == len(following.bodies) and bool(lasting.all())
+        rows = slice(None) if is_all else np.flatnonzero(lasting)
         old, new = previous.bodies[rows], following.bodies[rows]
         gap_s = (following.sim_time_ns - previous.sim_time_ns) * 1e-9
         poses.position[rows] = self.positions(old, new, alpha, gap_s)
