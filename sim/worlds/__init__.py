@@ -22,4 +22,25 @@ WORLDS = {
         "Metronome",
         "one white ball at constant speed across a black screen, for measuring",
     ),
+    "spinners": BuiltIn(
+        "twixt.sim.worlds.spinners", "Spinners", "bars and balls that turn up to three times between two snapshots"
+    ),
+    "teleporters": BuiltIn(
+        "twixt.sim.worlds.teleporters",
+        "Teleporters",
+        "balls that jump, spawn and despawn on two rails: never a streak between them",
+    ),
+    "verlet": BuiltIn(
+        "twixt.sim.worlds.verlet", "Verlet", "a curtain of beads in the wind, and a ball that swings through it"
+    ),
+    "circles": BuiltIn(
+        "twixt.sim.worlds.circles",
+        "Circles",
+        "ten steps a second: on the left the current state, on the right interpolated",
+    ),
+    "wobble": BuiltIn(
+        "twixt.sim.worlds.wobble",
+        "Wobble",
+        "balls on a turning cube, as its children and on their own: which of them wobble",
+    ),
 }

@@ -1,0 +1,111 @@
+"""The same two motions twice: on the left the current state, on the right interpolated. Ten steps a second.
+
+A ball goes round a circle, another bounces. On the left both are drawn as they are after the newest step that has
+come due (the group "current", `--set left=none`, or any other method); on the right by the run's own method.
+
+What to look for: the left ticks, the right glides, at the same time of the same world. The dots mark the true
+paths: `--interpolation linear` cuts the circle's corners, `hermite` stays on it but sinks through the floor at a
+bounce, `auto` does neither. `--physics-hz 60` makes both sides smooth, `--physics-hz 4` neither alike.
+
+Always: `states_at(t)` is where the two balls are at any simulated time t, by formula.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
+from twixt.sim.bodies import Bodies
+from twixt.sim.world import World
+
+CIRCLE_M = 1.15
+CIRCLE_PERIOD_S = 2.4
+CIRCLE_HEIGHT_M = 3.2
+BALL_M = 0.24
+GRAVITY_M_S2 = 9.81
+BOUNCE_PERIOD_S = 1.1
+BOUNCE_SPEED_M_S = GRAVITY_M_S2 * BOUNCE_PERIOD_S / 2
+BOUNCE_M = BOUNCE_SPEED_M_S * BOUNCE_PERIOD_S / 4  # high, of the ball's lowest point
+SIDE_M = 1.75  # of each half's middle from the middle
+CIRCLE_DOTS = 48
+BOUNCE_DOTS = 9
+DOT_M = 0.022
+DOT_COLOR = (0.46, 0.48, 0.52)
+CIRCLE_COLOR, BOUNCE_COLOR = (0.97, 0.62, 0.27), (0.38, 0.66, 0.95)
+FLOOR_COLOR = (0.34, 0.36, 0.40)
+
+
+class States(NamedTuple):
+    """The ball on the circle and the one that bounces, around their half's middle: (2, 3) each, metres and m/s."""
+
+    position: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+
+
+def states_at(sim_time_s: float) -> States:
+    """Where the two balls are at a simulated time in seconds."""
+    rate = 2 * math.pi / CIRCLE_PERIOD_S
+    x, z = math.cos(rate * sim_time_s), math.sin(rate * sim_time_s)
+    since_s = sim_time_s % BOUNCE_PERIOD_S
+    height = BOUNCE_SPEED_M_S * since_s - GRAVITY_M_S2 * since_s**2 / 2
+    return States(
+        np.array([[CIRCLE_M * x, 0.0, CIRCLE_HEIGHT_M + CIRCLE_M * z], [0.0, 0.0, BALL_M + height]]),
+        np.array(
+            [
+                [-CIRCLE_M * rate * z, 0.0, CIRCLE_M * rate * x],
+                [0.0, 0.0, BOUNCE_SPEED_M_S - GRAVITY_M_S2 * since_s],
+            ]
+        ),
+    )
+
+
+class Circles(World):
+    """Two balls on known paths, twice: as they are, and interpolated."""
+
+    dt = 1 / 10
+
+    def __init__(self, left: str = "none", seed: int = 0) -> None:
+        paths = _dots()
+        self.bodies = Bodies(4 + 2 + len(paths))  # two balls left, two right, two floors, the dots of the paths
+        self.bodies.position[4:6] = [(-SIDE_M, 0.0, -0.04), (SIDE_M, 0.0, -0.04)]
+        self.bodies.position[6:] = paths
+        balls = [Sphere(BALL_M, CIRCLE_COLOR), Sphere(BALL_M, BOUNCE_COLOR)]
+        floor = Box((2.6, 0.9, 0.08), FLOOR_COLOR)
+        self.scene = Scene(
+            [*balls, *balls, floor, floor, *[Sphere(DOT_M, DOT_COLOR)] * len(paths)],
+            camera=Camera(eye=(0.0, -20.0, 3.6), target=(0.0, 0.0, 2.1), fov_y_deg=14.5),
+            ground=None,
+            groups={"current": Group(bodies=(0, 1), interpolation=left)},
+        )
+        self.bodies.velocity[:] = 0.0
+        self.bodies.angular_velocity[:] = 0.0
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Simulated time 0; there is nothing random."""
+        self.time_ns = 0
+        self._write()
+        self.bodies.teleport(slice(0, 4), self.bodies.position[:4])
+
+    def step(self, dt: float) -> None:
+        """Advance by `dt` seconds."""
+        self.time_ns += round(dt * 1e9)
+        self._write()
+
+    def _write(self) -> None:
+        position, velocity = states_at(self.time_ns / 1e9)
+        for first, side_m in ((0, -SIDE_M), (2, SIDE_M)):
+            self.bodies.position[first : first + 2] = np.add(position, (side_m, 0.0, 0.0))
+            self.bodies.velocity[first : first + 2] = velocity
+
+
+def _dots() -> NDArray[np.float64]:
+    """Points along the true paths of both halves."""
+    circle = [states_at(CIRCLE_PERIOD_S * dot / CIRCLE_DOTS).position[0] for dot in range(CIRCLE_DOTS)]
+    bounce = [(0.0, 0.0, BALL_M + BOUNCE_M * dot / (BOUNCE_DOTS - 1)) for dot in range(BOUNCE_DOTS)]
+    half = np.array([*circle, *bounce])
+    return np.concatenate((half - (SIDE_M, 0.0, 0.0), np.add(half, (SIDE_M, 0.0, 0.0))))

@@ -1,0 +1,117 @@
+"""Bodies that turn up to three times, and more, between two snapshots, at speeds known exactly.
+
+From left to right each column turns faster: by default an eighth of a turn in a step, then a quarter, a half, one,
+one and a half, and three turns. Above a bar with a ball on its tip turns towards you; below a ball turns about a
+slanted axis. Steps are half a second long, so that the eye can follow.
+
+What to look for: `hermite` and `auto` use the angular velocities and show all turning evenly, each column faster
+than the one before. `linear` takes the shortest way between two orientations: the half turn goes either way, whole
+turns stand still. Try `--interpolation linear`, or `--set turns=3,3.2,5`.
+
+Always: `orientation_at(t)` is the orientation at any simulated time t, and a step writes that of its own; the ball
+on a bar's tip is a child of the bar and never moves in its frame.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Box, Camera, Scene, Sphere
+from twixt.sim.bodies import Bodies
+from twixt.sim.world import World
+
+MOST_SPINNERS = 100
+MOST_TURNS = 1000.0
+COLUMN_M = 2.0
+BAR_M = (1.45, 0.22, 0.16)
+BAR_HEIGHT_M = 3.05
+TIP_M = (0.72, 0.0, 0.0)  # in the bar's frame
+TIP_RADIUS_M = 0.17
+BALL_RADIUS_M = 0.68
+BALL_HEIGHT_M = 1.0
+# The bars turn in the plane that faces the camera, against the clock as seen from it.
+BAR_AXIS = (0.0, -1.0, 0.0)
+BALL_AXIS = (0.48, -0.36, 0.8)
+FOV_Y_DEG = 28.0
+COLORS = (
+    (0.36, 0.62, 0.90),
+    (0.33, 0.74, 0.72),
+    (0.55, 0.77, 0.42),
+    (0.95, 0.79, 0.34),
+    (0.95, 0.58, 0.28),
+    (0.92, 0.38, 0.33),
+)
+TIP_COLOR = (0.96, 0.95, 0.92)
+
+
+class Spinners(World):
+    """Bodies that turn several times between two snapshots."""
+
+    dt = 0.5
+
+    def __init__(self, turns: str = "0.125,0.25,0.5,1,1.5,3", seed: int = 0) -> None:
+        per_step = _read_turns(turns)
+        count = len(per_step)
+        self.turns_per_step = np.concatenate((per_step, per_step))  # bars, then balls
+        self.axis = np.repeat((BAR_AXIS, BALL_AXIS), count, axis=0)
+        x = COLUMN_M * (np.arange(count) - (count - 1) / 2)
+        self.bodies = Bodies(3 * count)  # the last third are the tips
+        self.bodies.position[: 2 * count, 0] = np.tile(x, 2)
+        self.bodies.position[:count, 2] = BAR_HEIGHT_M
+        self.bodies.position[count : 2 * count, 2] = BALL_HEIGHT_M
+        self.bodies.position[2 * count :] = TIP_M
+        colors = [COLORS[column % len(COLORS)] for column in range(count)]
+        bars, balls = [Box(BAR_M, color) for color in colors], [Sphere(BALL_RADIUS_M, color) for color in colors]
+        middle_m = (BAR_HEIGHT_M + BALL_HEIGHT_M) / 2
+        room_m = max(COLUMN_M * count, 4.5) * 0.75 / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
+        self.scene = Scene(
+            [*bars, *balls, *[Sphere(TIP_RADIUS_M, TIP_COLOR)] * count],
+            camera=Camera(eye=(0.0, -room_m, middle_m + 0.6), target=(0.0, 0.0, middle_m), fov_y_deg=FOV_Y_DEG),
+            parents={2 * count + column: column for column in range(count)},
+        )
+        self.bodies.velocity[:] = 0.0  # nothing moves but by turning
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Simulated time 0; there is nothing random."""
+        self.time_ns = 0
+        self._write()
+        self.bodies.teleport(slice(None), self.bodies.position)
+
+    def step(self, dt: float) -> None:
+        """Advance by `dt` seconds."""
+        self.time_ns += round(dt * 1e9)
+        self._write()
+
+    def orientation_at(self, sim_time_s: float) -> NDArray[np.float64]:
+        """Unit quaternions xyzw, (2 n, 4), of the n bars and the n balls at a simulated time in seconds."""
+        turns = np.remainder(self.turns_per_step * (sim_time_s / self.dt), 1.0)
+        half = np.pi * turns[:, None]
+        return np.concatenate((self.axis * np.sin(half), np.cos(half)), axis=1)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Figures for the overlay: the fastest, in turns per step."""
+        return {"turns_per_step": float(np.abs(self.turns_per_step).max())}
+
+    def _write(self) -> None:
+        spinners = len(self.turns_per_step)
+        self.bodies.orientation[:spinners] = self.orientation_at(self.time_ns / 1e9)
+        rate = 2 * np.pi * self.turns_per_step / self.dt
+        self.bodies.angular_velocity[:spinners] = self.axis * rate[:, None]
+
+
+def _read_turns(text: str) -> NDArray[np.float64]:
+    try:
+        turns = np.array([float(part) for part in str(text).split(",")])
+    except ValueError:
+        turns = np.array([np.nan])
+    if len(turns) > MOST_SPINNERS or not (np.abs(turns) <= MOST_TURNS).all():
+        raise TwixtError(
+            f"turns must be from 1 to {MOST_SPINNERS} numbers of turns per step, each from {-MOST_TURNS:g} to "
+            f"{MOST_TURNS:g}, such as 0.25,1,3; got {text!r}"
+        )
+    return turns

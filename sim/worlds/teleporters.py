@@ -1,0 +1,153 @@
+"""Balls that jump: teleported, spawned, despawned and wrapped round, on two rails that are all they may be seen on.
+
+The rails are the straight lines z = `RAILS_M[0]` and z = `RAILS_M[1]` in the plane y = 0, which faces the camera.
+By its colour a ball is
+    blue     a shuttle: goes forth and back, and changes rails at each end
+    orange   a wrapper: goes to the right end, and on from the left end of the other rail
+    green    a blinker: is despawned for a while, and spawned somewhere on the other rail
+    pink     a hopper: changes rails ten times a second, going on
+
+What to look for: nothing is ever seen between the rails, no streak, no ghost, whatever is slow, late or lost:
+try `--drop 20 --slow-physics 40`. A viewer that blended what must be cut would draw balls in the dark between.
+
+Always: `states_at(t)` says where each ball is at simulated time t and whether it is to be seen; speed along a rail
+is constant between two jumps, and a jump is seen with the first step at or after its instant.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Box, Camera, Scene, Sphere
+from twixt.sim.bodies import Bodies
+from twixt.sim.world import World
+
+RAILS_M = (-1.6, 1.6)
+RAIL_LENGTH_M = 8.0
+RADIUS_M = 0.22
+RAIL_THICK_M = 0.05
+SHUTTLE, WRAPPER, BLINKER, HOPPER = range(4)
+COLORS = ((0.38, 0.62, 0.95), (0.97, 0.62, 0.27), (0.48, 0.80, 0.47), (0.95, 0.50, 0.68))
+RAIL_COLOR = (0.30, 0.32, 0.36)
+BACKGROUND = (0.05, 0.06, 0.08)
+# A leg is the time between two jumps (seconds), of the first ball of each kind; others differ by a few percent.
+LEG_S = (2.3, 3.1, 1.7, 0.1)
+LEG_SPREAD = 0.27
+HOPPERS_CROSSING_S = 4.0  # hoppers jump often, and go from end to end in this time
+SHOWN_SHARE = 0.62  # of a leg, in which a blinker is there
+BLINKERS_WAY_M = 2.4
+# What the picture's height shows of the plane of motion (metres); narrow, so that rails are straight and level.
+VISIBLE_HEIGHT_M = 6.6
+FOV_Y_DEG = 20.0
+EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
+# Places that look random and never repeat: the fraction of a whole number times this.
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+class States(NamedTuple):
+    """All n balls at an instant. leg: how many jumps each has made."""
+
+    position: NDArray[np.float64]  # (n, 3), metres
+    velocity: NDArray[np.float64]  # (n, 3), m/s
+    shown: NDArray[np.bool_]  # (n,)
+    leg: NDArray[np.int64]  # (n,)
+
+
+class Teleporters(World):
+    """Balls that jump between two rails, and must never be seen between them."""
+
+    dt = 1 / 60
+
+    def __init__(self, count: int = 12, seed: int = 0) -> None:
+        if not 1 <= count <= 10_000:
+            raise TwixtError(f"count must be from 1 to 10000 balls, got {count}")
+        self.count = count
+        self.kind = np.arange(count) % len(COLORS)
+        self.bodies = Bodies(count + 2)  # the rails are the first two
+        self.bodies.position[:2, 2] = RAILS_M
+        rail = Box((RAIL_LENGTH_M + 2 * RADIUS_M, RAIL_THICK_M, RAIL_THICK_M), RAIL_COLOR)
+        self.scene = Scene(
+            [rail, rail, Sphere(RADIUS_M, (1.0, 1.0, 1.0))],
+            camera=Camera(eye=(0.0, -EYE_M, 0.0), target=(0.0, 0.0, 0.0), fov_y_deg=FOV_Y_DEG),
+            ground=None,
+            background=BACKGROUND,
+        )
+        self.bodies.velocity[:] = 0.0
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Simulated time 0; `seed` decides where each ball begins and how long its legs are."""
+        random = np.random.default_rng(seed)
+        spread = 1 + LEG_SPREAD * random.uniform(0, 1, self.count)
+        self.leg_s = np.array(LEG_S)[self.kind] * spread
+        self.begin_s = random.uniform(0, 100, self.count)
+        self.place = random.integers(0, 1 << 20, self.count)
+        self.time_ns = 0
+        self.jumps = 0
+        self.states = self.states_at(0.0)
+        while not self.bodies.visible.all():
+            self.bodies.spawn()
+        for i in range(len(self.bodies) - 1, 1, -1):
+            self.bodies.despawn(i)
+        # The index freed last is given out first: the balls are in order.
+        self.row = np.array([self._spawn(ball) for ball in range(self.count)])
+        for ball in np.flatnonzero(~self.states.shown):
+            self.bodies.despawn(int(self.row[ball]))
+
+    def step(self, dt: float) -> None:
+        """Advance by `dt` seconds."""
+        self.time_ns += round(dt * 1e9)
+        before, now = self.states, self.states_at(self.time_ns / 1e9)
+        self.states = now
+        # A long step may leap over the time in which a blinker is away: it is despawned and spawned all the same.
+        ends = before.shown & (~now.shown | ((now.leg != before.leg) & (self.kind == BLINKER)))
+        stays = np.flatnonzero(now.shown & before.shown & ~ends)
+        for ball in np.flatnonzero(ends):
+            self.bodies.despawn(int(self.row[ball]))
+        for ball in np.flatnonzero(now.shown & (~before.shown | ends)):
+            self.row[ball] = self._spawn(ball)
+        self.bodies.position[self.row[stays]] = now.position[stays]
+        self.bodies.velocity[self.row[stays]] = now.velocity[stays]
+        jumped = stays[now.leg[stays] != before.leg[stays]]
+        self.bodies.teleport(self.row[jumped], now.position[jumped])
+        self.jumps += int(np.count_nonzero(now.leg != before.leg))
+
+    def states_at(self, sim_time_s: float) -> States:
+        """Where all balls are at a simulated time in seconds, exactly."""
+        legs = (sim_time_s + self.begin_s) / self.leg_s
+        leg = np.floor(legs).astype(np.int64)
+        part = legs - leg
+        span, half = RAIL_LENGTH_M, RAIL_LENGTH_M / 2
+        way = 1.0 - 2.0 * (leg % 2)  # a shuttle's, forth and back
+        crossings = (sim_time_s + self.begin_s) / HOPPERS_CROSSING_S
+        back = np.floor(crossings).astype(np.int64) % 2 == 1
+        forth = crossings - np.floor(crossings)
+        begin = np.modf((self.place + leg) * GOLDEN)[0] * (span - BLINKERS_WAY_M) - half
+        kinds = [self.kind == SHUTTLE, self.kind == WRAPPER, self.kind == BLINKER]
+        x = np.select(
+            kinds,
+            [way * (part * span - half), part * span - half, begin + part * BLINKERS_WAY_M],
+            np.where(back, 1 - forth, forth) * span - half,
+        )
+        speed = np.select(
+            kinds,
+            [way * span / self.leg_s, span / self.leg_s, BLINKERS_WAY_M / self.leg_s],
+            np.where(back, -1.0, 1.0) * span / HOPPERS_CROSSING_S,
+        )
+        rail = np.array(RAILS_M)[(leg + self.place) % 2]
+        nothing = np.zeros(self.count)
+        shown = (self.kind != BLINKER) | (part < SHOWN_SHARE)
+        return States(np.stack((x, nothing, rail), axis=1), np.stack((speed, nothing, nothing), axis=1), shown, leg)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Figures for the overlay: jumps so far, and balls to be seen."""
+        return {"jumps": float(self.jumps), "balls": float(np.count_nonzero(self.states.shown))}
+
+    def _spawn(self, ball: int) -> int:
+        color = [*(round(255 * part) for part in COLORS[self.kind[ball]]), 255]
+        return self.bodies.spawn(self.states.position[ball], velocity=self.states.velocity[ball], color=color)

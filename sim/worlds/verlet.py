@@ -1,0 +1,176 @@
+"""A curtain of beads in the wind, with a ball that swings through it: cloth as in the classic articles.
+
+Each bead is a point that remembers its place and the one before (Verlet 1967); threads between neighbours are kept
+at their length by moving both ends, over and over, four sets of threads in turn of which no two share a bead
+(Jakobsen 2001, "Advanced Character Physics"; Provot 1995 for cloth). Some beads of the upper edge are pinned.
+
+What to look for: waves that run through the cloth, sway that never jerks. Slow physics down
+(`--slow-physics 40`) and they still run evenly; with `--interpolation none` beads tick.
+
+Always: same seed, same steps, same bytes. Velocities are those by which the beads really moved in the last substep.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Box, Camera, Scene, Sphere
+from twixt.sim.bodies import Bodies
+from twixt.sim.world import World
+
+Floats = NDArray[np.float64]
+
+GRAVITY_M_S2 = 9.81
+# Two at 60 Hz: threads then stretch by a few percent at most with as many relaxations as one core has time for.
+SUBSTEP_S = 1 / 120
+RELAXATIONS = 12
+# Share of a bead's speed that air takes in a second.
+AIR_HZ = 0.35
+SPACING_M = 0.15
+BEAD_M = 0.068
+TOP_M = 3.6
+PIN_EVERY = 6  # beads of the upper edge, its corners included; the curtain is hung narrower than it is wide
+HUNG_WIDTH = 0.86
+# Wind blows along y, as an acceleration of each bead: a steady part, and gusts that travel along the cloth.
+GUST_M_S2 = 3.4
+GUST_PERIODS_S = (2.9, 1.7)
+GUST_WAVES = (1.3, 2.6)  # radians per metre of cloth
+BALL_M = 0.42
+BALL_PERIOD_S = 5.0
+BALL_WAY_M = 1.35
+BALL_HEIGHT_M = 1.75
+TOP_COLOR, BOTTOM_COLOR = (250, 214, 120), (214, 74, 92)
+PIN_COLOR = (245, 245, 240)
+BALL_COLOR = (0.40, 0.56, 0.80)
+ROD_M = (0.05, 0.05)
+ROD_COLOR = (0.45, 0.47, 0.52)
+
+
+class Verlet(World):
+    """A curtain of beads in the wind: Verlet integration, threads of fixed length, pins."""
+
+    dt = 1 / 60
+
+    def __init__(self, columns: int = 24, rows: int = 20, wind: float = 1.0, seed: int = 0) -> None:
+        if not (2 <= columns <= 200 and 2 <= rows <= 200):
+            raise TwixtError(f"columns and rows must be from 2 to 200, got {columns} and {rows}")
+        self.columns, self.rows, self.wind = columns, rows, wind
+        beads = columns * rows
+        self.bodies = Bodies(beads + 2)  # the beads, the ball, and the rod that the pinned ones hang on
+        rod_m = HUNG_WIDTH * SPACING_M * (columns - 1) + 0.4
+        self.scene = Scene(
+            [*[Sphere(BEAD_M, (1.0, 1.0, 1.0))] * beads, Sphere(BALL_M, BALL_COLOR), Box((rod_m, *ROD_M), ROD_COLOR)],
+            camera=Camera(eye=(2.7, -6.2, 2.7), target=(0.0, 0.0, 2.0), fov_y_deg=35.0),
+        )
+        self.pinned = np.zeros((rows, columns), bool)
+        self.pinned[0, ::PIN_EVERY] = self.pinned[0, -1] = True
+        # How far each bead gives way to a thread's pull: pinned ones do not.
+        self.gives = np.where(self.pinned, 0.0, 1.0)
+        shade = np.linspace(0, 1, rows)[:, None, None]
+        color = np.broadcast_to(np.array(TOP_COLOR) * (1 - shade) + np.array(BOTTOM_COLOR) * shade, (rows, columns, 3))
+        self.bodies.color[:beads, :3] = np.where(self.pinned[..., None], PIN_COLOR, color).reshape(-1, 3)
+        self.threads = [Threads(self.gives, axis, first) for axis in (0, 1) for first in (0, 1)]
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """The curtain hangs in folds; `seed` decides when gusts come."""
+        random = np.random.default_rng(seed)
+        self.gust_phase = random.uniform(0, 2 * np.pi, len(GUST_PERIODS_S))
+        self.time_s = 0.0
+        column, row = np.arange(self.columns), np.arange(self.rows)
+        self.position = np.empty((3, self.rows, self.columns))
+        self.position[0] = HUNG_WIDTH * SPACING_M * (column - (self.columns - 1) / 2)
+        fold = math.sqrt(1 - HUNG_WIDTH**2) * SPACING_M
+        self.position[1] = fold * (np.abs(column % PIN_EVERY - PIN_EVERY / 2) - PIN_EVERY / 2)
+        self.position[2] = TOP_M - SPACING_M * row[:, None]
+        self.position[1] += random.uniform(-0.01, 0.01, (self.rows, self.columns)) * self.gives
+        self.before = self.position.copy()
+        self.ball, self.ball_speed = self._ball_at(0.0)
+        self.bodies.teleport(slice(None), (0.0, 0.0, TOP_M))
+        self._write(SUBSTEP_S)
+
+    def step(self, dt: float) -> None:
+        """Advance by `dt` seconds."""
+        substeps = max(1, math.ceil(dt / SUBSTEP_S - 1e-9))
+        h = dt / substeps
+        for _ in range(substeps):
+            self.time_s += h
+            self._move(h)
+            for _ in range(RELAXATIONS):
+                for threads in self.threads:
+                    threads.tighten(self.position)
+            self._keep_out()
+        self._write(h)
+
+    def stretch(self) -> float:
+        """How much longer than it should be the longest thread is, as a share."""
+        lengths = [np.sqrt((np.diff(self.position, axis=axis) ** 2).sum(axis=0)) for axis in (1, 2)]
+        return float(max(length.max() for length in lengths) / SPACING_M - 1)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Figures for the overlay: the longest thread's stretch in %."""
+        return {"stretch_percent": 100 * self.stretch()}
+
+    def _move(self, h: float) -> None:
+        moved = (self.position - self.before) * math.exp(-AIR_HZ * h)
+        moved[2] -= GRAVITY_M_S2 * h * h
+        moved[1] += self._wind() * (h * h)
+        self.before = self.position
+        self.position = self.position + moved * self.gives
+
+    def _wind(self) -> Floats:
+        blowing = np.zeros((self.rows, self.columns))
+        for period_s, wave, phase in zip(GUST_PERIODS_S, GUST_WAVES, self.gust_phase, strict=True):
+            along = wave * self.position[0] + 0.6 * self.position[2]
+            blowing += np.sin(2 * np.pi * self.time_s / period_s - along + phase)
+        return self.wind * GUST_M_S2 * blowing / len(GUST_PERIODS_S)
+
+    def _keep_out(self) -> None:
+        """No bead is inside the ball."""
+        self.ball, self.ball_speed = self._ball_at(self.time_s)
+        offset = self.position - self.ball[:, None, None]
+        distance = np.sqrt((offset * offset).sum(axis=0))
+        reach = BALL_M + BEAD_M
+        self.position += offset * (np.maximum(reach / np.maximum(distance, 1e-9) - 1, 0.0) * self.gives)
+
+    def _ball_at(self, time_s: float) -> tuple[Floats, Floats]:
+        """Where the ball swings, and how fast: (3,) each."""
+        rate = 2 * np.pi / BALL_PERIOD_S
+        across, along = rate * time_s, rate * time_s / 2.7
+        place = np.array([0.55 * math.sin(along), -BALL_WAY_M * math.cos(across), BALL_HEIGHT_M])
+        speed = np.array([0.55 * rate / 2.7 * math.cos(along), BALL_WAY_M * rate * math.sin(across), 0.0])
+        return place, speed
+
+    def _write(self, h: float) -> None:
+        beads = self.rows * self.columns
+        self.bodies.position[:beads] = self.position.reshape(3, -1).T
+        self.bodies.velocity[:beads] = ((self.position - self.before) / h).reshape(3, -1).T
+        self.bodies.position[beads], self.bodies.velocity[beads] = self.ball, self.ball_speed
+
+
+class Threads:
+    """Every other thread along one axis of the cloth: no two share a bead, so that all are tightened at once."""
+
+    def __init__(self, gives: Floats, axis: int, first: int) -> None:
+        here = [slice(None), slice(None)]
+        there = [slice(None), slice(None)]
+        count = (gives.shape[axis] - first) // 2
+        here[axis] = slice(first, first + 2 * count, 2)
+        there[axis] = slice(first + 1, first + 2 * count, 2)
+        self.here, self.there = (slice(None), *here), (slice(None), *there)
+        one, other = gives[tuple(here)], gives[tuple(there)]
+        both = np.maximum(one + other, 1e-9)
+        self.share, self.other_share = one / both, other / both
+
+    def tighten(self, position: Floats) -> None:
+        """Moves both ends of each thread to its length."""
+        one, other = position[self.here], position[self.there]
+        offset = other - one
+        length = np.sqrt((offset * offset).sum(axis=0))
+        offset *= 1 - SPACING_M / length
+        one += self.share * offset
+        other -= self.other_share * offset

@@ -1,0 +1,104 @@
+"""Balls on the corners of a turning cube, twice: as children of the cube, and on their own in the world.
+
+On the left the cube is the parent of its balls (`Scene.parents`): their records never change, and each frame puts
+them where the cube is drawn. On the right equal balls are moved by physics in world space and blended there by
+the group "own" (`--set own=linear`, or any other method).
+
+What to look for: on the left the balls sit still on the cube however fast it turns. On the right each of them cuts
+the corner between two snapshots and dips towards the axis and back: the wobble. `--set rate_hz=10 --physics-hz 60`
+is a cube that turns ten times a second. Beyond half a turn a step only `hermite` and `auto` know which way.
+
+Always: `orientation_at(t)` is the cubes' orientation at any simulated time t, by formula.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
+from twixt.sim.bodies import Bodies
+from twixt.sim.world import World
+
+Floats = NDArray[np.float64]
+
+FASTEST_HZ = 10.0
+CUBE_M = 1.5
+BALL_M = 0.26
+# Where the balls sit, in the cube's frame: half of each is outside.
+CORNERS_M = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * CUBE_M
+# The axis leans a little towards the viewer, so that near and far corners part.
+AXIS = np.array([0.0, -math.sin(0.35), math.cos(0.35)])
+SIDE_M = 1.7
+HEIGHT_M = 1.9
+LEFT_COLOR, RIGHT_COLOR = (0.38, 0.66, 0.95), (0.97, 0.55, 0.30)
+BALL_COLOR = (0.96, 0.95, 0.92)
+CHILDREN = slice(2, 10)
+OWN = slice(10, 18)
+
+
+class Wobble(World):
+    """Balls on a turning cube: its children on the left, on their own on the right."""
+
+    dt = 1 / 10
+
+    def __init__(self, rate_hz: float = 2.5, own: str = "linear", seed: int = 0) -> None:
+        if not 0 <= rate_hz <= FASTEST_HZ:
+            raise TwixtError(f"rate_hz must be turns per second from 0 to {FASTEST_HZ:g}, got {rate_hz:g}")
+        self.rate_hz = rate_hz
+        self.bodies = Bodies(18)  # two cubes, eight children of the first, eight balls around the second
+        self.bodies.position[:2] = [(-SIDE_M, 0.0, HEIGHT_M), (SIDE_M, 0.0, HEIGHT_M)]
+        self.bodies.position[CHILDREN] = CORNERS_M
+        cubes = [Box((CUBE_M,) * 3, LEFT_COLOR), Box((CUBE_M,) * 3, RIGHT_COLOR)]
+        self.scene = Scene(
+            [*cubes, *[Sphere(BALL_M, BALL_COLOR)] * 16],
+            camera=Camera(eye=(0.0, -17.0, 5.0), target=(0.0, 0.0, HEIGHT_M - 0.1), fov_y_deg=17.5),
+            parents={child: 0 for child in range(2, 10)},
+            groups={"own": Group(bodies=range(10, 18), interpolation=own)},
+        )
+        self.bodies.velocity[:] = 0.0
+        self.bodies.angular_velocity[:] = 0.0
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Simulated time 0; there is nothing random."""
+        self.time_ns = 0
+        self._write()
+        self.bodies.teleport(slice(None), self.bodies.position)
+
+    def step(self, dt: float) -> None:
+        """Advance by `dt` seconds."""
+        self.time_ns += round(dt * 1e9)
+        self._write()
+
+    def orientation_at(self, sim_time_s: float) -> Floats:
+        """Unit quaternion xyzw of both cubes at a simulated time in seconds."""
+        half = math.pi * math.fmod(self.rate_hz * sim_time_s, 2.0)
+        return np.array([*(AXIS * math.sin(half)), math.cos(half)])
+
+    def diagnostics(self) -> dict[str, float]:
+        """Figures for the overlay: how far the cubes turn in a step, in degrees."""
+        return {"degrees_per_step": 360 * self.rate_hz * self.dt}
+
+    def _write(self) -> None:
+        bodies = self.bodies
+        orientation = self.orientation_at(self.time_ns / 1e9)
+        spin = 2 * math.pi * self.rate_hz * AXIS
+        offset = _turned(CORNERS_M, orientation)
+        bodies.orientation[:2] = orientation
+        bodies.angular_velocity[:2] = spin
+        bodies.orientation[OWN] = orientation
+        bodies.angular_velocity[OWN] = spin
+        bodies.position[OWN] = offset + bodies.position[1]
+        bodies.velocity[OWN] = np.cross(spin, offset)
+
+
+def _turned(vectors: Floats, orientation: Floats) -> Floats:
+    """Vectors (n, 3) turned by a unit quaternion xyzw."""
+    axis = orientation[:3]
+    across = 2.0 * np.cross(axis, vectors)
+    return vectors + orientation[3] * across + np.cross(axis, across)
