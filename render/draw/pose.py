@@ -19,18 +19,9 @@ from typing import NamedTuple
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.render.draw.quaternion_glsl import QUATERNION_GLSL
-from twixt.render.interpolation.auto import (
-    ACCELERATION_CHANGE,
-    TURN_OFF_OF_CHANGE,
-    TURN_OFF_RAD,
-    WAY_OFF_OF_CHANGE,
-    WAY_OFF_OF_WAY,
-)
+from twixt.render.interpolation import auto
 from twixt.render.interpolation.hermite import MOST_TURN_RAD
 from twixt.render.interpolation.poses import FARTHEST
-
-# Beyond this (m, m/s) what `auto` compares is no float any more, and a body goes straight.
-LARGEST_COMPARED = 1e15
 
 # How moderngl reads one `BODY` record, and its scale a second time, as the half float that it is.
 RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
@@ -122,24 +113,27 @@ vec3 hermite_weights(float s) {
     return vec3(s * s * (3.0 - 2.0 * s), s * (1.0 - s) * (1.0 - s), s * s * (s - 1.0));
 }
 
-// Whether the velocities tell of the way from the older to the newer, and the one before of the same: `auto` bends
-// only then. The step rules of the reference are the three ways in which `off` is held against `change`.
-bool is_told(vec3 way, vec3 older_velocity, vec3 newer_velocity) {
+// Whether the curve from the older to the newer can be trusted: `one_story` of render/interpolation/auto.py, with
+// its names. Both accelerations are compared times both gaps, and lengths by their squares.
+bool one_story(vec3 way, vec3 v0, vec3 v1) {
+    vec3 vb = uintBitsToFloat(before_motion.xyz);
+    vec3 way_before = uintBitsToFloat(older_place.xyz) - uintBitsToFloat(before_place.xyz);
     if (gl_VertexID >= counts.z || gaps.y <= 0.0 || ((older_place.w ^ before_place.w) & CONTINUITY) != 0u
-        || (before_motion.w & HAS_VELOCITY) == 0u || !is_below(before_place.xyz, FARTHEST)
-        || !is_below(before_motion.xyz, LARGEST_COMPARED) || !is_below(older_motion.xyz, LARGEST_COMPARED)
-        || !is_below(newer_motion.xyz, LARGEST_COMPARED) || !is_below(floatBitsToUint(way), LARGEST_COMPARED))
-        return false;
-    // Both accelerations times both gaps: divided by them they may be no float.
-    vec3 bend = (newer_velocity - older_velocity) * gaps.y;
-    vec3 bend_before = (older_velocity - uintBitsToFloat(before_motion.xyz)) * gaps.x;
-    if (squared(bend - bend_before) > ACCELERATION_CHANGE2 * min(squared(bend), squared(bend_before))) return false;
-    vec3 change = (newer_velocity - older_velocity) * gaps.x;
-    vec3 off = way - (older_velocity + newer_velocity) * (0.5 * gaps.x);
-    float off2 = squared(off), change2 = squared(change);
-    float least2 = min(off2, off2 - abs(dot(off, change)) + 0.25 * change2);
-    float most = WAY_OFF_OF_CHANGE * sqrt(change2) + WAY_OFF_OF_WAY * length(way);
-    return least2 <= most * most;
+        || (before_motion.w & HAS_VELOCITY) == 0u || !is_below(before_motion.xyz, LARGEST_COMPARED)
+        || !is_below(older_motion.xyz, LARGEST_COMPARED) || !is_below(newer_motion.xyz, LARGEST_COMPARED)
+        || !is_below(floatBitsToUint(way), LARGEST_COMPARED)
+        || !is_below(floatBitsToUint(way_before), LARGEST_COMPARED)) return false;
+    float g = gaps.x, gb = gaps.y;
+    vec3 j = v1 - v0, jb = v0 - vb;
+    if (squared(j * gb - jb * g) >= ACCELERATION_CHANGE2 * min(squared(j * gb), squared(jb * g))) return false;
+    vec3 e = way - (v0 + v1) * (0.5 * g), eb = way_before - (vb + v0) * (0.5 * gb);
+    float most_lag = 0.5 * min(g, gb);
+    float lag = clamp((dot(e, j) + dot(eb, jb)) / (squared(j) + squared(jb)), -most_lag, most_lag);
+    float leaving = dot(v0, j), arriving = dot(v1, j);
+    float forth = leaving + arriving < 0.0 ? -dot(way, j) : dot(way, j);
+    return squared(e - lag * j) <= WAY_OFF2 * g * g * squared(j)
+           && squared(eb - lag * jb) <= WAY_OFF2 * gb * gb * squared(jb)
+           && ((leaving < 0.0 && arriving > 0.0) || max(abs(leaving), abs(arriving)) * g <= SWING * forth);
 }
 
 vec3 position_by(int method, float s) {
@@ -148,7 +142,7 @@ vec3 position_by(int method, float s) {
     if (method < HERMITE || (older_motion.w & newer_motion.w & HAS_VELOCITY) == 0u
         || !is_below(older_motion.xyz, FARTHEST) || !is_below(newer_motion.xyz, FARTHEST)) return straight;
     vec3 older_velocity = uintBitsToFloat(older_motion.xyz), newer_velocity = uintBitsToFloat(newer_motion.xyz);
-    if (method == AUTO && !is_told(way, older_velocity, newer_velocity)) return straight;
+    if (method == AUTO && !one_story(way, older_velocity, newer_velocity)) return straight;
     vec3 weights = hermite_weights(s);
     vec3 bent = start + way * weights.x + gaps.x * (older_velocity * weights.y + newer_velocity * weights.z);
     return is_below(floatBitsToUint(bent), FARTHEST) ? bent : straight;
@@ -239,16 +233,16 @@ def pose_glsl(variant: PoseVariant) -> str:
     """The text that declares `drawn_pose()`, after `#version` and FRAME_GLSL."""
     constants: dict[str, object] = {
         "FARTHEST": f"{_bits_of(FARTHEST):#x}u",
-        "LARGEST_COMPARED": f"{_bits_of(LARGEST_COMPARED):#x}u",
+        "LARGEST_COMPARED": f"{_bits_of(auto.LARGEST_COMPARED):#x}u",
         "CONTINUITY": f"{CONTINUITY_MASK}u",
         "VISIBLE": f"{VISIBLE}u",
         "HAS_VELOCITY": f"{HAS_VELOCITY}u",
         "HAS_ANGULAR_VELOCITY": f"{HAS_ANGULAR_VELOCITY}u",
-        "ACCELERATION_CHANGE2": ACCELERATION_CHANGE**2,
-        "WAY_OFF_OF_CHANGE": WAY_OFF_OF_CHANGE,
-        "WAY_OFF_OF_WAY": WAY_OFF_OF_WAY,
-        "TURN_OFF_RAD": TURN_OFF_RAD,
-        "TURN_OFF_OF_CHANGE": TURN_OFF_OF_CHANGE,
+        "ACCELERATION_CHANGE2": auto.ACCELERATION_CHANGE**2,
+        "WAY_OFF2": auto.WAY_OFF**2,
+        "SWING": auto.SWING,
+        "TURN_OFF_RAD": auto.TURN_OFF_RAD,
+        "TURN_OFF_OF_CHANGE": auto.TURN_OFF_OF_CHANGE,
         "MOST_TURN2": MOST_TURN_RAD**2,
         "HERMITE": METHODS.index("hermite"),
         "AUTO": METHODS.index("auto"),
