@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,6 @@ from twixt.render.trails import Trails, trail_rows
 from twixt.render.user_drawing import Drawn, Frame, UserDrawing, load
 
 if TYPE_CHECKING:
-    import moderngl
-
     from twixt.ipc.plan import Plan
     from twixt.ipc.scene import Scene
     from twixt.ipc.snapshot import Head, Snapshot
@@ -47,7 +45,7 @@ class Stage:
     """slots: snapshots that it keeps on the GPU. bodies: the newest ones, for a camera that has to find them."""
 
     def __init__(
-        self, config: Config, context: moderngl.Context, scene: Scene, slots: int,
+        self, config: Config, context: Any, scene: Scene, slots: int,
         bodies: Callable[[], NDArray[np.void]],
     ) -> None:  # fmt: skip
         self.scene, self.count, self._slots = scene, len(scene.shapes), slots
