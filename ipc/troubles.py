@@ -58,12 +58,10 @@ class Troubles:
 
     def tidy(self) -> Troubles:
         """The same, where what amounts to none of it is None."""
-        kept = {
-            name: None
-            if isinstance(value, tuple) and not (value[-1] if name == "slow_physics_ms" else value[0])
-            else value
-            for name, value in vars(self).items()
-        }
+        kept: dict[str, Any] = dict(vars(self))
+        for name, decides in (("slow_physics_ms", 1), ("stall", 0), ("delay_ms", 0)):
+            if kept[name] is not None and not kept[name][decides]:
+                kept[name] = None
         return Troubles(**kept)
 
     def to_status(self) -> dict[str, Any]:

@@ -48,8 +48,10 @@ class Trouble:
 
     def change(self, kind: str, value: Any) -> None:
         """From the next step on; kind and value as a `Command` has them."""
-        value = tuple(value) if isinstance(value, list | tuple) else value
-        self.now = replace(self.now, **{KINDS[kind]: 0.0 if kind == "drop" and value is None else value}).tidy()
+        if kind == "drop":
+            value = value or 0.0
+        changed: dict[str, Any] = {KINDS[kind]: tuple(value) if isinstance(value, list) else value}
+        self.now = replace(self.now, **changed).tidy()
 
     # -- what the figures say of one step
 
