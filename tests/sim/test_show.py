@@ -20,6 +20,7 @@ from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.sim.matching import RecordsById
 from twixt.sim.show import View, show
+from twixt.sim.world import check_world, drawable_scene
 
 CHECKOUT = Path(twixt.__file__).parent
 PATIENCE_S = 30.0
@@ -453,6 +454,19 @@ def test_the_worlds_in_examples_run(world: str) -> None:
     orbit = names["Orbit"](count=5)
     orbit.step(orbit.dt)
     assert np.allclose(np.linalg.norm(orbit.bodies.position, axis=1), 1)
+
+
+def test_the_world_with_columns_in_examples_heats_where_its_torch_goes() -> None:
+    world = runpy.run_path(str(CHECKOUT / "examples" / "hot_ring.py"))["HotRing"]()
+    check_world(world)
+    for _ in range(25):
+        world.step(world.dt)
+    heat = world.bodies.columns["heat"][world.beads]
+    hottest, torch = (world.bodies.position[i] for i in (int(np.argmax(heat)), world.torch))
+    assert np.linalg.norm(hottest[:2] - torch[:2]) < 0.5
+    assert 0.3 < heat.max() < 2
+    assert world.bodies.columns["scale3"][world.beads, 2] == pytest.approx(1 + 3 * heat, rel=1e-5)
+    assert drawable_scene(world).columns == {"heat": "linear", "scale3": "linear"}
 
 
 def test_the_loop_in_examples_runs_to_its_end() -> None:
