@@ -5,22 +5,27 @@ towards the one wanted by playing a few percent faster or slower. Running into t
 attack: it stops there, and the offset that made is the offset from then on.
 
 Physics' own changes of rate are followed as they are; only where every step takes another time is their mean
-rate played instead (`steady`).
+rate played instead (`steady`). What a stall costs is the user's choice (`Wishes.prefer`).
 """
 
 from __future__ import annotations
 
-from twixt.render.playback.needs import Needs, SeenDelay
+from twixt.render.playback.brake import Brake
+from twixt.render.playback.needs import Need, Needs, SeenDelay
 from twixt.render.playback.steady import Steady
 from twixt.render.playback.stream import NEVER_NS, Stream
+from twixt.render.playback.wishes import Wishes
 
-# Speed stays within 1 +- this while the excess is small: the eye does not see it.
+# Speed stays within 1 +- this while the excess is small: the eye does not see it, and it is what the figures call an
+# error of 0.5 ms at 60 Hz.
 SLEW = 0.03
 SLEW_TAU_NS = 500_000_000
 # An excess beyond this, or beyond 1.2 intervals, is a debt: paid at up to half as fast again.
 DEBT_NS = 60_000_000
 DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
+# `balanced` keeps this much before the newest snapshot, and half an interval where that is more.
+ROOM_NS, ROOM_INTERVALS = 33_000_000, 0.5
 # The offset wanted is worked out anew for a need that exceeds it, else after this many: it is half the cost of a frame.
 ASK_EVERY = 4
 # A debt that physics gives up has grown over no longer than this.
@@ -30,8 +35,9 @@ DEBT_MEMORY_NS = 1_000_000_000
 class Auto:
     """Plays `offset_ns` behind the present; 0 is the present itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, wishes: Wishes | None = None) -> None:
         self.reason = "starting"
+        self._wishes = wishes or Wishes()
         self._needs = Needs()
         self._delay = SeenDelay()
         self._playing_ns: int | None = None  # the due instant drawn last
@@ -43,6 +49,7 @@ class Auto:
         self._slips = 0
         self._in_debt = False
         self._steady = Steady()
+        self._brake = Brake()
 
     @property
     def name(self) -> str:
@@ -50,18 +57,28 @@ class Auto:
 
     def choose_ns(self, stream: Stream, present_ns: int, passed_ns: int, drawn_ns: int | None) -> int:
         self._learn(stream, present_ns, passed_ns)
-        newest = stream.newest_due_ns
-        if self._playing_ns is None:
+        before, limit = self._playing_ns, stream.limit_due_ns
+        if before is None:
             playing = present_ns - round(self._wanted_ns) if drawn_ns is None else stream.due_of(drawn_ns)
         else:
-            playing = self._playing_ns + round(passed_ns * self._speed(stream, present_ns, passed_ns))
+            if drawn_ns is not None and stream.sim_at(before) < drawn_ns:
+                before = stream.due_of(drawn_ns)  # what came after a silence falls due later than was thought
+            advance = self._brake.gently(passed_ns * self._speed(stream, before, present_ns, passed_ns), passed_ns)
+            playing = before + round(advance)
             if self._in_debt and drawn_ns is not None:
                 # Where the world rested there is nothing to play: the debt of a rest is free.
                 playing = max(playing, min(stream.due_of(drawn_ns), present_ns - round(self._wanted_ns)))
             playing = self._steadied(stream, drawn_ns, playing, passed_ns, present_ns)
-        if playing > newest:
-            playing = newest
+            playing = before + self._brake.before_end(
+                playing - before, limit - before, passed_ns, self._room_ns(stream)
+            )
+        if playing >= limit:
+            playing = limit
             self.reason = "nothing newer has come: holding"
+        elif playing > stream.newest_due_ns:
+            self.reason = "nothing newer has come: playing on beyond the newest"
+        if before is not None:
+            self._brake.moved(playing - before, passed_ns)
         self._playing_ns = playing
         return stream.sim_at(playing)
 
@@ -69,14 +86,21 @@ class Auto:
         """Go on from what is drawn, wherever the new plan puts it."""
         if stretch != 1.0:
             # Needs of the old scale say nothing of the new one. What is wanted is as much of the world as before.
-            self._needs = Needs()
+            self._needs = self._needs.rescaled()
             self._wanted_ns *= stretch
         self._newest_sim_ns = None
+        self._brake = Brake()
         if drawn_ns is None:
             return
         self._playing_ns = stream.due_of(drawn_ns)
         if stretch != 1.0 and stream.plan is not None:
             self._wanted_ns = min(self._wanted_ns, max(0, stream.plan.wall_ns - self._playing_ns))
+
+    def _room_ns(self, stream: Stream) -> int:
+        """What is to be left before the newest snapshot when the next one comes."""
+        if self._wishes.prefer != "balanced":
+            return 0
+        return max(ROOM_NS, round(ROOM_INTERVALS * stream.rhythm.interval_ns))
 
     def _learn(self, stream: Stream, present_ns: int, passed_ns: int) -> None:
         newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
@@ -89,7 +113,9 @@ class Auto:
                 if stream.rhythm.slips == self._slips:
                     late_ns = self._delay.least_ns(present_ns, present_ns - stream.newest_arrival_ns)
                     late_ns += stream.newest_arrival_ns - newest_due
-                    self._needs.add(present_ns, need, gap, stream.rhythm.interval_ns, late_ns, stream.widest_gap)
+                    intervals = stream.rhythm.intervals(gap, newest_sim - self._newest_sim_ns)
+                    need_now = Need(need, gap, intervals, late_ns, stream.widest_gap)
+                    self._needs.add(present_ns, need_now, stream.rhythm.interval_ns)
                 else:
                     # The debt was given up, and with it the lateness it made: what that needed is not needed any more.
                     self._slips = stream.rhythm.slips
@@ -97,25 +123,32 @@ class Auto:
                 self._unasked += 1
                 if need > self._wanted_ns or self._unasked >= ASK_EVERY:
                     self._unasked = 0
-                    self._wanted_ns = self._needs.offset_ns(stream.rhythm.interval_ns, stream.rhythm.scatter_ns)
+                    self._wanted_ns = self._wanted(stream)
             self._newest_sim_ns, self._newest_due_ns = newest_sim, newest_due
             stream.longest_wait_ns, stream.widest_gap = NEVER_NS, 1
         self._shortfall_ns = present_ns - newest_due
 
+    def _wanted(self, stream: Stream) -> float:
+        rhythm = stream.rhythm
+        wanted = self._needs.offset_ns(rhythm.interval_ns, rhythm.scatter_ns, self._room_ns(stream))
+        return max(wanted, self._needs.cushion_ns()) if self._wishes.prefer == "smooth" else wanted
+
     def _steadied(self, stream: Stream, drawn_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int) -> int:
         """Where uneven steps make the map itself uneven: on at the mean rate instead."""
         share = self._steady.share(stream)
-        if share <= 0 or drawn_ns is None or self._playing_ns is None:
+        if share <= 0 or drawn_ns is None:
             return playing_ns
-        step = self._steady.advance(stream, drawn_ns, passed_ns, present_ns, 0)
+        room_ns = self._room_ns(stream)
+        if self._wishes.prefer == "smooth":
+            room_ns = max(0, round(self._needs.cushion_ns()) - stream.rhythm.longest_gap_ns)
+        step = self._steady.advance(stream, drawn_ns, passed_ns, present_ns, room_ns)
         along_map = max(0, stream.sim_at(playing_ns) - drawn_ns)
         self.reason = "steps of uneven length: playing their mean rate"
         return stream.due_of(drawn_ns + round(share * step + (1 - share) * along_map))
 
-    def _speed(self, stream: Stream, present_ns: int, passed_ns: int) -> float:
+    def _speed(self, stream: Stream, playing_ns: int, present_ns: int, passed_ns: int) -> float:
         """How fast to play, relative to the wall clock."""
-        assert self._playing_ns is not None
-        excess = present_ns - passed_ns - self._playing_ns - self._wanted_ns
+        excess = present_ns - passed_ns - playing_ns - self._wanted_ns
         debt = max(DEBT_NS, DEBT_INTERVALS * stream.rhythm.interval_ns)
         self._in_debt = excess > debt
         if abs(excess) > debt:

@@ -1,7 +1,8 @@
 """The playback clock: for a present instant, the simulated time to draw.
 
 It keeps the promises, a mode makes the choice. Always: draw time never runs back but for one cut at a new
-world epoch, never passes the newest snapshot, and stands still from the frame after a pause.
+world epoch, never passes the newest snapshot by more than `reach_ns` (0 unless the method of interpolation can
+look ahead), and stands still from the frame after a pause.
 Pure: present instants, snapshots' times and plans come in, no clock is read.
 
     clock = PlaybackClock(mode="auto")
@@ -18,8 +19,10 @@ from typing import NamedTuple, Protocol
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.render.playback.auto import Auto
+from twixt.render.playback.buffered import Buffered
 from twixt.render.playback.plain import Ahead, NewestTwo
 from twixt.render.playback.stream import Stream
+from twixt.render.playback.wishes import Wishes
 
 
 class Mode(Protocol):
@@ -37,24 +40,35 @@ class Mode(Protocol):
         """The map changed: wall intervals are `stretch` times as long."""
 
 
-MODES: dict[str, Callable[[], Mode]] = {"auto": Auto, "ahead": Ahead, "newest-two": NewestTwo}
+MODES: dict[str, Callable[[Wishes], Mode]] = {
+    "auto": Auto,
+    "ahead": lambda wishes: Ahead(),
+    "newest-two": lambda wishes: NewestTwo(),
+    "buffered": Buffered,
+}
 
 
 class ClockState(NamedTuple):
     """What the clock did in the last frame, for the log and the overlay."""
 
-    mode: str  # what it does now: "ahead", "late", "newest-two", "paused"
+    mode: str  # what it does now: "ahead", "late", "newest-two", "buffered", "paused"
     offset_ns: int  # present - due of the draw time; negative: drawn before it is due
-    room_ns: int  # wall time from the draw time to the newest snapshot
+    room_ns: int  # wall time from the draw time to the newest snapshot; negative: drawn beyond it
     rate: float  # simulated per wall time, since the frame before
     held: bool  # the same instant as the frame before, because nothing newer exists
     reason: str
 
 
 class PlaybackClock:
-    """One world's clock. A viewer that attaches to another simulation makes a new one."""
+    """One world's clock. A viewer that attaches to another simulation makes a new one.
 
-    def __init__(self, mode: str = "auto") -> None:
+    mode: one of MODES. prefer: what a stall costs in `auto`, one of PREFERENCES. buffer_ms: the delay in `buffered`,
+    None to take it from measured jitter. TwixtError for what is none of these. All can be set while it runs.
+    """
+
+    def __init__(self, mode: str = "auto", prefer: str = "latency", buffer_ms: float | None = None) -> None:
+        self._wishes = Wishes(prefer, buffer_ms)
+        self._reach_ns = 0
         self._stream = Stream()
         self._world_epoch: int | None = None
         self._pending_plan: Plan | None = None
@@ -72,9 +86,38 @@ class PlaybackClock:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
         self.mode = mode
         if mode not in self._modes:
-            self._modes[mode] = MODES[mode]()
+            self._modes[mode] = MODES[mode](self._wishes)
         self._mode = self._modes[mode]  # with what it learned, if it was in use before
         self._mode.replanned(self._stream, self._drawn_ns, 1.0)
+
+    @property
+    def prefer(self) -> str:
+        """What a stall costs in `auto`: one of PREFERENCES."""
+        return self._wishes.prefer
+
+    @prefer.setter
+    def prefer(self, prefer: str) -> None:
+        self._wishes.prefer = prefer
+
+    @property
+    def buffer_ms(self) -> float | None:
+        """The delay in `buffered`, in ms of wall time behind the present; None: as measured jitter asks for."""
+        return self._wishes.buffer_ms
+
+    @buffer_ms.setter
+    def buffer_ms(self, buffer_ms: float | None) -> None:
+        self._wishes.buffer_ms = buffer_ms
+
+    @property
+    def reach_ns(self) -> int:
+        """How far beyond the newest snapshot may be drawn, in simulated time, while nothing newer comes."""
+        return self._reach_ns
+
+    @reach_ns.setter
+    def reach_ns(self, reach_ns: int) -> None:
+        if isinstance(reach_ns, bool) or not isinstance(reach_ns, int) or reach_ns < 0:
+            raise TwixtError(f"reach_ns must be a whole number of ns >= 0, 0 for never beyond, got {reach_ns!r}")
+        self._reach_ns = self._stream.reach_ns = reach_ns
 
     @property
     def state(self) -> ClockState:
@@ -113,7 +156,8 @@ class PlaybackClock:
         else:
             drawn = self._mode.choose_ns(stream, self._present_ns, passed_ns, before)
             mode, reason = self._mode.name, self._mode.reason
-        drawn = min(drawn, stream.newest_sim_ns)
+        # A step that waits for its snapshot is no silence to play on through.
+        drawn = min(drawn, stream.newest_sim_ns if mode == "paused" else stream.limit_sim_ns)
         if before is not None and drawn < before:
             drawn = before
         self._drawn_ns = drawn
@@ -134,6 +178,7 @@ class PlaybackClock:
         """A new world: the one cut."""
         self._world_epoch = world_epoch
         self._stream = Stream()
+        self._stream.reach_ns = self._reach_ns
         self._drawn_ns = self._pause_target_ns = None
         self._modes.clear()
         self.select(self.mode)

@@ -10,6 +10,8 @@ latency. Reads no clock.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from twixt.render.playback.losses import Losses
 
 # A need is remembered this long: the time after which a trouble that ended costs no more latency.
@@ -21,6 +23,8 @@ FEW = 4
 STALL_NS, STALL_INTERVALS = 250_000_000, 2.5
 # What a stall held up arrives late too; it is left out until needs are usual again, or for this long.
 STALL_OVER_NS = 3_000_000_000
+# A cushion for stalls is kept this long after the last one, and is never larger than this.
+STALL_MEMORY_NS, MAX_CUSHION_NS = 240_000_000_000, 2_000_000_000
 # Above the need itself: what the slewing swings, and a share of the usual scatter, within reason. The second largest
 # of ten seconds lies far out already; more than this share bought age and no evenness on 20 Hz with 4 ms of jitter.
 MARGIN_NS = 300_000
@@ -29,35 +33,35 @@ SCATTER_MARGIN_MAX_NS = 12_000_000
 MEDIAN_OF = 31
 
 
-class _Need:
-    __slots__ = ("gap_ns", "need_ns", "units")
+class Need(NamedTuple):
+    """The last frame before a snapshot came, and that snapshot's gap to the one before."""
 
-    def __init__(self, need_ns: float, gap_ns: float, units: float) -> None:
-        self.need_ns, self.gap_ns, self.units = need_ns, gap_ns, units
+    need_ns: int
+    gap_ns: int
+    intervals: float  # of those that held then, as long as the gap is
+    seen_late_ns: int = 0  # after it was due, that a frame could draw it
+    widest_gap: int = 1  # of the snapshots that came with it, in snapshots, the lost ones counted
 
     def now_ns(self, interval_ns: int) -> float:
         """The need in the interval that holds now: shorter intervals need less, longer ones show themselves."""
-        gap = min(self.gap_ns, self.units * interval_ns) if interval_ns else self.gap_ns
-        return self.need_ns - self.gap_ns + gap
+        gap_ns = min(self.gap_ns, self.intervals * interval_ns) if interval_ns else self.gap_ns
+        return self.need_ns - self.gap_ns + gap_ns
 
 
 class Needs:
     """The needs of the last ten seconds, the largest two of each half second."""
 
     def __init__(self) -> None:
-        self._buckets: list[tuple[int, list[_Need]]] = []
+        self._buckets: list[tuple[int, list[Need]]] = []
         self._recent: list[float] = []
         self._count = 0
         self._losses = Losses()
+        self._longest = Longest()
         self._stalled_until_ns = -(1 << 62)
 
-    def add(
-        self, now_ns: int, need_ns: int, gap_ns: int, interval_ns: int, seen_late_ns: int = 0, intervals: int = 1
-    ) -> None:
-        """The frame at `now_ns` was the last without a snapshot that came `gap_ns` after the one before.
-
-        seen_late_ns: after it was due, that a frame could draw it. intervals: snapshots that the gap is long.
-        """
+    def add(self, now_ns: int, need: Need, interval_ns: int) -> None:
+        """The frame at `now_ns` drew what came at last. interval_ns: the one that holds now."""
+        need_ns = need.need_ns
         recent = self._recent
         recent.append(need_ns)
         if len(recent) > MEDIAN_OF:
@@ -65,28 +69,30 @@ class Needs:
         median = sorted(recent)[len(recent) // 2]
         if len(recent) >= FEW and need_ns > median + max(STALL_NS, STALL_INTERVALS * interval_ns):
             self._stalled_until_ns = now_ns + STALL_OVER_NS
+        if self._count >= FEW:
+            self._longest.add(now_ns, need_ns)
         if now_ns < self._stalled_until_ns:
             if need_ns > median + interval_ns:
                 return
             self._stalled_until_ns = now_ns
-        self._losses.add(now_ns, seen_late_ns, intervals)
+        self._losses.add(now_ns, need.seen_late_ns, need.widest_gap)
         self._count += 1
-        if intervals > 1:
+        if need.widest_gap > 1:
             return
         if not self._buckets or now_ns - self._buckets[-1][0] >= BUCKET_NS:
             self._buckets.append((now_ns, []))
             while now_ns - self._buckets[0][0] > MEMORY_NS:
                 del self._buckets[0]
         top = self._buckets[-1][1]
-        top.append(_Need(need_ns, gap_ns, gap_ns / interval_ns if interval_ns else 1.0))
+        top.append(need)
         if len(top) > 2:
             top.sort(key=lambda need: need.need_ns, reverse=True)
             del top[2]
 
-    def offset_ns(self, interval_ns: int, scatter_ns: float) -> float:
+    def offset_ns(self, interval_ns: int, scatter_ns: float, room_ns: int = 0) -> float:
         """The offset wanted: 0 when all needs are negative, else the second largest and a margin.
 
-        scatter_ns: by how much lateness usually differs from one snapshot to the next.
+        scatter_ns: by how much lateness usually differs from one snapshot to the next. room_ns: to be kept besides.
         """
         largest = second = float("-inf")
         for _, top in self._buckets:
@@ -99,17 +105,51 @@ class Needs:
         need_ns = second if self._count >= FEW and second > float("-inf") else largest
         lost_ns = self._losses.need_ns(interval_ns)
         if lost_ns is not None and lost_ns > need_ns:
-            return max(0.0, lost_ns + MARGIN_NS)
+            return max(0.0, lost_ns + MARGIN_NS + room_ns)
         if need_ns == float("-inf"):
-            return 0.0
+            return float(room_ns)
         margin = MARGIN_NS + min(SCATTER_FACTOR * scatter_ns, SCATTER_MARGIN_MAX_NS)
-        return max(0.0, need_ns + margin)
+        return max(0.0, need_ns + margin + room_ns)
+
+    def cushion_ns(self) -> float:
+        """The offset at which not even the longest stall of the last minutes would have shown."""
+        longest_ns = self._longest.value_ns
+        return max(0.0, longest_ns + MARGIN_NS) if longest_ns is not None else 0.0
+
+    def rescaled(self) -> Needs:
+        """What holds at another time scale: of all that was learned, how long physics stalls."""
+        needs = Needs()
+        needs._longest = self._longest
+        return needs
 
     def forget_since(self, instant_ns: int) -> None:
         """What was needed from `instant_ns` on is no sign of what will be."""
         while self._buckets and self._buckets[-1][0] >= instant_ns:
             del self._buckets[-1]
         self._recent.clear()
+
+
+class Longest:
+    """The longest need of the last minutes. A longer stop is none: nobody buys that much latency for the next one."""
+
+    def __init__(self) -> None:
+        self._tops: list[tuple[int, int]] = []  # (instant, longest since)
+
+    @property
+    def value_ns(self) -> int | None:
+        """None while there is none."""
+        return max((need_ns for _, need_ns in self._tops), default=None)
+
+    def add(self, now_ns: int, need_ns: int) -> None:
+        """One more need."""
+        if need_ns > MAX_CUSHION_NS:
+            return
+        if not self._tops or now_ns - self._tops[-1][0] >= MEMORY_NS:
+            self._tops.append((now_ns, need_ns))
+            while now_ns - self._tops[0][0] > STALL_MEMORY_NS:
+                del self._tops[0]
+        elif need_ns > self._tops[-1][1]:
+            self._tops[-1] = self._tops[-1][0], need_ns
 
 
 class SeenDelay:

@@ -39,13 +39,12 @@ class Rhythm:
         self._gaps: list[tuple[int, int]] = []  # (due, sim)
         self._lateness_ns: int | None = None
 
-    def intervals(self, due_gap_ns: int, sim_gap_ns: int) -> int:
-        """How many snapshots a gap is long: by simulated time or by due instants, whichever says less, as slow
-        physics stretches the one and a change of scale the other. At least 1."""
-        sim_interval_ns = self.sim_interval_ns
-        if not sim_interval_ns or not self.interval_ns:
-            return 1
-        return max(1, round(min(sim_gap_ns / sim_interval_ns, due_gap_ns / self.interval_ns)))
+    def intervals(self, due_gap_ns: int, sim_gap_ns: int) -> float:
+        """How many usual gaps long a gap is, by simulated time or by due instants, whichever says less: slow physics
+        stretches the one, a change of scale the other. 1 while nothing is known."""
+        if not self.sim_interval_ns or not self.interval_ns:
+            return 1.0
+        return min(sim_gap_ns / self.sim_interval_ns, due_gap_ns / self.interval_ns)
 
     def is_rest(self, due_gap_ns: int, sim_gap_ns: int) -> bool:
         """Whether nothing moved for most of this gap."""
@@ -69,12 +68,13 @@ class Rhythm:
             gaps = [due for due, _ in self._gaps]
             self.mean_gap_ns, self.longest_gap_ns = sum(gaps) / len(gaps), max(gaps)
 
-    def add_lateness(self, lateness_ns: int, due_gap_ns: int) -> None:
-        """A snapshot came `lateness_ns` after it was due."""
+    def add_lateness(self, lateness_ns: int, due_gap_ns: int, sim_gap_ns: int) -> None:
+        """A snapshot came `lateness_ns` after it was due, with these gaps to the one before."""
         if self._lateness_ns is not None:
             change = min(abs(lateness_ns - self._lateness_ns), self.interval_ns)
             self.scatter_ns += SCATTER_SHARE * (change - self.scatter_ns)
-            moved_over = due_gap_ns > SLIP_GAPS * self.interval_ns and self._lateness_ns > self.interval_ns
+            moved_over = due_gap_ns > SLIP_GAPS * self.interval_ns and self.intervals(due_gap_ns, sim_gap_ns) < 1.5
+            moved_over = moved_over and self._lateness_ns > self.interval_ns
             if moved_over and abs(lateness_ns) < SLIP_ON_TIME * self.interval_ns:
                 self.slips += 1
         self._lateness_ns = lateness_ns

@@ -17,6 +17,8 @@ from twixt.render.playback.rhythm import Rhythm
 # The due instant of what a paused plan holds back. Far beyond any clock's present (146 years in ns).
 FAR_NS = 1 << 62
 NEVER_NS = -FAR_NS
+# The rate at which time goes on beyond the newest snapshot is the mean over this: it follows a load within some frames.
+RATE_BEYOND_NS = 300_000_000
 # Vertices kept before the older half goes. 512 are 4 s at the usual 120 published a second, more than any ring holds.
 KEPT = 1024
 
@@ -34,6 +36,7 @@ class Stream:
         self.longest_wait_ns = NEVER_NS
         self.widest_gap = 1  # in snapshots, the lost ones counted; since a reader set it back too
         self.newest_arrival_ns = 0
+        self.reach_ns = 0  # simulated time that may be drawn beyond the newest snapshot
         self._held_since_ns: int | None = None  # a paused plan's wall instant
         self._rate = 1.0  # the last plan rate that was not 0
 
@@ -51,6 +54,18 @@ class Stream:
     @property
     def newest_due_ns(self) -> int:
         return self._due[-1]
+
+    @property
+    def limit_sim_ns(self) -> int:
+        """The furthest that may be drawn: the newest snapshot, and the reach beyond it."""
+        return self._sim[-1] + self.reach_ns
+
+    @property
+    def limit_due_ns(self) -> int:
+        """The instant at which that falls due, at the rate that holds."""
+        if not self.reach_ns or self._due[-1] >= FAR_NS:
+            return self._due[-1]
+        return self._due[-1] + round(self.reach_ns / self._rate_beyond())
 
     @property
     def previous_due_ns(self) -> int:
@@ -84,13 +99,15 @@ class Stream:
         return True
 
     def sim_at(self, due_ns: int) -> int:
-        """The simulated time that falls due at `due_ns`; the oldest or newest known outside the map."""
+        """The simulated time that falls due at `due_ns`; the oldest or newest (and its reach) outside the map."""
         due, sim = self._due, self._sim
         after = bisect_right(due, due_ns)
         if after == 0:
             return sim[0]
         if after == len(due):
-            return sim[-1]
+            if not self.reach_ns:
+                return sim[-1]
+            return sim[-1] + min(self.reach_ns, round((due_ns - due[-1]) * self._rate_beyond()))
         start = due[after - 1]
         return sim[after - 1] + (due_ns - start) * (sim[after] - sim[after - 1]) // (due[after] - start)
 
@@ -101,7 +118,9 @@ class Stream:
         if after == 0:
             return due[0]
         if after == len(sim):
-            return due[-1]
+            if not self.reach_ns or due[-1] >= FAR_NS:
+                return due[-1]
+            return due[-1] + round(min(self.reach_ns, sim_time_ns - sim[-1]) / self._rate_beyond())
         start = sim[after - 1]
         return due[after - 1] + (sim_time_ns - start) * (due[after] - due[after - 1]) // (sim[after] - start)
 
@@ -111,6 +130,10 @@ class Stream:
         first = bisect_left(self._due, end - over_ns)
         span = end - self._due[first]
         return (self._sim[-1] - self._sim[first]) / span if span > 0 else 0.0
+
+    def _rate_beyond(self) -> float:
+        """The rate that physics held of late; the plan's, before it is known."""
+        return self.mean_rate(RATE_BEYOND_NS) or self._rate
 
     def replan(self, plan: Plan, drawn_ns: int | None) -> float:
         """Remap what is not drawn yet. Returns by what factor wall intervals of the stream grew."""
@@ -193,8 +216,8 @@ class Stream:
     def _measure(self, sim_time_ns: int, due_ns: int, arrival_ns: int, number: int) -> None:
         """Learn the rhythm; turn a long rest into a flat piece of the map."""
         due_gap_ns, sim_gap_ns = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
-        self.rhythm.add_lateness(arrival_ns - due_ns, due_gap_ns)
-        self.widest_gap = max(self.widest_gap, self.rhythm.intervals(due_gap_ns, sim_gap_ns))
+        self.rhythm.add_lateness(arrival_ns - due_ns, due_gap_ns, sim_gap_ns)
+        self.widest_gap = max(self.widest_gap, round(self.rhythm.intervals(due_gap_ns, sim_gap_ns)))
         if self.rhythm.is_rest(due_gap_ns, sim_gap_ns):
             self._append(self._sim[-1], due_ns - self.rhythm.interval_ns, number)
         else:

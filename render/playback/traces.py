@@ -92,9 +92,11 @@ def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_
         made = []
         for row in trace(seed, seconds):
             into = (row.arrival_ns - START_NS) % every_ns
-            held = into - (every_ns - stall_ns)
-            if held >= 0:
-                row = row._replace(arrival_ns=row.arrival_ns + stall_ns - held + held // BURST)
+            end = row.arrival_ns - into + every_ns
+            if into >= every_ns - stall_ns:
+                row = row._replace(arrival_ns=end + (into - every_ns + stall_ns) // BURST)
+            elif row.arrival_ns - START_NS > every_ns:  # not before what was held up
+                row = row._replace(arrival_ns=max(row.arrival_ns, end - every_ns + stall_ns // BURST))
             made.append(row)
         return made
 

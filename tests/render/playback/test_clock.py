@@ -116,7 +116,7 @@ def test_single_step_beyond_what_has_come_waits_for_it():
 
 
 def test_unknown_mode_is_refused_with_the_known_ones():
-    with pytest.raises(TwixtError, match=r"auto, ahead, newest-two, got 'sideways'"):
+    with pytest.raises(TwixtError, match=r"auto, ahead, newest-two, buffered, got 'sideways'"):
         PlaybackClock("sideways")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twixt.render.playback.needs import MARGIN_NS, MEMORY_NS, SCATTER_MARGIN_MAX_NS, Needs
+from twixt.render.playback.needs import MARGIN_NS, MEMORY_NS, SCATTER_MARGIN_MAX_NS, Need, Needs
 
 MS = 1_000_000
 GAP = 16 * MS
@@ -13,7 +13,7 @@ GAP = 16 * MS
 def asked(needs_ms, gap_ns: int = GAP, every_ns: int = GAP, scatter_ns: float = 0.0) -> float:
     needs = Needs()
     for k, need_ms in enumerate(needs_ms):
-        needs.add(k * every_ns, round(need_ms * MS), gap_ns, gap_ns)
+        needs.add(k * every_ns, Need(round(need_ms * MS), gap_ns, 1.0), gap_ns)
     return needs.offset_ns(gap_ns, scatter_ns)
 
 
@@ -50,7 +50,7 @@ def test_what_is_older_than_the_memory_is_forgotten():
 def test_a_shorter_interval_needs_less_at_once():
     needs = Needs()
     for k in range(50):
-        needs.add(k * 41 * MS, 41 * MS, 41 * MS, 41 * MS)
+        needs.add(k * 41 * MS, Need(41 * MS, 41 * MS, 1.0), 41 * MS)
     assert needs.offset_ns(41 * MS, 0.0) == pytest.approx(41 * MS + MARGIN_NS)
     assert needs.offset_ns(16 * MS, 0.0) == pytest.approx(16 * MS + MARGIN_NS)
     assert needs.offset_ns(90 * MS, 0.0) == pytest.approx(41 * MS + MARGIN_NS), "a longer one shows itself"

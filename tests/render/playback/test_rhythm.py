@@ -47,19 +47,19 @@ def test_a_rest_is_long_and_moves_no_simulated_time():
 def test_a_debt_given_up_is_a_slip_and_a_debt_made_good_is_none():
     given_up, made_good = rhythm_of([16] * 9), rhythm_of([16] * 9)
     for lateness_ms in (0, 24, 48, 72):
-        given_up.add_lateness(lateness_ms * MS, 16 * MS)
-        made_good.add_lateness(lateness_ms * MS, 16 * MS)
-    given_up.add_lateness(0, 113 * MS)
+        given_up.add_lateness(lateness_ms * MS, 16 * MS, 10 * MS)
+        made_good.add_lateness(lateness_ms * MS, 16 * MS, 10 * MS)
+    given_up.add_lateness(0, 113 * MS, 10 * MS)
     for lateness_ms in (57, 42, 27, 12, 0):
-        made_good.add_lateness(lateness_ms * MS, 16 * MS)
+        made_good.add_lateness(lateness_ms * MS, 16 * MS, 10 * MS)
     assert (given_up.slips, made_good.slips) == (1, 0)
 
 
 def test_scatter_follows_the_jitter_and_is_bounded_by_the_interval():
     rhythm = rhythm_of([10] * 9)
     for k in range(300):
-        rhythm.add_lateness(4 * MS * (k % 2), 10 * MS)
+        rhythm.add_lateness(4 * MS * (k % 2), 10 * MS, 10 * MS)
     assert rhythm.scatter_ns == pytest.approx(4 * MS, rel=0.02)
     for k in range(300):
-        rhythm.add_lateness(900 * MS * (k % 2), 10 * MS)
+        rhythm.add_lateness(900 * MS * (k % 2), 10 * MS, 10 * MS)
     assert rhythm.scatter_ns <= 10 * MS
