@@ -1,10 +1,14 @@
 """The programs that draw bodies, each in the variants that scenes and methods ask for.
 
 The one idea: on a graphics card a method could be a uniform, but software drawing works through both sides of
-every branch; so each method is a program of its own, made when it is first drawn by or when there is time.
+every branch; so the straight ways, the curved ones and what is between two methods are programs of their own, each
+made when it is first drawn by, or ahead of that when there is time.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import moderngl
 
@@ -14,21 +18,41 @@ from twixt.render.draw.shadows import shadow_program
 from twixt.render.draw.spheres import point_program, quad_program
 
 FRAME_BINDING, LAYER_BINDING = 0, 1
-MAKERS = {"boxes": box_program, "points": point_program, "quads": quad_program, "shadows": shadow_program}
+
+
+class Pass(NamedTuple):
+    """How one program draws. flags: moderngl's, of what is switched on."""
+
+    make: Callable[[moderngl.Context, PoseVariant], moderngl.Program]
+    flags: int
+    writes_depth: bool = True
+
+
+# In this order: spheres have soft edges, so what lies behind them comes first; shadows fall where no body stands.
+PASSES = {
+    "boxes": Pass(box_program, moderngl.DEPTH_TEST),
+    "points": Pass(point_program, moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE),
+    "quads": Pass(quad_program, moderngl.DEPTH_TEST | moderngl.BLEND),
+    "shadows": Pass(shadow_program, moderngl.DEPTH_TEST | moderngl.BLEND, writes_depth=False),
+}
 
 
 class BodyPrograms:
-    """By name (boxes, points, quads, shadows) and variant."""
+    """By name (one of PASSES) and variant."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
         self._made: dict[tuple[str, PoseVariant], moderngl.Program] = {}
 
+    def has(self, name: str, variant: PoseVariant) -> bool:
+        """Whether it was made before."""
+        return (name, variant) in self._made
+
     def get(self, name: str, variant: PoseVariant) -> moderngl.Program:
         """The program, made now if it was not before."""
         program = self._made.get((name, variant))
         if program is None:
-            program = self._made[name, variant] = MAKERS[name](self._context, variant)
+            program = self._made[name, variant] = PASSES[name].make(self._context, variant)
             program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
             program["Layer"].binding = LAYER_BINDING  # type: ignore[union-attr]
         return program

@@ -38,18 +38,15 @@ class Membership:
         self.count = count
         self.shape_rows = context.buffer(table.rows.tobytes())
         self._context = context
+        by_layer = layer_bodies(scene, count)
+        self.layers = frozenset(by_layer)
         is_box = np.zeros(count, np.bool_)
         is_box[table.boxes] = True
         self._members: dict[tuple[str | None, str], Members] = {}
-        for layer, bodies in layer_bodies(scene, count).items():
+        for layer, bodies in by_layer.items():
             boxed = is_box[bodies]
             for kind, chosen in (("all", bodies), ("boxes", bodies[boxed]), ("spheres", bodies[~boxed])):
                 self._members[layer, kind] = Members(chosen, self._index_buffer(chosen))
-
-    @property
-    def layers(self) -> set[str | None]:
-        """The layers of this scene."""
-        return {layer for layer, _ in self._members}
 
     def of(self, layer: str | None, program: str) -> Members:
         """The bodies that this program draws of this layer."""

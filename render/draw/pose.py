@@ -31,13 +31,12 @@ STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
 SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
 
 METHODS = ("none", "linear", "hermite", "auto")
+# Ways to move of which each is a program: none and linear; hermite and auto; between any two methods.
+WAYS = ("linear", "curved", "mixed")
 
 
 class PoseVariant(NamedTuple):
-    """Which pose program. way: "linear" (also for none), "curved" (hermite, auto), "mixed" (between any two methods).
-
-    stretched: bodies have a scale along each of their axes.
-    """
+    """Which pose program. way: one of WAYS. stretched: bodies have a scale along each of their axes."""
 
     way: str = "linear"
     stretched: bool = False

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from itertools import product
 
 import moderngl
 import numpy as np
@@ -23,12 +23,13 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY
 from twixt.render.camera import CameraMatrices
-from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, BodyPrograms
+from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, PASSES, BodyPrograms
 from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block
 from twixt.render.draw.layers import Layer, PlacedLayer, place
 from twixt.render.draw.lines import Grid, Outline
 from twixt.render.draw.marks import Dots, SmoothLines
 from twixt.render.draw.membership import Membership
+from twixt.render.draw.pose import WAYS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.software_gl import is_software
 
@@ -69,8 +70,9 @@ class SceneRenderer:
         self._target: moderngl.Framebuffer = context.fbo
         self._size_px = (1, 1)
         self._scene = scene
+        if scene.outline is not None:
+            self._outline.set(scene.outline)
         self._members = Membership(context, scene, self._ring.capacity)
-        self.set_scene(scene)
 
     @property
     def scene(self) -> Scene:
@@ -78,7 +80,7 @@ class SceneRenderer:
         return self._scene
 
     @property
-    def layers(self) -> set[str | None]:
+    def layers(self) -> frozenset[str | None]:
         """What may be drawn: None for most bodies, the scene's groups, `CHILDREN` for bodies that have a parent."""
         return self._members.layers
 
@@ -108,16 +110,27 @@ class SceneRenderer:
             raise TwixtError(f"scale3 must be three numbers a body, shape (n, 3), got {scale3.shape}")
         self._ring.upload_stretch(slot, np.asarray(scale3, np.float32))
 
-    def draw(
-        self, layers: Sequence[Layer] | int | None, camera: Any = None, viewport: Any = None, *as_before: Any
-    ) -> None:
+    def draw(self, layers: Sequence[Layer], camera: CameraMatrices, viewport: Viewport) -> None:
         """Draws the layers into a part of the framebuffer in use: left, bottom, width, height in px.
 
-        Pictures drawn before `finish` make one frame, side by side.
+        Pictures drawn before `finish` make one frame, side by side. Raises TwixtError.
         """
-        if layers is None or isinstance(layers, int):
-            layers, camera, viewport = _as_layers(layers, camera, viewport, *as_before)
-        self._draw(layers, camera, viewport)
+        for layer in layers:
+            if layer.group not in self.layers:
+                known = ", ".join(sorted(repr(name) for name in self.layers))
+                raise TwixtError(f"this scene has the layers {known}, got {layer.group!r}")
+        placed = [layer for layer in (place(layer, self._ring) for layer in layers) if layer.bodies]
+        left_px, bottom_px, width_px, height_px = viewport
+        if self._is_finished:
+            self._target, self._size_px, self._timed, self._is_finished = self._context.fbo, (1, 1), 0, False
+        self._size_px = max(self._size_px[0], left_px + width_px), max(self._size_px[1], bottom_px + height_px)
+        self._viewport = self._target.viewport = self._target.scissor = viewport
+        self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
+        self._frame_block.bind_to_uniform_block(FRAME_BINDING)
+        self._write_blocks(placed)
+        with self._timer():
+            self._draw_all(placed, camera)
+        self._target.scissor = None  # type: ignore[assignment]  # stubs
 
     def points(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
         """Round dots in the picture drawn last: positions (n, 3), metres; colors (n, 4) or one (4,), rgba 0..255.
@@ -137,6 +150,31 @@ class SceneRenderer:
             self._lines.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
         self._lines.set(starts, ends, colors)
         self._draw_marks(self._lines, 0)
+
+    def prepare(self) -> bool:
+        """Makes one of the programs that a change of method will need; False when there is none left to make.
+
+        For idle time, after the first `draw`: takes milliseconds, on a machine that never did it 0.1 s or more.
+        Without it the frame after the change takes that long. Shows nothing.
+        """
+        slot = self._ring.any_slot()
+        if slot is None or self._viewport is None:
+            return False
+        stretched = self._ring.is_stretched(slot)
+        for way, name, group in product(WAYS, PASSES, sorted(self.layers, key=str)):
+            variant = PoseVariant(way, stretched)
+            if self._programs.has(name, variant) or not self._is_drawn(name, self._ring.count(slot)):
+                continue
+            layer = place(Layer(slot, group=group), self._ring)._replace(variant=variant)
+            if self._members.of(group, name).drawn(layer.bodies):
+                # Drivers leave the work to the first draw. An empty part of the picture is drawn.
+                self._target.scissor = (0, 0, 0, 0)
+                self._frame_block.bind_to_uniform_block(FRAME_BINDING)
+                self._write_blocks([layer])
+                self._draw_bodies(name, [layer], most=1)
+                self._target.scissor = None  # type: ignore[assignment]  # stubs
+                return True
+        return False
 
     def finish(self) -> None:
         """Waits until everything drawn so far is complete: the frame is over."""
@@ -163,24 +201,6 @@ class SceneRenderer:
         """Gives the snapshots' and shapes' GPU memory back; the rest goes with the context."""
         self._ring.release()
         self._members.release()
-
-    def _draw(self, layers: Sequence[Layer], camera: CameraMatrices, viewport: Viewport) -> None:
-        unknown = [layer.group for layer in layers if layer.group not in self.layers]
-        if unknown:
-            known = ", ".join(sorted(repr(name) for name in self.layers))
-            raise TwixtError(f"this scene has the layers {known}, got {unknown[0]!r}")
-        placed = [layer for layer in (place(layer, self._ring) for layer in layers) if layer.bodies]
-        left_px, bottom_px, width_px, height_px = viewport
-        if self._is_finished:
-            self._target, self._size_px, self._timed, self._is_finished = self._context.fbo, (1, 1), 0, False
-        self._size_px = max(self._size_px[0], left_px + width_px), max(self._size_px[1], bottom_px + height_px)
-        self._viewport = self._target.viewport = self._target.scissor = viewport
-        self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
-        self._frame_block.bind_to_uniform_block(FRAME_BINDING)
-        self._write_blocks(placed)
-        with self._timer():
-            self._draw_all(placed, camera)
-        self._target.scissor = None  # type: ignore[assignment]  # stubs
 
     def _draw_marks(self, marks: Dots | SmoothLines, flags: int) -> None:
         if self._viewport is None:
@@ -215,24 +235,23 @@ class SceneRenderer:
         if scene.ground is not None:
             context.enable_only(moderngl.BLEND)
             self._grid.draw(math.dist(camera.eye, camera.target))
-        context.enable_only(moderngl.DEPTH_TEST)
-        self._draw_bodies("boxes", layers)
-        context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE)
-        self._draw_bodies("points", layers)
-        self._draw_bodies("quads", layers)
-        context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
-        self._target.depth_mask = False
-        if (
-            scene.ground is not None
-            and not scene.unlit
-            and max((it.bodies for it in layers), default=0) <= MOST_SHADOWS
-        ):
-            self._draw_bodies("shadows", layers)
+        for name in PASSES:
+            if self._is_drawn(name, max((layer.bodies for layer in layers), default=0)):
+                self._draw_bodies(name, layers)
         if scene.outline is not None:
+            context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+            self._target.depth_mask = False
             self._outline.draw()
-        self._target.depth_mask = True
+            self._target.depth_mask = True
 
-    def _draw_bodies(self, name: str, layers: list[PlacedLayer]) -> None:
+    def _is_drawn(self, name: str, count: int) -> bool:
+        """Whether this program is used at all for `count` bodies."""
+        scene = self._scene
+        return name != "shadows" or (scene.ground is not None and not scene.unlit and 0 < count <= MOST_SHADOWS)
+
+    def _draw_bodies(self, name: str, layers: list[PlacedLayer], most: int | None = None) -> None:
+        self._context.enable_only(PASSES[name].flags)
+        self._target.depth_mask = PASSES[name].writes_depth
         for number, layer in enumerate(layers):
             members = self._members.of(layer.group, name)
             drawn = members.drawn(layer.bodies)
@@ -244,17 +263,11 @@ class SceneRenderer:
                 layer.slots, layer.variant.stretched,
             )  # fmt: skip
             self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, number * LAYER_STRIDE, LAYER_STRIDE)
-            array.render(moderngl.POINTS, vertices=drawn)
+            array.render(moderngl.POINTS, vertices=drawn if most is None else min(drawn, most))
+        self._target.depth_mask = True
 
     def _take_members(self, count: int) -> None:
         """Puts the shapes of `count` bodies on the GPU, and who is drawn by which program."""
         self._ring.forget_vertex_arrays()
         self._members.release()
         self._members = Membership(self._context, self._scene, count)
-
-
-def _as_layers(
-    previous_slot: int | None, next_slot: Any, alpha: Any, camera: Any, method: str, size_px: tuple[int, int]
-) -> tuple[Sequence[Layer], CameraMatrices, Viewport]:
-    layers = [] if previous_slot is None else [Layer(previous_slot, next_slot, alpha=alpha, method=method)]
-    return layers, camera, (0, 0, *size_px)

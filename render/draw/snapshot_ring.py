@@ -54,6 +54,10 @@ class SnapshotRing:
         """Bodies of the snapshot last uploaded into the slot; 0 when none was."""
         return self._counts.get(slot, 0)
 
+    def any_slot(self) -> int | None:
+        """A slot that holds bodies; None where none does."""
+        return next((slot for slot, count in self._counts.items() if count), None)
+
     def is_stretched(self, slot: int) -> bool:
         """Whether each body of the slot has a scale along its own axes."""
         return self._stretched.get(slot, 0) >= self.count(slot) > 0
