@@ -12,6 +12,11 @@ from twixt.render.camera import OrbitCamera
 from twixt.render.input import Event, MouseButton, MouseMove, Scroll
 
 
+def covers_nothing(_x_px: float, _y_px: float) -> bool:
+    """No panel lies anywhere."""
+    return False
+
+
 class Pointer:
     """Remembers which button is down and where the pointer was."""
 
@@ -24,7 +29,7 @@ class Pointer:
         camera: OrbitCamera,
         events: Iterable[Event],
         height_px: int,
-        covers: Callable[[float, float], bool] = lambda _x_px, _y_px: False,
+        covers: Callable[[float, float], bool] = covers_nothing,
     ) -> int:
         """Obeys this frame's mouse events. Returns the instant (ns) of the last that moved the camera, or 0.
 

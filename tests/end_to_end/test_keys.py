@@ -13,10 +13,11 @@ from PIL import Image
 from tests.displays.rigs import Display
 from tests.end_to_end.observer import open_screen
 from tests.end_to_end.processes import Run, Starter, focus, memories, until, xdotool
+from twixt.ipc.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.ipc.link import Link
 from twixt.ipc.plan import Plan
 from twixt.ipc.session import attach
-from twixt.render.controls import KEYS, SLOW_PHYSICS_MS
+from twixt.render.controls import KEYS
 from twixt.render.measure.frames import FrameTable
 from twixt.render.measure.log import read_log
 
@@ -34,7 +35,10 @@ class Session:
         self.pressed: set[str] = set()
         self.log = start.folder / "keys.csv"
         self._display = start.display
-        self.run: Run = start("run", "metronome", "--name", "keys", "--log", str(self.log), "--size", "800x600")
+        chosen = ("--interpolation", INTERPOLATIONS[0], "--clock", CLOCKS[0], "--slow-physics", "30-50")
+        self.run: Run = start(
+            "run", "metronome", "--name", "keys", "--log", str(self.log), "--size", "800x600", *chosen
+        )
         self.run.viewer()
         self.link: Link = attach("keys")
         focus(self.run, start.display)
@@ -73,6 +77,20 @@ class Session:
         end_ns = self.sim_time_ns() + steps * STEP_NS
         until(lambda: self.sim_time_ns() >= end_ns, "physics goes on")
 
+    def band(self) -> np.ndarray:
+        """The rows in which the body moves, as they are on the screen."""
+        return self._screen[SIZE_PX[1] // 2 - 20 : SIZE_PX[1] // 2 + 20, : SIZE_PX[0], :3].copy()
+
+    def bodies_seen(self) -> list[bool]:
+        """Whether something bright is in the left half, and in the right one."""
+        bright = self.band().max(axis=(0, 2)) > 200
+        return [bool(bright[: SIZE_PX[0] // 2].any()), bool(bright[SIZE_PX[0] // 2 :].any())]
+
+    def trail_px(self) -> int:
+        """How far coloured pixels reach from left to right: a trail's dots, beside the white body."""
+        band = self.band().astype(int)
+        return int((band.max(axis=2) - band.min(axis=2) > 30).any(axis=0).sum())
+
     def pass_frames(self) -> None:
         """Some frames go by while physics stands: it speaks five times a second."""
         for _ in range(2):
@@ -99,6 +117,9 @@ def session(start: Starter, shared_screen: Display, monkeypatch: pytest.MonkeyPa
 def test_every_key_does_what_the_overlay_says(session: Session) -> None:
     plans: dict[str, int] = {}
     until(session.overlay_is_shown, "the overlay appears")
+    session.status(lambda status: status["slow_physics_ms"] == [30, 50], "physics is as slow as its flag says")
+    session.press("S")
+    session.status(lambda status: status["slow_physics_ms"] is None, "S takes that away")
     session.pass_time()
 
     session.press("Space")
@@ -131,19 +152,29 @@ def test_every_key_does_what_the_overlay_says(session: Session) -> None:
     session.plan(lambda plan: plan.rate == 1, "full speed")
 
     session.press("S")
-    session.status(lambda status: status["slow_physics_ms"] == [SLOW_PHYSICS_MS] * 2, "work is added to every step")
+    session.status(lambda status: status["slow_physics_ms"] == [30, 50], "S puts on what the flag asked for")
     session.status(lambda status: status["rate"] < 0.6, "physics falls behind")  # type: ignore[operator]
     session.press("S")
     session.status(lambda status: status["slow_physics_ms"] is None, "it is taken away again")
 
-    session.press("I")
-    session.pass_time()
-    session.press("I")
-    session.press("C")
-    session.pass_time()
-    session.press("C")
-    session.pass_time()
-    session.press("C")
+    for _ in INTERPOLATIONS:
+        session.press("I")
+        session.pass_time()
+    for _ in CLOCKS:
+        session.press("C")
+        session.pass_time()
+    for _ in PREFERENCES:
+        session.press("P")
+        session.pass_time(2)
+
+    session.press("V")
+    until(lambda: session.bodies_seen() == [True, True], "both halves show the body")
+    session.press("V")
+    until(lambda: session.bodies_seen().count(True) == 1, "one picture shows it once")
+    session.press("T")
+    until(lambda: session.trail_px() >= 20, "the body leaves dots behind")
+    session.press("T")
+    until(lambda: session.trail_px() == 0, "the dots go")
 
     assert session.overlay_is_shown()
     session.press("H")
@@ -195,7 +226,9 @@ def assert_frames_obeyed(rows: FrameTable, plans: dict[str, int]) -> None:
     whole = np.rint(drawn_ns / STEP_NS) * STEP_NS
     on_a_snapshot = (np.abs(drawn_ns - whole) < 1000) & (rows["alpha"] == 0)
     assert _longest_run(on_a_snapshot & (rows["plan_rate"] == 1)) >= 6, "I draws snapshots as they are"
-    for mode in ("ahead", "newest-two"):
+    for method in INTERPOLATIONS:
+        assert rows.is_text("method", method).any(), f"I comes to {method}"
+    for mode in ("ahead", "newest-two", "buffered"):
         assert rows.is_text("clock_mode", mode).sum() >= 6, f"C comes to {mode}"
 
     back = np.flatnonzero(np.diff(drawn_ns) < 0)
