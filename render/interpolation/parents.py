@@ -35,12 +35,15 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
     orientation = normalized(poses.orientation)
     for generation in _generations(parents):
         parent = parents[generation]
-        position[generation] = position[parent] + rotate(orientation[parent], position[generation])
+        with np.errstate(over="ignore", invalid="ignore"):
+            position[generation] = position[parent] + rotate(orientation[parent], position[generation])
         orientation[generation] = normalized(multiply(orientation[parent], orientation[generation]))
     placed = (np.abs(position) < FARTHEST).all(axis=1)
+    with np.errstate(over="ignore"):
+        place = position.astype(np.float32)
     return replace(
         poses,
-        position=position.astype(np.float32),
+        position=place,
         orientation=orientation.astype(np.float32),
         visible=poses.visible & placed,
         not_finite=poses.not_finite + int(np.count_nonzero(poses.visible & ~placed)),
