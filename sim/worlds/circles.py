@@ -24,13 +24,14 @@ from twixt.sim.world import World
 
 CIRCLE_M = 1.15
 CIRCLE_PERIOD_S = 2.4
-CIRCLE_HEIGHT_M = 3.2
+CIRCLE_X_M, CIRCLE_HEIGHT_M = -0.4, 1.6  # its middle, in a half
 BALL_M = 0.24
 GRAVITY_M_S2 = 9.81
 BOUNCE_PERIOD_S = 1.13  # so that it bounces between two steps, each time elsewhere
 BOUNCE_SPEED_M_S = GRAVITY_M_S2 * BOUNCE_PERIOD_S / 2
+BOUNCE_X_M = 1.3
 BOUNCE_M = BOUNCE_SPEED_M_S * BOUNCE_PERIOD_S / 4  # high, of the ball's lowest point
-SIDE_M = 1.75  # of each half's middle from the middle
+SIDE_M = 1.9  # of each half's middle from the middle
 CIRCLE_DOTS = 48
 BOUNCE_DOTS = 9
 DOT_M = 0.022
@@ -53,7 +54,9 @@ def states_at(sim_time_s: float) -> States:
     since_s = sim_time_s % BOUNCE_PERIOD_S
     height = BOUNCE_SPEED_M_S * since_s - GRAVITY_M_S2 * since_s**2 / 2
     return States(
-        np.array([[CIRCLE_M * x, 0.0, CIRCLE_HEIGHT_M + CIRCLE_M * z], [0.0, 0.0, BALL_M + height]]),
+        np.array(
+            [[CIRCLE_X_M + CIRCLE_M * x, 0.0, CIRCLE_HEIGHT_M + CIRCLE_M * z], [BOUNCE_X_M, 0.0, BALL_M + height]]
+        ),
         np.array(
             [
                 [-CIRCLE_M * rate * z, 0.0, CIRCLE_M * rate * x],
@@ -74,10 +77,10 @@ class Circles(World):
         self.bodies.position[4:6] = [(-SIDE_M, 0.0, -0.04), (SIDE_M, 0.0, -0.04)]
         self.bodies.position[6:] = paths
         balls = [Sphere(BALL_M, CIRCLE_COLOR), Sphere(BALL_M, BOUNCE_COLOR)]
-        floor = Box((2.6, 0.9, 0.08), FLOOR_COLOR)
+        floor = Box((3.5, 0.9, 0.08), FLOOR_COLOR)
         self.scene = Scene(
             [*balls, *balls, floor, floor, *[Sphere(DOT_M, DOT_COLOR)] * len(paths)],
-            camera=Camera(eye=(0.0, -20.0, 3.6), target=(0.0, 0.0, 2.1), fov_y_deg=14.5),
+            camera=Camera(eye=(-0.1, -20.0, 3.6), target=(-0.1, 0.0, 2.2), fov_y_deg=16.6),
             ground=None,
             groups={"current": Group(bodies=(0, 1), interpolation=left)},
         )
@@ -106,6 +109,6 @@ class Circles(World):
 def _dots() -> NDArray[np.float64]:
     """Points along the true paths of both halves."""
     circle = [states_at(CIRCLE_PERIOD_S * dot / CIRCLE_DOTS).position[0] for dot in range(CIRCLE_DOTS)]
-    bounce = [(0.0, 0.0, BALL_M + BOUNCE_M * dot / (BOUNCE_DOTS - 1)) for dot in range(BOUNCE_DOTS)]
+    bounce = [(BOUNCE_X_M, 0.0, BALL_M + BOUNCE_M * dot / (BOUNCE_DOTS - 1)) for dot in range(BOUNCE_DOTS)]
     half = np.array([*circle, *bounce])
     return np.concatenate((half - (SIDE_M, 0.0, 0.0), np.add(half, (SIDE_M, 0.0, 0.0))))

@@ -1,6 +1,11 @@
 """Balls that jump: teleported, spawned, despawned and wrapped round, on two rails that are all they may be seen on.
 
-The rails are the straight lines z = `RAILS_M[0]` and z = `RAILS_M[1]` in the plane y = 0, which faces the camera.
+The rails are the straight lines z = `RAILS_M[0]` and z = `RAILS_M[1]` in the plane y = 0, which faces the camera; a
+picture of `width_px` x `height_px` shows x, z of that plane at
+
+    x_px = width_px / 2 + x * height_px / VISIBLE_HEIGHT_M
+    y_px = height_px / 2 - (z - MIDDLE_M) * height_px / VISIBLE_HEIGHT_M
+
 By its colour a ball is
     blue     a shuttle: goes forth and back, and changes rails at each end
     orange   a wrapper: goes to the right end, and on from the left end of the other rail
@@ -43,6 +48,7 @@ SHOWN_SHARE = 0.62  # of a leg, in which a blinker is there
 BLINKERS_WAY_M = 2.4
 # What the picture's height shows of the plane of motion (metres); narrow, so that rails are straight and level.
 VISIBLE_HEIGHT_M = 6.6
+MIDDLE_M = 0.75  # height in the middle of the picture: the overlay's panels are above the rails
 FOV_Y_DEG = 20.0
 EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
 # Places that look random and never repeat: the fraction of a whole number times this.
@@ -73,7 +79,7 @@ class Teleporters(World):
         rail = Box((RAIL_LENGTH_M + 2 * RADIUS_M, RAIL_THICK_M, RAIL_THICK_M), RAIL_COLOR)
         self.scene = Scene(
             [rail, rail, Sphere(RADIUS_M, (1.0, 1.0, 1.0))],
-            camera=Camera(eye=(0.0, -EYE_M, 0.0), target=(0.0, 0.0, 0.0), fov_y_deg=FOV_Y_DEG),
+            camera=Camera(eye=(0.0, -EYE_M, MIDDLE_M), target=(0.0, 0.0, MIDDLE_M), fov_y_deg=FOV_Y_DEG),
             ground=None,
             background=BACKGROUND,
         )

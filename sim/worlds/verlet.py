@@ -64,7 +64,7 @@ class Verlet(World):
         rod_m = HUNG_WIDTH * SPACING_M * (columns - 1) + 0.4
         self.scene = Scene(
             [*[Sphere(BEAD_M, (1.0, 1.0, 1.0))] * beads, Sphere(BALL_M, BALL_COLOR), Box((rod_m, *ROD_M), ROD_COLOR)],
-            camera=Camera(eye=(2.7, -6.2, 2.7), target=(0.0, 0.0, 2.0), fov_y_deg=35.0),
+            camera=Camera(eye=(2.6, -6.4, 2.8), target=(0.0, 0.0, 2.55), fov_y_deg=38.0),
         )
         self.pinned = np.zeros((rows, columns), bool)
         self.pinned[0, ::PIN_EVERY] = self.pinned[0, -1] = True

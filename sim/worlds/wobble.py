@@ -56,7 +56,7 @@ class Wobble(World):
         cubes = [Box((CUBE_M,) * 3, LEFT_COLOR), Box((CUBE_M,) * 3, RIGHT_COLOR)]
         self.scene = Scene(
             [*cubes, *[Sphere(BALL_M, BALL_COLOR)] * 16],
-            camera=Camera(eye=(0.0, -17.0, 5.0), target=(0.0, 0.0, HEIGHT_M - 0.1), fov_y_deg=17.5),
+            camera=Camera(eye=(0.0, -17.0, 5.0), target=(0.0, 0.0, HEIGHT_M + 0.5), fov_y_deg=19.5),
             parents={child: 0 for child in range(2, 10)},
             groups={"own": Group(bodies=range(10, 18), interpolation=own)},
         )

@@ -10,8 +10,10 @@ from twixt.sim.worlds.circles import (
     BALL_M,
     BOUNCE_M,
     BOUNCE_PERIOD_S,
+    BOUNCE_X_M,
     CIRCLE_HEIGHT_M,
     CIRCLE_M,
+    CIRCLE_X_M,
     SIDE_M,
     Circles,
     states_at,
@@ -32,7 +34,7 @@ def test_both_halves_hold_the_same_motion_side_by_side() -> None:
 @given(st.floats(0, 100))
 def test_one_ball_is_always_on_the_circle_and_the_other_between_floor_and_top(time_s: float) -> None:
     circle, bounce = states_at(time_s).position
-    assert np.hypot(circle[0], circle[2] - CIRCLE_HEIGHT_M) == pytest.approx(CIRCLE_M)
+    assert np.hypot(circle[0] - CIRCLE_X_M, circle[2] - CIRCLE_HEIGHT_M) == pytest.approx(CIRCLE_M)
     assert BALL_M - 1e-9 <= bounce[2] <= BALL_M + BOUNCE_M + 1e-9
 
 
@@ -58,7 +60,7 @@ def test_the_dots_lie_on_the_true_paths() -> None:
     dots = world.bodies.position[6:]
     assert len(dots) % 2 == 0
     for half, side_m in zip(np.split(dots, 2), (-SIDE_M, SIDE_M), strict=True):
-        off = half - (side_m, 0, CIRCLE_HEIGHT_M)
-        on_circle = np.abs(np.hypot(off[:, 0], off[:, 2]) - CIRCLE_M) < 1e-5
-        on_bounce = (np.abs(off[:, 0]) < 1e-6) & (half[:, 2] >= BALL_M) & (half[:, 2] <= BALL_M + BOUNCE_M + 1e-6)
+        x, z = half[:, 0] - side_m, half[:, 2]
+        on_circle = np.abs(np.hypot(x - CIRCLE_X_M, z - CIRCLE_HEIGHT_M) - CIRCLE_M) < 1e-5
+        on_bounce = (np.abs(x - BOUNCE_X_M) < 1e-6) & (z >= BALL_M) & (z <= BALL_M + BOUNCE_M + 1e-6)
         assert (on_circle | on_bounce).all()

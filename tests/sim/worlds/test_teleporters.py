@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,16 @@ from hypothesis import strategies as st
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_VELOCITY, VISIBLE
-from twixt.sim.worlds.teleporters import BLINKER, HOPPER, RADIUS_M, RAIL_LENGTH_M, RAILS_M, Teleporters
+from twixt.sim.worlds.teleporters import (
+    BLINKER,
+    HOPPER,
+    MIDDLE_M,
+    RADIUS_M,
+    RAIL_LENGTH_M,
+    RAILS_M,
+    VISIBLE_HEIGHT_M,
+    Teleporters,
+)
 
 DT = 1 / 60
 STEPS = 900
@@ -121,3 +132,12 @@ def test_a_reset_is_the_world_as_it_was_made_but_for_the_cuts() -> None:
 def test_a_count_that_is_none_is_refused(count: int) -> None:
     with pytest.raises(TwixtError, match=f"from 1 to 10000 balls, got {count}"):
         Teleporters(count)
+
+
+def test_the_picture_shows_the_rails_where_the_opening_says() -> None:
+    camera = Teleporters().scene.camera
+    assert camera is not None
+    assert (camera.eye[0], camera.eye[2]) == (camera.target[0], camera.target[2]) == (0, MIDDLE_M)
+    height_m = 2 * -camera.eye[1] * math.tan(math.radians(camera.fov_y_deg / 2))
+    assert height_m == pytest.approx(VISIBLE_HEIGHT_M)
+    assert RAIL_LENGTH_M + 2 * RADIUS_M < VISIBLE_HEIGHT_M * 4 / 3
