@@ -30,7 +30,7 @@ class UnderWay:
     head: Head
     bodies: NDArray[np.void]
     columns: dict[str, NDArray[Any]]
-    delay_ns: int
+    delay_ns: int | None
     release_ns: int
 
     @property
@@ -55,14 +55,20 @@ class DelayLine:
         """The instant of the oldest; None when nothing is under way."""
         return self._under_way[0].release_ns if self._under_way else None
 
-    def add(self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], delay_ns: int) -> bool:
-        """Copies a snapshot that may be seen `delay_ns` after its due instant; False: lost, the line is full."""
+    def add(
+        self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], delay_ns: int | None
+    ) -> bool:
+        """Copies a snapshot that may be seen `delay_ns` after its due instant; None: with the one before it.
+
+        False: it is lost, the line is full.
+        """
         size = bodies.nbytes + sum(rows.nbytes for rows in columns.values())
         if self._under_way and (len(self) >= self._most or self._bytes + size > self._most_bytes):
             return False
-        release_ns = head.due_ns + delay_ns
+        release_ns = head.due_ns + (delay_ns or 0)
         if self._under_way:
-            release_ns = max(release_ns, self._under_way[-1].release_ns)
+            before_ns = self._under_way[-1].release_ns
+            release_ns = before_ns if delay_ns is None else max(release_ns, before_ns)
         copies = {name: rows.copy() for name, rows in columns.items()}
         self._under_way.append(UnderWay(head, bodies.copy(), copies, delay_ns, release_ns))
         self._bytes += size
@@ -80,13 +86,15 @@ class DelayLine:
 
     def replan(self, plan: Plan) -> None:
         """Simulated time falls due as `plan` says from now on: what is due earlier than before leaves earlier."""
-        earliest_ns: int | None = None
+        before_ns: int | None = None
         for one in self._under_way:
             due_ns = plan.due_ns(one.head.sim_time_ns)
-            if due_ns is not None:
+            if one.delay_ns is None:
+                one.release_ns = one.release_ns if before_ns is None else before_ns
+            elif due_ns is not None:
                 wanted_ns = min(one.release_ns, due_ns + one.delay_ns)
-                one.release_ns = wanted_ns if earliest_ns is None else max(wanted_ns, earliest_ns)
-            earliest_ns = one.release_ns
+                one.release_ns = wanted_ns if before_ns is None else max(wanted_ns, before_ns)
+            before_ns = one.release_ns
 
     def clear(self) -> None:
         """What is under way is of a world that is no more."""

@@ -74,7 +74,7 @@ class Physics:
         self._waited_for_ns: int | None = None
         self._status_ns = 0
         self._check_tick = 1
-        self._is_unpublished = True
+        self._is_unpublished, self._is_lost = True, False
         self._publish(in_time=True)
 
     def start(self) -> None:
@@ -104,7 +104,7 @@ class Physics:
         """The last state is published, whatever `publish_hz` and trouble say, and looked through."""
         self._check_health()
         self.publisher.release_all()
-        if self._is_unpublished:
+        if self._is_unpublished or self._is_lost:
             self._publish(in_time=True)
 
     @property
@@ -144,7 +144,9 @@ class Physics:
         schedule, bodies, trouble = self.schedule, self.world.bodies, self.trouble
         self._is_unpublished = False
         if schedule.tick and not (in_time or schedule.is_paused) and trouble.drops(schedule.tick):
+            self._is_lost = True
             return self.publisher.lose()
+        self._is_lost = False
         self.publisher.publish(
             bodies.records,
             tick=schedule.tick,

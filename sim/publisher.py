@@ -158,7 +158,7 @@ class Publisher:
         self._limit.take(begin_ns)
         if delay_ns is None and not self._line:
             return self._send(head, bodies, columns or {}, begin_ns)
-        if not self._line.add(head, bodies, columns or {}, delay_ns or 0):
+        if not self._line.add(head, bodies, columns or {}, delay_ns):
             self.meter.lost += 1
         return None
 

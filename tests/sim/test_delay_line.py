@@ -11,7 +11,7 @@ from twixt.ipc.snapshot import BODY, Head, new_bodies
 from twixt.sim.delay_line import DelayLine
 
 
-def add(line: DelayLine, tick: int, due_ns: int, delay_ns: int, count: int = 1) -> bool:
+def add(line: DelayLine, tick: int, due_ns: int, delay_ns: int | None, count: int = 1) -> bool:
     head = Head(tick=tick, sim_time_ns=100 * tick, due_ns=due_ns)
     bodies = new_bodies(count)
     bodies["position"] = tick
@@ -93,6 +93,14 @@ def test_a_faster_plan_lets_them_go_earlier_and_a_slower_one_or_a_pause_never_la
         assert line.next_release_ns == 1050
     line.replan(Plan(4, 0, 0, 0, 1.0))  # 100 of simulated time a tick
     assert [(one.head.tick, one.release_ns) for one in line.take_all()] == [(1, 150), (2, 250), (3, 350)]
+
+
+def test_one_without_a_delay_leaves_with_the_one_before_it() -> None:
+    line = DelayLine()
+    add(line, 1, 100, 80)
+    add(line, 2, 1000, None)
+    line.replan(Plan(2, 0, 0, 0, 0.0))
+    assert ticks(line, 180) == [1, 2]
 
 
 def test_a_world_that_is_no_more_has_nothing_under_way() -> None:

@@ -3,140 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
-from twixt.ipc.commands import Command
+from tests.sim.lab import MS, Lab, MakeHost, ResettableWalk, Walk
 from twixt.ipc.errors import TwixtError, WorldCrashed
-from twixt.ipc.host import Host
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import attach
 from twixt.ipc.troubles import Troubles
 from twixt.sim.bodies import Bodies
 from twixt.sim.columns import Column
-from twixt.sim.physics import ASSUMED_VIEWERS_LEAD_NS, Physics, WorldChanged
-from twixt.sim.publisher import Publisher
-from twixt.sim.schedule import LEAD_SLACK_NS, Schedule
-from twixt.sim.trouble import Trouble
+from twixt.sim.physics import ASSUMED_VIEWERS_LEAD_NS, WorldChanged
+from twixt.sim.schedule import LEAD_SLACK_NS
 from twixt.sim.world import World, state_hash
-
-MS = 1_000_000
-MakeHost = Callable[..., Host]
-
-
-class Walk(World):
-    """Bodies that walk at random, each step as costly as it is told."""
-
-    dt = 0.02
-
-    def __init__(self, count: int = 3, seed: int = 0) -> None:
-        self.bodies = Bodies(count)
-        self.scene = Scene([Sphere()] * count)
-        self.seed = seed
-        self.random = np.random.default_rng(seed)
-        self.spend: Callable[[], None] = lambda: None
-
-    def step(self, dt: float) -> None:
-        self.spend()
-        self.bodies.velocity[:] = self.random.normal(size=(len(self.bodies), 3))
-        self.bodies.position += self.bodies.velocity * dt
-
-
-class ResettableWalk(Walk):
-    def reset(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
-        self.bodies.teleport(slice(None), (0, 0, 0))
-
-
-class Published(NamedTuple):
-    now_ns: int
-    tick: int
-    sim_time_ns: int
-    due_ns: int | None
-    plan_number: int
-
-
-class Lab:
-    """Physics in virtual time: a step costs `cost_ms`, a wait ends a little late or at a command."""
-
-    def __init__(
-        self,
-        host: Host,
-        world: World | None = None,
-        *,
-        lead_ms: float | None = None,
-        publish_hz: float = 120,
-        scale: float = 1.0,
-        trouble: Trouble | None = None,
-    ) -> None:
-        self.ns = 10**9
-        self.cost_ms = 1.0
-        self.oversleep_ns = 100_000
-        self.commands: list[Command] = []
-        self.published: list[Published] = []
-        self.world = world or Walk()
-        self.host = host
-        lead_ns = None if lead_ms is None else round(lead_ms * MS)
-        schedule = Schedule(self.world.dt, scale, lead_ns, round(1e9 / publish_hz))
-        publisher = Publisher(host, schedule.plan, publish_hz, now_ns=self.now_ns)
-        self._publish = publisher.publish
-        publisher.publish = self._note  # type: ignore[method-assign]
-        host.drain_commands = self._drain  # type: ignore[method-assign]
-        if isinstance(self.world, Walk):
-            self.world.spend = self._spend
-        self.physics = Physics(
-            self.world,
-            lambda: type(self.world)(),
-            0,
-            schedule,
-            publisher,
-            host,
-            trouble or Trouble(Troubles(), 0),
-            now_ns=self.now_ns,
-            wait=self._wait,
-        )
-        self.physics.start()
-
-    @property
-    def schedule(self) -> Schedule:
-        return self.physics.schedule
-
-    def now_ns(self) -> int:
-        return self.ns
-
-    def run_ms(self, length_ms: float) -> None:
-        end_ns = self.ns + length_ms * MS
-        while self.ns < end_ns:
-            self.physics.turn()
-            self.ns += 1000  # no turn is free
-
-    def ask(self, name: str, value: Any = None, drawn_ns: int = 0) -> None:
-        self.commands.append(Command(name, value, draw_time_ns=drawn_ns))
-        self.physics.turn()
-
-    def _spend(self) -> None:
-        self.ns += round(self.cost_ms * MS)
-
-    def _wait(self, timeout_s: float) -> None:
-        self.ns += round(timeout_s * 1e9) + self.oversleep_ns
-
-    def _drain(self) -> list[Command]:
-        drained, self.commands = self.commands, []
-        return drained
-
-    def _note(self, bodies: Any, **stamp: Any) -> int:
-        self.published.append(
-            Published(
-                self.ns,
-                stamp["tick"],
-                stamp["sim_time_ns"],
-                stamp["due_ns"],
-                self.physics.publisher.plan.number if self.published else 1,
-            )
-        )
-        return self._publish(bodies, **stamp)
 
 
 def test_the_first_snapshot_is_the_world_as_it_was_made(make_host: MakeHost) -> None:
@@ -337,7 +218,11 @@ def test_quit_is_a_wish_that_the_caller_sees(make_host: MakeHost) -> None:
         (1, {"lead_ms": 0}),
         (1, {"scale": 0.3}),
         (400, {"scale": 3.0}),
-        (3, {"trouble": Trouble(Troubles((1, 2)), 5)}),
+        (3, {"troubles": Troubles((1, 2)), "seed": 5}),
+        (1, {"troubles": Troubles(stall=(300, 0.2))}),
+        (1, {"troubles": Troubles(drop_percent=60)}),
+        (1, {"troubles": Troubles(delay_ms=(80, 20)), "publish_hz": 30}),
+        (1, {"troubles": Troubles((5, 40), (300, 0.2), 20, (80, 80)), "seed": 3}),
     ],
 )
 def test_the_states_are_the_same_bytes_at_any_pace(
@@ -348,10 +233,7 @@ def test_the_states_are_the_same_bytes_at_any_pace(
         expected.step(expected.dt)
     lab = Lab(make_host(), **options)
     lab.cost_ms = cost_ms
-    if "trouble" in options:
-        options["trouble"]._now_ns = lambda: (setattr(lab, "ns", lab.ns + MS), lab.ns)[1]
-    while lab.schedule.tick < 50:
-        lab.physics.turn()
+    lab.run_steps(50)
     assert state_hash(lab.physics.world) == state_hash(expected)
 
 
