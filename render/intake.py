@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from twixt.render.arrival import as_drawn, is_drawn_as_published
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ class Intake:
         if not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
             stage.renderer.upload(slot, claim.bodies, count)
             if SCALE3 in claim.columns:
-                stage.renderer.upload_scale3(slot, claim.columns[SCALE3])
+                stage.renderer.upload_scale3(slot, np.frombuffer(claim.columns[SCALE3], "<f4").reshape(count, 3))
             return claim.is_valid()
         copied = claim.copy()
         if copied is None:

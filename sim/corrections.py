@@ -52,7 +52,7 @@ class Corrections:
         if self._some_wait:
             self._some_wait = False
             waiting, offset, time = self._waiting[CORRECTION], self._kept[CORRECTION], self._kept[CORRECTED_NS]
-            rows = np.flatnonzero((waiting != np.float32(NO_OFFSET)).any(axis=1))
+            rows = np.flatnonzero((waiting != np.array(NO_OFFSET, np.float32)).any(axis=1))
             offset[rows] = corrected(offset[rows], time[rows], sim_time_ns, waiting[rows, :3], waiting[rows, 3:])
             time[rows] = sim_time_ns
             self._waiting.begin(rows)

@@ -116,7 +116,7 @@ class Teleporters(World):
         for ball in np.flatnonzero(ends):
             self.bodies.despawn(int(self.row[ball]))
         for ball in np.flatnonzero(now.shown & (~before.shown | ends)):
-            self.row[ball] = self._spawn(ball)
+            self.row[ball] = self._spawn(int(ball))
         self.bodies.position[self.row[stays]] = now.position[stays]
         self.bodies.velocity[self.row[stays]] = now.velocity[stays]
         jumped = stays[now.leg[stays] != before.leg[stays]]
