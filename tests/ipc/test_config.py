@@ -1,0 +1,187 @@
+"""What a run can be told: how the texts of flags read, the rules their values keep, and presets."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twixt.ipc.config import CLOCKS, INTERPOLATIONS, Config, ConfigError, flag_name
+from twixt.ipc.flag_texts import (
+    read_auto_ms,
+    read_delay,
+    read_range_ms,
+    read_setting,
+    read_size,
+    read_split,
+    read_stall,
+)
+from twixt.ipc.troubles import LONGEST_DELAY_MS, LONGEST_MS, PRESETS, Troubles, breaks_rule, flags_of
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (read_range_ms, "40", (40, 40)),
+        (read_range_ms, "20-120", (20, 120)),
+        (read_stall, "500@5", (500, 5)),
+        (read_stall, "0", (0, 1)),
+        (read_delay, "80", (80, 0)),
+        (read_delay, "80+-20", (80, 20)),
+        (read_delay, "80±20", (80, 20)),
+        (read_size, "800x600", (800, 600)),
+        (read_auto_ms, "auto", None),
+        (read_auto_ms, "33.5", 33.5),
+        (read_setting, "count=500", ("count", "500")),
+        (read_split, "none,auto", (("none", ""), ("auto", ""))),
+        (read_split, "auto@newest-two, auto@auto", (("auto", "newest-two"), ("auto", "auto"))),
+        (read_split, "@buffered,@auto", (("", "buffered"), ("", "auto"))),
+        (read_split, "my.blend:Ease,none", (("my.blend:Ease", ""), ("none", ""))),
+    ],
+)
+def test_a_text_reads_as_its_value(read: Any, text: str, value: Any) -> None:
+    assert read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (read_range_ms, "20-"),
+        (read_stall, "500"),
+        (read_stall, "@"),
+        (read_delay, "80+-"),
+        (read_delay, "80-20"),
+        (read_setting, "=5"),
+        (read_split, "none"),
+        (read_split, "none,auto,linear"),
+    ],
+)
+def test_a_text_of_another_form_is_a_value_error(read: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"interpolation": "cubic"}, "--interpolation must be one of auto, hermite, .* or module:Class .* got 'cubic'"),
+        ({"interpolation": "my blend:Ease"}, "got 'my blend:Ease'"),
+        ({"clock": "late"}, "--clock must be one of auto, ahead, newest-two, buffered, got 'late'"),
+        ({"prefer": "speed"}, "--prefer must be one of latency, balanced, smooth, got 'speed'"),
+        ({"split": (("none", ""), ("cubic", ""))}, "a half of --split must be one of .* got 'cubic'"),
+        ({"split": (("none", "late"), ("", ""))}, "the clock of a half of --split must be one of .* got 'late'"),
+        ({"buffer_ms": -1.0}, "--buffer-ms must be a finite number >= 0, got -1.0"),
+        ({"chase_ms": 0.0}, "--chase-ms must be a finite number > 0, got 0.0"),
+        ({"draw": "marks"}, "--draw must be module:function, such as my_marks:draw, got 'marks'"),
+        ({"slow_physics_ms": (120.0, 20.0)}, r"--slow-physics must be .*shortest <= longest.*, got \[120, 20\]"),
+        ({"stall": (500.0, 0.0)}, r"--stall must be ms every so many seconds .*, got \[500, 0\]"),
+        ({"stall": (1e9, 5.0)}, r"--stall must be .* <= 60000 "),
+        ({"drop_percent": 101.0}, "--drop must be a percentage of snapshots, 0 <= percent <= 100, got 101.0"),
+        ({"drop_percent": float("nan")}, "--drop must be .* got nan"),
+        ({"delay_ms": (20.0, 80.0)}, r"--delay must be mean and jitter in ms, 0 <= jitter <= mean .*, got \[20, 80\]"),
+        ({"delay_ms": (9000.0, 2000.0)}, "mean \\+ jitter <= 10000"),
+        ({"trouble": "storm"}, "--trouble must be one of lan, wifi, mobile, slow, stalls, got 'storm'"),
+        ({"when_slow": "stop"}, "--when-slow must be one of dilate, widen, got 'stop'"),
+        ({"max_step_ms": 50.0}, "--max-step-ms 50 is for --when-slow widen; add that, or leave it out"),
+        ({"max_step_ms": 0.0, "when_slow": "widen"}, "--max-step-ms must be a finite number > 0"),
+        ({"dt_replay": "x", "when_slow": "widen"}, "leave --when-slow widen out"),
+        ({"seed": -1}, "--seed must be a whole number >= 0, got -1"),
+        ({"size_px": (5, 600)}, "--size must be from 16x16 to 16384x16384, got 5x600"),
+        ({"name": "a/b"}, "--name must be letters, digits, - and _, at most 64, got 'a/b'"),
+    ],
+)
+def test_what_breaks_a_rule_is_refused_with_flag_rule_and_value(values: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        Config(**values)
+
+
+@pytest.mark.parametrize("method", [*INTERPOLATIONS, "my_blend:Ease", "my.blend:Ease"])
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_every_method_and_clock_is_taken(method: str, clock: str) -> None:
+    assert Config(interpolation=method, clock=clock, split=((method, clock), ("", ""))).interpolation == method
+
+
+def test_a_config_crosses_to_the_other_process_whole() -> None:
+    config = Config(
+        settings=(("count", "5"),),
+        stall=(500, 5),
+        delay_ms=(80, 20),
+        drop_percent=5,
+        trouble="wifi",
+        split=(("none", ""), ("auto", "newest-two")),
+        when_slow="widen",
+        max_step_ms=50,
+        buffer_ms=33,
+        trails=True,
+        draw="marks:draw",
+    )
+    assert Config.from_json(config.to_json()) == config
+
+
+def test_every_flag_has_help_and_a_heading() -> None:
+    for item in dataclasses.fields(Config):
+        if item.metadata:
+            assert item.metadata["help"], item.name
+            assert item.metadata["heading"], item.name
+            assert flag_name(item.name).startswith("--")
+
+
+# -- troubles and presets
+
+
+def test_flags_win_over_a_preset_and_nothing_is_nothing() -> None:
+    assert Config().troubles == Troubles()
+    assert Config(trouble="mobile").troubles == PRESETS["mobile"].troubles
+    mixed = Config(trouble="mobile", drop_percent=0.0, stall=(0, 1), slow_physics_ms=(1, 2)).troubles
+    assert mixed == Troubles((1, 2), None, 0.0, PRESETS["mobile"].troubles.delay_ms)
+    assert Config(slow_physics_ms=(0, 0), delay_ms=(0, 0)).troubles == Troubles()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_keeps_the_rules_and_stands_in_the_help(name: str) -> None:
+    troubles = PRESETS[name].troubles
+    assert troubles == troubles.tidy() != Troubles()
+    Config(
+        slow_physics_ms=troubles.slow_physics_ms,
+        stall=troubles.stall,
+        drop_percent=troubles.drop_percent,
+        delay_ms=troubles.delay_ms,
+    )
+    (about,) = (item.metadata["help"] for item in dataclasses.fields(Config) if item.name == "trouble")
+    assert f"{name}, {PRESETS[name].about}: {flags_of(troubles)}" in about
+
+
+def test_the_figures_of_a_preset_are_as_they_would_be_typed() -> None:
+    assert flags_of(Troubles((20, 120), (500, 5), 2.5, (0.4, 0.2))) == (
+        "--slow-physics 20-120 --stall 500@5 --drop 2.5 --delay 0.4+-0.2"
+    )
+
+
+numbers = (
+    st.floats(allow_nan=True, allow_infinity=True) | st.integers() | st.booleans() | st.none() | st.text(max_size=3)
+)
+
+
+@given(st.sampled_from(["slow_physics", "stall", "drop", "delay"]), numbers | st.lists(numbers, max_size=3))
+def test_whatever_keeps_a_rule_is_always_finite_and_bounded(kind: str, value: Any) -> None:
+    if breaks_rule(kind, value) or value is None:
+        return
+    if kind == "drop":
+        assert 0 <= value <= 100
+    else:
+        assert len(value) == 2
+        assert all(0 <= each <= 86_400 for each in value)
+        assert value[0] <= {"slow_physics": LONGEST_MS, "stall": LONGEST_MS, "delay": LONGEST_DELAY_MS}[kind]
+
+
+# -- files
+
+
+def test_files_to_be_written_need_a_folder_before_the_run(tmp_path: Path) -> None:
+    Config(dt_log=str(tmp_path / "steps"), dt_replay="nowhere/steps").check_files()
+    with pytest.raises(ConfigError, match=r"--dt-log .* the folder .* does not exist"):
+        Config(dt_log="nowhere/steps").check_files()
