@@ -89,6 +89,6 @@ class Intake:
         snapshot = as_drawn(copied, stage.scene)
         stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count)
         if SCALE3 in snapshot.columns:
-            stage.renderer.upload_scale3(slot, snapshot.columns[SCALE3])
+            stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))
         stage.add(snapshot, slot)
         return True
