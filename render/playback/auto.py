@@ -48,6 +48,7 @@ class Auto:
         self._unasked = 0
         self._slips = 0
         self._in_debt = False
+        self._debt_speed = DEBT_SPEED
         self._steady = Steady()
         self._brake = Brake()
 
@@ -85,11 +86,16 @@ class Auto:
     def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
         """Go on from what is drawn, wherever the new plan puts it."""
         if stretch != 1.0:
-            # Needs of the old scale say nothing of the new one. What is wanted is as much of the world as before.
+            # Needs of the old scale say nothing of the new one. What is wanted is as much of the world as before; the
+            # room is wall time.
             self._needs = self._needs.rescaled()
-            self._wanted_ns *= stretch
+            room_ns = min(self._room_ns(stream), self._wanted_ns)
+            self._wanted_ns = room_ns + (self._wanted_ns - room_ns) * stretch
+            self._unasked = ASK_EVERY
+            # What was a moment behind at the old scale is a long time at a slower one: up to the old speed it is played.
+            self._debt_speed = max(DEBT_SPEED, stretch - 1.0)
         self._newest_sim_ns = None
-        self._brake = Brake()
+        self._brake, self._steady = Brake(), Steady()
         if drawn_ns is None:
             return
         self._playing_ns = stream.due_of(drawn_ns)
@@ -135,7 +141,7 @@ class Auto:
 
     def _steadied(self, stream: Stream, drawn_ns: int | None, playing_ns: int, passed_ns: int, present_ns: int) -> int:
         """Where uneven steps make the map itself uneven: on at the mean rate instead."""
-        share = self._steady.share(stream)
+        share = self._steady.share(stream, passed_ns)
         if share <= 0 or drawn_ns is None:
             return playing_ns
         room_ns = self._room_ns(stream)
@@ -152,10 +158,10 @@ class Auto:
         debt = max(DEBT_NS, DEBT_INTERVALS * stream.rhythm.interval_ns)
         self._in_debt = excess > debt
         if abs(excess) > debt:
-            limit = DEBT_SPEED
+            limit = self._debt_speed if excess > 0 else DEBT_SPEED
             self.reason = "catching up" if excess > 0 else "falling back"
         else:
-            limit = SLEW
+            limit, self._debt_speed = SLEW, DEBT_SPEED
             if self._wanted_ns <= 0:
                 self.reason = "snapshots come before they are due"
             else:

@@ -21,6 +21,8 @@ CATCH_UP, SLOW_DOWN = 0.02, 0.04
 THRESHOLD = 1.0
 # The drift that decides, and the deviation of arrivals, are means over about this long.
 DRIFT_OVER_NS, DEVIATION_OVER_NS = 1_000_000_000, 2_000_000_000
+# A longer silence is a stop, and no jitter.
+STOP_NS, STOP_INTERVALS = 1_000_000_000, 4
 # The buffer is filled from the start: until the interval is known from so many gaps, the clock waits for it.
 FIRST_GAPS = 3
 # A delay of the user's is approached with this time constant, within the same speeds; a change of it beyond 60 ms or
@@ -76,12 +78,12 @@ class Buffered:
         target = stream.newest_due_ns - lag_ns
         if self._playing_ns is None:
             return target if drawn_ns is None else max(target - lag_ns, min(target + lag_ns, stream.due_of(drawn_ns)))
+        playing = self._playing_ns + round(passed_ns * self._speed(interval_ns, lag_ns))
         if is_new and interval_ns:
-            drift = target - self._playing_ns
+            drift = target - playing
             if self._drift_ns is None:
                 self._drift_ns = drift
             self._drift_ns += (drift - self._drift_ns) * min(1.0, interval_ns / DRIFT_OVER_NS)
-        playing = self._playing_ns + round(passed_ns * self._speed(interval_ns, lag_ns))
         if is_new:
             inside = max(target - lag_ns, min(target + lag_ns, playing))
             if self._gaps_left and interval_ns:
@@ -132,8 +134,8 @@ class Arrivals:
 
     def add(self, arrival_ns: int, interval_ns: int) -> None:
         """The newest snapshot arrived. interval_ns: the usual one, 0 while unknown."""
-        if self._arrival_ns is not None and interval_ns:
-            gap = arrival_ns - self._arrival_ns
+        gap = 0 if self._arrival_ns is None else arrival_ns - self._arrival_ns
+        if gap > 0 and interval_ns and gap < max(STOP_NS, STOP_INTERVALS * interval_ns):
             if self._mean_ns is None:
                 self._mean_ns = float(gap)
             share = min(1.0, interval_ns / DEVIATION_OVER_NS)

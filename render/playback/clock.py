@@ -171,8 +171,14 @@ class PlaybackClock:
         return drawn
 
     def due_ns(self, sim_time_ns: int) -> int:
-        """The wall instant at which a simulated time falls due, as far as is known; 0 without a snapshot."""
-        return self._stream.due_of(sim_time_ns) if self._stream else 0
+        """The wall instant at which a simulated time falls due, as far as is known; 0 without a snapshot.
+
+        What a pause holds back is due at the pause.
+        """
+        if not self._stream:
+            return 0
+        due_ns, held_since_ns = self._stream.due_of(sim_time_ns), self._stream.held_since_ns
+        return due_ns if held_since_ns is None else min(due_ns, held_since_ns)
 
     def _begin(self, world_epoch: int) -> None:
         """A new world: the one cut."""

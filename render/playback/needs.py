@@ -31,6 +31,8 @@ MARGIN_NS = 300_000
 SCATTER_FACTOR = 0.5
 SCATTER_MARGIN_MAX_NS = 12_000_000
 MEDIAN_OF = 31
+# Before any clock's present.
+LONG_AGO_NS = -(1 << 70)
 
 
 class Need(NamedTuple):
@@ -57,7 +59,7 @@ class Needs:
         self._count = 0
         self._losses = Losses()
         self._longest = Longest()
-        self._stalled_until_ns = -(1 << 62)
+        self._stalled_until_ns = LONG_AGO_NS
 
     def add(self, now_ns: int, need: Need, interval_ns: int) -> None:
         """The frame at `now_ns` drew what came at last. interval_ns: the one that holds now."""
@@ -156,7 +158,7 @@ class SeenDelay:
     """How long after its arrival a frame can draw a snapshot, at the least: frames are chosen before they are shown."""
 
     def __init__(self) -> None:
-        self._before_ns = self._now_ns = 1 << 62
+        self._before_ns = self._now_ns = -LONG_AGO_NS
         self._since_ns: int | None = None
 
     def least_ns(self, now_ns: int, delay_ns: int) -> int:

@@ -17,6 +17,8 @@ EVEN, UNEVEN = 0.03, 0.08
 # The same change in wall time: below, nobody sees it (a loop that sleeps 2 ms at a time scatters by a third of that, and
 # a dozen intervals make one frame).
 UNSEEN_NS, SEEN_NS = 1_000_000, 4_000_000
+# Steps that look even for a moment are not taken for even at once.
+RELEASE_TAU_NS = 1_500_000_000
 # Two means in equal parts: of the rate at the present only the half second before it is known, the half second after
 # it will be like the last seconds. Either alone errs a tenth more on steps of 20-120 ms, or is 15 ms later.
 MEANS_OVER_NS = 500_000_000, 2_000_000_000
@@ -37,14 +39,18 @@ class Steady:
 
     def __init__(self) -> None:
         self._rate: float | None = None
+        self._share = 0.0
 
-    def share(self, stream: Stream) -> float:
+    def share(self, stream: Stream, passed_ns: int) -> float:
         """How much of the speed should be the steady rate: 0 for even streams."""
         relative = stream.rhythm.slope_change
-        if relative <= EVEN:
+        if relative <= EVEN and self._share == 0:
             return 0.0
         change_ns = relative * stream.rhythm.interval_ns
-        return max(0.0, min(1.0, (relative - EVEN) / (UNEVEN - EVEN), (change_ns - UNSEEN_NS) / (SEEN_NS - UNSEEN_NS)))
+        now = min(1.0, (relative - EVEN) / (UNEVEN - EVEN), (change_ns - UNSEEN_NS) / (SEEN_NS - UNSEEN_NS))
+        released = self._share * math.exp(-passed_ns / RELEASE_TAU_NS)
+        self._share = max(now, released) if released > 0.01 else max(now, 0.0)
+        return self._share
 
     def advance(self, stream: Stream, drawn_ns: int, passed_ns: int, present_ns: int, room_ns: int) -> float:
         """Simulated time to play in the `passed_ns` of wall time before `present_ns`. Never negative.

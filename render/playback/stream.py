@@ -14,8 +14,8 @@ from bisect import bisect_left, bisect_right
 from twixt.ipc.plan import Plan
 from twixt.render.playback.rhythm import Rhythm
 
-# The due instant of what a paused plan holds back. Far beyond any clock's present (146 years in ns).
-FAR_NS = 1 << 62
+# The due instant of what a paused plan holds back. Beyond any clock's present: those have 63 bits.
+FAR_NS = 1 << 70
 NEVER_NS = -FAR_NS
 # The rate at which time goes on beyond the newest snapshot is the mean over this: it follows a load within some frames.
 RATE_BEYOND_NS = 300_000_000
@@ -71,6 +71,11 @@ class Stream:
     def previous_due_ns(self) -> int:
         """Due instant of the snapshot before the newest."""
         return self._due[-2] if len(self._due) > 1 else self._due[-1]
+
+    @property
+    def held_since_ns(self) -> int | None:
+        """The instant from which a paused plan holds simulated time; None while it runs."""
+        return self._held_since_ns
 
     @property
     def paused(self) -> bool:
@@ -168,6 +173,7 @@ class Stream:
         if not self._sim:
             return
         if drawn_ns is not None:
+            drawn_ns = min(drawn_ns, self._sim[-1])
             drawn_due_ns = min(self.due_of(drawn_ns), anchor_ns)
             keep = bisect_right(self._sim, drawn_ns)
             self._due[:keep], self._sim[:keep], self._plan_number[:keep] = [drawn_due_ns], [drawn_ns], [0]
