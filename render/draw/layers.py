@@ -49,7 +49,7 @@ class Layer:
 
 
 class Slots(NamedTuple):
-    """What a layer is read from; `newer` and `before` are `older` where there is nothing to read."""
+    """What a layer is bound to; the counts in its block say what of it is read."""
 
     older: int
     newer: int
@@ -74,26 +74,39 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
     alpha = min(max(float(layer.alpha), 0.0), 1.0)
     older = layer.next_slot if layer.next_slot is not None and alpha >= 1 else layer.previous_slot
     count = ring.count(older)
-    newer = older if layer.next_slot is None or ring.reads_beyond(layer.next_slot, count) else layer.next_slot
-    moving = newer != older
+    newer = None if layer.next_slot == older or _unread(layer.next_slot, ring, count) else layer.next_slot
     method, other, mix = layer.method, layer.other_method, min(max(float(layer.mix), 0.0), 1.0)
     if mix >= 1:
         method, mix = other, 0.0
-    if mix == 0 or not moving:
+    if mix == 0 or newer is None:
         other, mix = method, 0.0
     before = layer.before_slot
-    if before is None or not moving or "auto" not in (method, other) or ring.reads_beyond(before, count):
-        before = older
-    shares = (alpha if moving and name != "none" else 0.0 for name in (method, other))
+    if newer is None or "auto" not in (method, other) or _unread(before, ring, count):
+        before = None
+    shares = (alpha if newer is not None and name != "none" else 0.0 for name in (method, other))
     block = LAYER_BLOCK.pack(
         *shares, mix, 0.0,
-        layer.gap_s, layer.before_gap_s if before != older else 0.0, 0.0, 0.0,
-        count, ring.count(newer), ring.count(before), 0,
+        layer.gap_s, 0.0 if before is None else layer.before_gap_s, 0.0, 0.0,
+        count, 0 if newer is None else ring.count(newer), 0 if before is None else ring.count(before), 0,
         METHODS.index(method), METHODS.index(other), 0, 0,
     )  # fmt: skip
     way = "mixed" if mix > 0 else "curved" if method in ("hermite", "auto") else "linear"
-    variant = PoseVariant(way, ring.is_stretched(older) and ring.is_stretched(newer))
-    return PlacedLayer(layer.group, Slots(older, newer, before), count, variant, block)
+    variant = PoseVariant(way, ring.is_stretched(older) and (newer is None or ring.is_stretched(newer)))
+    return PlacedLayer(layer.group, _all_slots(ring, count, older, newer, before), count, variant, block)
+
+
+def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:
+    return slot is None or ring.reads_beyond(slot, count)
+
+
+def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, before: int | None) -> Slots:
+    """What is not read is bound to slots of its own all the same.
+
+    Mesa makes a program anew (0.1 s and more, unless it ever did before) for inputs of which two are of one buffer:
+    the first frame that holds still must not wait for that.
+    """
+    spare = (slot for slot in ring.filled if slot not in (older, newer, before) and not ring.reads_beyond(slot, count))
+    return Slots(older, *(next(spare, older) if slot is None else slot for slot in (newer, before)))
 
 
 def layer_bodies(scene: Scene, count: int) -> dict[str | None, NDArray[np.uint32]]:

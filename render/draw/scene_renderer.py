@@ -157,7 +157,7 @@ class SceneRenderer:
         For idle time, after the first `draw`: takes milliseconds, on a machine that never did it 0.1 s or more.
         Without it the frame after the change takes that long. Shows nothing.
         """
-        slot = self._ring.any_slot()
+        slot = next(self._ring.filled, None)
         if slot is None or self._viewport is None:
             return False
         stretched = self._ring.is_stretched(slot)

@@ -11,6 +11,8 @@ only the slot that is written: the pair being drawn stays as it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import moderngl
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +56,10 @@ class SnapshotRing:
         """Bodies of the snapshot last uploaded into the slot; 0 when none was."""
         return self._counts.get(slot, 0)
 
-    def any_slot(self) -> int | None:
-        """A slot that holds bodies; None where none does."""
-        return next((slot for slot, count in self._counts.items() if count), None)
+    @property
+    def filled(self) -> Iterator[int]:
+        """The slots that hold bodies, in the order in which they first did."""
+        return (slot for slot, count in self._counts.items() if count)
 
     def is_stretched(self, slot: int) -> bool:
         """Whether each body of the slot has a scale along its own axes."""
@@ -90,7 +93,7 @@ class SnapshotRing:
         stretched: bool = False,
     ) -> moderngl.VertexArray:
         """The program's inputs for these slots (older, newer, before). key: one for each program and set of indices."""
-        key = (*slots, *key)
+        key = (*slots, stretched and self.is_stretched(slots[1]), *key)
         array = self._vertex_arrays.pop(key, None)
         if array is None:
             content: list[tuple[object, ...]] = [(shape_rows, SHAPE_FORMAT, *SHAPE_ATTRIBUTES)]
@@ -98,7 +101,8 @@ class SnapshotRing:
                 content.append((self._records[slot], RECORD_FORMAT, *_named(role, RECORD_FIELDS)))
                 content.append((self._records[slot], SCALE_FORMAT, *_named(role, SCALE_FIELDS)))
                 if stretched and role != "before":
-                    content.append((self._stretches[slot], STRETCH_FORMAT, *_named(role, STRETCH_FIELDS)))
+                    buffer = self._stretches[slot if self.is_stretched(slot) else slots[0]]
+                    content.append((buffer, STRETCH_FORMAT, *_named(role, STRETCH_FIELDS)))
             # An attribute that a program has no use for is passed over.
             array = self._context.vertex_array(
                 program, content, index_buffer=indices, index_element_size=4, skip_errors=True
