@@ -123,6 +123,17 @@ def test_slow_steps_and_stalls_do_not_hold_up_what_is_under_way(make_host: MakeH
     assert min(seen.late_ms for seen in after_start) >= 60
 
 
+def test_what_is_under_way_arrives_while_physics_stalls(make_host: MakeHost) -> None:
+    lab = Lab(make_host(), troubles=Troubles(stall=(500, 1), delay_ms=(80, 20)))
+    lab.run_ms(1800)
+    before, after = max(
+        zip(lab.visible, lab.visible[1:], strict=False), key=lambda pair: pair[1].now_ns - pair[0].now_ns
+    )
+    assert before.head.sim_time_ns / MS == 1000  # the last one before the stall
+    assert before.late_ms <= 100 + SLACK_MS
+    assert 340 <= (after.now_ns - before.now_ns) / MS <= 400
+
+
 def test_a_pause_stops_what_is_due_and_what_is_under_way_still_comes(make_host: MakeHost) -> None:
     lab = Lab(make_host(), troubles=Troubles(delay_ms=(80, 20)))
     lab.run_ms(1000)
@@ -257,6 +268,8 @@ def test_widened_steps_stay_in_real_time_at_15_hz_and_narrow_back(make_host: Mak
     assert {seen.head.dt_ns for seen in lab.visible[-60:]} == {round(1e9 / 60)}
     meter = lab.physics.publisher.meter
     assert (meter.widened, meter.narrowed, meter.dropped) == (1, 1, 0)
+    plan = lab.physics.publisher.plan  # was kept throughout: nothing was dilated meanwhile
+    assert all(seen.head.due_ns == plan.due_ns(seen.head.sim_time_ns) for seen in lab.visible[1:])
     told: list[dict[str, Any]] = []
     lab.host.set_status = told.append  # type: ignore[method-assign]
     lab.run_ms(500)
