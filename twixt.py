@@ -214,17 +214,45 @@ def _group() -> Any:
 
         return examine()
 
-    @group.command()
-    @click.option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
+    as_json = click.option(
+        "--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output"
+    )
+    as_page = click.option("--out", metavar="FILE", help="write a page about it (Markdown)")
+
+    @group.group(invoke_without_command=True)
+    @as_json
     @click.option("--against", metavar="FILE", help="show beside them the ratios of an earlier --json FILE")
     @click.option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast")
-    def bench(json_file: str | None, against: str | None, quick: bool) -> int:
-        """What publishing, reading and waking cost, each beside its physical limit."""
+    @click.pass_context
+    def bench(context: click.Context, json_file: str | None, against: str | None, quick: bool) -> int:
+        """What publishing, reading and waking cost, each beside its physical limit; how true the motion is."""
+        if context.invoked_subcommand is not None:
+            return 0
         from twixt.ipc.bench import rows as channel
         from twixt.render import bench as viewer
         from twixt.sim.bench import rows as simulation
 
         return viewer.run((channel, viewer.rows, simulation), 0.01 if quick else 1.0, json_file, against)
+
+    @bench.command()
+    @as_json
+    @as_page
+    @click.option("--plot", metavar="FILE", help="draw a bounce and a circle as some methods draw them (PNG)")
+    @click.option("--world", "worlds", multiple=True, help="only this one; may be given again")
+    @click.option("--trouble", "troubles", multiple=True, help="only this one; may be given again")
+    @click.option("--method", "methods", multiple=True, help="only this one, or module:Class; may be given again")
+    @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="of worlds and troubles")
+    @click.option("--quick", is_flag=True, help="one world and two troubles: shows that it works")
+    def motion(
+        json_file: str | None, out: str | None, plot: str | None,
+        worlds: tuple[str, ...], troubles: tuple[str, ...], methods: tuple[str, ...], seed: int, quick: bool,
+    ) -> int:  # fmt: skip
+        """What each method draws of each world under each trouble, against what the world really did."""
+        from twixt.render import bench_motion
+        from twixt.sim.truth import PICTURED, subjects
+
+        size = bench_motion.size(subjects(worlds), troubles, methods, seed, quick)
+        return bench_motion.run(size, PICTURED, json_file, out, plot, " ".join(["twixt", *sys.argv[1:]]))
 
     @group.command()
     def worlds() -> None:

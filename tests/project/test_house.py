@@ -17,7 +17,7 @@ ROOMS = {
     "glfw": ("render/window.py",),
     "moderngl": ("render/draw",),
     "imgui_bundle": ("render/overlay.py", "render/overlay"),
-    "matplotlib": ("render/measure",),
+    "matplotlib": ("render/measure", "render/bench_motion_plot.py"),
     "click": (),
 }
 
