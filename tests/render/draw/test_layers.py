@@ -183,6 +183,17 @@ def test_scales_along_axes_are_blended_and_a_slot_without_them_is_drawn_by_its_o
     np.testing.assert_array_equal(held, same)
 
 
+def test_a_slot_that_gets_its_scales_after_it_was_bound_is_drawn_by_them(studio):
+    renderer = studio.renderer(dark([Box((1, 1, 1), WHITE)]))
+    for slot in (0, 1):
+        upload(renderer, slot, bodies_at((0, 0, 0)))
+    renderer.upload_scale3(0, np.ones((1, 3)))
+    studio.draw(renderer, Layer(0))
+    renderer.upload_scale3(1, np.array([[1, 1, 3]]))
+    same = studio.picture(dark([Box((1, 1, 2), WHITE)]), bodies_at((0, 0, 0)), camera=SIDE)
+    np.testing.assert_array_equal(studio.draw(renderer, Layer(0, 1, alpha=0.5), camera=SIDE), same)
+
+
 def test_programs_made_ahead_leave_no_trace_and_none_to_make(studio):
     renderer = studio.renderer(Scene([Sphere(0.4), Box()] * 2))
     assert not renderer.prepare()
