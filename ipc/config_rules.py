@@ -11,7 +11,7 @@ from typing import Any
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.rules import is_reference
-from twixt.ipc.troubles import RULES, breaks_rule
+from twixt.ipc.troubles import FORMS, RULES, breaks_rule
 
 
 class ConfigError(TwixtError):
@@ -71,7 +71,7 @@ def plain_name(what: str, value: str | None) -> None:
 def trouble(what: str, kind: str, value: Any) -> None:
     """Figures of a kind of trouble, or None."""
     if breaks_rule(kind, value):
-        got = "[" + ", ".join(f"{each:g}" for each in value) + "]" if isinstance(value, tuple) else str(value)
+        got = FORMS[kind].format(*value) if kind in FORMS else value
         raise ConfigError(f"{what} must be {RULES[kind]}, got {got}")
 
 

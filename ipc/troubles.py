@@ -25,6 +25,9 @@ RULES = {
     "delay": f"mean and jitter in ms, 0 <= jitter <= mean and mean + jitter <= {LONGEST_DELAY_MS:g}",
 }
 
+# How the figures of a kind are typed.
+FORMS = {"slow_physics": "{:g}-{:g}", "stall": "{:g}@{:g}", "delay": "{:g}+-{:g}"}
+
 
 def breaks_rule(kind: str, value: Any) -> bool:
     """Whether `value` is not what `RULES[kind]` says; None, for none of it, is always right."""
@@ -92,13 +95,13 @@ def flags_of(troubles: Troubles) -> str:
     """As it would be typed: `--stall 500@5 --drop 2`."""
     said = []
     if troubles.slow_physics_ms is not None:
-        said.append("--slow-physics {:g}-{:g}".format(*troubles.slow_physics_ms))
+        said.append("--slow-physics " + FORMS["slow_physics"].format(*troubles.slow_physics_ms))
     if troubles.stall is not None:
-        said.append("--stall {:g}@{:g}".format(*troubles.stall))
+        said.append("--stall " + FORMS["stall"].format(*troubles.stall))
     if troubles.drop_percent:
         said.append(f"--drop {troubles.drop_percent:g}")
     if troubles.delay_ms is not None:
-        said.append("--delay {:g}+-{:g}".format(*troubles.delay_ms))
+        said.append("--delay " + FORMS["delay"].format(*troubles.delay_ms))
     return " ".join(said)
 
 

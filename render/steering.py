@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
-from twixt.render.controls import Controls, act
+from twixt.render.controls import Controls, act, reflect_slow_physics
 from twixt.render.input import Event, Key
 from twixt.render.picture.stage import Stage
 from twixt.render.pointer import Pointer
@@ -94,9 +94,8 @@ class Steering:
         if status is before:
             return
         self._status = status
-        slow = status.get("slow_physics_ms")
-        if slow != before.get("slow_physics_ms"):
-            self.controls = replace(self.controls, slow_physics=slow is not None)
+        if not before or status.get("slow_physics_ms") != before.get("slow_physics_ms"):
+            self.controls = reflect_slow_physics(self.controls, status)
         if not before:
             scale = status.get("time_scale", self.controls.time_scale)
             self.controls = replace(self.controls, paused=plan.rate == 0, time_scale=scale)
