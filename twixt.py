@@ -214,13 +214,13 @@ def _group() -> Any:
 
         return examine()
 
-    as_json = click.option(
+    to_json = click.option(
         "--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output"
     )
-    as_page = click.option("--out", metavar="FILE", help="write a page about it (Markdown)")
+    to_page = click.option("--out", metavar="FILE", help="write a page about it (Markdown)")
 
     @group.group(invoke_without_command=True)
-    @as_json
+    @to_json
     @click.option("--against", metavar="FILE", help="show beside them the ratios of an earlier --json FILE")
     @click.option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast")
     @click.pass_context
@@ -235,8 +235,8 @@ def _group() -> Any:
         return viewer.run((channel, viewer.rows, simulation), 0.01 if quick else 1.0, json_file, against)
 
     @bench.command()
-    @as_json
-    @as_page
+    @to_json
+    @to_page
     @click.option("--plot", metavar="FILE", help="draw a bounce and a circle as some methods draw them (PNG)")
     @click.option("--world", "worlds", multiple=True, help="only this one; may be given again")
     @click.option("--trouble", "troubles", multiple=True, help="only this one; may be given again")
@@ -253,6 +253,16 @@ def _group() -> Any:
 
         size = bench_motion.size(subjects(worlds), troubles, methods, seed, quick)
         return bench_motion.run(size, PICTURED, json_file, out, plot, " ".join(["twixt", *sys.argv[1:]]))
+
+    @bench.command()
+    @click.option("--json", "as_json", is_flag=True, help="the figures as JSON instead of tables")
+    @click.option("--seeds", type=click.IntRange(min=1), default=12, show_default=True, help="of each trace")
+    @to_page
+    def clock(as_json: bool, seeds: int, out: str | None) -> int:
+        """How smooth each playback clock is on each trace of snapshots, and what a call of it costs."""
+        from twixt.render import bench_clock
+
+        return bench_clock.run(as_json, seeds, out)
 
     @group.command()
     def worlds() -> None:

@@ -19,7 +19,8 @@ from twixt.ipc.config import check_folder
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.bench_motion_figures import AS_PUBLISHED, OF_THE_PRESENT, Figures, Shown, Truth, figures, show
+from twixt.render.bench_motion_figures import AS_PUBLISHED, OF_THE_PRESENT, Figures, Shown, figures, show
+from twixt.render.bench_motion_truth import Truth
 from twixt.render.interpolation import METHODS, create
 from twixt.render.measure.report import write_json
 from twixt.render.playback import PlaybackClock

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from twixt import main
 from twixt.ipc.bench import Row, interleaved
 from twixt.ipc.errors import TwixtError
 from twixt.render import bench
+from twixt.render.interpolation import METHODS
 
 ROOT = Path(__file__).parents[2]
 WATCHED = "step 300 balls, watched"
@@ -98,3 +100,34 @@ def test_a_file_that_holds_no_earlier_figures_is_refused(tmp_path: Path, content
         file.write_text(content)
     with pytest.raises(TwixtError, match="make one with: twixt bench --json"):
         bench.read_earlier(str(file))
+
+
+def test_motion_is_measured_and_a_page_and_a_picture_of_it_are_made(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    made = {name: tmp_path / name for name in ("motion.json", "motion.md", "motion.png")}
+    flags = [
+        part for flag, name in zip(("--json", "--out", "--plot"), made, strict=True) for part in (flag, str(made[name]))
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-P", str(ROOT / "twixt.py"), "bench", "motion", "--quick", *flags],
+        env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    rows = json.loads(made["motion.json"].read_text())["rows"]
+    methods = [row["method"] for row in rows]
+    assert len(rows) == 2 * len(METHODS)
+    assert methods == list(METHODS) * 2
+    for row in rows:
+        assert row["figures"]["position_p50_mm"] >= 0, row
+        assert row["figures"]["compared"] > 0, row
+        assert f"| {row['trouble']} | {row['method']} |" in made["motion.md"].read_text()
+        assert row["method"] in ran.stdout
+    assert "…" not in ran.stdout, "the table fits 80 letters"
+    assert made["motion.png"].stat().st_size > 10_000
+
+
+def test_benches_have_a_help_each_and_what_they_cannot_do_is_refused(tmp_path: Path) -> None:
+    for more in ([], ["motion"], ["clock"]):
+        assert main(["bench", *more, "--help"]) == 0
+    assert main(["bench", "motion", "--world", "nowhere"]) == 2
+    assert main(["bench", "motion", "--out", str(tmp_path / "no" / "page.md")]) == 2
