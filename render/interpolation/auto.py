@@ -40,8 +40,6 @@ LARGEST_COMPARED = 1e15
 # What the angular velocities may miss the newer orientation by (radians), and per change of theirs times the gap.
 TURN_OFF_RAD = 0.25
 TURN_OFF_OF_CHANGE = 0.25
-# Former names, of a rule without the interval before.
-WAY_OFF_OF_CHANGE, WAY_OFF_OF_WAY = WAY_OFF, 0.0
 
 
 class Auto(Linear):
