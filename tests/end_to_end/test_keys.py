@@ -229,7 +229,7 @@ def assert_frames_obeyed(rows: FrameTable, plans: dict[str, int]) -> None:
     for method in INTERPOLATIONS:
         assert rows.is_text("method", method).any(), f"I comes to {method}"
     for mode in ("ahead", "newest-two", "buffered"):
-        assert rows.is_text("clock_mode", mode).sum() >= 6, f"C comes to {mode}"
+        assert rows.is_text("clock_mode", mode).any(), f"C comes to {mode}"
 
     back = np.flatnonzero(np.diff(drawn_ns) < 0)
     assert len(back) == 1, "R is the one cut"
