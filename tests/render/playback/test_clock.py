@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.render.traces import MS, SECOND, START_NS, STEP_NS
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
-from twixt.render.playback import MODES, PlaybackClock
+from twixt.render.playback import MODES, PREFERENCES, PlaybackClock
+from twixt.render.playback.traces import MS, SECOND, START_NS, STEP_NS
 
 FRAME_NS = SECOND // 60
 T = START_NS
@@ -39,15 +39,19 @@ def speeds(drawn: list[int]) -> list[float]:
 instants = st.integers(0, 400 * MS)
 operations = st.one_of(
     st.tuples(st.just("observe"), instants, st.integers(-50 * MS, 400 * MS), st.integers(0, 2)),
-    st.tuples(st.just("replan"), st.sampled_from([0.0, 0.05, 1.0, 100.0]), st.integers(-50 * MS, 400 * MS), instants),
+    st.tuples(st.just("replan"), st.sampled_from([0.0, 0.01, 1.0, 100.0]), st.integers(-50 * MS, 400 * MS), instants),
+    st.tuples(st.just("draw"), st.sampled_from([0, 7, 16, 17, 33, 400]).map(lambda ms: ms * MS), st.none(), st.none()),
     st.tuples(st.just("draw"), st.integers(-10 * MS, 50 * MS), st.none(), st.none()),
     st.tuples(st.just("select"), st.sampled_from(sorted(MODES)), st.none(), st.none()),
+    st.tuples(st.just("prefer"), st.sampled_from(PREFERENCES), st.none(), st.none()),
+    st.tuples(st.just("buffer"), st.sampled_from([None, 0.0, 80.0, 500.0]), st.none(), st.none()),
+    st.tuples(st.just("reach"), st.sampled_from([0, 20 * MS, 250 * MS]), st.none(), st.none()),
 )
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.sampled_from(sorted(MODES)), st.lists(operations, max_size=60), st.sampled_from([0, T, -T, 1 << 61]))
-def test_draw_time_never_runs_back_and_never_passes_the_newest_snapshot(mode, steps, origin):
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(sorted(MODES)), st.lists(operations, max_size=60), st.sampled_from([0, T, -T, 1 << 61, 1 << 62]))
+def test_draw_time_never_runs_back_and_never_passes_the_newest_snapshot_and_its_reach(mode, steps, origin):
     clock = PlaybackClock(mode)
     present, epoch, newest, drawn, plans = origin, -1, 0, None, 0
     for verb, a, b, c in steps:
@@ -62,13 +66,61 @@ def test_draw_time_never_runs_back_and_never_passes_the_newest_snapshot(mode, st
             clock.replan(Plan(plans, max(epoch, 0), origin + b, c, a))
         elif verb == "select":
             clock.select(a)
+        elif verb == "prefer":
+            clock.prefer = a
+        elif verb == "buffer":
+            clock.buffer_ms = a
+        elif verb == "reach":
+            clock.reach_ns = a
         else:
             present += a
             now = clock.draw_time_ns(present)
             if epoch >= 0:
-                assert now <= newest
+                # A reach that is taken back leaves what is drawn where it is.
+                assert now <= max(newest + clock.reach_ns, drawn if drawn is not None else newest)
                 assert drawn is None or now >= drawn
                 drawn = now
+                assert abs(clock.due_ns(now)) < 1 << 63
+            assert clock.state.reason
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(MODES)),
+    st.sampled_from(PREFERENCES),
+    st.sampled_from([0, 250 * MS]),
+    st.lists(st.tuples(st.integers(1, 120), st.integers(-60, 300)), min_size=1, max_size=30),
+    st.integers(0, 40),
+    st.integers(-100, 100),
+)
+def test_a_pause_stands_still_whatever_came_before_and_whatever_comes_meanwhile(
+    mode, prefer, reach, gaps, frames, pause_ms
+):
+    clock = PlaybackClock(mode, prefer)
+    clock.reach_ns = reach
+    clock.replan(Plan(1, 0, T, 0, 1.0))
+    due, rows = 0, []
+    for gap_ms, late_ms in gaps:
+        due += gap_ms * MS
+        rows.append((due, T + due, T + due + late_ms * MS))
+    present, last = T, 0
+    for _ in range(frames):
+        for row in rows:
+            if row[2] <= present:
+                clock.observe(*row, plan_number=1)
+        last = clock.draw_time_ns(present)
+        present += FRAME_NS
+    clock.replan(Plan(2, 0, present + pause_ms * MS, max(0, present - T), 0.0))
+    held = []
+    for _ in range(30):
+        for row in rows:
+            if row[2] <= present:
+                clock.observe(*row, plan_number=1)
+        held.append(clock.draw_time_ns(present))
+        present += FRAME_NS
+    if last:  # something was drawn before
+        assert held == [last] * 30
+    assert sorted(held) == held
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
@@ -232,7 +284,10 @@ def test_single_step_plays_on_to_the_next_snapshot_and_rests_there():
     assert max(speeds(played)) <= 1.001
 
 
-@pytest.mark.parametrize(("old", "new"), [(1.0, 0.25), (0.25, 1.0), (0.05, 1.0), (1.0, 0.05), (1.0, 4.0), (4.0, 0.5)])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(1.0, 0.25), (0.25, 1.0), (0.05, 1.0), (1.0, 0.05), (1.0, 4.0), (4.0, 0.5), (0.01, 1.0), (1.0, 100.0)],
+)
 def test_change_of_scale_takes_effect_at_once_without_a_freeze_or_a_jump(old, new):
     """Ahead by a lead of 50 ms of wall time, as physics publishes; frames are chosen 15 ms before they are shown."""
     clock = PlaybackClock()

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import random
+from itertools import pairwise
+
 import pytest
 
-from twixt.render.playback.needs import MARGIN_NS, MEMORY_NS, SCATTER_MARGIN_MAX_NS, Need, Needs
+from twixt.render.playback.needs import (
+    MARGIN_NS,
+    MEMORY_NS,
+    SCATTER_MARGIN_MAX_NS,
+    STALL_MEMORY_NS,
+    Need,
+    Needs,
+)
 
 MS = 1_000_000
 GAP = 16 * MS
@@ -59,3 +69,27 @@ def test_a_shorter_interval_needs_less_at_once():
 def test_scatter_widens_the_margin_within_reason():
     steady, scattered, wild = (asked([30] * 50, scatter_ns=scatter) for scatter in (0.0, 2.0 * MS, 900.0 * MS))
     assert steady < scattered < wild == steady + SCATTER_MARGIN_MAX_NS
+
+
+def test_single_losses_are_covered_and_do_not_swing_the_offset():
+    """One in twenty lost, 60 to 100 ms late: the offset stays within a few ms of two intervals and the late ones."""
+    generator, needs, offsets = random.Random(1), Needs(), []
+    for k in range(1200):
+        late = generator.uniform(60 * MS, 100 * MS)
+        intervals = 2 if generator.random() < 0.05 else 1
+        gap = intervals * 100 * MS
+        needs.add(k * 100 * MS, Need(round(late + gap), gap, intervals, round(late), intervals), 100 * MS)
+        if k > 300:
+            offsets.append(needs.offset_ns(100 * MS, 13 * MS) / MS)
+    assert 275 < min(offsets) <= max(offsets) < 302
+    assert max(abs(b - a) for a, b in pairwise(offsets)) < 5
+
+
+def test_the_longest_stall_is_remembered_for_a_cushion_through_a_change_of_scale():
+    needs = Needs()
+    for need_ms in [17] * 50 + [500] + [17] * 50 + [30_000] + [17] * 50:
+        needs.add(0, Need(need_ms * MS, GAP, 1.0), GAP)
+    assert needs.cushion_ns() == 500 * MS + MARGIN_NS, "what lasts half a minute is a stop, and no stall"
+    assert needs.rescaled().cushion_ns() == needs.cushion_ns()
+    needs.add(STALL_MEMORY_NS + 1, Need(17 * MS, GAP, 1.0), GAP)
+    assert needs.cushion_ns() == 17 * MS + MARGIN_NS, "and forgotten after some minutes"
