@@ -23,11 +23,12 @@ class Members(NamedTuple):
     """The bodies that one program draws of one layer. indices: None where it is the first bodies without a gap."""
 
     bodies: NDArray[np.uint32]
+    end: int  # one more than the last of them
     indices: moderngl.Buffer | None
 
     def drawn(self, count: int) -> int:
         """How many of them are there when the snapshot holds `count` bodies."""
-        return int(np.searchsorted(self.bodies, count))
+        return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, count))
 
 
 class Membership:
@@ -46,7 +47,7 @@ class Membership:
         for layer, bodies in by_layer.items():
             boxed = is_box[bodies]
             for kind, chosen in (("all", bodies), ("boxes", bodies[boxed]), ("spheres", bodies[~boxed])):
-                self._members[layer, kind] = Members(chosen, self._index_buffer(chosen))
+                self._members[layer, kind] = self._members_of(chosen)
 
     def of(self, layer: str | None, program: str) -> Members:
         """The bodies that this program draws of this layer."""
@@ -58,6 +59,6 @@ class Membership:
             if buffer is not None:
                 buffer.release()
 
-    def _index_buffer(self, bodies: NDArray[np.uint32]) -> moderngl.Buffer | None:
-        gapless = len(bodies) == 0 or int(bodies[-1]) == len(bodies) - 1
-        return None if gapless else self._context.buffer(bodies.tobytes())
+    def _members_of(self, bodies: NDArray[np.uint32]) -> Members:
+        end = int(bodies[-1]) + 1 if len(bodies) else 0
+        return Members(bodies, end, None if end == len(bodies) else self._context.buffer(bodies.tobytes()))

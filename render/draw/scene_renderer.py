@@ -235,8 +235,9 @@ class SceneRenderer:
         if scene.ground is not None:
             context.enable_only(moderngl.BLEND)
             self._grid.draw(math.dist(camera.eye, camera.target))
+        most = max((layer.bodies for layer in layers), default=0)
         for name in PASSES:
-            if self._is_drawn(name, max((layer.bodies for layer in layers), default=0)):
+            if self._is_drawn(name, most):
                 self._draw_bodies(name, layers)
         if scene.outline is not None:
             context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
