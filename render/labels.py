@@ -53,5 +53,5 @@ def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, h
             left + float(at[i, 0]) * width, height_px - bottom - float(at[i, 1]) * height, labels[i].text,
             labels[i].color,
         )
-        for i in order
+        for i in order.tolist()
     ]  # fmt: skip
