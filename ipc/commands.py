@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.troubles import FIELDS as TROUBLES
 from twixt.ipc.troubles import RULES, breaks_rule
 
-TROUBLES = ("slow_physics", "stall", "drop", "delay")
 NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, "quit")
 # Instants must fit the 64 bits that both processes count in.
 WHOLE_LIMIT = 1 << 63

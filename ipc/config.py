@@ -36,7 +36,7 @@ from twixt.ipc.flag_texts import (
     read_split,
     read_stall,
 )
-from twixt.ipc.troubles import PRESETS, Troubles, say_presets
+from twixt.ipc.troubles import FIELDS, PRESETS, Troubles, say_presets
 
 BOTH, SIM, VIEW, MEASURE = "both", "sim", "view", "measure"
 # Under which a flag stands in `--help`.
@@ -238,13 +238,11 @@ class Config:
 
     def __post_init__(self) -> None:
         whole("--seed", self.seed, at_least=0)
-        for name, value in self._flags(
-            "physics_hz", "publish_hz", "fps", "seconds", "time_scale", "chase_ms", "max_step_ms"
-        ):
-            positive(name, value)
-        for name, value in self._flags("slow_render_ms", "at_s", "lead_ms", "buffer_ms"):
-            not_negative(name, value)
-        for name, kind in _TROUBLE_KINDS.items():
+        for name in ("physics_hz", "publish_hz", "fps", "seconds", "time_scale", "chase_ms", "max_step_ms"):
+            positive(flag_name(name), getattr(self, name))
+        for name in ("slow_render_ms", "at_s", "lead_ms", "buffer_ms"):
+            not_negative(flag_name(name), getattr(self, name))
+        for kind, name in FIELDS.items():
             trouble(flag_name(name), kind, getattr(self, name))
         size("--size", self.size_px)
         one_of("--clock", self.clock, CLOCKS)
@@ -265,13 +263,10 @@ class Config:
             raise ConfigError("--dt-replay says how long each step is; leave --when-slow widen out")
         plain_name("--name", self.name)
 
-    def _flags(self, *names: str) -> list[tuple[str, Any]]:
-        return [(flag_name(name), getattr(self, name)) for name in names]
-
     @property
     def troubles(self) -> Troubles:
         """What `--trouble` asks for, but where a flag of its own says otherwise."""
-        asked = {name: getattr(self, name) for name in _TROUBLE_KINDS if getattr(self, name) is not None}
+        asked = {name: getattr(self, name) for name in FIELDS.values() if getattr(self, name) is not None}
         preset = PRESETS[self.trouble].troubles if self.trouble else Troubles()
         return replace(preset, **asked).tidy()
 
@@ -291,10 +286,6 @@ class Config:
         """The config of `to_json`."""
         values: dict[str, Any] = {name: _as_tuples(value) for name, value in json.loads(text).items()}
         return Config(**values)
-
-
-# Fields, and the kind of trouble whose rule they keep.
-_TROUBLE_KINDS = {"slow_physics_ms": "slow_physics", "stall": "stall", "drop_percent": "drop", "delay_ms": "delay"}
 
 
 def _as_tuples(value: Any) -> Any:

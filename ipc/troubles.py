@@ -25,6 +25,8 @@ RULES = {
     "delay": f"mean and jitter in ms, 0 <= jitter <= mean and mean + jitter <= {LONGEST_DELAY_MS:g}",
 }
 
+# The kinds, which are the names of the commands that change them, and where their figures stand in `Troubles`.
+FIELDS = {"slow_physics": "slow_physics_ms", "stall": "stall", "drop": "drop_percent", "delay": "delay_ms"}
 # How the figures of a kind are typed.
 FORMS = {"slow_physics": "{:g}-{:g}", "stall": "{:g}@{:g}", "delay": "{:g}+-{:g}"}
 

@@ -19,6 +19,7 @@ from typing import Any
 from twixt.ipc.commands import Command
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.host import Host
+from twixt.ipc.troubles import FIELDS
 from twixt.sim.bodies import Bodies
 from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.dt_log import DtLog
@@ -26,7 +27,7 @@ from twixt.sim.garbage import IdleCollector
 from twixt.sim.health import sickness
 from twixt.sim.publisher import Publisher
 from twixt.sim.schedule import Schedule
-from twixt.sim.trouble import KINDS, Trouble
+from twixt.sim.trouble import Trouble
 from twixt.sim.world import World, check_world, drawable_scene
 
 # A wait is cut here, so that the caller sees soon that the viewer has gone or the time is over.
@@ -230,7 +231,7 @@ class Physics:
             schedule.set_time_scale(now_ns, float(command.value))  # type: ignore[arg-type]
         elif command.name == "reset":
             self._reset(now_ns)
-        elif command.name in KINDS:
+        elif command.name in FIELDS:
             self.trouble.change(command.name, command.value)
         elif command.name == "quit":
             self.wants_to_quit = True

@@ -15,15 +15,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from twixt.ipc.troubles import Troubles
+from twixt.ipc.troubles import FIELDS, Troubles
 
 # One piece of work takes some 10 microseconds, and lets other threads of the process run meanwhile.
 PIECE = bytes(32 * 1024)
 # Steps are told apart by this odd number (2**64 over the golden ratio), so that neighbours share no pattern.
 STRIDE = 0x9E37_79B9_7F4A_7C15
 WORD = (1 << 64) - 1
-# The commands that change it, and the figures they change.
-KINDS = {"slow_physics": "slow_physics_ms", "stall": "stall", "drop": "drop_percent", "delay": "delay_ms"}
 
 # Called meanwhile with the instant; returns that at which it wants to be called next, or None.
 Meanwhile = Callable[[int], int | None]
@@ -43,14 +41,14 @@ class Trouble:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self.asked = self.now = asked.tidy()
-        self._keys = {kind: random.Random(f"{kind} {seed}").getrandbits(64) for kind in KINDS}
+        self._keys = {kind: random.Random(f"{kind} {seed}").getrandbits(64) for kind in FIELDS}
         self._now_ns, self._sleep = now_ns, sleep
 
     def change(self, kind: str, value: Any) -> None:
         """From the next step on; kind and value as a `Command` has them."""
         if kind == "drop":
             value = value or 0.0
-        changed: dict[str, Any] = {KINDS[kind]: tuple(value) if isinstance(value, list) else value}
+        changed: dict[str, Any] = {FIELDS[kind]: tuple(value) if isinstance(value, list) else value}
         self.now = replace(self.now, **changed).tidy()
 
     # -- what the figures say of one step
