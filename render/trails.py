@@ -63,7 +63,7 @@ class Trails:
         with np.errstate(over="ignore", invalid="ignore"):
             drawn = np.array(positions, np.float32)
             drawn[~(np.asarray(visible, np.bool_) & np.isfinite(drawn).all(axis=1))] = np.nan
-        continuity = np.asarray(epoch).astype(np.uint32) & CONTINUITY_MASK
+        continuity = np.asarray(epoch).astype(np.uint32) & np.uint32(CONTINUITY_MASK)
         if self._epochs is not None:
             self._positions[:, continuity != self._epochs] = np.nan
         self._epochs = continuity
