@@ -19,7 +19,7 @@ FAR_NS = 1 << 70
 NEVER_NS = -FAR_NS
 # The rate at which time goes on beyond the newest snapshot is the mean over this: it follows a load within some frames.
 RATE_BEYOND_NS = 300_000_000
-# Vertices kept before the older half goes. 512 are 4 s at the usual 120 published a second, more than any ring holds.
+# Vertices kept before the older half is thinned. 512 are 4 s at the usual 120 published a second.
 KEPT = 1024
 
 
@@ -213,8 +213,9 @@ class Stream:
 
     def _append(self, sim_time_ns: int, due_ns: int, number: int) -> None:
         if len(self._sim) >= KEPT:
-            half = KEPT // 2
-            del self._due[:half], self._sim[:half], self._plan_number[:half]
+            # Every second one of the older half: in a burst all of it may still be to play.
+            older = slice(1, KEPT // 2, 2)
+            del self._due[older], self._sim[older], self._plan_number[older]
         self._due.append(due_ns)
         self._sim.append(sim_time_ns)
         self._plan_number.append(number)

@@ -172,3 +172,18 @@ def test_every_clock_explains_itself(mode, prefer):
     driven.replan(0.0)
     driven.run(0.1)
     assert (clock.state.mode, clock.state.held) == ("paused", False)
+
+
+def test_a_burst_of_thousands_is_played_and_not_jumped_over():
+    """A user's own loop at 5000 a second that stalls for two thirds of a second."""
+    clock, taken, drawn = PlaybackClock(), 0, []
+    for frame in range(240):
+        present = START_NS + frame * FRAME_NS
+        until = present if not 120 <= frame < 160 else START_NS + 119 * FRAME_NS
+        while START_NS + taken * MS // 5 <= until:
+            clock.observe(taken * MS // 5, START_NS + taken * MS // 5, present)
+            taken += 1
+        drawn.append(clock.draw_time_ns(present))
+    speeds = [(b - a) / FRAME_NS for a, b in pairwise(drawn[60:])]
+    assert max(speeds) < 1.55
+    assert sum(speed == 0 for speed in speeds) > 20, "it was held meanwhile"
