@@ -154,7 +154,7 @@ class Config:
 
     # the render process
     interpolation: str = flag(
-        "linear",
+        "auto",
         f"how the world is drawn between two snapshots: {', '.join(INTERPOLATIONS)}, or module:Class of your own",
         VIEW,
         MOTION,

@@ -2,7 +2,7 @@
 
 The one idea: a ring of drawn positions, one row of bodies a frame; dots are what is left of it, fading with age.
 Always: a frame that drew the same instant again adds no dot, and while the picture stands the trails stand too,
-so that a pause is there to look at them. A body that was cut (a new epoch) leaves no dot behind.
+so that a pause is there to look at them. A body that was cut (a new epoch) leaves no dot behind, one at rest has none.
 Pure: present instants and positions come in, no clock is read.
 """
 
@@ -18,7 +18,9 @@ from twixt.render.draw.shape_table import PALETTE
 
 # Frames remembered: a second of 480 a second, so that dots stay within 32,768.
 MOST_FRAMES = 512
-MOST_BODIES = 64
+# Bodies watched, evenly chosen; and of these, those whose dots are drawn: the ones that went furthest.
+MOST_BODIES = 256
+MOST_DOTTED = 64
 
 
 class Dots(NamedTuple):
@@ -85,6 +87,7 @@ class Trails:
         frames = np.flatnonzero(left > 0)
         positions = self._positions[frames]
         shown = np.isfinite(positions[:, :, 0])
+        shown[:, ~_furthest(positions, shown)] = False
         colors = np.empty((*shown.shape, 4), np.uint8)
         colors[:, :, :3] = self._colors
         colors[:, :, 3] = (255 * left[frames])[:, None]
@@ -95,3 +98,14 @@ class Trails:
         self._positions[:] = np.nan
         self._epochs = None
         self._added = 0
+
+
+def _furthest(positions: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which bodies moved, (k,); where many did, those whose way takes up most room. positions (f, k, 3)."""
+    if not len(positions):
+        return np.zeros(positions.shape[1], np.bool_)
+    low = np.where(known[:, :, None], positions, np.inf).min(axis=0)
+    high = np.where(known[:, :, None], positions, -np.inf).max(axis=0)
+    room = (high - low).max(axis=1)
+    least = 0.0 if len(room) <= MOST_DOTTED else np.partition(room, -MOST_DOTTED)[-MOST_DOTTED]
+    return (room > 0) & (room >= least)

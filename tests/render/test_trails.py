@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.trails import MOST_FRAMES, Trails, trail_rows
+from twixt.render.trails import MOST_DOTTED, MOST_FRAMES, Trails, trail_rows
 
 FRAME_NS = 16_666_667
 
@@ -64,14 +64,19 @@ def test_a_picture_that_stands_keeps_its_trails() -> None:
         np.testing.assert_array_equal(was, now)
 
 
-def test_a_body_at_rest_among_moving_ones_has_one_bright_dot() -> None:
+def test_a_body_at_rest_has_no_dots() -> None:
     trails = Trails(np.arange(2))
     for frame in range(300):
         trails.add(frame * FRAME_NS, np.array([[frame, 0, 0], [7, 1, 0]]), np.ones(2, bool), np.zeros(2, int))
-    dots = trails.dots()
-    resting = dots.positions[:, 1] == 1
-    assert resting.sum() == 1
-    assert dots.colors[resting, 3] == 255
+    assert set(trails.dots().positions[:, 1]) == {0}
+
+
+def test_of_many_bodies_those_that_went_furthest_have_dots() -> None:
+    trails = Trails(trail_rows(1000))
+    for frame in range(10):
+        at = np.column_stack([frame * trails.rows, trails.rows, np.zeros(len(trails.rows))])
+        trails.add(frame * FRAME_NS, at, np.ones(len(at), bool), np.zeros(len(at), int))
+    assert set(trails.dots().positions[:, 1]) == set(trails.rows[-MOST_DOTTED:])
 
 
 def test_a_cut_takes_that_bodys_trail_away_and_no_others() -> None:
@@ -79,8 +84,11 @@ def test_a_cut_takes_that_bodys_trail_away_and_no_others() -> None:
     moved(trails, 20)
     trails.add(20 * FRAME_NS, np.array([[90, 0, 0], [20, 1, 0]]), np.ones(2, bool), np.array([1, 0]))
     dots = trails.dots().positions
-    assert dots[dots[:, 1] == 0].tolist() == [[90, 0, 0]]
-    assert (dots[:, 1] == 1).sum() == 21
+    assert set(dots[:, 1]) == {1}
+    assert len(dots) == 21
+    trails.add(21 * FRAME_NS, np.array([[91, 0, 0], [21, 1, 0]]), np.ones(2, bool), np.array([1, 0]))
+    dots = trails.dots().positions
+    assert sorted(dots[dots[:, 1] == 0][:, 0]) == [90, 91], "its new trail begins where it came to"
 
 
 def test_a_correction_is_no_cut() -> None:
@@ -93,8 +101,10 @@ def test_a_correction_is_no_cut() -> None:
 def test_what_is_hidden_or_not_finite_leaves_no_dot() -> None:
     trails = Trails(np.arange(3))
     moved(trails, 5, visible=False)
-    trails.add(5 * FRAME_NS, np.array([[np.nan, 0, 0], [1e300, 1, 0], [5, 2, 0]]), np.ones(3, bool), np.zeros(3, int))
-    assert trails.dots().positions.tolist() == [[5, 2, 0]]
+    for frame in (5, 6):
+        at = np.array([[np.nan, 0, 0], [1e300, 1, frame], [frame, 2, 0]])
+        trails.add(frame * FRAME_NS, at, np.ones(3, bool), np.zeros(3, int))
+    assert sorted(trails.dots().positions.tolist()) == [[5, 2, 0], [6, 2, 0]]
 
 
 def test_clearing_forgets_all() -> None:
