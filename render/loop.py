@@ -38,6 +38,9 @@ REPORT_PATIENCE_S = 2.0
 SETTLING_NS = 500_000_000
 # What a simulation that has its world takes to answer, and more; without an answer the window opens meanwhile.
 ANSWER_S = 0.25
+# Drawing programs made ahead of a change of method may take so long together: milliseconds each, but for a machine
+# that has never made them, which keeps what it made for the next time.
+PREPARING_NS = 500_000_000
 # How long one look at the window takes while physics is still loading its world.
 START_POLL_S = 0.02
 
@@ -163,6 +166,7 @@ class _StartUp:
         self._config, self._link = config, link
         self._loading: threading.Thread | None = None
         self._loaded_ns: int | None = None
+        self._preparing_ns = 0
 
     def is_over(self, row: FrameRow, loop: FrameLoop) -> bool:
         """To be asked after each frame."""
@@ -171,7 +175,7 @@ class _StartUp:
         if self._loading is None:
             self._loading = threading.Thread(target=self._load, name="overlay", daemon=True)
             self._loading.start()
-        if self._loading.is_alive():
+        if self._loading.is_alive() or self._prepare(loop):
             return False
         if self._loaded_ns is None:
             if self._config.overlay:
@@ -183,6 +187,15 @@ class _StartUp:
             loop.begin_anew()
             self._loaded_ns = row.present_ns
         return row.present_ns - self._loaded_ns > SETTLING_NS
+
+    def _prepare(self, loop: FrameLoop) -> bool:
+        """True while there is something to prepare, and time for it."""
+        if self._loaded_ns is not None or self._preparing_ns > PREPARING_NS:
+            return False
+        began_ns = time.perf_counter_ns()
+        is_more = loop.stage.renderer.prepare()
+        self._preparing_ns += time.perf_counter_ns() - began_ns
+        return is_more
 
     def close(self) -> None:
         """The interpreter must not go away under a half-made import: it crashes there."""
