@@ -1,7 +1,7 @@
 """`twixt bench motion`: what each method draws of each world under each trouble, held against the truth.
 
-One idea: nothing here depends on the machine. Worlds are recorded, the snapshots' ways to the viewer are traces, the
-display is a grid of instants; so the figures are those of the clock and the methods alone, and the same everywhere.
+One idea: nothing here depends on how fast the machine is. Worlds are recorded, the snapshots' ways to the viewer are
+traces, the display is a grid of instants; so the figures are those of the clock and the methods alone.
 
 Always: the table, the JSON document and the page in docs/ hold the same figures. Runs no process, reads no clock.
 """

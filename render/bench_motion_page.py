@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HEAD = """# Drawn motion against the truth
 
 What each method of interpolation draws of each world under each trouble, held against what the world really did.
-Made by the code: `{command}`. Nothing depends on the machine; the same version gives the same figures everywhere.
+Made by the code: `{command}`. No process, no real clock: a busy machine takes longer and finds the same figures.
 """
 
 CONDITIONS = """
@@ -140,8 +140,8 @@ SENTENCES: tuple[Callable[[Figure], str], ...] = (
     ),
     lambda f: (
         f"Without velocities `hermite` and `auto` are `linear` ({f(NO_VELOCITIES, TEN, 'auto', P50)} mm at 10 Hz), and `catmull` "
-        f"is the smoothest ({f(NO_VELOCITIES, TEN, 'catmull', P50)} mm), but it swings at impacts (at most "
-        f"{f(NO_VELOCITIES, TEN, 'catmull', OVER)} mm out of the way in circles, {f('balls', TEN, 'catmull', OVER)} in balls)."
+        f"comes nearest ({f(NO_VELOCITIES, TEN, 'catmull', P50)} mm), but swings wide at impacts (at most "
+        f"{f(NO_VELOCITIES, TEN, 'catmull', MAX)} mm off)."
     ),
     lambda f: (
         f"`catmull` wants a snapshot that the clock does not wait for: ahead and at 20 Hz its figures are those of `quadratic`. Only where "
@@ -154,14 +154,15 @@ SENTENCES: tuple[Callable[[Figure], str], ...] = (
         f"{f('spinners', TWENTY, 'linear', TURN)}: whole turns stand still, half turns go either way."
     ),
     lambda f: (
-        f"Cloth has no contacts and little bending: on the curtain at 10 Hz p99 is {f('verlet', TEN, 'linear', P99)} mm with `linear`, "
-        f"{f('verlet', TEN, 'catmull', P99)} with `catmull`, {f('verlet', TEN, 'hermite', P99)} with `hermite`, "
-        f"{f('verlet', TEN, 'auto', P99)} with `auto`."
+        f"Cloth bends gently, and `hermite` is by far the nearest: on the curtain at 20 Hz {f('verlet', TWENTY, 'hermite', P50)} mm in "
+        f"the median, `catmull` {f('verlet', TWENTY, 'catmull', P50)}, `linear` {f('verlet', TWENTY, 'linear', P50)}. `auto` trusts few "
+        f"of these curves, as a bead's acceleration is seldom that of the interval before: {f('verlet', TWENTY, 'auto', P50)}. (It does at 60 Hz: "
+        f"{f('verlet', HEALTHY, 'auto', P50)} against {f('verlet', HEALTHY, 'linear', P50)}.)"
     ),
     lambda f: (
         f"Teleports leave no streak: on {NET} the farthest off both paths is {f('teleporters', NET, 'linear', OFF)} mm with `linear`, "
-        f"`auto` and `hermite` alike. `chase` lags ({f('teleporters', NET, 'chase', OFF)} mm along the rail), `kalman` leads "
-        f"({f('teleporters', NET, 'kalman', OFF)} mm)."
+        f"`auto` and `hermite` alike. `chase` lags ({f('teleporters', NET, 'chase', OFF)} mm along the rail), `kalman` "
+        f"leaves out a snapshot that another overtook, and misses the jump that it held ({f('teleporters', NET, 'kalman', OFF)} mm)."
     ),
     lambda f: (
         f"Age is the clock's, not the method's: {f('circles', TEN, 'auto', AGE)} ms ahead, {f('circles', TWENTY, 'auto', AGE)} at 20 Hz, "
@@ -172,11 +173,11 @@ SENTENCES: tuple[Callable[[Figure], str], ...] = (
     lambda f: (
         f"`extrapolate` bridges a stall: {f('circles', STALL, 'extrapolate', AGE)} ms of age instead of "
         f"{f('circles', STALL, 'linear', AGE)}, for 250 ms of guessing that leads up to {f('circles', STALL, 'extrapolate', MAX)} mm "
-        f"astray and through the floor. Where nothing stalls the clock does not let it guess: on {NET} it is as old "
+        f"astray. Where nothing stalls the clock does not let it guess: on {NET} it is as old "
         f"({f('circles', NET, 'extrapolate', AGE)} ms) and as far off as `linear`."
     ),
     lambda f: (
-        f"`kalman` is for states that are noisy. These are not, and its lag shows: {f('circles', TEN, 'kalman', P50)} mm in the median at "
+        f"`kalman` is for states that are noisy. These are not, and it smooths what it should follow: {f('circles', TEN, 'kalman', P50)} mm in the median at "
         f"10 Hz where `linear` has {f('circles', TEN, 'linear', P50)}; out of the way by up to {f('balls', TEN, 'kalman', OVER)} mm in balls."
     ),
     lambda f: (
