@@ -23,6 +23,7 @@ from twixt.render.pacer import FramePlan, FrameResult, FrameTimes, Pacer
 from twixt.render.picture.picture import Shown
 from twixt.render.picture.stage import Stage
 from twixt.render.playback import PlaybackClock
+from twixt.render.pointer import covers_nothing
 from twixt.render.shots import Shots
 from twixt.render.steering import Steering
 from twixt.render.wait import HybridWait
@@ -134,8 +135,8 @@ class FrameLoop:
                 overlay.close()
 
     def _obey(self, events: list[Event]) -> int:
-        covered = self.panel is not None and self.panel.wants_mouse
-        return self._steering.obey(events, self._window.framebuffer_size[1], self.last.draw_time_ns, not covered)
+        covers = self.panel.covers if self.panel is not None and self.controls.overlay else covers_nothing
+        return self._steering.obey(events, self._window.framebuffer_size[1], self.last.draw_time_ns, covers)
 
     # -- drawing
 

@@ -204,7 +204,9 @@ class _StartUp:
 
     def _load(self) -> None:
         if self._config.overlay:
-            import twixt.render.panel  # noqa: F401  (a tenth of a second, while frames go on)
+            import twixt.render.panel
+        if self._config.draw is not None:
+            import twixt.render.overlay_labels  # noqa: F401  (the same, for words in the picture)
 
 
 def _begin_to_attach(name: str | None, owned: bool) -> Future[Link]:

@@ -88,7 +88,6 @@ class Overlay:
         self._panes = Panes()
         self._shown_panes: list[Pane] = []
         self.layout_ns = 0  # cost of the last layout, without drawing it
-        self.wants_mouse = False  # the pointer is over a panel: the camera should leave it alone
 
     def draw(
         self,
@@ -138,7 +137,6 @@ class Overlay:
         )
         self._shown_panes = [Pane(*(length * scale for length in panel)) for panel in shown.panels]
         imgui.render()
-        self.wants_mouse = imgui.get_io().want_capture_mouse
         self._is_turning = imgui.is_any_item_active()
         self.layout_ns = time.perf_counter_ns() - began_ns
 

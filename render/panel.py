@@ -48,11 +48,6 @@ class Panel:
         self._row = FrameRow()
         self._newest = Head()
 
-    @property
-    def wants_mouse(self) -> bool:
-        """The pointer is over a panel: the camera leaves it alone."""
-        return self._overlay.wants_mouse
-
     def covers(self, x_px: float, y_px: float) -> bool:
         """Whether a panel lies there, where it was shown last."""
         return self._overlay.covers(x_px, y_px)

@@ -7,7 +7,7 @@ when its plan comes back. The choices shown are always those that hold: the view
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from twixt.ipc.config import Config
 from twixt.render.controls import Controls, act, reflect_slow_physics
 from twixt.render.input import Event, Key
 from twixt.render.picture.stage import Stage
-from twixt.render.pointer import Pointer
+from twixt.render.pointer import Pointer, covers_nothing
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
@@ -36,10 +36,13 @@ class Steering:
         self._status: dict[str, Any] = {}
         self._choose()
 
-    def obey(self, events: list[Event], height_px: int, draw_time_ns: int, with_pointer: bool) -> int:
+    def obey(
+        self, events: list[Event], height_px: int, draw_time_ns: int,
+        covers: Callable[[float, float], bool] = covers_nothing,
+    ) -> int:  # fmt: skip
         """Acts on keys and mouse. Returns when the user acted, where this very frame shows the effect, else 0.
 
-        height_px: of the window. draw_time_ns: what the user saw. with_pointer: the mouse is not over the overlay.
+        height_px: of the window. draw_time_ns: what the user saw. covers: whether the overlay lies over a pixel.
         """
         events = [*self._early, *events]
         self._early = []
@@ -48,8 +51,8 @@ class Steering:
             if isinstance(event, Key):
                 acted_ns = self.press(event.name, event.acted_ns, draw_time_ns) or acted_ns
         camera = self._stage.camera
-        if camera is not None and with_pointer:
-            acted_ns = self._pointer.move_camera(camera, events, height_px) or acted_ns
+        if camera is not None:
+            acted_ns = self._pointer.move_camera(camera, events, height_px, covers) or acted_ns
         return acted_ns
 
     def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
@@ -70,7 +73,7 @@ class Steering:
     def turn(self, turned: Turned) -> None:
         """Knobs of the overlay."""
         for command in turned.commands:
-            self._send(command)
+            self._link.send(command)  # changes no plan: no frame shows when it was obeyed
         if turned.buffer_ms is not None:
             self._stage.clock.buffer_ms = turned.buffer_ms or None
 
@@ -98,7 +101,9 @@ class Steering:
             self.controls = reflect_slow_physics(self.controls, status)
         if not before:
             scale = status.get("time_scale", self.controls.time_scale)
-            self.controls = replace(self.controls, paused=plan.rate == 0, time_scale=scale)
+            # A plan without an instant waits for the first viewer: that is no pause.
+            is_paused = plan.rate == 0 and plan.wall_ns != 0
+            self.controls = replace(self.controls, paused=is_paused, time_scale=scale)
 
     def _choose(self) -> None:
         now = self.controls

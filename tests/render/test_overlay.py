@@ -147,13 +147,6 @@ def test_a_click_on_a_key_presses_it(screen):
     assert pressed == set(KEYS)
 
 
-def test_the_mouse_belongs_to_the_overlay_only_over_its_panels(screen):
-    screen.show(events=[MouseMove(100, 60, 0)], frames=FRAMES_PER_LAYOUT * 2)
-    assert screen.overlay.wants_mouse
-    screen.show(events=[MouseMove(400, 300, 0)], frames=FRAMES_PER_LAYOUT * 2)
-    assert not screen.overlay.wants_mouse
-
-
 def test_the_camera_may_have_the_mouse_where_no_panel_lies(screen):
     screen.show(frames=FRAMES_PER_LAYOUT * 2, messages=("paused",))
     for x_px, y_px in ((10, 10), (200, 190), (780, 20), (400, 580), (400, 470)):
