@@ -36,7 +36,7 @@ class Drawn(NamedTuple):
     """What one part shows in one frame. draw_time_ns: the simulated time really drawn."""
 
     group: str | None
-    layer: Layer
+    layer: Layer | None  # None: not known yet where they are
     pair: Pair
     draw_time_ns: int
     method: str
@@ -104,12 +104,12 @@ class Part:
     def draw(self, reference_ns: int, present_ns: int, history: History, renderer: SceneRenderer) -> Drawn | None:
         """What to draw at `present_ns`, when those without a delay draw `reference_ns`. None: nothing is held."""
         draw_time_ns = self._draw_time_ns = reference_ns - self.delay_ns
-        self._serve()
+        self.prepare()
         blend = self._blend = self._change.blend(present_ns, lambda name: self._is_ready(name, draw_time_ns))
         pair, newest = history.pair(draw_time_ns, self._name), history.newest
         if pair is None or newest is None:
             return None
-        if self._poser is not None and self._knows(self._poser, draw_time_ns):
+        if self._poser is not None and (self._by_numpy or self._knows(self._poser, draw_time_ns)):
             layer = self._pose_layer(self._poser.poses(draw_time_ns, blend), renderer)
             is_beyond = draw_time_ns > newest.head.sim_time_ns and self.reach_ns > 0
             return Drawn(
@@ -127,10 +127,7 @@ class Part:
         """It is drawn no more."""
         history.release(self._name)
 
-    def _posers(self) -> list[Poser]:
-        return [*self._watchers.values(), *([self._poser] if self._poser is not None else [])]
-
-    def _serve(self) -> None:
+    def prepare(self) -> None:
         """A poser while one is needed; all posers know the methods that may be asked for."""
         methods = self._change.methods
         if not (self._by_numpy or not (methods <= OF_A_PAIR or methods == {OF_THE_NEWEST})):
@@ -140,6 +137,9 @@ class Part:
         for poser in self._posers():
             poser.use(methods)
 
+    def _posers(self) -> list[Poser]:
+        return [*self._watchers.values(), *([self._poser] if self._poser is not None else [])]
+
     def _is_ready(self, name: str, draw_time_ns: int) -> bool:
         return self._poser is None or self._poser.is_ready(name, draw_time_ns)
 
@@ -147,11 +147,13 @@ class Part:
         names = {self._blend.method, self._blend.other} - {""}
         return all(poser.is_ready(name, draw_time_ns) for name in names)
 
-    def _pose_layer(self, poses: Poses, renderer: SceneRenderer) -> Layer:
+    def _pose_layer(self, poses: Poses, renderer: SceneRenderer) -> Layer | None:
+        if not len(poses):
+            return None
         records = records_of(poses)
         if self.rows is not None:
             rows = self.rows[: len(records)]
-            whole = np.zeros(int(rows[-1]) + 1 if len(rows) else 0, records.dtype)
+            whole = np.zeros(int(rows[-1]) + 1, records.dtype)
             whole[rows] = records
             records = whole
         renderer.upload_records(self._pose_slot, records)

@@ -76,6 +76,8 @@ class Picture:
             self._add_part(CHILDREN, np.flatnonzero(~free), None, 0, True, poser)
         for watcher, watched in self._watching.items():
             self.watch(watcher, watched)
+        for part in self._parts:
+            part.prepare()
 
     def add(self, snapshot: Snapshot) -> None:
         """A private copy of a snapshot."""

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MAIN, LEFT = "main", "left"
 # What the left half shows unless told otherwise: what a plain viewer would.
 PLAIN = ("none", "")
-# Slots for poses of one picture: its bodies in no group, its groups, its children.
-POSE_SLOTS = 64
+# Slots for poses of one picture: its bodies in no group, its groups, its children. More than a scene has groups.
+POSE_SLOTS = 1 << 20
 # Who watches poses: see Picture.watch.
 TRAILS, CAMERA, DRAWING = "trails", "camera", "drawing"
 # Pixels of a trail's dot, and of the black line between two halves.
@@ -62,7 +62,7 @@ class Stage:
         self.camera: OrbitCamera | None = None  # None until bodies were seen
         self._trails: dict[str, Trails] = {}
         self._drawing: UserDrawing | None = None if config.draw is None else load(config.draw)
-        self._copies: dict[int, Snapshot] = {}  # by slot, while the user draws
+        self._copies: dict[int, Snapshot] = {}  # by slot
         self._present_ns = 0
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
@@ -97,7 +97,7 @@ class Stage:
         """A private copy of what is in that slot."""
         for picture in self.pictures:
             picture.add(snapshot)
-        if self._drawing is not None:
+        if self.needs_copies:
             self._copies[slot] = snapshot
 
     def observe(self, head: Head) -> None:
@@ -161,6 +161,7 @@ class Stage:
             self.left = Picture(
                 LEFT, clock, method or self.main.method, self.scene, self.count, first_slot, self._chase_ms
             )
+            self._tell_past(self.left)
         if self._trails:
             self._trail(True)
 
@@ -176,10 +177,20 @@ class Stage:
 
     def _divide_anew(self) -> None:
         for picture in self.pictures:
+            picture.release(self.history)
             picture.set_scene(self.scene, self.count)
         self._watch_camera()
         if self._trails:
             self._trail(True)
+        for picture in self.pictures:
+            self._tell_past(picture)
+
+    def _tell_past(self, picture: Picture) -> None:
+        """What is held of private copies: the picture goes on from there."""
+        for entry in self.history.entries:
+            snapshot = self._copies.get(entry.slot)
+            if snapshot is not None and snapshot.tick == entry.head.tick:
+                picture.add(snapshot)
 
     def _watch_camera(self) -> None:
         body = None if self.scene.camera is None else self.scene.camera.body
@@ -209,12 +220,15 @@ class Stage:
                 self._context.clear()
                 return None
             matrices = self._matrices(picture, viewport[2:], size_px)
-            self.renderer.draw([part.layer for part in shown.parts], matrices, viewport)
+            layers = [part.layer for part in shown.parts if part.layer is not None]
+            self.renderer.draw(layers, matrices, viewport)
             if picture.name in self._trails:
                 self._draw_trails(picture, present_ns)
             if picture is self.main and self._drawing is not None:
                 self._draw_users(self._drawing, shown, present_ns, matrices, viewport, size_px[1])
         self._present_ns = present_ns
+        if self._copies and not self.needs_copies:
+            self._copies.clear()
         return shown
 
     def _matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:

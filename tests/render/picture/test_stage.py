@@ -181,6 +181,16 @@ def test_children_keep_their_distance_from_a_turning_parent(window):
     assert shown.group_due_ns == {}, "children show the same instant"
 
 
+def test_children_are_never_drawn_where_their_records_alone_would_have_them(window):
+    scene = Scene([Sphere(0.5)] * 2, parents={1: 0}, camera=ONE.camera)
+    show = Show(window, scene, along_x(2))
+    slots = show.stage.history.slots
+    for at_ms in range(0, 500, 10):
+        if at_ms == 250:
+            show.stage.set_scene(Scene([Sphere(0.4)] * 2, parents={1: 0}, camera=ONE.camera))
+        assert show.draw(at_ms).parts[1].layer.previous_slot >= slots, at_ms
+
+
 def test_two_halves_show_two_methods_of_the_same_instant(window):
     show = Show(window, ONE, along_x(speed=1.0))
     show.choose(split=True)
