@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc.snapshot import Head
+from twixt.ipc.troubles import FIELDS
 from twixt.render.controls import KEYS
 from twixt.render.input import Event
 from twixt.render.knobs import Knobs, Turned
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 # Physics that has published nothing for so long, though it is not paused, is worth a word.
 SILENT_NS = 1_000_000_000
-# What physics calls its troubles, by the names of the commands that set them. Physics that is the user's own loop
-# names none, and has no knobs.
-TROUBLES_TOLD = {"slow_physics": "slow_physics_ms", "stall": "stall", "drop": "drop_percent", "delay": "delay_ms"}
 
 
 class More(NamedTuple):
@@ -138,4 +136,4 @@ def messages(link: Link, row: FrameRow, newest: Head, paused: bool) -> tuple[str
 def troubles_told(status: Mapping[str, Any]) -> dict[str, Any]:
     """What physics says of its troubles: values of the commands that set them, by their names."""
     told = {**status, **status.get("trouble", {})}
-    return {name: told[said] for name, said in TROUBLES_TOLD.items() if said in told}
+    return {name: told[said] for name, said in FIELDS.items() if said in told}
