@@ -4,8 +4,9 @@ A ball goes round a circle, another bounces. On the left both are drawn as they 
 come due (the group "current", `--set left=none`, or any other method); on the right by the run's own method.
 
 What to look for: the left ticks, the right glides, at the same time of the same world. The dots mark the true
-paths: `--interpolation linear` cuts the circle's corners, `hermite` stays on it but sinks through the floor at a
-bounce, `auto` does neither. `--physics-hz 60` makes both sides smooth, `--physics-hz 4` neither alike.
+paths (`--set paths=false`: without them). `--interpolation linear` cuts the circle's corners, `hermite` stays on it
+but sinks through the floor at a bounce, `auto` does neither. `--physics-hz 60` makes both sides smooth,
+`--physics-hz 4` neither alike.
 
 Always: `states_at(t)` is where the two balls are at any simulated time t, by formula.
 """
@@ -71,15 +72,15 @@ class Circles(World):
 
     dt = 1 / 10
 
-    def __init__(self, left: str = "none", seed: int = 0) -> None:
-        paths = _dots()
-        self.bodies = Bodies(4 + 2 + len(paths))  # two balls left, two right, two floors, the dots of the paths
+    def __init__(self, left: str = "none", paths: bool = True, seed: int = 0) -> None:
+        dots = _dots() if paths else np.empty((0, 3))
+        self.bodies = Bodies(4 + 2 + len(dots))  # two balls left, two right, two floors, the dots of the paths
         self.bodies.position[4:6] = [(-SIDE_M, 0.0, -0.04), (SIDE_M, 0.0, -0.04)]
-        self.bodies.position[6:] = paths
+        self.bodies.position[6:] = dots
         balls = [Sphere(BALL_M, CIRCLE_COLOR), Sphere(BALL_M, BOUNCE_COLOR)]
         floor = Box((3.5, 0.9, 0.08), FLOOR_COLOR)
         self.scene = Scene(
-            [*balls, *balls, floor, floor, *[Sphere(DOT_M, DOT_COLOR)] * len(paths)],
+            [*balls, *balls, floor, floor, *[Sphere(DOT_M, DOT_COLOR)] * len(dots)],
             camera=Camera(eye=(-0.1, -20.0, 3.6), target=(-0.1, 0.0, 2.2), fov_y_deg=16.6),
             ground=None,
             groups={"current": Group(bodies=(0, 1), interpolation=left)},
