@@ -21,8 +21,11 @@ BUCKET_NS = 500_000_000
 FEW = 4
 # Beyond the median by these, a need is a stall, and buying latency for it would help only at the next one.
 STALL_NS, STALL_INTERVALS = 250_000_000, 2.5
-# What a stall held up arrives late too; it is left out until needs are usual again, or for this long.
+# What a stall held up arrives late too, and less and less so. It is left out until needs are usual again, or for so
+# long; needs that no longer fall for the second time are no stall's: all has become later.
 STALL_OVER_NS = 3_000_000_000
+FALLING_NS, FALLING_INTERVALS = 250_000_000, 4
+FALL_NS = 1_000_000
 # A cushion for stalls is kept this long after the last one, and is never larger than this.
 STALL_MEMORY_NS, MAX_CUSHION_NS = 240_000_000_000, 2_000_000_000
 # Above the need itself: what the slewing swings, and a share of the usual scatter, within reason. The second largest
@@ -60,23 +63,18 @@ class Needs:
         self._losses = Losses()
         self._longest = Longest()
         self._stalled_until_ns = LONG_AGO_NS
+        self._lowest_ns = self._fell_at_ns = 0  # since the stall, and when that was
 
     def add(self, now_ns: int, need: Need, interval_ns: int) -> None:
         """The frame at `now_ns` drew what came at last. interval_ns: the one that holds now."""
         need_ns = need.need_ns
-        recent = self._recent
-        recent.append(need_ns)
-        if len(recent) > MEDIAN_OF:
-            del recent[0]
-        median = sorted(recent)[len(recent) // 2]
-        if len(recent) >= FEW and need_ns > median + max(STALL_NS, STALL_INTERVALS * interval_ns):
-            self._stalled_until_ns = now_ns + STALL_OVER_NS
         if self._count >= FEW:
             self._longest.add(now_ns, need_ns)
-        if now_ns < self._stalled_until_ns:
-            if need_ns > median + interval_ns:
-                return
-            self._stalled_until_ns = now_ns
+        if self._is_of_stall(now_ns, need_ns, interval_ns):
+            return
+        self._recent.append(need_ns)
+        if len(self._recent) > MEDIAN_OF:
+            del self._recent[0]
         self._losses.add(now_ns, need.seen_late_ns, need.widest_gap)
         self._count += 1
         if need.widest_gap > 1:
@@ -90,6 +88,28 @@ class Needs:
         if len(top) > 2:
             top.sort(key=lambda need: need.need_ns, reverse=True)
             del top[2]
+
+    def _is_of_stall(self, now_ns: int, need_ns: int, interval_ns: int) -> bool:
+        """Whether a stall, or what it held up, made this need."""
+        recent = self._recent
+        if len(recent) < FEW - 1:
+            return False
+        median = sorted(recent)[len(recent) // 2]
+        if self._stalled_until_ns == LONG_AGO_NS:
+            if need_ns <= median + max(STALL_NS, STALL_INTERVALS * interval_ns):
+                return False
+            self._stalled_until_ns = now_ns + STALL_OVER_NS
+            self._lowest_ns, self._fell_at_ns = need_ns, now_ns
+            return True
+        if need_ns < self._lowest_ns - FALL_NS:
+            self._lowest_ns, self._fell_at_ns = need_ns, now_ns
+        falls = now_ns - self._fell_at_ns < max(FALLING_NS, FALLING_INTERVALS * interval_ns)
+        if need_ns > median:
+            if falls and now_ns < self._stalled_until_ns:
+                return True
+            recent.clear()
+        self._stalled_until_ns = LONG_AGO_NS
+        return False
 
     def offset_ns(self, interval_ns: int, scatter_ns: float, room_ns: int = 0) -> float:
         """The offset wanted: 0 when all needs are negative, else the second largest and a margin.

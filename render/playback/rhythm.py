@@ -17,8 +17,8 @@ EVENNESS_GAPS = 16
 EVEN_CHANGES = 10
 # Weight of one snapshot in the mean of lateness' changes: some fifty snapshots, a second or two.
 SCATTER_SHARE = 0.02
-# A due gap of this many normal ones, over one normal step of simulated time, is a rest and not slow motion:
-# the world stood still and then moved in the last interval. Not below the shortest rest the eye takes for one.
+# A due gap this many times as long as its simulated time usually takes is a rest and not slow motion: the world stood
+# still and then moved at the end, a step, or some of which the others got lost. Not below what the eye takes for one.
 REST_GAPS = 4
 REST_NS = 200_000_000
 # A slip: late by more than an interval, then on time because the due instant moved over by at least this many.
@@ -46,11 +46,12 @@ class Rhythm:
             return 1.0
         return min(sim_gap_ns / self.sim_interval_ns, due_gap_ns / self.interval_ns)
 
-    def is_rest(self, due_gap_ns: int, sim_gap_ns: int) -> bool:
-        """Whether nothing moved for most of this gap."""
-        if not self._gaps or due_gap_ns <= max(REST_GAPS * self.interval_ns, REST_NS):
-            return False
-        return sim_gap_ns < 2 * self.sim_interval_ns
+    def rest_ns(self, due_gap_ns: int, sim_gap_ns: int) -> int:
+        """For how much of this gap the world stood still: 0, or all but what its steps take otherwise."""
+        if not self._gaps:
+            return 0
+        steps_ns = self.interval_ns * max(1, round(sim_gap_ns / self.sim_interval_ns))
+        return due_gap_ns - steps_ns if due_gap_ns > max(REST_GAPS * steps_ns, REST_NS) else 0
 
     def add_gap(self, due_gap_ns: int, sim_gap_ns: int) -> None:
         """A snapshot falls due `due_gap_ns` after the one before, `sim_gap_ns` further on."""

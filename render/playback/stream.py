@@ -148,6 +148,8 @@ class Stream:
             anchor_ns = self._held_since_ns
         if plan.rate > 0:
             stretch = self._rate / plan.rate if self.plan is not None else 1.0
+            if self._sim and self._held_since_ns is None:
+                self._rest_before(plan)
             self._remap(plan, drawn_ns, anchor_ns, stretch)
             self._rate = plan.rate
             self._held_since_ns = None
@@ -166,6 +168,12 @@ class Stream:
             self._due[index] = FAR_NS
         if 0 < first < len(self._sim):
             self._vertex(first, plan.wall_ns, plan.sim_time_ns)
+
+    def _rest_before(self, plan: Plan) -> None:
+        """Physics that was stopped goes on with a new plan, a step beyond all that is known: the gap is a rest."""
+        rest_ns = self.rhythm.rest_ns(plan.wall_ns - self._due[-1], max(0, plan.sim_time_ns - self._sim[-1]))
+        if rest_ns and plan.sim_time_ns > self._sim[-1]:
+            self._append(self._sim[-1], self._due[-1] + rest_ns, self._plan_number[-1])
 
     def _remap(self, plan: Plan, drawn_ns: int | None, anchor_ns: int, stretch: float) -> None:
         """What comes after the plan's instant falls due as it says; what comes before and is not drawn yet leads up
@@ -225,8 +233,9 @@ class Stream:
         due_gap_ns, sim_gap_ns = due_ns - self._due[-1], sim_time_ns - self._sim[-1]
         self.rhythm.add_lateness(arrival_ns - due_ns, due_gap_ns, sim_gap_ns)
         self.widest_gap = max(self.widest_gap, round(self.rhythm.intervals(due_gap_ns, sim_gap_ns)))
-        if self.rhythm.is_rest(due_gap_ns, sim_gap_ns):
-            self._append(self._sim[-1], due_ns - self.rhythm.interval_ns, number)
+        rest_ns = self.rhythm.rest_ns(due_gap_ns, sim_gap_ns)
+        if rest_ns:
+            self._append(self._sim[-1], self._due[-1] + rest_ns, number)
         else:
             self.rhythm.add_gap(due_gap_ns, sim_gap_ns)
         self.longest_wait_ns = max(self.longest_wait_ns, arrival_ns - self._due[-1])

@@ -51,14 +51,19 @@ class Driven:
             self.now_ns += FRAME_NS
         return self.shown[first:]
 
-    def replan(self, scale: float, from_newest: bool = False) -> None:
-        """A pause (0), a change of scale, or, after a stop, a start anew where physics is."""
+    def replan(self, scale: float, from_newest: bool = False, unseen: int = 0) -> None:
+        """A pause (0), a change of scale, or, after a stop, a start anew where physics is: `unseen` steps beyond all
+        that the clock was shown."""
         due_sim = self._plan.sim_time_at_ns(self.now_ns)
         newest = (self._steps - 1) * STEP_NS
         self.scale = scale
-        sim_ns = newest if from_newest else min(due_sim, newest)
+        sim_ns = newest + unseen * STEP_NS if from_newest else min(due_sim, newest)
         self._plan = Plan(self._plan.number + 1, 0, self.now_ns, sim_ns, scale)
         self.clock.replan(self._plan)
+
+    def lose(self, count: int) -> None:
+        """The next steps are made, but never seen."""
+        self._steps += count
 
     def speeds(self, frames: list[Shown]) -> list[float]:
         """Relative to the scale of each frame."""

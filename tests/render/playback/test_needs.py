@@ -52,6 +52,15 @@ def test_a_stall_and_what_it_held_up_buy_no_latency():
     assert asked([17] * 50 + [500, 350, 200, 100, 50] + [17] * 50 + [500, 350, 200, 100, 50]) == 17 * MS + MARGIN_NS
 
 
+def test_what_a_stall_held_up_buys_no_latency_however_many_steps_catch_up():
+    catching_up = [500 - 6 * k for k in range(80)]
+    assert asked(([17] * 50 + catching_up) * 3, every_ns=8 * MS) == 17 * MS + MARGIN_NS
+
+
+def test_lateness_that_grows_by_a_stall_and_stays_is_none():
+    assert asked([17] * 50 + [330] * 40) == 330 * MS + MARGIN_NS
+
+
 def test_what_is_older_than_the_memory_is_forgotten():
     calm = int(MEMORY_NS / GAP * 1.2)
     assert asked([80] * 10 + [17] * calm) == 17 * MS + MARGIN_NS

@@ -35,13 +35,14 @@ def test_a_lost_snapshot_is_no_unevenness():
     assert rhythm.slope_change == 0
 
 
-def test_a_rest_is_long_and_moves_no_simulated_time():
+def test_a_rest_is_long_and_moves_no_simulated_time_but_at_its_end():
     rhythm = rhythm_of([10] * 9)
-    assert rhythm.is_rest(500 * MS, 10 * MS)
-    assert not rhythm.is_rest(500 * MS, 500 * MS)
-    assert not rhythm.is_rest(150 * MS, 10 * MS), "too short to be seen as a rest"
-    assert not rhythm_of([120] * 9).is_rest(300 * MS, 10 * MS), "slow physics is no rest"
-    assert not Rhythm().is_rest(500 * MS, 10 * MS)
+    assert rhythm.rest_ns(500 * MS, 10 * MS) == 490 * MS
+    assert rhythm.rest_ns(500 * MS, 30 * MS) == 470 * MS, "two of the three snapshots at its end got lost"
+    assert not rhythm.rest_ns(500 * MS, 500 * MS)
+    assert not rhythm.rest_ns(150 * MS, 10 * MS), "too short to be seen as a rest"
+    assert not rhythm_of([120] * 9).rest_ns(300 * MS, 10 * MS), "slow physics is no rest"
+    assert not Rhythm().rest_ns(500 * MS, 10 * MS)
 
 
 def test_a_debt_given_up_is_a_slip_and_a_debt_made_good_is_none():

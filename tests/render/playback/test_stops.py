@@ -37,6 +37,27 @@ def test_physics_stopped_for_a_minute_is_held_and_goes_on_without_a_rush(mode, p
     assert abs(clock.state.offset_ns) < 60 * MS, "the stop bought latency"
 
 
+@pytest.mark.parametrize("unseen", [1, 3])
+@pytest.mark.parametrize("seconds", [5, 300])
+@pytest.mark.parametrize("early", [True, False], ids=["ahead", "at due"])
+@pytest.mark.parametrize(("mode", "prefer"), CLOCKS)
+def test_plan_after_a_stop_that_comes_before_the_step_it_starts_from_leaves_no_crawl(
+    mode, prefer, early, seconds, unseen
+):
+    clock = PlaybackClock(mode, prefer)
+    driven = Driven(clock, early)
+    driven.run(4)
+    driven.now_ns += (seconds - 1) * SECOND
+    stopped = driven.run(1, stopped=True)
+    driven.replan(1.0, from_newest=True, unseen=unseen)
+    driven.lose(unseen - 1)
+    after = driven.run(4)
+    assert never_back(driven.shown)
+    assert max(driven.speeds(after)) <= max(2.01, unseen), "more in a frame than a gap"
+    assert after[-1].drawn_ns - stopped[-1].drawn_ns > 3.8 * SECOND
+    assert abs(clock.state.offset_ns) < 100 * MS, "the stop bought latency"
+
+
 @pytest.mark.parametrize(("mode", "prefer"), CLOCKS)
 def test_machine_suspended_for_an_hour_goes_on_at_once(mode, prefer):
     clock = PlaybackClock(mode, prefer)

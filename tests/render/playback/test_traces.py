@@ -126,6 +126,20 @@ def test_stall_is_caught_up_with_and_buys_no_lasting_latency():
     assert max(speeds) <= 1.55
 
 
+@pytest.mark.parametrize("fps", [60, 144])
+@pytest.mark.parametrize("step_cost_ms", [5, 12])
+def test_stall_that_is_made_good_step_by_step_buys_no_lasting_latency(fps, step_cost_ms):
+    rows, free_ns = [], 0
+    for row in TRACES["60 Hz"](0, SECONDS):
+        begin_ns = max(row.arrival_ns, free_ns)
+        into_ns = (begin_ns - START_NS) % (5 * SECOND)
+        begin_ns += max(0, into_ns - (5 * SECOND - 500 * MS)) and 5 * SECOND - into_ns
+        free_ns = begin_ns + step_cost_ms * MS
+        rows.append(row._replace(arrival_ns=free_ns))
+    seen = figures(play(PlaybackClock(), rows, 0, fps), rows)
+    assert seen.age_mean_ms <= 165
+
+
 def test_conditions_that_get_better_bring_the_latency_down_again():
     late = [Row(k * STEP_NS, START_NS + k * STEP_NS, START_NS + k * STEP_NS + 40 * MS) for k in range(600)]
     ahead = [Row(k * STEP_NS, START_NS + k * STEP_NS, START_NS + (k - 3) * STEP_NS) for k in range(604, 2400)]
