@@ -5,18 +5,19 @@ Always: what exists is well formed; whether the bodies it names are there is for
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
 
 from twixt.ipc import config
 from twixt.ipc.rules import is_reference
-from twixt.ipc.shapes import Color, SceneError, require_color
+from twixt.ipc.shapes import Color, SceneError, color_or_none, number, set_field
 
 # What drawing calls the bodies that have a parent; a group of the user's must not be taken for them.
 RESERVED_NAMES = ("children",)
+# Further behind than a link may be, a group has nothing of the world that is drawn beside it, in ms.
+LONGEST_DELAY_MS = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,9 @@ class Group:
     delay_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bodies", tuple(body_index("Group.bodies", body) for body in self.bodies))
+        if isinstance(self.bodies, str) or not isinstance(self.bodies, Iterable):
+            raise SceneError(f"Group.bodies must be indices of bodies, such as [4, 5], got {self.bodies!r}")
+        set_field(self, "bodies", tuple(body_index("Group.bodies", body) for body in self.bodies))
         if len(set(self.bodies)) < len(self.bodies):
             twice = next(body for body in self.bodies if self.bodies.count(body) > 1)
             raise SceneError(f"Group.bodies must name each body once, got {twice} twice")
@@ -41,8 +44,10 @@ class Group:
                 f"Group.interpolation must be one of {', '.join(config.INTERPOLATIONS)}, module:Class for one of "
                 f"your own, or None for the run's, got {method!r}"
             )
-        if not (math.isfinite(self.delay_ms) and self.delay_ms >= 0):
-            raise SceneError(f"Group.delay_ms must be a finite number >= 0, got {self.delay_ms!r}")
+        delay_ms = number("Group.delay_ms", self.delay_ms)
+        if not 0 <= delay_ms <= LONGEST_DELAY_MS:
+            raise SceneError(f"Group.delay_ms must be >= 0 and <= {LONGEST_DELAY_MS:g}, got {self.delay_ms!r}")
+        set_field(self, "delay_ms", delay_ms)
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,15 @@ class ColorBy:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise SceneError(f"ColorBy.column must be the name of a column, got {self.column!r}")
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low != self.high):
-            raise SceneError(f"ColorBy.low and high must be finite and differ, got {self.low!r} and {self.high!r}")
-        require_color("ColorBy.low_color", self.low_color)
-        require_color("ColorBy.high_color", self.high_color)
+        for name in ("low", "high"):
+            set_field(self, name, number(f"ColorBy.{name}", getattr(self, name)))
+        if self.low == self.high:
+            raise SceneError(f"ColorBy.low and high must differ, got {self.low:g} and {self.high:g}")
+        for name in ("low_color", "high_color"):
+            color = color_or_none(f"ColorBy.{name}", getattr(self, name))
+            if color is None:
+                raise SceneError(f"ColorBy.{name} must be (red, green, blue), each from 0 to 1, got None")
+            set_field(self, name, color)
 
 
 def body_index(name: str, value: Any) -> int:
@@ -77,6 +87,8 @@ def body_index(name: str, value: Any) -> int:
 
 def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
     """The groups, if no two share a body; SceneError otherwise."""
+    if not isinstance(groups, Mapping):
+        raise SceneError(f'Scene.groups must map names to groups, such as {{"hand": Group([4, 5])}}, got {groups!r}')
     member_of: dict[int, str] = {}
     for name, group in groups.items():
         if not isinstance(name, str) or not name or name in RESERVED_NAMES:
@@ -92,6 +104,8 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
 
 def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
     """Child -> parent, if following them always ends; SceneError otherwise."""
+    if not isinstance(parents, Mapping):
+        raise SceneError(f"Scene.parents must map a child to its parent, such as {{1: 0}}, got {parents!r}")
     checked = {
         body_index("Scene.parents", child): body_index("Scene.parents", parent) for child, parent in parents.items()
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -19,7 +19,20 @@ from numpy.typing import NDArray
 
 from twixt.ipc.groups import ColorBy, Group, body_index, check_groups, check_parents
 from twixt.ipc.rules import is_rule, say_rules
-from twixt.ipc.shapes import SHAPES, Box, Color, Plane, SceneError, Shape, Sphere, Vector, require_color, three
+from twixt.ipc.shapes import (
+    SHAPES,
+    Box,
+    Color,
+    Plane,
+    SceneError,
+    Shape,
+    Sphere,
+    Vector,
+    color_or_none,
+    number,
+    set_field,
+    three,
+)
 
 __all__ = [
     "SHAPES",
@@ -54,13 +67,15 @@ class Camera:
     body: int | None = None
 
     def __post_init__(self) -> None:
-        eye, target = three("Camera.eye", self.eye), three("Camera.target", self.target)
-        if math.dist(eye, target) == 0:
+        for name in ("eye", "target"):
+            set_field(self, name, three(f"Camera.{name}", getattr(self, name)))
+        set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
+        if math.dist(self.eye, self.target) == 0:
             raise SceneError(f"Camera.eye and Camera.target must differ, got {self.eye!r} for both")
         if not 1 <= self.fov_y_deg <= 170:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {self.fov_y_deg!r}")
         if self.body is not None:
-            object.__setattr__(self, "body", body_index("Camera.body", self.body))
+            set_field(self, "body", body_index("Camera.body", self.body))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +106,10 @@ class Scene:
     shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
     def __post_init__(self) -> None:
+        shapes = self.shapes
+        if isinstance(shapes, str | Sphere | Box | Plane) or not isinstance(shapes, Iterable):
+            raise SceneError(f"Scene.shapes must be one shape per body, such as [Sphere()] * 3, got {shapes!r}")
+        set_field(self, "shapes", tuple(shapes))
         table: dict[Shape, int] = {}
         index = np.empty(len(self.shapes), np.uint16)
         for body, shape in enumerate(self.shapes):
@@ -103,18 +122,31 @@ class Scene:
                     "share shapes between bodies and vary their `scale` and `color`"
                 )
             index[body] = row
-        require_color("Scene.background", self.background)
-        if not any(three("Scene.light", self.light)):
+        if self.camera is not None and not isinstance(self.camera, Camera):
+            raise SceneError(f"Scene.camera must be Camera(eye, target), or None for all bodies, got {self.camera!r}")
+        if self.ground is not None:
+            set_field(self, "ground", number("Scene.ground", self.ground))
+        set_field(self, "outline", _corners(self.outline))
+        if self.background is None:
+            raise SceneError("Scene.background must be (red, green, blue), each from 0 to 1, got None")
+        set_field(self, "background", color_or_none("Scene.background", self.background))
+        set_field(self, "light", three("Scene.light", self.light))
+        if not any(self.light):
             raise SceneError("Scene.light must not be the zero vector; it points towards the light")
+        set_field(self, "unlit", bool(self.unlit))
         if self.color_by is not None and not isinstance(self.color_by, ColorBy):
             raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {self.color_by!r}")
-        object.__setattr__(self, "parents", check_parents(self.parents))
-        object.__setattr__(self, "groups", check_groups(self.groups))
+        set_field(self, "parents", check_parents(self.parents))
+        set_field(self, "groups", check_groups(self.groups))
+        if not isinstance(self.columns, Mapping):
+            raise SceneError(
+                f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {self.columns!r}'
+            )
         for name, rule in self.columns.items():
             if not is_rule(rule):
                 raise SceneError(say_rules(name, rule))
-        object.__setattr__(self, "distinct_shapes", tuple(table))
-        object.__setattr__(self, "shape_index", index)
+        set_field(self, "distinct_shapes", tuple(table))
+        set_field(self, "shape_index", index)
 
     def to_bytes(self) -> bytes:
         """The scene as a viewer receives it."""
@@ -163,9 +195,9 @@ class Scene:
                 shapes=[table[row] for row in index],
                 camera=None if head["camera"] is None else Camera(**_tuples(head["camera"])),
                 ground=head["ground"],
-                outline=_corners(head["outline"]),
-                background=tuple(head["background"]),
-                light=tuple(head["light"]),
+                outline=head["outline"],
+                background=head["background"],
+                light=head["light"],
                 unlit=head["unlit"],
                 parents=dict(zip(child.tolist(), parent.tolist(), strict=True)),
                 groups={
@@ -224,10 +256,12 @@ def _shape_of(entry: dict[str, Any]) -> Shape:
     return kind(**_tuples({name: value for name, value in entry.items() if name in known}))
 
 
-def _corners(outline: list[list[float]] | None) -> tuple[Vector, Vector] | None:
+def _corners(outline: Any) -> tuple[Vector, Vector] | None:
     if outline is None:
         return None
-    low, high = ((float(x), float(y), float(z)) for x, y, z in outline)
+    if isinstance(outline, str) or not isinstance(outline, Iterable) or len(corners := tuple(outline)) != 2:
+        raise SceneError(f"Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, got {outline!r}")
+    low, high = (three("a corner of Scene.outline", corner) for corner in corners)
     return low, high
 
 

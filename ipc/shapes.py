@@ -1,13 +1,14 @@
 """The shapes a body can have: a handful of frozen values that are checked once, where they are made.
 
-Always: a shape that exists can be drawn. Knows no bodies, no colours of a palette, no GPU.
+Always: a shape that exists can be drawn, and its numbers are Python's own, whatever they were given as. Knows no bodies, no colours of a palette, no GPU.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import numbers
 from dataclasses import dataclass
+from typing import Any
 
 from twixt.ipc.errors import TwixtError
 
@@ -27,8 +28,8 @@ class Sphere:
     color: Color | None = None  # None: a colour of the palette, by the body's index
 
     def __post_init__(self) -> None:
-        require_positive("Sphere.radius", self.radius)
-        require_color("Sphere.color", self.color)
+        set_field(self, "radius", lengths("Sphere.radius", self.radius, 1)[0])
+        set_field(self, "color", color_or_none("Sphere.color", self.color))
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,8 @@ class Box:
     color: Color | None = None
 
     def __post_init__(self) -> None:
-        for length in three("Box.size", self.size):
-            require_positive("Box.size", length)
-        require_color("Box.color", self.color)
+        set_field(self, "size", lengths("Box.size", self.size, 3))
+        set_field(self, "color", color_or_none("Box.color", self.color))
 
 
 @dataclass(frozen=True)
@@ -52,33 +52,59 @@ class Plane:
     color: Color | None = None
 
     def __post_init__(self) -> None:
-        if len(self.size) != 2:
-            raise SceneError(f"Plane.size must be two lengths (x, y), got {self.size!r}")
-        for length in self.size:
-            require_positive("Plane.size", length)
-        require_color("Plane.color", self.color)
+        set_field(self, "size", lengths("Plane.size", self.size, 2))
+        set_field(self, "color", color_or_none("Plane.color", self.color))
 
 
 Shape = Sphere | Box | Plane
 SHAPES: dict[str, type[Shape]] = {"sphere": Sphere, "box": Box, "plane": Plane}
 
 
-def three(name: str, values: Sequence[float]) -> Sequence[float]:
-    """`values`, if they are three finite numbers; SceneError otherwise."""
-    if len(values) != 3 or not all(math.isfinite(value) for value in values):
+def number(name: str, value: Any) -> float:
+    """`value` as a finite number of Python's own; SceneError if it is none."""
+    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise SceneError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
+def three(name: str, values: Any) -> Vector:
+    """`values` as a tuple of three finite numbers; SceneError if they are none."""
+    found = _numbers(values)
+    if len(found) != 3 or not all(math.isfinite(value) for value in found):
         raise SceneError(f"{name} must be three finite numbers, got {values!r}")
-    return values
+    return found[0], found[1], found[2]
 
 
-def require_positive(name: str, value: float) -> None:
-    """SceneError unless `value` is a length."""
-    if not (math.isfinite(value) and value > 0):
-        raise SceneError(f"{name} must be a finite length > 0 (metres), got {value!r}")
+def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
+    """`values` as a tuple of so many lengths in metres; SceneError if they are none."""
+    found = _numbers(values)
+    if len(found) != count or not all(math.isfinite(value) and value > 0 for value in found):
+        said = "a finite length" if count == 1 else f"{count} finite lengths"
+        raise SceneError(f"{name} must be {said} > 0 (metres), got {values!r}")
+    return found
 
 
-def require_color(name: str, color: Color | None) -> None:
-    """SceneError unless `color` is None or three numbers from 0 to 1."""
+def color_or_none(name: str, color: Any) -> Color | None:
+    """None, or `color` as a tuple of three numbers from 0 to 1; SceneError if it is neither."""
     if color is None:
-        return
-    if len(color) != 3 or not all(0 <= channel <= 1 for channel in color):
+        return None
+    found = _numbers(color)
+    if len(found) != 3 or not all(0 <= channel <= 1 for channel in found):
         raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {color!r}")
+    return found[0], found[1], found[2]
+
+
+def set_field(instance: Any, name: str, value: Any) -> None:
+    """A frozen value's field, brought to its own form while it is made."""
+    object.__setattr__(instance, name, value)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    """The numbers in `values`, or that one number, as Python's own; nothing if any is no number."""
+    if isinstance(values, numbers.Real):
+        return (float(values),)
+    try:
+        found = tuple(values)
+    except TypeError:
+        return ()
+    return tuple(float(value) for value in found) if all(isinstance(value, numbers.Real) for value in found) else ()

@@ -81,7 +81,10 @@ def test_parents_and_groups_always_arrive_as_they_were_said_and_a_circle_never(
         (lambda: Group([4, 2, 4]), "got 4 twice"),
         (lambda: Group([0], interpolation="smoothest"), "one of .*linear.*, module:Class"),
         (lambda: Group([0], interpolation="a b:C"), "got 'a b:C'"),
-        (lambda: Group([0], delay_ms=-1), ">= 0, got -1"),
+        (lambda: Group([0], delay_ms=-1), "<= 10000, got -1"),
+        (lambda: Group([0], delay_ms=1e300), "<= 10000, got 1e\\+300"),
+        (lambda: Group([0], delay_ms="late"), "finite number, got 'late'"),  # type: ignore[arg-type]
+        (lambda: Group(4), r"such as \[4, 5\], got 4"),  # type: ignore[arg-type]
         (lambda: Group([0], delay_ms=float("nan")), "got nan"),
         (lambda: Scene(groups={"a": Group([1, 2]), "b": Group([2])}), "got 2 in 'a' and in 'b'"),
         (lambda: Scene(groups={RESERVED_NAMES[0]: Group([1])}), "other than children"),
@@ -89,10 +92,32 @@ def test_parents_and_groups_always_arrive_as_they_were_said_and_a_circle_never(
         (lambda: Scene(columns={"heat": "cubic"}), "column 'heat' must be one of linear, angle, none, latest"),
         (lambda: Scene(color_by="heat"), r"ColorBy\(column"),  # type: ignore[arg-type]
         (lambda: ColorBy("heat", low=1, high=1), "differ, got 1 and 1"),
-        (lambda: ColorBy("heat", high=float("inf")), "got 0.0 and inf"),
+        (lambda: ColorBy("heat", high=float("inf")), "high must be a finite number, got inf"),
         (lambda: ColorBy("heat", low_color=(0, 0, 2)), "each from 0 to 1"),
         (lambda: ColorBy(""), "name of a column"),
+        (lambda: ColorBy("heat", low="cold"), "low must be a finite number, got 'cold'"),  # type: ignore[arg-type]
+        (lambda: ColorBy("heat", low_color=None), "low_color .* got None"),  # type: ignore[arg-type]
         (lambda: Camera(body=-2), "got -2"),
+        (lambda: Camera(eye=None), "Camera.eye must be three finite numbers, got None"),  # type: ignore[arg-type]
+        (lambda: Camera(eye="abc"), "Camera.eye must be three finite numbers, got 'abc'"),  # type: ignore[arg-type]
+        (lambda: Camera(fov_y_deg="wide"), "fov_y_deg must be a finite number"),  # type: ignore[arg-type]
+        (lambda: Scene(Sphere()), r"one shape per body, .* got Sphere\("),  # type: ignore[arg-type]
+        (lambda: Scene(None), "one shape per body, .* got None"),  # type: ignore[arg-type]
+        (lambda: Scene(camera="front"), r"Camera\(eye, target\), .* got 'front'"),  # type: ignore[arg-type]
+        (lambda: Scene(ground="floor"), "Scene.ground must be a finite number, got 'floor'"),  # type: ignore[arg-type]
+        (lambda: Scene(ground=float("nan")), "Scene.ground must be a finite number, got nan"),
+        (lambda: Scene(outline=(1, 2)), "corner of Scene.outline must be three finite numbers"),  # type: ignore[arg-type]
+        (lambda: Scene(outline=((0, 0, 0),)), "two corners"),  # type: ignore[arg-type]
+        (lambda: Scene(background="red"), "each from 0 to 1, got 'red'"),  # type: ignore[arg-type]
+        (lambda: Scene(background=None), "each from 0 to 1, got None"),  # type: ignore[arg-type]
+        (lambda: Scene(light=3), "Scene.light must be three"),  # type: ignore[arg-type]
+        (lambda: Scene(parents=[0, 1]), "map a child to its parent"),  # type: ignore[arg-type]
+        (lambda: Scene(groups=[Group([1])]), "map names to groups"),  # type: ignore[arg-type]
+        (lambda: Scene(columns=["heat"]), "map columns to rules"),  # type: ignore[arg-type]
+        (lambda: Sphere("big"), r"Sphere.radius .* \(metres\), got 'big'"),  # type: ignore[arg-type]
+        (lambda: Sphere(color="red"), "each from 0 to 1, got 'red'"),  # type: ignore[arg-type]
+        (lambda: Box((1, None, 1)), r"Box.size .* got \(1, None, 1\)"),  # type: ignore[arg-type]
+        (lambda: Plane(5), "Plane.size must be 2 finite lengths"),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_be_drawn_is_refused_where_it_is_said(wrong: Any, said: str) -> None:
@@ -118,6 +143,21 @@ def test_bodies_that_are_not_there_are_refused_once_their_number_is_known(scene:
     scene.check_bodies(10)
     with pytest.raises(SceneError, match=said):
         scene.check_bodies(3)
+
+
+def test_what_comes_from_numpy_arrives_as_plain_numbers() -> None:
+    scene = Scene(
+        [Sphere(np.float32(0.5), np.array([1, 0, 0.0])), Box(np.ones(3)), Plane(np.ones(2))],
+        camera=Camera(np.array([1.0, 2, 3]), np.zeros(3, np.float32), np.float32(40)),
+        ground=np.float32(-1),
+        outline=(np.zeros(3), np.ones(3)),
+        background=np.array([0.1, 0.2, 0.3]),
+        light=np.array([0, 0, 1]),
+        unlit=np.bool_(True),
+        groups={"late": Group([0], delay_ms=np.int64(20))},
+        color_by=ColorBy("heat", low=np.float32(0), high=np.int32(2)),
+    )
+    assert told(Scene.from_bytes(scene.to_bytes())) == told(scene)
 
 
 def test_numpy_indices_are_indices() -> None:
