@@ -111,8 +111,8 @@ class Auto:
     def _learn(self, stream: Stream, present_ns: int, passed_ns: int) -> None:
         newest_sim, newest_due = stream.newest_sim_ns, stream.newest_due_ns
         if newest_sim != self._newest_sim_ns:
-            if self._newest_sim_ns is not None:
-                gap = newest_due - self._newest_due_ns
+            gap = newest_due - self._newest_due_ns
+            if self._newest_sim_ns is not None and gap >= 0:  # else due instants were told anew: nothing came late
                 # Between two frames the shortfall went on growing until the snapshot came. At another phase of the
                 # frames, or with a little more jitter, one of them would have met that.
                 need = max(self._shortfall_ns, min(stream.longest_wait_ns, self._shortfall_ns + passed_ns))

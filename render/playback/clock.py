@@ -131,7 +131,7 @@ class PlaybackClock:
             self._begin(world_epoch)
         elif world_epoch < self._world_epoch:
             return
-        self._stream.observe(sim_time_ns, due_ns, arrival_ns, plan_number)
+        self._stream.observe(sim_time_ns, due_ns, arrival_ns, plan_number, self._drawn_ns)
 
     def replan(self, plan: Plan) -> None:
         """Follow a new plan, at once. A plan already known changes nothing."""

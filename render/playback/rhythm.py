@@ -21,6 +21,8 @@ SCATTER_SHARE = 0.02
 # still and then moved at the end, a step, or some of which the others got lost. Not below what the eye takes for one.
 REST_GAPS = 4
 REST_NS = 200_000_000
+# But two in a row, neither more than this many times as long as the other, are slow physics from the second one on.
+ALIKE = 2
 # A slip: late by more than an interval, then on time because the due instant moved over by at least this many.
 SLIP_GAPS = 2
 SLIP_ON_TIME = 0.25  # share of an interval that still counts as on time
@@ -38,6 +40,7 @@ class Rhythm:
         self.slips = 0  # how often physics gave up a debt and let its due instants move
         self._gaps: list[tuple[int, int]] = []  # (due, sim)
         self._lateness_ns: int | None = None
+        self._rest: tuple[int, int] | None = None  # (due, sim), when the last gap was one
 
     def intervals(self, due_gap_ns: int, sim_gap_ns: int) -> float:
         """How many usual gaps long a gap is, by simulated time or by due instants, whichever says less: slow physics
@@ -50,11 +53,25 @@ class Rhythm:
         """For how much of this gap the world stood still: 0, or all but what its steps take otherwise."""
         if not self._gaps:
             return 0
+        if self._rest is not None and max(self._rest[0], due_gap_ns) <= ALIKE * min(self._rest[0], due_gap_ns):
+            return 0
+        return self._exceeds(due_gap_ns, sim_gap_ns)
+
+    def add_rest(self, due_gap_ns: int, sim_gap_ns: int) -> None:
+        """This gap was a rest."""
+        self._rest = due_gap_ns, sim_gap_ns
+
+    def _exceeds(self, due_gap_ns: int, sim_gap_ns: int) -> int:
+        """By how much a gap is longer than its steps usually take; 0 where that is not seen."""
         steps_ns = self.interval_ns * max(1, round(sim_gap_ns / self.sim_interval_ns))
         return due_gap_ns - steps_ns if due_gap_ns > max(REST_GAPS * steps_ns, REST_NS) else 0
 
     def add_gap(self, due_gap_ns: int, sim_gap_ns: int) -> None:
         """A snapshot falls due `due_gap_ns` after the one before, `sim_gap_ns` further on."""
+        if self._rest is not None:
+            if self._exceeds(due_gap_ns, sim_gap_ns):
+                self._gaps, self.slope_change = [self._rest], 0.0
+            self._rest = None
         self._gaps.append((due_gap_ns, sim_gap_ns))
         if len(self._gaps) > EVENNESS_GAPS:
             del self._gaps[0]
@@ -83,5 +100,6 @@ class Rhythm:
     def restart(self, stretch: float) -> None:
         """Gaps from now on are `stretch` times as long; the old ones say nothing of evenness."""
         self._gaps.clear()
+        self._rest = None
         self.slope_change = 0.0
         self.interval_ns = round(self.interval_ns * stretch)

@@ -81,8 +81,15 @@ class Stream:
     def paused(self) -> bool:
         return self._held_since_ns is not None
 
-    def observe(self, sim_time_ns: int, due_ns: int, arrival_ns: int, plan_number: int | None = None) -> bool:
-        """Take a snapshot in. True when it is newer than all before."""
+    def observe(
+        self,
+        sim_time_ns: int,
+        due_ns: int,
+        arrival_ns: int,
+        plan_number: int | None = None,
+        drawn_ns: int | None = None,
+    ) -> bool:
+        """Take a snapshot in. True when it is newer than all before. drawn_ns: what is drawn already."""
         plan = self.plan
         number = plan_number if plan_number is not None else (plan.number if plan else 0)
         if plan is not None and sim_time_ns > plan.sim_time_ns and (number < plan.number or self.paused):
@@ -92,6 +99,8 @@ class Stream:
             self._insert(sim_time_ns, due_ns, number)
             return False
         if self._sim:
+            if drawn_ns is not None and due_ns < self._due[-1] < FAR_NS:
+                self._straighten(drawn_ns, due_ns)
             # The newer snapshot's word counts: what lies before it cannot fall due after it.
             index = len(self._due) - 1
             while index >= 0 and self._due[index] > due_ns:
@@ -219,6 +228,17 @@ class Stream:
         self._sim.insert(index, sim_time_ns)
         self._plan_number.insert(index, number)
 
+    def _straighten(self, drawn_ns: int, due_ns: int) -> None:
+        """Physics became faster than was said: what would all fall due at `due_ns` gives way to a straight line there
+        from what is drawn."""
+        drawn_due_ns = self.due_of(drawn_ns)
+        after = bisect_right(self._sim, drawn_ns)
+        if 0 < after < len(self._sim) and drawn_due_ns < due_ns:
+            after = max(after, bisect_left(self._due, due_ns))
+            del self._due[after:], self._sim[after:], self._plan_number[after:]
+            if self._sim[-1] < drawn_ns:
+                self._append(drawn_ns, drawn_due_ns, self._plan_number[-1])
+
     def _append(self, sim_time_ns: int, due_ns: int, number: int) -> None:
         if len(self._sim) >= KEPT:
             # Every second one of the older half: in a burst all of it may still be to play.
@@ -236,6 +256,7 @@ class Stream:
         rest_ns = self.rhythm.rest_ns(due_gap_ns, sim_gap_ns)
         if rest_ns:
             self._append(self._sim[-1], self._due[-1] + rest_ns, number)
+            self.rhythm.add_rest(due_gap_ns, sim_gap_ns)
         else:
             self.rhythm.add_gap(due_gap_ns, sim_gap_ns)
         self.longest_wait_ns = max(self.longest_wait_ns, arrival_ns - self._due[-1])

@@ -45,6 +45,21 @@ def test_a_rest_is_long_and_moves_no_simulated_time_but_at_its_end():
     assert not Rhythm().rest_ns(500 * MS, 10 * MS)
 
 
+def test_the_second_of_two_rests_alike_is_slow_physics_and_one_apart_is_a_rest_again():
+    rhythm = rhythm_of([10] * 9)
+    rhythm.add_rest(500 * MS, 10 * MS)
+    assert rhythm.rest_ns(2000 * MS, 10 * MS), "the next key pressed, much later"
+    assert not rhythm.rest_ns(400 * MS, 10 * MS)
+    rhythm.add_gap(400 * MS, 10 * MS)
+    rhythm.add_gap(450 * MS, 10 * MS)
+    assert rhythm.interval_ns == 450 * MS
+    rhythm = rhythm_of([10] * 9)
+    rhythm.add_rest(500 * MS, 10 * MS)
+    rhythm.add_gap(10 * MS, 10 * MS)
+    assert rhythm.rest_ns(400 * MS, 10 * MS) == 390 * MS
+    assert rhythm.interval_ns == 10 * MS
+
+
 def test_a_debt_given_up_is_a_slip_and_a_debt_made_good_is_none():
     given_up, made_good = rhythm_of([16] * 9), rhythm_of([16] * 9)
     for lateness_ms in (0, 24, 48, 72):

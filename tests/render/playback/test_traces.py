@@ -140,6 +140,30 @@ def test_stall_that_is_made_good_step_by_step_buys_no_lasting_latency(fps, step_
     assert seen.age_mean_ms <= 165
 
 
+@pytest.mark.parametrize("cost_ms", [220, 300, 600])
+def test_steps_that_suddenly_take_very_long_are_slow_physics_and_no_row_of_rests(cost_ms):
+    slow_from_ns = 6 * SECOND
+    trace = dilated(lambda _, wall_ns: (cost_ms if wall_ns >= slow_from_ns else 1) * MS)
+    frames = play(PlaybackClock(), trace(0, 14.0), 0)
+    slow = [frame for frame in frames if frame.present_ns > START_NS + slow_from_ns + 4 * cost_ms * MS]
+    assert all(b.drawn_ns > a.drawn_ns for a, b in pairwise(slow)), "it stopped at every snapshot"
+
+
+@pytest.mark.parametrize(("old", "new"), [(0.01, 0.05), (0.05, 0.25), (0.25, 1.0), (0.25, 4.0)])
+def test_faster_physics_ahead_is_followed_without_a_jump_even_where_no_plan_tells(old, new):
+    change_ns = 6 * SECOND
+    before = int(change_ns * old / STEP_NS) + 1  # the last one that was published at the old rate
+    rows = [Row(k * STEP_NS, round(k * STEP_NS / old), round((k - 1) * STEP_NS / old)) for k in range(before + 1)]
+    for k in range(before + 1, before + 600):
+        due_ns = change_ns + round((k * STEP_NS - change_ns * old) / new)
+        rows.append(Row(k * STEP_NS, due_ns, max(change_ns, due_ns - round(STEP_NS / new) - 10 * MS)))
+    rows = [Row(sim, START_NS + due, START_NS + arrival) for sim, due, arrival in rows]
+    frames = [frame for frame in play(PlaybackClock(), rows) if frame.present_ns < START_NS + 8 * SECOND]
+    speeds = [(b.drawn_ns - a.drawn_ns) / (b.present_ns - a.present_ns) for a, b in pairwise(frames)]
+    assert max(speeds) <= 2.0 * new
+    assert speeds[-1] == pytest.approx(new, rel=0.06)
+
+
 def test_conditions_that_get_better_bring_the_latency_down_again():
     late = [Row(k * STEP_NS, START_NS + k * STEP_NS, START_NS + k * STEP_NS + 40 * MS) for k in range(600)]
     ahead = [Row(k * STEP_NS, START_NS + k * STEP_NS, START_NS + (k - 3) * STEP_NS) for k in range(604, 2400)]
