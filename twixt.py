@@ -65,6 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
             return _view_as_child(*arguments[1:])
         return _command_line(arguments)
     except TwixtError as error:
+        print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
         print(f"twixt: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
@@ -168,13 +169,13 @@ def _group() -> Any:
     @_flags(BOTH, SIM)
     def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: Any) -> int:
         """Physics alone; viewers may attach and leave (twixt view)."""
-        from twixt.ipc.config import check_folder
+        from twixt.ipc.config import check_file
         from twixt.ipc.session import open_door
         from twixt.sim.loop import simulate
 
         config = _config(**values)
         if json_file not in (None, "-"):
-            check_folder("--json", json_file)
+            check_file("--json", json_file)
         door = open_door(config.name or "default")
         return simulate(config, door=door, viewer=None, steps=steps, print_hash=print_hash, json_file=json_file)
 

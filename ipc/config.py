@@ -15,12 +15,13 @@ from typing import Any
 
 from twixt.ipc.config_rules import (
     ConfigError,
-    check_folder,
+    check_file,
     method,
     not_negative,
     one_of,
     plain_name,
     positive,
+    rate,
     reference,
     size,
     trouble,
@@ -36,17 +37,12 @@ from twixt.ipc.flag_texts import (
     read_split,
     read_stall,
 )
-from twixt.ipc.troubles import FIELDS, PRESETS, Troubles, say_presets
+from twixt.ipc.troubles import FIELDS, LONGEST_MS, PRESETS, Troubles, say_presets
 
 BOTH, SIM, VIEW, MEASURE = "both", "sim", "view", "measure"
 # Under which a flag stands in `--help`.
-WORLD, TROUBLE, MOTION, WINDOW, ENDING = (
-    "The world",
-    "Trouble on purpose",
-    "Motion",
-    "The window",
-    "Ending and reporting",
-)
+WORLD, TROUBLE, MOTION = "The world", "Trouble on purpose", "Motion"
+WINDOW, ENDING = "The window", "Ending and reporting"
 
 CLOCKS = ("auto", "ahead", "newest-two", "buffered")
 PREFERENCES = ("latency", "balanced", "smooth")
@@ -238,10 +234,14 @@ class Config:
 
     def __post_init__(self) -> None:
         whole("--seed", self.seed, at_least=0)
-        for name in ("physics_hz", "publish_hz", "fps", "seconds", "time_scale", "chase_ms", "max_step_ms"):
+        for name in ("physics_hz", "seconds", "time_scale", "chase_ms", "max_step_ms"):
             positive(flag_name(name), getattr(self, name))
-        for name in ("slow_render_ms", "at_s", "lead_ms", "buffer_ms"):
+        rate("--fps", self.fps)
+        rate("--publish-hz", self.publish_hz)
+        for name in ("at_s", "lead_ms"):
             not_negative(flag_name(name), getattr(self, name))
+        for name in ("slow_render_ms", "buffer_ms"):
+            not_negative(flag_name(name), getattr(self, name), most=LONGEST_MS)
         for kind, name in FIELDS.items():
             trouble(flag_name(name), kind, getattr(self, name))
         size("--size", self.size_px)
@@ -275,7 +275,7 @@ class Config:
         for item in dataclasses.fields(self):
             path = getattr(self, item.name)
             if item.metadata.get("metavar") == "FILE" and path not in (None, "-"):
-                check_folder(flag_name(item.name), path)
+                check_file(flag_name(item.name), path, is_picture=item.name in ("screenshot", "plot"))
 
     def to_json(self) -> str:
         """The whole config as one line, for the other process."""

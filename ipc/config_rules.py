@@ -13,6 +13,9 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.rules import is_reference
 from twixt.ipc.troubles import FORMS, RULES, breaks_rule
 
+# A picture, or a snapshot, in so long answers nobody, and a run ends between two of them.
+SLOWEST_HZ = 0.1
+
 
 class ConfigError(TwixtError):
     """A flag's value that breaks its rule."""
@@ -24,10 +27,18 @@ def positive(what: str, value: float | None) -> None:
         raise ConfigError(f"{what} must be a finite number > 0, got {value!r}")
 
 
-def not_negative(what: str, value: float | None) -> None:
-    """None, or a finite number from 0 on."""
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        raise ConfigError(f"{what} must be a finite number >= 0, got {value!r}")
+def rate(what: str, value: float | None) -> None:
+    """None, or so many a second."""
+    positive(what, value)
+    if value is not None and value < SLOWEST_HZ:
+        raise ConfigError(f"{what} must be at least {SLOWEST_HZ:g} a second, got {value:g}")
+
+
+def not_negative(what: str, value: float | None, most: float = math.inf) -> None:
+    """None, or a finite number from 0 to `most`."""
+    if value is not None and not (math.isfinite(value) and 0 <= value <= most):
+        bound = f" and <= {most:g}" if most < math.inf else ""
+        raise ConfigError(f"{what} must be a finite number >= 0{bound}, got {value!r}")
 
 
 def whole(what: str, value: Any, at_least: int) -> None:
@@ -64,7 +75,8 @@ def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
 
 def plain_name(what: str, value: str | None) -> None:
     """None, or a name that is safe as a file's."""
-    if value is not None and not (value.replace("-", "").replace("_", "").isalnum() and len(value) <= 64):
+    plain = "" if value is None else value.replace("-", "").replace("_", "")
+    if value is not None and not (plain.isalnum() and plain.isascii() and len(value) <= 64):
         raise ConfigError(f"{what} must be letters, digits, - and _, at most 64, got {value!r}")
 
 
@@ -75,10 +87,14 @@ def trouble(what: str, kind: str, value: Any) -> None:
         raise ConfigError(f"{what} must be {RULES[kind]}, got {got}")
 
 
-def check_folder(flag: str, path: str) -> None:
-    """Raises ConfigError unless the folder of `path` can be written in."""
+def check_file(flag: str, path: str, is_picture: bool = False) -> None:
+    """Raises ConfigError unless the folder of `path` can be written in, and a picture is named as a PNG file is."""
+    if not path:
+        raise ConfigError(f"{flag} must be the name of a file, got {path!r}")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
     if os.path.isdir(path) or not os.access(folder, os.W_OK):
         raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
+    if is_picture and not path.lower().endswith(".png"):
+        raise ConfigError(f"{flag} writes a PNG file, got {path!r}; name it {path}.png")

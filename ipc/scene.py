@@ -109,7 +109,7 @@ class Scene:
         shapes = self.shapes
         if isinstance(shapes, str | Sphere | Box | Plane) or not isinstance(shapes, Iterable):
             raise SceneError(f"Scene.shapes must be one shape per body, such as [Sphere()] * 3, got {shapes!r}")
-        set_field(self, "shapes", tuple(shapes))
+        set_field(self, "shapes", list(shapes))
         table: dict[Shape, int] = {}
         index = np.empty(len(self.shapes), np.uint16)
         for body, shape in enumerate(self.shapes):

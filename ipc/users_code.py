@@ -40,7 +40,7 @@ def import_users(module_name: str, flag: str) -> ModuleType:
     importlib.invalidate_caches()
     try:
         return importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # The module itself, or a package it lies in, is not there; a missing import inside it is the user's crash.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             here = sorted(entry[:-3] for entry in os.listdir() if entry.endswith(".py"))
@@ -48,7 +48,7 @@ def import_users(module_name: str, flag: str) -> ModuleType:
             hint = f'did you mean "{near[0]}"?' if near else "go to the folder it lies in, or set PYTHONPATH"
             where = f"in {os.getcwd()} or on the Python path"
             raise TwixtError(f'{flag}: no module named "{module_name}" {where}; {hint}') from None
-        said = f"{flag}: importing {module_name} raised {type(error).__name__}: {error}".rstrip(": ")
+        said = f"{flag}: importing {module_name} raised {say(error)}"
         raise UsersCodeCrashed(said, users_traceback(error)) from error
 
 
@@ -67,11 +67,20 @@ def put_users_folder_on_path() -> None:
     sys.path[:] = rest + ours[:1] if ours or os.path.realpath(folder) != house else [*rest, folder]
 
 
+def say(error: BaseException) -> str:
+    """Its kind and its words, also where asking for those raises."""
+    try:
+        words = str(error)
+    except Exception as another:
+        words = f"its words cannot be had, {type(another).__name__}"
+    return f"{type(error).__name__}: {words}".rstrip(": ")
+
+
 def users_traceback(error: BaseException) -> str:
-    """The traceback of `error` and of what caused it, without our frames. All frames if none is the user's."""
+    """The traceback of `error` and of what caused it, without our frames. Empty if none is the user's: what is wrong
+    is then how their code takes being called, which the error's own words say."""
     told = traceback.TracebackException.from_exception(error)
-    whole = "".join(told.format())
-    return "".join(told.format()) if _strip(told, set()) else whole
+    return "".join(told.format()) if _strip(told, set()) else ""
 
 
 def _strip(told: traceback.TracebackException | None, seen: set[int]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 import twixt
-from twixt.ipc.config import check_folder
+from twixt.ipc.config import check_file
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Snapshot
@@ -125,7 +125,7 @@ def run(
 
     for flag, path in (("--json", json_file), ("--out", out), ("--plot", plot)):
         if path not in (None, "-"):
-            check_folder(flag, path)
+            check_file(flag, path)
     results: list[Result] = []
     with Console(stderr=True).status("recording") as status:
         if plot:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Snapshot
-from twixt.ipc.users_code import UsersCodeCrashed, users_traceback
+from twixt.ipc.users_code import users_traceback
 from twixt.render.interpolation.poses import Poses
 from twixt.render.interpolation.users import find
 from twixt.render.labels import Label
@@ -154,12 +154,8 @@ class UserDrawing:
 
 
 def load(reference: str) -> UserDrawing:
-    """The drawing of `--draw module:function`. Raises TwixtError; what their module raised is told here."""
-    try:
-        found = find(reference, "--draw", "my_drawing:draw", "def {name}(frame)")
-    except UsersCodeCrashed as crash:
-        print(crash.traceback_text, end="", file=sys.stderr, flush=True)
-        raise
+    """The drawing of `--draw module:function`. Raises TwixtError, UsersCodeCrashed for what their module raised."""
+    found = find(reference, "--draw", "my_drawing:draw", "def {name}(frame)")
     if not callable(found):
         raise TwixtError(f"--draw: {reference} must be a function of one argument (the frame), got {found!r}")
     return UserDrawing(found, reference)

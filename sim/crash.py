@@ -6,22 +6,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from twixt.ipc.errors import TwixtError, WorldCrashed
-from twixt.ipc.users_code import users_traceback
+from twixt.ipc.users_code import say, users_traceback
 
 
 @contextmanager
-def blamed_on_the_world(doing: str, refusals: bool = False) -> Iterator[None]:
+def blamed_on_the_world(doing: str, refusals: bool = False, exits: bool = False) -> Iterator[None]:
     """Turns what the user's code raises inside into `WorldCrashed`.
 
     doing: what they did, such as `Orbit.step`. refusals: a `TwixtError` raised inside passes as it is, because
-    it refuses a value that the user gave (a constructor's argument), which is no crash.
+    it refuses a value that the user gave (a constructor's argument), which is no crash. exits: `sys.exit` is one too:
+    a script that is imported as a module ends without a word.
     """
     try:
         yield
     except WorldCrashed:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and not exits:
+            raise
         if refusals and isinstance(error, TwixtError):
             raise
-        message = f"{doing} raised {type(error).__name__}: {error}".rstrip(": ")
-        raise WorldCrashed(message, users_traceback(error)) from error
+        raise WorldCrashed(f"{doing} raised {say(error)}", users_traceback(error)) from error

@@ -17,18 +17,18 @@ from collections.abc import Callable
 from typing import Any
 
 from twixt.ipc.commands import Command
-from twixt.ipc.errors import TwixtError
 from twixt.ipc.host import Host
+from twixt.ipc.scene import Scene
 from twixt.ipc.troubles import FIELDS
-from twixt.sim.bodies import Bodies
 from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.health import sickness
+from twixt.sim.held import Held
 from twixt.sim.publisher import Publisher
 from twixt.sim.schedule import Schedule
 from twixt.sim.trouble import Trouble
-from twixt.sim.world import World, check_world, drawable_scene
+from twixt.sim.world import World
 
 # A wait is cut here, so that the caller sees soon that the viewer has gone or the time is over.
 LONGEST_WAIT_NS = 50_000_000
@@ -67,7 +67,7 @@ class Physics:
         self._wait = wait or host.wait_command
         self._collector, self._dt_log = collector, dt_log
         self._name = type(world).__name__
-        self._bodies, self._count, self._scene = world.bodies, len(world.bodies), world.scene
+        self._held = Held(world)
         self._cost_ns = 0
         self._step_end_ns: int | None = None
         self._waited_ns = 0
@@ -126,7 +126,7 @@ class Physics:
         if self._dt_log:
             self._dt_log.stepped(multiple)
         end_ns = self._now_ns()
-        self._take_in_arrays()
+        self._tell_of_scene(self._held.look(self.world, schedule.tick + 1))
         self._cost_ns = end_ns - begin_ns
         busy_ns = self._cost_ns if self._step_end_ns is None else end_ns - self._step_end_ns - self._waited_ns
         reach_ns = None if self._waited_for_ns is None else end_ns - self._waited_for_ns + self._publish_delay_ns
@@ -177,6 +177,10 @@ class Physics:
             self._wait(left_ns / 1e9)
         self._waited_ns += self._now_ns() - begin_ns
         self._waited_for_ns = until_ns
+
+    def _tell_of_scene(self, scene: Scene | None) -> None:
+        if scene is not None:
+            self.publisher.write_scene(scene)
 
     def _tell(self, now_ns: int) -> None:
         if now_ns - self._status_ns < STATUS_NS:
@@ -257,10 +261,8 @@ class Physics:
         else:
             with blamed_on_the_world(f"{self._name}.reset"):
                 reset(self._seed)
-            check_world(self.world)
-        self._bodies, self._count = self.world.bodies, len(self.world.bodies)
+        self._tell_of_scene(self._held.anew(self.world))
         self._check_tick, self._step_end_ns = 1, None
-        self._take_in_arrays()
         self.schedule.reset(now_ns)
         if self._dt_log:
             self._dt_log.begin()
@@ -269,32 +271,8 @@ class Physics:
 
     # -- a world that misbehaves
 
-    def _take_in_arrays(self) -> None:
-        world = self.world
-        bodies = getattr(world, "bodies", None)
-        if bodies is not self._bodies:
-            if not isinstance(bodies, Bodies) or len(bodies) != self._count:
-                found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
-                step = self.schedule.tick + 1
-                raise WorldChanged(
-                    f"{self._name}.bodies was Bodies({self._count}) and is {found} after step {step}; "
-                    "keep the one made in __init__, and use its spawn and despawn to change how many are seen"
-                )
-            self._bodies = bodies
-        self._count = len(bodies)
-        if world.scene is not self._scene:
-            check_world(world)
-            self._scene = world.scene
-            self.publisher.write_scene(drawable_scene(world))
-
     def _check_health(self) -> None:
         if not self.warning:
             self.warning = sickness(self.world.bodies, self.schedule.tick, self._name)
             if self.warning:
                 print(f"twixt: {self.warning}", file=sys.stderr, flush=True)
-
-
-class WorldChanged(TwixtError):
-    """The user's world took its arrays away while it ran: a crash of theirs, though nothing was raised."""
-
-    exit_code = 1

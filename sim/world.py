@@ -137,7 +137,7 @@ def _import_users(module_name: str) -> ModuleType:
     put_users_folder_on_path()
     importlib.invalidate_caches()
     try:
-        with blamed_on_the_world(f"importing {module_name}"):
+        with blamed_on_the_world(f"importing {module_name}", exits=True):
             return importlib.import_module(module_name)
     except TwixtError as error:
         cause = error.__cause__

@@ -74,7 +74,12 @@ def test_a_text_of_another_form_is_a_value_error(read: Any, text: str) -> None:
         ({"prefer": "speed"}, "--prefer must be one of latency, balanced, smooth, got 'speed'"),
         ({"split": (("none", ""), ("cubic", ""))}, "a half of --split must be one of .* got 'cubic'"),
         ({"split": (("none", "late"), ("", ""))}, "the clock of a half of --split must be one of .* got 'late'"),
-        ({"buffer_ms": -1.0}, "--buffer-ms must be a finite number >= 0, got -1.0"),
+        ({"buffer_ms": -1.0}, "--buffer-ms must be a finite number >= 0 and <= 60000, got -1.0"),
+        ({"buffer_ms": 1e300}, "--buffer-ms must be a finite number >= 0 and <= 60000, got 1e\\+300"),
+        ({"slow_render_ms": 1e300}, "--slow-render must be a finite number >= 0 and <= 60000, got 1e\\+300"),
+        ({"fps": 1e-300}, "--fps must be at least 0.1 a second, got 1e-300"),
+        ({"publish_hz": 1e-300}, "--publish-hz must be at least 0.1 a second, got 1e-300"),
+        ({"name": "\u0663"}, "--name must be letters, digits, - and _, at most 64, got '\u0663'"),
         ({"chase_ms": 0.0}, "--chase-ms must be a finite number > 0, got 0.0"),
         ({"draw": "marks"}, "--draw must be module:function, such as my_marks:draw, got 'marks'"),
         ({"slow_physics_ms": (120.0, 20.0)}, r"--slow-physics must be .*shortest <= longest.*, got 120-20"),
@@ -185,3 +190,15 @@ def test_files_to_be_written_need_a_folder_before_the_run(tmp_path: Path) -> Non
     Config(dt_log=str(tmp_path / "steps"), dt_replay="nowhere/steps").check_files()
     with pytest.raises(ConfigError, match=r"--dt-log .* the folder .* does not exist"):
         Config(dt_log="nowhere/steps").check_files()
+
+
+def test_a_file_needs_a_name_a_folder_and_a_picture_an_ending(tmp_path: Path) -> None:
+    for field, path, said in (
+        ("log", "", "--log must be the name of a file, got ''"),
+        ("json", str(tmp_path), "--json .* cannot be written"),
+        ("screenshot", str(tmp_path / "picture"), "--screenshot writes a PNG file, .* name it .*picture.png"),
+        ("plot", str(tmp_path / "plot.txt"), "--plot writes a PNG file"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            Config(**{field: path}).check_files()  # type: ignore[arg-type]
+    Config(screenshot=str(tmp_path / "Picture.PNG"), plot=str(tmp_path / "plot.png"), log="log").check_files()

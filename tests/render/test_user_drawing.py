@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Snapshot, new_bodies
+from twixt.ipc.users_code import UsersCodeCrashed
 from twixt.render.interpolation import create
 from twixt.render.user_drawing import MOST_LABELS, Drawn, Frame, UserDrawing, load
 
@@ -207,15 +208,15 @@ def test_a_drawing_that_cannot_be_found_is_refused_in_words(
 
 
 def test_a_module_that_raises_when_imported_is_told_in_the_users_own_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "crashes.py").write_text("def draw(frame):\n    pass\n1 / 0\n")
-    with pytest.raises(TwixtError, match="--draw: importing crashes raised ZeroDivisionError") as refused:
+    with pytest.raises(UsersCodeCrashed, match="--draw: importing crashes raised ZeroDivisionError") as refused:
         load("crashes:draw")
     assert refused.value.exit_code == 1
-    said = capfd.readouterr().err
+    said = refused.value.traceback_text
     assert "1 / 0" in said
     assert "importlib" not in said
 

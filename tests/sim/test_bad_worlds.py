@@ -73,6 +73,34 @@ WORLDS = """
             super().__init__()
             self.scene = Scene([Sphere(radius)])
 
+    class NoStep(World):
+        def __init__(self):
+            self.bodies = Bodies(3)
+            self.scene = Scene([Sphere()])
+
+    class StepTakesNothing(Good):
+        def step(self):
+            pass
+
+    class NoDiagnostics(Good):
+        def diagnostics(self):
+            return None
+
+    class LosesItsScene(Good):
+        def act(self):
+            self.scene = None
+
+    class HangsOnNobody(Good):
+        def act(self):
+            self.scene = Scene([Sphere()] * 3, parents={1: 9})
+
+    class Speechless(Good):
+        def act(self):
+            class Mute(Exception):
+                def __str__(self):
+                    raise RuntimeError("no words")
+            raise Mute
+
     class Exits(Good):
         def act(self):
             sys.exit(7)
@@ -102,6 +130,12 @@ WORLDS = """
 """
 
 
+# What is wrong is not a line that raised.
+WITHOUT_A_LINE_OF_THEIRS = (
+    "Resizes", "Retypes", "NoStep", "StepTakesNothing", "NoDiagnostics", "LosesItsScene", "HangsOnNobody"
+)  # fmt: skip
+
+
 @pytest.fixture
 def users_folder(tmp_path: Path) -> Path:
     (tmp_path / "bad.py").write_text(textwrap.dedent(WORLDS))
@@ -128,6 +162,12 @@ def left_behind(runtime_folder: Path) -> list[str]:
         ("Resizes", 1, "Resizes.bodies was Bodies(3) and is Bodies(7) after step 1"),
         ("Retypes", 1, "Retypes.bodies was Bodies(3) and is ndarray after step 1"),
         ("Broadcasts", 1, "could not broadcast input array from shape (4,3) into shape (3,3)"),
+        ("NoStep", 1, "NoStep has no step(self, dt); write one that advances its bodies"),
+        ("StepTakesNothing", 1, "StepTakesNothing.step() takes 1 positional argument but 2 were given"),
+        ("NoDiagnostics", 1, "NoDiagnostics.diagnostics raised AttributeError"),
+        ("LosesItsScene", 1, "LosesItsScene.scene must be a Scene"),
+        ("HangsOnNobody", 1, "Scene.parents must name bodies that are there, 0 to 2, got 9"),
+        ("Speechless", 1, "Speechless.step raised Mute: its words cannot be had, RuntimeError"),
         ("NoConstruction", 1, "NoConstruction.__init__ raised RuntimeError: no such file: robot.xml"),
         ("TooManyShapes", 2, "TooManyShapes.scene has 4 shapes for 3 bodies"),
         ("Nothing", 2, 'has no class "Nothing"'),
@@ -140,7 +180,7 @@ def test_each_fault_has_its_words_and_its_exit_code_and_leaves_nothing(
     assert ended.returncode == code, ended.stderr
     assert said in ended.stderr
     assert str(twixt.__path__[0]) not in ended.stderr
-    assert ("Traceback" in ended.stderr) == (code == 1 and world not in ("Resizes", "Retypes"))
+    assert ("Traceback" in ended.stderr) == (code == 1 and world not in WITHOUT_A_LINE_OF_THEIRS)
     assert left_behind(runtime_folder) == []
 
 
@@ -168,6 +208,14 @@ def test_a_world_of_no_bodies_runs(users_folder: Path, count: str) -> None:
     ended = twixt_sim(users_folder, "bad:Good", "--set", f"count={count}", "--steps", "3", "--hash")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert len(ended.stdout.strip()) == 64
+
+
+def test_a_script_that_exits_when_imported_says_so(users_folder: Path) -> None:
+    (users_folder / "script.py").write_text("import sys\n\nsys.exit(0)\n")
+    ended = twixt_sim(users_folder, "script:World", "--steps", "10")
+    assert ended.returncode == 1
+    assert 'script.py", line 3' in ended.stderr
+    assert "importing script raised SystemExit: 0" in ended.stderr
 
 
 def test_a_world_may_end_the_process_itself(users_folder: Path, runtime_folder: Path) -> None:

@@ -15,7 +15,8 @@ from twixt.ipc.session import attach
 from twixt.ipc.troubles import Troubles
 from twixt.sim.bodies import Bodies
 from twixt.sim.columns import Column
-from twixt.sim.physics import ASSUMED_VIEWERS_LEAD_NS, WorldChanged
+from twixt.sim.held import WorldChanged
+from twixt.sim.physics import ASSUMED_VIEWERS_LEAD_NS
 from twixt.sim.schedule import LEAD_SLACK_NS
 from twixt.sim.world import World, state_hash
 
