@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from twixt.ipc.snapshot import Head
 from twixt.render.measure.frames import FrameRow
+from twixt.render.picture.part import AS_PUBLISHED
 from twixt.render.picture.picture import Shown
-
-# Methods that show a snapshot as it is, whatever the instant.
-AS_PUBLISHED = ("none", "latest")
 
 
 def with_shown(row: FrameRow, shown: Shown, newest: Head, last: FrameRow) -> FrameRow:

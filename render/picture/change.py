@@ -36,6 +36,11 @@ class Change:
         """All that this frame or the next may need."""
         return frozenset(name for name in (self.method, self._wanted, self._leaving) if name)
 
+    @property
+    def in_use(self) -> frozenset[str]:
+        """What the frame drawn last was drawn by."""
+        return frozenset(name for name in (self.method, self._leaving) if name)
+
     def ask(self, method: str) -> None:
         """Draw by `method` from now on, as soon as it can."""
         self._wanted = method

@@ -7,16 +7,18 @@ makes the poses, which are uploaded and drawn as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.render.draw.layers import Layer
-from twixt.render.history import History, Pair
+from twixt.render.history import Entry, History, Pair
+from twixt.render.interpolation.columns import SCALE_COLUMN
 from twixt.render.interpolation.poses import Poses, records_of
 from twixt.render.picture.change import Blend, Change
+from twixt.render.picture.mixing import taken
 from twixt.render.picture.poser import Poser
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 # What the shaders do with a pair of snapshots, and what they do with the newest alone.
 OF_A_PAIR = frozenset(("none", "linear", "hermite", "auto"))
 OF_THE_NEWEST = "latest"
+# Methods that show a snapshot as it is, whatever the instant.
+AS_PUBLISHED = ("none", OF_THE_NEWEST)
 # What is drawn while a method of numpy has not seen two snapshots yet.
 MEANWHILE = "linear"
 
@@ -62,6 +66,7 @@ class Part:
         self._watchers: dict[str, Poser] = {}
         self._blend = Blend(own_method or method)
         self._draw_time_ns = 0
+        self._posed: Poses | None = None  # what the poser made for this frame
 
     @property
     def needs_copies(self) -> bool:
@@ -69,9 +74,27 @@ class Part:
         return self._poser is not None or bool(self._watchers)
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """A part of another scene with the same one may go on in place of a new one."""
+        rows = b"" if self.rows is None else self.rows.tobytes()
+        return self._name, rows, self._own_method, self.delay_ns, self._by_numpy
+
+    @property
+    def pose_slot(self) -> int:
+        """Where the renderer takes its poses of numpy."""
+        return self._pose_slot
+
+    @property
+    def stands_by_itself(self) -> bool:
+        """It shows states as they were published, so that it stands still now and then whatever the others do."""
+        return self._own_method in AS_PUBLISHED
+
+    @property
     def reach_ns(self) -> int:
-        """How far beyond the newest snapshot the method in use may be asked."""
-        return 0 if self._poser is None else self._poser.reach_ns(self._change.method)
+        """How far beyond the newest snapshot the others may be drawn without this part running out of snapshots."""
+        poser = self._poser
+        reach_ns = 0 if poser is None else min(poser.reach_ns(name) for name in self._change.in_use)
+        return reach_ns + self.delay_ns
 
     def choose(self, method: str) -> None:
         """The run's method has changed."""
@@ -83,14 +106,17 @@ class Part:
         for poser in self._posers():
             poser.add(snapshot)
 
-    def watch(self, watcher: str, rows: NDArray[np.intp] | None) -> None:
-        """Keep poses of those of `rows` (None: all) that are in this part ready for `watched`."""
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
+        """Keep poses of those of `rows` (None: all) that are in this part ready for `watched`, from `past` on."""
         if rows is not None and self.rows is not None:
             rows = np.intersect1d(rows, self.rows)
         elif rows is None:
             rows = self.rows
         if rows is None or len(rows):
-            self._watchers[watcher] = self._make_poser(rows)
+            poser = self._watchers[watcher] = self._make_poser(rows)
+            poser.use(self._change.methods)
+            for snapshot in past:
+                poser.add(snapshot)
 
     def unwatch(self, watcher: str) -> None:
         """The watcher has seen enough."""
@@ -99,29 +125,37 @@ class Part:
     def watched(self, watcher: str) -> tuple[NDArray[np.intp] | None, Poses] | None:
         """Rows (None: all) and their poses as drawn in this frame, to be asked after `draw`."""
         poser = self._watchers.get(watcher)
-        return None if poser is None else (poser.rows, poser.poses(self._draw_time_ns, self._blend))
+        if poser is None:
+            return None
+        if self._posed is None:
+            return poser.rows, poser.poses(self._draw_time_ns, self._blend)
+        if poser.rows is None:
+            return None, self._posed
+        at = poser.rows if self.rows is None else np.searchsorted(self.rows, poser.rows)
+        return poser.rows, taken(self._posed, at[at < len(self._posed)])
 
     def draw(self, reference_ns: int, present_ns: int, history: History, renderer: SceneRenderer) -> Drawn | None:
         """What to draw at `present_ns`, when those without a delay draw `reference_ns`. None: nothing is held."""
         draw_time_ns = self._draw_time_ns = reference_ns - self.delay_ns
         self.prepare()
-        blend = self._blend = self._change.blend(present_ns, lambda name: self._is_ready(name, draw_time_ns))
+        blend = self._blend = self._change.blend(present_ns, lambda name: self._is_settled(name, draw_time_ns))
+        self._posed = None
         pair, newest = history.pair(draw_time_ns, self._name), history.newest
         if pair is None or newest is None:
             return None
-        if self._poser is not None and (self._by_numpy or self._knows(self._poser, draw_time_ns)):
-            layer = self._pose_layer(self._poser.poses(draw_time_ns, blend), renderer)
-            is_beyond = draw_time_ns > newest.head.sim_time_ns and self.reach_ns > 0
-            return Drawn(
-                self.group, layer, pair, draw_time_ns if is_beyond else pair.draw_time_ns, blend.method, is_beyond
-            )
+        if self._poser is not None and self._is_posed_by(self._poser, draw_time_ns):
+            poses = self._posed = self._poser.poses(draw_time_ns, blend)
+            drawn_ns = _drawn_ns(blend.method, pair, newest, poses.draw_time_ns)
+            is_beyond = drawn_ns > newest.head.sim_time_ns
+            return Drawn(self.group, self._pose_layer(poses, renderer), pair, drawn_ns, blend.method, is_beyond)
         if blend.method == OF_THE_NEWEST:
             layer = Layer(newest.slot, None, group=self.group)
-            return Drawn(self.group, layer, pair, newest.head.sim_time_ns, blend.method, False)
-        if not {blend.method, blend.other} - {""} <= OF_A_PAIR:
-            blend = Blend(MEANWHILE)
-        drawn_ns = pair.previous.head.sim_time_ns if blend.method == "none" else pair.draw_time_ns
-        return Drawn(self.group, layer_of(pair, blend, self.group), pair, drawn_ns, blend.method, False)
+        else:
+            if not is_shaded(frozenset((blend.method, blend.other or blend.method))):
+                blend = Blend(MEANWHILE)
+            layer = layer_of(pair, blend, self.group)
+        drawn_ns = _drawn_ns(blend.method, pair, newest, pair.draw_time_ns)
+        return Drawn(self.group, layer, pair, drawn_ns, blend.method, False)
 
     def release(self, history: History) -> None:
         """It is drawn no more."""
@@ -130,7 +164,7 @@ class Part:
     def prepare(self) -> None:
         """A poser while one is needed; all posers know the methods that may be asked for."""
         methods = self._change.methods
-        if not (self._by_numpy or not (methods <= OF_A_PAIR or methods == {OF_THE_NEWEST})):
+        if not self._by_numpy and is_shaded(methods):
             self._poser = None
         elif self._poser is None:
             self._poser = self._make_poser(self.rows)
@@ -140,24 +174,45 @@ class Part:
     def _posers(self) -> list[Poser]:
         return [*self._watchers.values(), *([self._poser] if self._poser is not None else [])]
 
-    def _is_ready(self, name: str, draw_time_ns: int) -> bool:
-        return self._poser is None or self._poser.is_ready(name, draw_time_ns)
+    def _is_settled(self, name: str, draw_time_ns: int) -> bool:
+        return self._poser is None or self._poser.is_settled(name, draw_time_ns)
 
-    def _knows(self, poser: Poser, draw_time_ns: int) -> bool:
-        names = {self._blend.method, self._blend.other} - {""}
-        return all(poser.is_ready(name, draw_time_ns) for name in names)
+    def _is_posed_by(self, poser: Poser, draw_time_ns: int) -> bool:
+        """Whether the poser draws this frame: what the shaders can draw as well is theirs, as it was before."""
+        if self._by_numpy:
+            return True
+        names = frozenset(name for name in (self._blend.method, self._blend.other) if name)
+        return not is_shaded(names) and all(poser.is_ready(name, draw_time_ns) for name in names)
 
     def _pose_layer(self, poses: Poses, renderer: SceneRenderer) -> Layer | None:
         if not len(poses):
             return None
-        records = records_of(poses)
-        if self.rows is not None:
-            rows = self.rows[: len(records)]
-            whole = np.zeros(int(rows[-1]) + 1, records.dtype)
-            whole[rows] = records
-            records = whole
-        renderer.upload_records(self._pose_slot, records)
+        renderer.upload_records(self._pose_slot, self._in_place(records_of(poses)))
+        scale3 = poses.columns.get(SCALE_COLUMN)
+        if scale3 is not None and scale3.ndim == 2 and scale3.shape[1] == 3:
+            renderer.upload_scale3(self._pose_slot, self._in_place(scale3))
         return Layer(self._pose_slot, None, group=self.group)
+
+    def _in_place(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Each row where the renderer looks for that body."""
+        if self.rows is None:
+            return values
+        rows = self.rows[: len(values)]
+        whole = np.zeros((int(rows[-1]) + 1, *values.shape[1:]), values.dtype)
+        whole[rows] = values[: len(rows)]
+        return whole
+
+
+def is_shaded(methods: frozenset[str]) -> bool:
+    """Whether the shaders can draw by these methods, between any two of them too."""
+    return methods <= OF_A_PAIR or methods == {OF_THE_NEWEST}
+
+
+def _drawn_ns(method: str, pair: Pair, newest: Entry, blended_ns: int) -> int:
+    """The simulated time that is shown. blended_ns: by methods that do not show states as they were published."""
+    if method == OF_THE_NEWEST:
+        return newest.head.sim_time_ns
+    return pair.previous.head.sim_time_ns if method == "none" else blended_ns
 
 
 def layer_of(pair: Pair, blend: Blend, group: str | None) -> Layer:

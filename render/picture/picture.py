@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import count as count_up
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +12,8 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.render.history import History
 from twixt.render.interpolation.poses import Poses, no_poses
-from twixt.render.picture.part import Drawn, Part
+from twixt.render.picture.mixing import copied
+from twixt.render.picture.part import Drawn, MakePoser, Part
 from twixt.render.picture.poser import Poser
 
 if TYPE_CHECKING:
@@ -35,13 +38,15 @@ class Picture:
 
     def __init__(
         self, name: str, clock: PlaybackClock, method: str, scene: Scene, count: int, first_slot: int,
-        chase_ms: float | None = None,
+        chase_ms: float | None = None, past: Sequence[Snapshot] = (),
     ) -> None:  # fmt: skip
         self.name, self.clock, self.method = name, clock, method
         self._first_slot, self._chase_ms = first_slot, chase_ms
         self._parts: list[Part] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
-        self.set_scene(scene, count)
+        self._posing: object = None  # what parts have in common: parts of another kind cannot go on
+        self._has_ungrouped = True
+        self.set_scene(scene, count, past)
 
     @property
     def needs_copies(self) -> bool:
@@ -50,8 +55,14 @@ class Picture:
 
     @property
     def reach_ns(self) -> int:
-        """How far beyond the newest snapshot it can draw."""
-        return max(part.reach_ns for part in self._parts)
+        """How far beyond the newest snapshot it may be drawn.
+
+        All parts share an instant: beyond what one of them can draw, that one would stand still and then jump.
+        """
+        parts = [part for part in self._parts[1:] if not part.stands_by_itself]
+        if self._has_ungrouped or not parts:
+            parts.append(self._parts[0])
+        return min(part.reach_ns for part in parts)
 
     def choose(self, method: str) -> None:
         """Draw by this method from now on."""
@@ -59,25 +70,40 @@ class Picture:
         for part in self._parts:
             part.choose(method)
 
-    def set_scene(self, scene: Scene, count: int) -> None:
-        """The scene, and how many bodies there are. Parts begin anew."""
+    def set_scene(self, scene: Scene, count: int, past: Sequence[Snapshot] = ()) -> tuple[Part, ...]:
+        """The scene, and how many bodies there are. past: private copies of the snapshots held.
+
+        Parts that are as before go on, so that a scene published again changes nothing; new ones begin with `past`.
+        Returns the parts that are drawn no more.
+        """
         parent_rows = scene.parent_rows(count) if scene.parents else None
 
         def poser(rows: NDArray[np.intp] | None) -> Poser:
             return Poser(rows, parent_rows, scene.columns, self._chase_ms)
 
+        posing = (b"" if parent_rows is None else parent_rows.tobytes(), dict(scene.columns))
+        before = {part.identity: part for part in self._parts} if posing == self._posing else {}
+        gone, self._posing, self._parts = self._parts, posing, []
         free = np.full(count, True) if parent_rows is None else parent_rows < 0
-        self._parts = [Part(self.name, None, None, None, self.method, 0, False, self._first_slot, poser)]
+        self._has_ungrouped = bool((free & (scene.group_rows(count) < 0)).any())
+        self._take_part(Part(self.name, None, None, None, self.method, 0, False, self._first_slot, poser), before)
         for name, group in scene.groups.items():
             rows = np.unique(np.asarray(group.bodies, np.intp))
             rows = rows[rows < count]
-            self._add_part(name, rows[free[rows]], group.interpolation, round(group.delay_ms * 1e6), False, poser)
+            self._add_part(
+                name, rows[free[rows]], group.interpolation, round(group.delay_ms * 1e6), False, poser, before
+            )
         if parent_rows is not None:
-            self._add_part(CHILDREN, np.flatnonzero(~free), None, 0, True, poser)
-        for watcher, watched in self._watching.items():
-            self.watch(watcher, watched)
+            self._add_part(CHILDREN, np.flatnonzero(~free), None, 0, True, poser, before)
         for part in self._parts:
+            if part in before.values():
+                continue
             part.prepare()
+            for watcher, watched in self._watching.items():
+                part.watch(watcher, watched)
+            for snapshot in past:
+                part.add(snapshot)
+        return tuple(part for part in gone if part not in self._parts)
 
     def add(self, snapshot: Snapshot) -> None:
         """A private copy of a snapshot."""
@@ -95,11 +121,16 @@ class Picture:
         groups = {one.group: due_ns(one.draw_time_ns) for one in parts[1:] if one.group and one.draw_time_ns != main_ns}
         return Shown(parts[0], parts, due_ns(main_ns), groups)
 
-    def watch(self, watcher: str, rows: NDArray[np.intp] | None) -> None:
-        """Keep the poses of `rows` (ascending; None: all) ready for `watched`."""
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
+        """Keep the poses of `rows` (ascending; None: all) ready for `watched`, from `past` on."""
         self._watching[watcher] = rows
         for part in self._parts:
-            part.watch(watcher, rows)
+            part.watch(watcher, rows, past)
+
+    def watching(self, watcher: str) -> list[int] | None:
+        """The rows whose poses the watcher has asked for; None: it asked for none, or for all."""
+        rows = self._watching.get(watcher)
+        return None if rows is None else rows.tolist()
 
     def unwatch(self, watcher: str) -> None:
         """The watcher has seen enough."""
@@ -108,10 +139,7 @@ class Picture:
             part.unwatch(watcher)
 
     def watched(self, watcher: str) -> Poses:
-        """The poses of the watcher's rows as drawn in this frame; empty until two snapshots were seen.
-
-        Columns are those of the bodies that are in no group.
-        """
+        """The poses of the watcher's rows as drawn in this frame; empty until two snapshots were seen."""
         seen = [found for part in self._parts if (found := part.watched(watcher)) is not None]
         if not seen:
             return no_poses()
@@ -119,12 +147,17 @@ class Picture:
         whole = seen[0][1]
         if rows is not None:
             seen = [(found, poses) for found, poses in seen if len(poses)]
+        if len(seen) > 1:
+            whole = copied(whole)
         for of_part, poses in seen[1:]:
             assert of_part is not None
             at = of_part if rows is None else np.searchsorted(rows, of_part)
             at = at[: len(poses)][at[: len(poses)] < len(whole)]
             for name in ("position", "orientation", "scale", "color", "visible", "epoch"):
                 getattr(whole, name)[at] = getattr(poses, name)[: len(at)]
+            for name, values in whole.columns.items():
+                if name in poses.columns:
+                    values[at] = poses.columns[name][: len(at)]  # type: ignore[index]
         return whole
 
     def release(self, history: History) -> None:
@@ -133,9 +166,14 @@ class Picture:
             part.release(history)
 
     def _add_part(
-        self, name: str, rows: NDArray[np.intp], method: str | None, delay_ns: int, by_numpy: bool, poser: object
-    ) -> None:
+        self, name: str, rows: NDArray[np.intp], method: str | None, delay_ns: int, by_numpy: bool, poser: MakePoser,
+        before: Mapping[object, Part],
+    ) -> None:  # fmt: skip
         if len(rows):
-            slot = self._first_slot + len(self._parts)
+            taken = {part.pose_slot for part in (*self._parts, *before.values())}
+            slot = next(slot for slot in count_up(self._first_slot) if slot not in taken)
             key = f"{self.name}/{name}"
-            self._parts.append(Part(key, name, rows, method, self.method, delay_ns, by_numpy, slot, poser))  # type: ignore[arg-type]
+            self._take_part(Part(key, name, rows, method, self.method, delay_ns, by_numpy, slot, poser), before)
+
+    def _take_part(self, part: Part, before: Mapping[object, Part]) -> None:
+        self._parts.append(before.get(part.identity, part))

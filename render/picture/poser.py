@@ -57,6 +57,11 @@ class Poser:
         method = self._methods.get(name)
         return method is not None and method.covers(draw_time_ns)
 
+    def is_settled(self, name: str, draw_time_ns: int) -> bool:
+        """Whether it knows what came before, too: from then on it draws as if it had been fed all the time."""
+        method = self._methods.get(name)
+        return method is not None and method.knows_before(draw_time_ns)
+
     def reach_ns(self, name: str) -> int:
         """How far beyond the newest snapshot this method may be asked."""
         method = self._methods.get(name)
@@ -90,19 +95,25 @@ class _Fed:
     def __init__(self, method: Any) -> None:
         self.method = method
         self._world_epoch: int | None = None
-        self._oldest_ns = 0
-        self._count = 0
+        self._oldest_ns: int | None = None
+        self._second_ns: int | None = None
 
     def add(self, snapshot: Snapshot) -> None:
         if snapshot.world_epoch != self._world_epoch:
             if self._world_epoch is not None:
                 self.method.reset()
-            self._world_epoch, self._oldest_ns, self._count = snapshot.world_epoch, snapshot.sim_time_ns, 0
+            self._world_epoch, self._oldest_ns, self._second_ns = snapshot.world_epoch, None, None
         self.method.add(snapshot)
-        self._count += 1
+        if self._oldest_ns is None:
+            self._oldest_ns = snapshot.sim_time_ns
+        elif self._second_ns is None and snapshot.sim_time_ns > self._oldest_ns:
+            self._second_ns = snapshot.sim_time_ns
 
     def covers(self, draw_time_ns: int) -> bool:
-        return self._count > 1 and self._oldest_ns <= draw_time_ns
+        return self._oldest_ns is not None and self._second_ns is not None and self._oldest_ns <= draw_time_ns
+
+    def knows_before(self, draw_time_ns: int) -> bool:
+        return self._second_ns is not None and self._second_ns <= draw_time_ns
 
 
 def with_ancestors(rows: NDArray[np.intp], parent_rows: NDArray[np.int32]) -> NDArray[np.intp]:

@@ -63,6 +63,7 @@ class Stage:
         self._trails: dict[str, Trails] = {}
         self._drawing: UserDrawing | None = None if config.draw is None else load(config.draw)
         self._copies: dict[int, Snapshot] = {}  # by slot
+        self._carriers: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}  # of a camera on a body
         self._present_ns = 0
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
@@ -75,10 +76,8 @@ class Stage:
 
     @property
     def clocks(self) -> tuple[PlaybackClock, ...]:
-        """Each one once."""
-        if self.left is None or self.left.clock is self.clock:
-            return (self.clock,)
-        return (self.left.clock, self.clock)
+        """One for each picture: what one method needs of a clock must not show in the other."""
+        return tuple(picture.clock for picture in self.pictures)
 
     @property
     def needs_copies(self) -> bool:
@@ -125,6 +124,8 @@ class Stage:
                 self.left.choose(interpolation)
         if clock != self.clock.mode:
             self.clock.select(clock)
+        if self.left is not None and not self._left_choice[1] and clock != self.left.clock.mode:
+            self.left.clock.select(clock)
         for each in self.clocks:
             if each.prefer != prefer:
                 each.prefer = prefer
@@ -153,52 +154,53 @@ class Stage:
             self.left = None
         else:
             method, mode = self._left_choice
-            clock = self.clock
-            if mode and mode != self.clock.mode:
-                clock = copy.deepcopy(self.clock)
+            clock = copy.deepcopy(self.clock)
+            if mode and mode != clock.mode:
                 clock.select(mode)
             first_slot = self._slots + POSE_SLOTS
             self.left = Picture(
-                LEFT, clock, method or self.main.method, self.scene, self.count, first_slot, self._chase_ms
-            )
-            self._tell_past(self.left)
+                LEFT, clock, method or self.main.method, self.scene, self.count, first_slot, self._chase_ms,
+                self._past(),
+            )  # fmt: skip
+            self._watch_camera()
         if self._trails:
             self._trail(True)
 
     def _trail(self, on: bool) -> None:
-        self._trails.clear()
+        """Trails of pictures and bodies that have them already go on."""
         rows = trail_rows(self.count)
+        had, self._trails = self._trails, {}
         for picture in self.pictures:
-            if on:
-                picture.watch(TRAILS, rows)
-                self._trails[picture.name] = Trails(rows)
-            else:
+            if not on:
                 picture.unwatch(TRAILS)
+                continue
+            trails = had.get(picture.name)
+            if trails is None or len(trails.rows) != len(rows):
+                picture.watch(TRAILS, rows, self._past())
+                trails = Trails(rows)
+            self._trails[picture.name] = trails
 
     def _divide_anew(self) -> None:
+        past = self._past()
         for picture in self.pictures:
-            picture.release(self.history)
-            picture.set_scene(self.scene, self.count)
+            for part in picture.set_scene(self.scene, self.count, past):
+                part.release(self.history)
         self._watch_camera()
         if self._trails:
             self._trail(True)
-        for picture in self.pictures:
-            self._tell_past(picture)
 
-    def _tell_past(self, picture: Picture) -> None:
-        """What is held of private copies: the picture goes on from there."""
-        for entry in self.history.entries:
-            snapshot = self._copies.get(entry.slot)
-            if snapshot is not None and snapshot.tick == entry.head.tick:
-                picture.add(snapshot)
+    def _past(self) -> list[Snapshot]:
+        """What is held of private copies: who begins now goes on from there."""
+        held = [(self._copies.get(entry.slot), entry.head) for entry in self.history.entries]
+        return [snapshot for snapshot, head in held if snapshot is not None and snapshot.tick == head.tick]
 
     def _watch_camera(self) -> None:
         body = None if self.scene.camera is None else self.scene.camera.body
         for picture in self.pictures:
             if body is None:
                 picture.unwatch(CAMERA)
-            else:
-                picture.watch(CAMERA, np.array([body], np.intp))
+            elif picture.watching(CAMERA) != [body]:
+                picture.watch(CAMERA, np.array([body], np.intp), self._past())
 
     # -- a frame
 
@@ -238,7 +240,11 @@ class Stage:
         if self.scene.camera is None or self.scene.camera.body is None:
             return matrices
         poses = picture.watched(CAMERA)
-        return carried(matrices, poses.position[0], poses.orientation[0]) if len(poses) else matrices
+        # A body that has no place for a while, or is not there any more, leaves the camera where it carried it last.
+        if len(poses) and np.isfinite(poses.position[0]).all():
+            self._carriers[picture.name] = poses.position[0], poses.orientation[0]
+        carrier = self._carriers.get(picture.name)
+        return matrices if carrier is None else carried(matrices, *carrier)
 
     def _draw_trails(self, picture: Picture, present_ns: int) -> None:
         trails, poses = self._trails[picture.name], picture.watched(TRAILS)

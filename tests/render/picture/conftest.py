@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.render.picture.staged import SIZE_PX
+from twixt.render.offscreen import OffscreenWindow
+
+
+@pytest.fixture(scope="module")
+def window() -> OffscreenWindow:
+    return OffscreenWindow(SIZE_PX)
