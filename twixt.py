@@ -230,9 +230,12 @@ def _group() -> Any:
         if context.invoked_subcommand is not None:
             return 0
         from twixt.ipc.bench import rows as channel
+        from twixt.ipc.config import check_file
         from twixt.render import bench as viewer
         from twixt.sim.bench import rows as simulation
 
+        if json_file not in (None, "-"):
+            check_file("--json", json_file)
         return viewer.run((channel, viewer.rows, simulation), 0.01 if quick else 1.0, json_file, against)
 
     @bench.command()

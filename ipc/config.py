@@ -234,8 +234,9 @@ class Config:
 
     def __post_init__(self) -> None:
         whole("--seed", self.seed, at_least=0)
-        for name in ("physics_hz", "seconds", "time_scale", "chase_ms", "max_step_ms"):
+        for name in ("physics_hz", "seconds", "time_scale", "max_step_ms"):
             positive(flag_name(name), getattr(self, name))
+        positive("--chase-ms", self.chase_ms, LONGEST_MS)
         rate("--fps", self.fps)
         rate("--publish-hz", self.publish_hz)
         for name in ("at_s", "lead_ms"):

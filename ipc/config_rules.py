@@ -15,16 +15,20 @@ from twixt.ipc.troubles import FORMS, RULES, breaks_rule
 
 # A picture, or a snapshot, in so long answers nobody, and a run ends between two of them.
 SLOWEST_HZ = 0.1
+# Nothing is asked for that is more; beyond it times overflow.
+MOST = 1e9
 
 
 class ConfigError(TwixtError):
     """A flag's value that breaks its rule."""
 
 
-def positive(what: str, value: float | None) -> None:
-    """None, or a finite number above 0."""
+def positive(what: str, value: float | None, most: float = MOST) -> None:
+    """None, or a finite number above 0, up to `most`."""
     if value is not None and not (math.isfinite(value) and value > 0):
         raise ConfigError(f"{what} must be a finite number > 0, got {value!r}")
+    if value is not None and value > most:
+        raise ConfigError(f"{what} must be at most {most:g}, got {value:g}")
 
 
 def rate(what: str, value: float | None) -> None:

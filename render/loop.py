@@ -94,7 +94,7 @@ def _watch(
     loop.close()
     log.close()
     if outcome.said:
-        print(f"twixt: {outcome.said}", file=sys.stderr)
+        print(f"{outcome.traceback_text}twixt: {outcome.said}", file=sys.stderr)
     if not config.report or (outcome.exit_code == INTERRUPTED and not report_if_interrupted):
         return outcome
     display = {
@@ -124,7 +124,7 @@ class _Run:
                 self._frame(start_up)
             return outcome
         except TwixtError as error:  # such as a display that has gone
-            return Outcome(error.exit_code, str(error))
+            return Outcome(error.exit_code, str(error), getattr(error, "traceback_text", ""))
         finally:
             start_up.close()
 

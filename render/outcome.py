@@ -19,10 +19,12 @@ CLOSED, INTERRUPTED, CRASHED, REFUSED, LIMIT_BROKEN = 0, 130, 1, 2, 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of the frames. said: a line for standard error, empty where the user knows."""
+    """The end of the frames. said: a line for standard error, empty where the user knows. traceback_text: what comes
+    before it, where code of the user's own raised."""
 
     exit_code: int
     said: str = ""
+    traceback_text: str = ""
 
 
 def of_simulation(ended: Ended, owned: bool) -> Outcome:

@@ -63,6 +63,22 @@ class NoConstruction(Good):
         raise RuntimeError("no such file: robot.xml")
 """
 
+USERS = """
+def on_import():
+    return 1 / 0
+
+class Raises:
+    def add(self, snapshot):
+        pass
+    def reset(self):
+        pass
+    def sample(self, draw_time_ns):
+        in_sample()
+
+def in_sample():
+    return 1 / 0
+"""
+
 # A viewer or a simulation of another version: nothing but the number of its format differs.
 OTHER_FORMAT = f"""
 import sys
@@ -105,6 +121,10 @@ def simulation(start: Starter, name: str = "lab") -> Run:
         ("run bad:TooManyShapes", ("4 shapes for 3 bodies", "one shape per body")),
         ("run --fps 0", ("--fps", "> 0", "0.0")),
         ("run --fps=-60", ("--fps", "> 0", "-60.0")),
+        ("run --fps 1e-300", ("--fps", "at least 0.1", "1e-300")),
+        ("run --slow-render 1e300", ("--slow-render", "<= 60000", "1e+300")),
+        ("run --buffer-ms 1e300", ("--buffer-ms", "<= 60000", "1e+300")),
+        ("run --screenshot picture", ("--screenshot", "PNG", "picture.png")),
         ("run --fps nan", ("--fps", "finite", "nan")),
         ("run --physics-hz inf", ("--physics-hz", "finite", "inf")),
         ("run --seconds=-1", ("--seconds", "> 0", "-1.0")),
@@ -212,6 +232,28 @@ def test_a_crash_in_the_users_world_is_theirs_and_told_once(
     assert len([line for line in said if line.startswith("twixt:")]) == 1
     assert [line.rpartition(" in ")[2] for line in said if line.startswith("  File")] == lines
     assert run.err.count("Traceback") == bool(lines)
+    assert FRONT_DOOR.rpartition("/")[0] not in run.err
+    assert run.left() == []
+
+
+@pytest.mark.parametrize(
+    ("flag", "line", "message"),
+    [
+        ("--interpolation", "on_import", "interpolation: importing users raised ZeroDivisionError: division by zero"),
+        ("--draw", "on_import", "--draw: importing users raised ZeroDivisionError: division by zero"),
+        ("--interpolation", "in_sample", "users:Raises.sample raised ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_crash_in_the_users_drawing_is_theirs_and_told_with_their_lines_alone(
+    start: Starter, flag: str, line: str, message: str
+) -> None:
+    (start.folder / "users.py").write_text(USERS + ("on_import()\n" if line == "on_import" else ""))
+    run = start("run", "metronome", flag, "users:Raises", *SMALL, "--offscreen")
+    assert run.end() == 1
+    said = run.err.splitlines()
+    assert said[-1] == f"twixt: {message}"
+    assert run.err.count("Traceback") == 1
+    assert f", in {line}" in run.err
     assert FRONT_DOOR.rpartition("/")[0] not in run.err
     assert run.left() == []
 

@@ -80,6 +80,8 @@ def test_a_text_of_another_form_is_a_value_error(read: Any, text: str) -> None:
         ({"fps": 1e-300}, "--fps must be at least 0.1 a second, got 1e-300"),
         ({"publish_hz": 1e-300}, "--publish-hz must be at least 0.1 a second, got 1e-300"),
         ({"name": "\u0663"}, "--name must be letters, digits, - and _, at most 64, got '\u0663'"),
+        ({"seconds": 1e300}, r"--seconds must be at most 1e\+09, got 1e\+300"),
+        ({"chase_ms": 1e300}, "--chase-ms must be at most 60000"),
         ({"chase_ms": 0.0}, "--chase-ms must be a finite number > 0, got 0.0"),
         ({"draw": "marks"}, "--draw must be module:function, such as my_marks:draw, got 'marks'"),
         ({"slow_physics_ms": (120.0, 20.0)}, r"--slow-physics must be .*shortest <= longest.*, got 120-20"),
