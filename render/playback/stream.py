@@ -39,6 +39,7 @@ class Stream:
         self.reach_ns = 0  # simulated time that may be drawn beyond the newest snapshot
         self._held_since_ns: int | None = None  # a paused plan's wall instant
         self._rate = 1.0  # the last plan rate that was not 0
+        self._anchor_ns, self._stretch = 0, 1.0  # of the last plan that runs: where it took over, and by how much
 
     def __len__(self) -> int:
         return len(self._sim)
@@ -95,6 +96,9 @@ class Stream:
         if plan is not None and sim_time_ns > plan.sim_time_ns and (number < plan.number or self.paused):
             planned = plan.due_ns(sim_time_ns)
             due_ns = FAR_NS if planned is None else planned
+        elif plan is not None and sim_time_ns < plan.sim_time_ns and plan.rate > 0:
+            if number < plan.number or (plan_number is None and due_ns < plan.wall_ns):
+                due_ns = self._led_up_ns(plan, sim_time_ns, due_ns)
         if self._sim and sim_time_ns <= self._sim[-1]:
             self._insert(sim_time_ns, due_ns, number)
             return False
@@ -159,6 +163,7 @@ class Stream:
             stretch = self._rate / plan.rate if self.plan is not None else 1.0
             if self._sim and self._held_since_ns is None:
                 self._rest_before(plan)
+            self._anchor_ns, self._stretch = anchor_ns, stretch
             self._remap(plan, drawn_ns, anchor_ns, stretch)
             self._rate = plan.rate
             self._held_since_ns = None
@@ -209,6 +214,11 @@ class Stream:
             self._due[index] = max(self._due[index], self._due[index - 1])
         if after > 0 and (after < len(self._sim) or self._sim[-1] == plan.sim_time_ns):
             self._vertex(after, plan.wall_ns, plan.sim_time_ns)
+
+    def _led_up_ns(self, plan: Plan, sim_time_ns: int, due_ns: int) -> int:
+        """Where `_remap` would have put a snapshot from before the plan that was not read when the plan was."""
+        came_ns = max(0, self._anchor_ns - due_ns) * min(self._stretch, 1.0)
+        return plan.wall_ns - round(max((plan.sim_time_ns - sim_time_ns) / plan.rate, came_ns))
 
     def _vertex(self, index: int, due_ns: int, sim_time_ns: int) -> None:
         due_ns = max(due_ns, self._due[index - 1])
