@@ -126,7 +126,8 @@ class PlaybackClock:
     def observe(
         self, sim_time_ns: int, due_ns: int, arrival_ns: int, world_epoch: int = 0, plan_number: int | None = None
     ) -> None:
-        """A snapshot is there to be drawn. plan_number: the plan it was published under, if known."""
+        """A snapshot is there to be drawn. plan_number: the plan it was published under;
+        None: the one that held when it arrived."""
         if self._world_epoch is None or world_epoch > self._world_epoch:
             self._begin(world_epoch)
         elif world_epoch < self._world_epoch:

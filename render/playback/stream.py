@@ -92,13 +92,14 @@ class Stream:
     ) -> bool:
         """Take a snapshot in. True when it is newer than all before. drawn_ns: what is drawn already."""
         plan = self.plan
-        number = plan_number if plan_number is not None else (plan.number if plan else 0)
+        number = plan_number
+        if number is None:
+            number = 0 if plan is None else plan.number - (arrival_ns < plan.wall_ns)
         if plan is not None and sim_time_ns > plan.sim_time_ns and (number < plan.number or self.paused):
             planned = plan.due_ns(sim_time_ns)
             due_ns = FAR_NS if planned is None else planned
-        elif plan is not None and sim_time_ns < plan.sim_time_ns and plan.rate > 0:
-            if number < plan.number or (plan_number is None and due_ns < plan.wall_ns):
-                due_ns = self._led_up_ns(plan, sim_time_ns, due_ns)
+        elif plan is not None and plan.rate > 0 and sim_time_ns < plan.sim_time_ns and number < plan.number:
+            due_ns = self._led_up_ns(plan, sim_time_ns, due_ns)
         if self._sim and sim_time_ns <= self._sim[-1]:
             self._insert(sim_time_ns, due_ns, number)
             return False

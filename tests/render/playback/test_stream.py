@@ -68,16 +68,16 @@ def test_dilation_of_what_is_not_drawn_yet_survives_a_new_scale_unless_that_is_s
 def test_snapshots_from_before_a_plan_fall_due_alike_whether_they_are_read_before_or_after_it(rate, number):
     plan = Plan(2, 0, 45 * MS, 45 * MS, rate)
     maps = []
-    for read_before in (5, 3):
+    for read_before in (7, 3):
         stream = Stream()
         stream.replan(Plan(1, 0, 0, 0, 1.0), None)
         for k in range(read_before):
-            stream.observe(k * 10 * MS, k * 10 * MS, k * 10 * MS, number)
+            stream.observe(k * 10 * MS, k * 10 * MS, min(k * 10, 44) * MS, number)
         stream.replan(plan, 15 * MS)
-        for k in range(read_before, 5):
-            stream.observe(k * 10 * MS, k * 10 * MS, 46 * MS, number)
-        stream.observe(50 * MS, plan.due_ns(50 * MS), plan.due_ns(50 * MS), 2)
-        maps.append([stream.due_of(sim * MS) for sim in range(15, 51)])
+        for k in range(read_before, 7):
+            stream.observe(k * 10 * MS, k * 10 * MS, min(k * 10, 44) * MS, number)
+        stream.observe(70 * MS, plan.due_ns(70 * MS), plan.due_ns(70 * MS), 2)
+        maps.append([stream.due_of(sim * MS) for sim in range(15, 71)])
     assert maps[1] == pytest.approx(maps[0], abs=10)
 
 
