@@ -9,24 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from twixt.ipc.config_rules import (
-    ConfigError,
-    check_file,
-    method,
-    not_negative,
-    one_of,
-    plain_name,
-    positive,
-    rate,
-    reference,
-    size,
-    trouble,
-    whole,
-)
+from twixt.ipc import config_rules as rules
+from twixt.ipc.config_rules import ConfigError, check_file
 from twixt.ipc.flag_texts import (
     Way,
     read_auto_ms,
@@ -233,36 +222,34 @@ class Config:
     started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command
 
     def __post_init__(self) -> None:
-        whole("--seed", self.seed, at_least=0)
+        rules.whole("--seed", self.seed, at_least=0)
         for name in ("physics_hz", "seconds", "time_scale", "max_step_ms"):
-            positive(flag_name(name), getattr(self, name))
-        positive("--chase-ms", self.chase_ms, LONGEST_MS)
-        rate("--fps", self.fps)
-        rate("--publish-hz", self.publish_hz)
+            rules.positive(flag_name(name), getattr(self, name))
+        rules.positive("--chase-ms", self.chase_ms, LONGEST_MS)
+        rules.rate("--fps", self.fps)
+        rules.rate("--publish-hz", self.publish_hz)
         for name in ("at_s", "lead_ms"):
-            not_negative(flag_name(name), getattr(self, name))
+            rules.not_negative(flag_name(name), getattr(self, name))
         for name in ("slow_render_ms", "buffer_ms"):
-            not_negative(flag_name(name), getattr(self, name), most=LONGEST_MS)
+            rules.not_negative(flag_name(name), getattr(self, name), most=LONGEST_MS)
         for kind, name in FIELDS.items():
-            trouble(flag_name(name), kind, getattr(self, name))
-        size("--size", self.size_px)
-        one_of("--clock", self.clock, CLOCKS)
-        one_of("--prefer", self.prefer, PREFERENCES)
-        one_of("--pacing", self.pacing, PACINGS)
-        one_of("--when-slow", self.when_slow, SLOW_POLICIES)
+            rules.trouble(flag_name(name), kind, getattr(self, name))
+        rules.size("--size", self.size_px)
+        rules.one_of("--clock", self.clock, CLOCKS)
+        rules.one_of("--prefer", self.prefer, PREFERENCES)
+        rules.one_of("--pacing", self.pacing, PACINGS)
+        rules.one_of("--when-slow", self.when_slow, SLOW_POLICIES)
         if self.trouble is not None:
-            one_of("--trouble", self.trouble, tuple(PRESETS))
-        method("--interpolation", self.interpolation, INTERPOLATIONS)
-        for half_method, half_clock in self.split or ():
-            method("a half of --split", half_method or self.interpolation, INTERPOLATIONS)
-            one_of("the clock of a half of --split", half_clock or self.clock, CLOCKS)
+            rules.one_of("--trouble", self.trouble, tuple(PRESETS))
+        rules.method("--interpolation", self.interpolation, INTERPOLATIONS)
+        rules.ways("--split", self.split, INTERPOLATIONS, CLOCKS)
         if self.draw is not None:
-            reference("--draw", self.draw)
+            rules.reference("--draw", self.draw)
         if self.when_slow != "widen" and self.max_step_ms is not None:
             raise ConfigError(f"--max-step-ms {self.max_step_ms:g} is for --when-slow widen; add that, or leave it out")
         if self.when_slow == "widen" and self.dt_replay is not None:
             raise ConfigError("--dt-replay says how long each step is; leave --when-slow widen out")
-        plain_name("--name", self.name)
+        rules.plain_name("--name", self.name)
 
     @property
     def troubles(self) -> Troubles:
@@ -276,17 +263,23 @@ class Config:
         for item in dataclasses.fields(self):
             path = getattr(self, item.name)
             if item.metadata.get("metavar") == "FILE" and path not in (None, "-"):
+                path = os.fspath(path) if isinstance(path, os.PathLike) else path
                 check_file(flag_name(item.name), path, is_picture=item.name in ("screenshot", "plot"))
 
     def to_json(self) -> str:
         """The whole config as one line, for the other process."""
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps(dataclasses.asdict(self), default=_plain)
 
     @staticmethod
     def from_json(text: str) -> Config:
         """The config of `to_json`."""
         values: dict[str, Any] = {name: _as_tuples(value) for name, value in json.loads(text).items()}
         return Config(**values)
+
+
+def _plain(value: Any) -> Any:
+    # What `show` may be given for a text or a number: a path, a number of numpy's.
+    return value.item() if hasattr(value, "item") else os.fspath(value)
 
 
 def _as_tuples(value: Any) -> Any:

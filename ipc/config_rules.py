@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 from typing import Any
 
@@ -23,9 +24,14 @@ class ConfigError(TwixtError):
     """A flag's value that breaks its rule."""
 
 
+def is_finite(value: Any) -> bool:
+    """Whether it is a number at all, and no infinite one."""
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
 def positive(what: str, value: float | None, most: float = MOST) -> None:
     """None, or a finite number above 0, up to `most`."""
-    if value is not None and not (math.isfinite(value) and value > 0):
+    if value is not None and not (is_finite(value) and value > 0):
         raise ConfigError(f"{what} must be a finite number > 0, got {value!r}")
     if value is not None and value > most:
         raise ConfigError(f"{what} must be at most {most:g}, got {value:g}")
@@ -40,7 +46,7 @@ def rate(what: str, value: float | None) -> None:
 
 def not_negative(what: str, value: float | None, most: float = math.inf) -> None:
     """None, or a finite number from 0 to `most`."""
-    if value is not None and not (math.isfinite(value) and 0 <= value <= most):
+    if value is not None and not (is_finite(value) and 0 <= value <= most):
         bound = f" and <= {most:g}" if most < math.inf else ""
         raise ConfigError(f"{what} must be a finite number >= 0{bound}, got {value!r}")
 
@@ -57,9 +63,18 @@ def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise ConfigError(f"{what} must be one of {', '.join(allowed)}, got {value!r}")
 
 
-def size(what: str, value: tuple[int, int]) -> None:
+def pair(what: str, value: Any, form: str) -> tuple[Any, Any]:
+    """Two values, written as `form`."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ConfigError(f"{what} must be two values, {form}, got {value!r}")
+    return value[0], value[1]
+
+
+def size(what: str, value: Any) -> None:
     """Width and height of a window, in pixels."""
-    width, height = value
+    width, height = pair(what, value, "(width, height)")
+    if not (isinstance(width, numbers.Integral) and isinstance(height, numbers.Integral)):
+        raise ConfigError(f"{what} must be whole numbers of pixels, got {value!r}")
     if not (16 <= width <= 16384 and 16 <= height <= 16384):
         raise ConfigError(f"{what} must be from 16x16 to 16384x16384, got {width}x{height}")
 
@@ -77,9 +92,9 @@ def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
         raise ConfigError(f"{what} must be one of {names}, or module:Class for one of your own, got {value!r}")
 
 
-def plain_name(what: str, value: str | None) -> None:
+def plain_name(what: str, value: Any) -> None:
     """None, or a name that is safe as a file's."""
-    plain = "" if value is None else value.replace("-", "").replace("_", "")
+    plain = value.replace("-", "").replace("_", "") if isinstance(value, str) else ""
     if value is not None and not (plain.isalnum() and plain.isascii() and len(value) <= 64):
         raise ConfigError(f"{what} must be letters, digits, - and _, at most 64, got {value!r}")
 
@@ -91,9 +106,9 @@ def trouble(what: str, kind: str, value: Any) -> None:
         raise ConfigError(f"{what} must be {RULES[kind]}, got {got}")
 
 
-def check_file(flag: str, path: str, is_picture: bool = False) -> None:
+def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
     """Raises ConfigError unless the folder of `path` can be written in, and a picture is named as a PNG file is."""
-    if not path:
+    if not isinstance(path, str) or not path:
         raise ConfigError(f"{flag} must be the name of a file, got {path!r}")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
@@ -102,3 +117,15 @@ def check_file(flag: str, path: str, is_picture: bool = False) -> None:
         raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
     if is_picture and not path.lower().endswith(".png"):
         raise ConfigError(f"{flag} writes a PNG file, got {path!r}; name it {path}.png")
+
+
+def ways(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
+    """None, or two ways of drawing, each a method and a clock, "" for the run's own."""
+    if value is None:
+        return
+    for half in pair(what, value, '(("none", ""), ("auto", "")), a method and a clock each'):
+        its_method, its_clock = pair(f"a half of {what}", half, '(method, clock), "" for the run\'s own')
+        if its_method != "":
+            method(f"a half of {what}", its_method, built_in)
+        if its_clock != "":
+            one_of(f"the clock of a half of {what}", its_clock, clocks)

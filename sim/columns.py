@@ -123,6 +123,8 @@ class Columns(Mapping[str, NDArray[Any]]):
 
 def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
     """`declared`, if a snapshot can carry it; raises TwixtError otherwise."""
+    if not isinstance(declared, Mapping | None):
+        raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {declared!r}')
     columns = dict(declared or {})
     for name, column in columns.items():
         if not isinstance(column, Column):

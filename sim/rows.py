@@ -67,6 +67,8 @@ def checked(field: str, value: ArrayLike, count: int) -> Values:
 
 def checked_columns(passed: Mapping[str, ArrayLike], declared: Mapping[str, Column], count: int) -> dict[str, Values]:
     """The columns in their own types, one row per body; one row for all will do. What is not finite may pass."""
+    if not isinstance(passed, Mapping):
+        raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
     for name in passed:
         if name not in declared:
             near = difflib.get_close_matches(str(name), declared, n=1)

@@ -106,20 +106,18 @@ class View:
     ) -> None:
         self.name = host.name
         self._host, self._process, self._dt_ns = host, process, dt_ns
-        self._shapes = shapes
+        self._shapes, self._columns = shapes, columns
         self._publisher = Publisher(host, Plan(1, 0, time.perf_counter_ns(), 0, 1.0), Config().publish_hz)
         self._tick = 0
         self._sim_time_ns: int | None = None
         self._matcher: RecordsByIndex | RecordsById | None = None
         self._records = Records(capacity)
-        self._columns = columns
         self._used = 0  # records that some body has or had
         self._count = 0  # bodies there now
         self._given = (False, False)
         self._some_hidden = False
-        self._quit = False
         self._closing = threading.Lock()
-        self._is_closed = False
+        self._quit = self._is_closed = False
         atexit.register(self.close)
 
     @property
@@ -211,6 +209,8 @@ class View:
         atexit.unregister(self.close)
         if self._process is not None:
             self._process.is_to_end = True
+            if not self._host.viewer_came.is_set():
+                self._process.terminate()  # before it finds a closed door and tells of that
         self._host.end(kind, message)
         if self._process is not None:
             self._process.stop(VIEWER_PATIENCE_S)
@@ -286,12 +286,13 @@ class View:
 
 def _config(name: str, options: dict[str, Any]) -> Config:
     known = [field.name for field in dataclasses.fields(Config) if field.metadata.get("side") in (VIEW, BOTH)]
-    for option in options:
-        if option not in known:
-            near = difflib.get_close_matches(option, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise TwixtError(f"show has no option {option!r}; {hint}")
-    return Config(**options, name=name, world="show", command=" ".join(["python", *sys.argv]))
+    for option in sorted(options.keys() - known):
+        near = difflib.get_close_matches(option, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise TwixtError(f"show has no option {option!r}; {hint}")
+    config = Config(**options, name=name, world="show", command=" ".join(["python", *sys.argv]))
+    config.check_files()
+    return config
 
 
 def _say_if_it_died(viewer: ViewerProcess) -> None:

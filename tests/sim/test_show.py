@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import twixt
 from twixt.ipc.commands import Command
+from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Link, attach, running
@@ -287,6 +288,16 @@ def test_ids_now_and_then_are_refused(watched: Watched) -> None:
         ({"count": -1}, "count must be"),
         ({"overlai": False}, "did you mean overlay"),
         ({"fps": 0.0}, "--fps must be"),
+        ({"fps": "fast"}, "--fps must be a finite number > 0, got 'fast'"),
+        ({"size_px": "big"}, r"--size must be two values, \(width, height\), got 'big'"),
+        ({"size_px": (80.5, 60)}, "whole numbers of pixels"),
+        ({"split": "none,auto"}, "--split must be two values"),
+        ({"split": ("none", "auto")}, "a half of --split must be two values"),
+        ({"split": (("none", ""), ("auto", "late"))}, "the clock of a half of --split .* got 'late'"),
+        ({"log": "nowhere/log.csv"}, "--log .* make it"),
+        ({"log": 3}, "--log must be the name of a file, got 3"),
+        ({"name": 3}, "--name must be letters"),
+        ({"columns": ["heat"]}, r"columns must be declared as .* got \['heat'\]"),
         ({"name": "a b"}, "name"),
     ],
 )
@@ -294,6 +305,19 @@ def test_what_cannot_be_shown_is_refused_and_leaves_no_name_behind(arguments: di
     with pytest.raises(TwixtError, match=words):
         show(**{"scene": BALLS, "viewer": False, **arguments})
     assert running() == []
+
+
+def test_options_may_be_paths_and_numbers_of_numpy(tmp_path: Path) -> None:
+    options = {"log": tmp_path / "log.csv", "fps": np.float32(60), "size_px": (np.int64(80), np.int64(60))}
+    with show(BALLS, viewer=False, **options) as view:
+        assert view.is_open
+    config = Config.from_json(Config(**options).to_json())
+    assert (config.log, config.fps, config.size_px) == (str(tmp_path / "log.csv"), 60.0, (80, 60))
+
+
+def test_columns_are_published_by_name(watched: Watched) -> None:
+    with pytest.raises(TwixtError, match="takes columns by name, .* got list"):
+        watched.view.publish(position=places(3), columns=[1, 2])  # type: ignore[arg-type]
 
 
 def test_a_scene_without_shapes_shows_balls() -> None:
@@ -400,6 +424,12 @@ def test_a_script_without_a_main_guard_or_a_close_ends_by_itself_and_leaves_noth
     done = script("\n".join(lines), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("show-")
+    assert running() == []
+
+
+def test_a_loop_that_is_over_before_its_viewer_comes_says_nothing_of_it(tmp_path: Path) -> None:
+    done = script("import twixt\nv = twixt.show(twixt.Scene(), offscreen=True)\n", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
     assert running() == []
 
 
