@@ -75,7 +75,7 @@ def size(what: str, value: Any) -> None:
     width, height = pair(what, value, "(width, height)")
     if not (isinstance(width, numbers.Integral) and isinstance(height, numbers.Integral)):
         raise ConfigError(f"{what} must be whole numbers of pixels, got {value!r}")
-    if not (16 <= width <= 16384 and 16 <= height <= 16384):
+    if not (16 <= int(width) <= 16384 and 16 <= int(height) <= 16384):
         raise ConfigError(f"{what} must be from 16x16 to 16384x16384, got {width}x{height}")
 
 
