@@ -93,8 +93,8 @@ def _frames(imgui: Any, state: OverlayState) -> None:
         _text(imgui, mode, MODE_COLORS[number])
     _row(imgui, "drawn by", state.interpolation)
     _row(imgui, "clock", state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}")
-    if state.offset_ms is not None:
-        _row(imgui, "added latency", f"{state.offset_ms:.1f} ms")
+    if state.age_ms is not None:
+        _row(imgui, "added latency", f"{state.age_ms:.1f} ms")
 
 
 def _smooth(imgui: Any, state: OverlayState, turned: list[Turn]) -> None:

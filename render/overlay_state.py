@@ -68,7 +68,7 @@ class OverlayState:
     step_budget_ms: float | None = None  # wall time a step may take to hold real time
     rate: float | None = None  # simulated seconds per wall second
     time_scale: float = 1.0  # the rate asked for
-    offset_ms: float | None = None  # how far behind the present the picture is
+    age_ms: float | None = None  # how far behind the present that is what the picture shows
     clock: str = ""  # chosen, such as "auto"
     clock_mode: str = ""  # what it does now, such as "ahead"
     interpolation: str = ""

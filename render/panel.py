@@ -6,6 +6,7 @@ Made after the first frame, so that nobody waits for the overlay's library to se
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # Physics that has published nothing for so long, though it is not paused, is worth a word.
 SILENT_NS = 1_000_000_000
+# Frames whose age is averaged: half a second at 60 Hz. A state shown as it is grows old until the next one.
+AGES = 30
 
 
 class More(NamedTuple):
@@ -35,6 +38,23 @@ class More(NamedTuple):
     messages: tuple[str, ...] = ()  # banners beside those made here
 
 
+class Ages:
+    """How far behind the present that is what frames showed, whatever clock and method."""
+
+    def __init__(self) -> None:
+        self._ages_ms: deque[float] = deque(maxlen=AGES)
+
+    def note(self, row: FrameRow) -> None:
+        """Remembers a frame. What a pause shows grows old, and is no latency."""
+        if row.draw_due_ns and row.clock_mode != "paused":
+            self._ages_ms.append((row.present_ns - row.draw_due_ns) / 1e6)
+
+    @property
+    def mean_ms(self) -> float | None:
+        """Of the last frames; None before the first."""
+        return sum(self._ages_ms) / len(self._ages_ms) if self._ages_ms else None
+
+
 class Panel:
     """One viewer's overlay."""
 
@@ -43,6 +63,7 @@ class Panel:
         self._knobs = Knobs()
         self._overlay = Overlay()
         self._frames, self._steps = Recent(), Recent()
+        self._ages = Ages()
         self._row = FrameRow()
         self._newest = Head()
 
@@ -57,6 +78,7 @@ class Panel:
         if newest is not None and newest.tick != self._newest.tick:
             self._steps.add(newest.step_cost_ns / 1e6)
             self._newest = newest
+        self._ages.note(row)
         self._row = row
 
     def draw(
@@ -94,7 +116,7 @@ class Panel:
             step_budget_ms=newest.dt_ns / 1e6 / controls.time_scale if newest.dt_ns else None,
             rate=0.0 if controls.paused else newest.rate,
             time_scale=controls.time_scale,
-            offset_ms=row.offset_ns / 1e6,
+            age_ms=self._ages.mean_ms,
             clock=controls.clock,
             clock_mode=row.clock_mode,
             interpolation=controls.interpolation,

@@ -11,16 +11,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.snapshot import CONTINUITY_MASK
-from twixt.render.draw.shape_table import PALETTE
 
 # Frames remembered: a second of 480 a second, so that dots stay within 32,768.
 MOST_FRAMES = 512
 # Bodies watched, evenly chosen; and of these, those whose dots are drawn: the ones that went furthest.
 MOST_BODIES = 256
 MOST_DOTTED = 64
+WHITE = (255, 255, 255)
 
 
 class Dots(NamedTuple):
@@ -38,13 +38,16 @@ def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
 
 
 class Trails:
-    """The trails of the bodies `rows`, over `seconds` of a picture that moves."""
+    """The trails of the bodies `rows`, over `seconds` of a picture that moves.
 
-    def __init__(self, rows: NDArray[np.integer], seconds: float = 1.0) -> None:
+    colors: (k, 3) or one (3,), 0..255, of the dots; may be set at any time.
+    """
+
+    def __init__(self, rows: NDArray[np.integer], seconds: float = 1.0, colors: ArrayLike = WHITE) -> None:
         self.rows = np.asarray(rows, np.int64)
         self._length_ns = round(seconds * 1e9)
         count = len(self.rows)
-        self._colors = PALETTE[self.rows % len(PALETTE)]
+        self.colors = colors
         self._positions = np.full((MOST_FRAMES, count, 3), np.nan, np.float32)
         self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # of the trails' own time, which stands with the picture
         self._epochs: NDArray[np.uint32] | None = None
@@ -89,7 +92,7 @@ class Trails:
         shown = np.isfinite(positions[:, :, 0])
         shown[:, ~_furthest(positions, shown)] = False
         colors = np.empty((*shown.shape, 4), np.uint8)
-        colors[:, :, :3] = self._colors
+        colors[:, :, :3] = self.colors
         colors[:, :, 3] = (255 * left[frames])[:, None]
         return Dots(positions[shown], colors[shown])
 

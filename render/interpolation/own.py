@@ -3,7 +3,7 @@
 The class needs add(snapshot), sample(draw_time_ns) and reset(). What sample returns needs `position` (n, 3) and
 `orientation` (n, 4); `scale` (n,), `color` (n, 4), `visible` (n,), `columns` and `draw_time_ns` may be left out: they
 are then those of the snapshot at or before the draw time. A `reach_ns` of theirs says how far beyond the newest
-snapshot they go.
+snapshot they go; without a `draw_time_ns` of theirs, what is drawn there counts as what was asked for.
 
 Always: poses that come out have the shapes and types of `Poses`, unit orientations, and hide what is not finite.
 """
@@ -80,7 +80,9 @@ class Own(Method):
         visible = visible.astype(bool)
         columns = getattr(answer, "columns", None)
         return Poses(
-            int(getattr(answer, "draw_time_ns", published.draw_time_ns)),
+            int(
+                getattr(answer, "draw_time_ns", min(max(draw_time_ns, self._times[0]), self._times[-1] + self.reach_ns))
+            ),
             position,
             normalized(orientation).astype(np.float32),
             scale,

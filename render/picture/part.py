@@ -145,7 +145,7 @@ class Part:
             return None
         if self._poser is not None and self._is_posed_by(self._poser, draw_time_ns):
             poses = self._posed = self._poser.poses(draw_time_ns, blend)
-            drawn_ns = _drawn_ns(blend.method, pair, newest, poses.draw_time_ns)
+            drawn_ns = _drawn_ns(blend, pair, newest, poses.draw_time_ns)
             is_beyond = drawn_ns > newest.head.sim_time_ns
             return Drawn(self.group, self._pose_layer(poses, renderer), pair, drawn_ns, blend.method, is_beyond)
         if blend.method == OF_THE_NEWEST:
@@ -154,7 +154,7 @@ class Part:
             if not is_shaded(frozenset((blend.method, blend.other or blend.method))):
                 blend = Blend(MEANWHILE)
             layer = layer_of(pair, blend, self.group)
-        drawn_ns = _drawn_ns(blend.method, pair, newest, pair.draw_time_ns)
+        drawn_ns = _drawn_ns(blend, pair, newest, pair.draw_time_ns)
         return Drawn(self.group, layer, pair, drawn_ns, blend.method, False)
 
     def release(self, history: History) -> None:
@@ -208,11 +208,14 @@ def is_shaded(methods: frozenset[str]) -> bool:
     return methods <= OF_A_PAIR or methods == {OF_THE_NEWEST}
 
 
-def _drawn_ns(method: str, pair: Pair, newest: Entry, blended_ns: int) -> int:
-    """The simulated time that is shown. blended_ns: by methods that do not show states as they were published."""
-    if method == OF_THE_NEWEST:
-        return newest.head.sim_time_ns
-    return pair.previous.head.sim_time_ns if method == "none" else blended_ns
+def _drawn_ns(blend: Blend, pair: Pair, newest: Entry, blended_ns: int) -> int:
+    """The simulated time that is shown: between those of two methods while one gives way to the other.
+
+    blended_ns: by methods that do not show states as they were published.
+    """
+    shown_ns = {OF_THE_NEWEST: newest.head.sim_time_ns, "none": pair.previous.head.sim_time_ns}
+    own_ns = shown_ns.get(blend.method, blended_ns)
+    return own_ns + round((shown_ns.get(blend.other, blended_ns) - own_ns) * blend.mix)
 
 
 def layer_of(pair: Pair, blend: Blend, group: str | None) -> Layer:

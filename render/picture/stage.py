@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from twixt.ipc.config import Config
 from twixt.render.camera import CameraMatrices, OrbitCamera, carried
 from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.draw.shape_table import shape_table
 from twixt.render.history import History
 from twixt.render.labels import PlacedLabel, Viewport, place
 from twixt.render.picture.picture import Picture, Shown
@@ -61,6 +62,8 @@ class Stage:
         self.labels: list[PlacedLabel] = []  # words of the user's own drawing, in the frame drawn last
         self.camera: OrbitCamera | None = None  # None until bodies were seen
         self._trails: dict[str, Trails] = {}
+        self._trail_colors: NDArray[np.float64] = np.zeros((0, 3))  # of the shapes, 0..1
+        self._world_epoch: int | None = None  # of what is drawn
         self._drawing: UserDrawing | None = None if config.draw is None else load(config.draw)
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._carriers: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}  # of a camera on a body
@@ -170,6 +173,8 @@ class Stage:
         """Trails of pictures and bodies that have them already go on."""
         rows = trail_rows(self.count)
         had, self._trails = self._trails, {}
+        if on:
+            self._trail_colors = shape_table(self.scene, self.count).rows["color"][rows, :3] / 255
         for picture in self.pictures:
             if not on:
                 picture.unwatch(TRAILS)
@@ -216,6 +221,7 @@ class Stage:
             self._context.clear()
         self.labels = []
         shown = None
+        self._begin_world()
         for picture, viewport in zip(pictures, viewports, strict=True):
             shown = picture.draw(draw_times_ns[id(picture.clock)], present_ns, self.history, self.renderer)
             if shown is None:
@@ -246,10 +252,19 @@ class Stage:
         carrier = self._carriers.get(picture.name)
         return matrices if carrier is None else carried(matrices, *carrier)
 
+    def _begin_world(self) -> None:
+        """Another world leaves no trails behind."""
+        newest = self.history.newest
+        if newest is not None and newest.head.world_epoch != self._world_epoch:
+            self._world_epoch = newest.head.world_epoch
+            for trails in self._trails.values():
+                trails.clear()
+
     def _draw_trails(self, picture: Picture, present_ns: int) -> None:
         trails, poses = self._trails[picture.name], picture.watched(TRAILS)
         if len(poses) == len(trails.rows):
             trails.add(present_ns, poses.position, poses.visible, poses.epoch)
+            trails.colors = poses.color[:, :3] * self._trail_colors
         self.renderer.points(*trails.dots(), DOT_PX)
 
     def _draw_users(

@@ -10,9 +10,11 @@ import pytest
 from twixt.render.controls import KEYS
 from twixt.render.input import MouseButton, MouseMove
 from twixt.render.labels import PlacedLabel
+from twixt.render.measure.frames import FrameRow
 from twixt.render.overlay import FRAMES_PER_LAYOUT, LAYOUTS_AT_ONCE, Overlay
 from twixt.render.overlay_labels import LabelOverlay
 from twixt.render.overlay_state import MODES, REMEMBERED, OverlayState, Recent
+from twixt.render.panel import Ages
 
 SIZE_PX = (800, 600)
 TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
@@ -27,12 +29,22 @@ def state_of(**changed) -> OverlayState:
         frames.add(16.7 + number % 7, MODES[number // 40 % 3])
         steps.add(3.0)
     return OverlayState(**{
-        "frames": frames, "steps": steps, "target_ms": 16.7, "step_budget_ms": 16.7, "rate": 0.5, "offset_ms": 12.0,
+        "frames": frames, "steps": steps, "target_ms": 16.7, "step_budget_ms": 16.7, "rate": 0.5, "age_ms": 12.0,
         "clock": "auto", "clock_mode": "ahead", "interpolation": "linear", "pacing": "vsync", "bodies": 300,
         "diagnostics": {"energy": 1.5}, "keys": KEYS,
         "room_ms": 33.3, "playing_rate": 0.5, "clock_reason": "physics is 12 ms late, so it plays 3 % slower",
         "prefer": "latency", "troubles": NO_TROUBLE, **changed,
     })  # fmt: skip
+
+
+def test_the_latency_shown_is_the_age_of_what_is_drawn_not_of_what_the_clock_asked_for() -> None:
+    ages = Ages()
+    assert ages.mean_ms is None
+    for frame in range(12):  # ten frames a second of states that are a tenth of a second apart
+        ages.note(FrameRow(present_ns=10**9 + frame * 10**7, draw_due_ns=10**9, offset_ns=0, clock_mode="ahead"))
+    assert ages.mean_ms == pytest.approx(55)
+    ages.note(FrameRow(present_ns=10**10, draw_due_ns=10**9, clock_mode="paused"))
+    assert ages.mean_ms == pytest.approx(55), "a pause adds no latency"
 
 
 class Screen:

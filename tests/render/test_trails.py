@@ -36,7 +36,7 @@ def test_the_last_second_is_kept_and_fades_with_age() -> None:
 
 
 def test_each_body_has_a_colour_of_its_own() -> None:
-    trails = Trails(np.arange(3))
+    trails = Trails(np.arange(3), colors=np.arange(9).reshape(3, 3))
     moved(trails, 5)
     dots = trails.dots()
     colors = {tuple(color[:3]) for color in dots.colors}

@@ -89,6 +89,9 @@ def test_class_is_found_and_drawn_with_what_it_left_out_taken_from_the_snapshots
     assert poses.visible.all()
     assert poses.scale.tolist() == [1, 1]
     assert poses.draw_time_ns == 5 * MS
+    newest_ns = method.snapshots[-1].sim_time_ns
+    assert method.sample(newest_ns + 3).draw_time_ns == newest_ns + 3, "it reaches 5 ns further"
+    assert method.sample(newest_ns + 9).draw_time_ns == newest_ns + 5
 
 
 def test_subclass_of_a_method_blends_the_columns_by_their_rules():

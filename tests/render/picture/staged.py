@@ -33,6 +33,7 @@ class Show:
         self.window, self.bodies, self.columns, self.lead_ms = window, bodies, columns, lead_ms
         self.silent_until_ms = 0.0
         self._is_watched = False
+        self._world_epoch, self._began_ms = 0, 0.0
         flags.setdefault("interpolation", "linear")
         self.stage = Stage(Config(clock=clock, **flags), window.context, scene, 16, lambda: bodies(0))
         self.flags = dict(
@@ -47,11 +48,21 @@ class Show:
 
     def draw(self, at_ms: float):
         """The frame seen `at_ms` after the start, the present."""
-        while at_ms >= self.silent_until_ms and (self.published + 1) * GAP_MS < at_ms + self.lead_ms + GAP_MS:
+        while (
+            at_ms >= self.silent_until_ms
+            and (self.published + 1) * GAP_MS < at_ms - self._began_ms + self.lead_ms + GAP_MS
+        ):
             self.published += 1
             self._publish(self.published, at_ms)
         self.window.screen.use()
         return self.stage.draw(START_NS + round(at_ms * MS), SIZE_PX)
+
+    def reset(self, at_ms: float) -> None:
+        """Another world begins."""
+        self.published, self._began_ms = -1, at_ms
+        self._world_epoch += 1
+        began_ns = START_NS + round(at_ms * MS)
+        self.stage.replan(Plan(1 + self._world_epoch, self._world_epoch, began_ns, 0, 1.0))
 
     def pixels(self, at_ms: float) -> np.ndarray:
         self.draw(at_ms)
@@ -72,14 +83,17 @@ class Show:
     def _publish(self, k: int, at_ms: float) -> None:
         stage, bodies, columns, sim_ns = self.stage, self.bodies(k), self.columns(k), k * GAP_MS * MS
         published_ns = START_NS + round(at_ms * MS)
-        head = Head(tick=k, sim_time_ns=sim_ns, due_ns=START_NS + sim_ns, published_ns=published_ns, count=len(bodies))
+        head = Head(
+            tick=k, sim_time_ns=sim_ns, due_ns=START_NS + round(self._began_ms * MS) + sim_ns,
+            published_ns=published_ns, world_epoch=self._world_epoch, count=len(bodies),
+        )  # fmt: skip
         slot = stage.history.slot_for(head)
         assert slot is not None
         stage.renderer.upload_records(slot, bodies)
         if "scale3" in columns:
             stage.renderer.upload_scale3(slot, columns["scale3"])
         stage.history.commit(slot, head)
-        stage.add(Snapshot(sim_ns, bodies, columns, tick=k), slot)
+        stage.add(Snapshot(sim_ns, bodies, columns, tick=k, world_epoch=self._world_epoch), slot)
         stage.observe(head)
 
 

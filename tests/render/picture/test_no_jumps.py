@@ -156,3 +156,37 @@ def test_children_have_no_age_of_their_own_whatever_the_method(window, method):
         shown = show.draw(at_ms)
     assert shown.group_due_ns == {}
     assert shown.due_ns != START_NS + at_ms * MS
+
+
+def test_trails_have_the_colours_that_bodies_are_drawn_in_and_end_with_their_world(window):
+    def state(k: int) -> np.ndarray:
+        bodies = round_and_round(3)(k)
+        bodies["color"][0] = (255, 0, 0, 255)
+        return bodies
+
+    shapes = [Sphere(0.2), Sphere(0.2, color=(0.0, 1.0, 0.0)), Sphere(0.2)]
+    show = Show(window, scene(shapes=shapes), state)
+    show.choose(trails=True)
+    for at_ms in range(0, 800, 20):
+        show.draw(at_ms)
+    trails = show.stage._trails["main"]
+    red, green, _ = trails.colors
+    assert green.tolist() == [0, 255, 0]
+    assert red.tolist() == [red[0], 0, 0]
+    assert red[0] > 0
+    assert len(trails.dots().positions) > 50
+    show.reset(800)
+    show.draw(820)
+    assert len(trails.dots().positions) <= 3
+
+
+@pytest.mark.parametrize("to", ["catmull", "auto", "linear"])
+def test_the_time_that_is_logged_fades_with_the_method(window, to):
+    show = Show(window, scene(), round_and_round(3), 0, interpolation="latest")
+    drawn_ns = []
+    for at_ms in range(0, 1500, 10):
+        if at_ms == 700:
+            show.choose(interpolation=to)
+        drawn_ns.append(show.draw(at_ms).main.draw_time_ns)
+    assert np.diff(drawn_ns).min() > -15 * MS, "the newest is up to 100 ms ahead"
+    assert drawn_ns[-1] == 1490 * MS
