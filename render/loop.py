@@ -95,6 +95,8 @@ def _watch(
     log.close()
     if outcome.said:
         print(f"{outcome.traceback_text}twixt: {outcome.said}", file=sys.stderr)
+    if log.failure:
+        print(f"twixt: {log.failure}", file=sys.stderr)
     if not config.report or (outcome.exit_code == INTERRUPTED and not report_if_interrupted):
         return outcome
     display = {

@@ -162,6 +162,12 @@ def test_what_does_not_read_is_refused_with_the_way_out(start: Starter, argument
     assert run.left() == []
 
 
+def test_a_frame_log_on_a_full_disk_is_said(start: Starter) -> None:
+    run = start("run", "metronome", "--log", "/dev/full", "--seconds", "0.5", "--offscreen", *SMALL)
+    assert run.end() == 0
+    one_line(run, "the frame log stops", "No space left")
+
+
 def test_two_simulations_of_one_name(start: Starter) -> None:
     first = simulation(start)
     for command in ("sim", "run"):
