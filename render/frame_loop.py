@@ -17,11 +17,12 @@ from twixt.render.controls import Controls
 from twixt.render.frame_rows import with_shown
 from twixt.render.input import Event
 from twixt.render.intake import Intake, Taken
+from twixt.render.labels import PlacedLabel, head
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
 from twixt.render.pacer import FramePlan, FrameResult, FrameTimes, Pacer
 from twixt.render.picture.picture import Shown
-from twixt.render.picture.stage import Stage
+from twixt.render.picture.stage import Stage, side_by_side
 from twixt.render.playback import PlaybackClock
 from twixt.render.pointer import covers_nothing
 from twixt.render.shots import Shots
@@ -143,10 +144,16 @@ class FrameLoop:
     def _draw(self, present_ns: int, events: list[Event]) -> Shown | None:
         size_px = self._window.framebuffer_size
         shown = self.stage.draw(present_ns, size_px)
-        if self.stage.labels:
-            self._draw_labels(size_px)
-        if self.panel is not None and self.controls.overlay:
-            self._draw_panel(self.panel, shown, events, size_px)
+        panel = self.panel if self.controls.overlay else None
+        words = self.stage.labels
+        halves = self.stage.split_labels
+        # Two halves say what they are with the overlay hidden, too; not before start-up has loaded what draws words.
+        if halves is not None and panel is None and not self.is_starting:
+            words = words + head(halves, side_by_side(size_px, 2), size_px[1], self._window.content_scale)
+        if words:
+            self._draw_words(words, size_px)
+        if panel is not None:
+            self._draw_panel(panel, shown, events, size_px)
         self.stage.renderer.finish()
         if shown is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):
             self._shots.take(self.stage.renderer.read_pixels())
@@ -166,12 +173,12 @@ class FrameLoop:
         stage = self.stage
         return More(stage.history.thinned, ages_ms, stage.split_labels, stage.messages)
 
-    def _draw_labels(self, size_px: tuple[int, int]) -> None:
+    def _draw_words(self, words: list[PlacedLabel], size_px: tuple[int, int]) -> None:
         if self._labels is None:
             from twixt.render.overlay_labels import LabelOverlay
 
             self._labels = LabelOverlay()
-        self._labels.draw(self.stage.labels, size_px, self._window.content_scale)
+        self._labels.draw(words, size_px, self._window.content_scale)
 
     # -- after the frame
 

@@ -15,6 +15,11 @@ from twixt.render.camera import CameraMatrices
 Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, as OpenGL counts them
 
 
+# From a picture's border to its headline, in units of text size.
+MARGIN = 8.0
+HEADLINE = (255, 255, 255, 255)
+
+
 class Label(NamedTuple):
     """Words in the world."""
 
@@ -30,6 +35,14 @@ class PlacedLabel(NamedTuple):
     y_px: float  # from its top
     text: str
     color: tuple[int, int, int, int]
+
+
+def head(words: Sequence[str], viewports: Sequence[Viewport], height_px: int, scale: float) -> list[PlacedLabel]:
+    """Words at the top left of each picture. height_px: of the whole framebuffer; scale: its pixels per unit of text size."""
+    return [
+        PlacedLabel(left + MARGIN * scale, height_px - bottom - height + 2 * MARGIN * scale, text, HEADLINE)
+        for text, (left, bottom, _, height) in zip(words, viewports, strict=True)
+    ]
 
 
 def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int) -> list[PlacedLabel]:

@@ -207,7 +207,7 @@ class _StartUp:
     def _load(self) -> None:
         if self._config.overlay:
             import twixt.render.panel
-        if self._config.draw is not None:
+        if self._config.draw is not None or self._config.split is not None:
             import twixt.render.overlay_labels  # noqa: F401  (the same, for words in the picture)
 
 

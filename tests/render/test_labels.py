@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.render.camera import OrbitCamera
-from twixt.render.labels import Label, place
+from twixt.render.labels import Label, head, place
 
 SIZE_PX = (800, 600)
 WHOLE = (0, 0, *SIZE_PX)
@@ -20,6 +20,12 @@ CAMERA = OrbitCamera(target=(1.0, 2.0, 3.0), distance_m=10.0)
 
 def at(*position: float) -> Label:
     return Label(position, "here", WHITE)  # type: ignore[arg-type]
+
+
+def test_two_halves_have_their_words_at_the_top_left_of_each() -> None:
+    left, right = head(("none", "auto"), [(0, 0, 399, 600), (401, 0, 399, 600)], 600, 1.0)
+    assert (left.text, left.x_px, left.y_px) == ("none", 8.0, 16.0)
+    assert (right.text, right.x_px, right.y_px) == ("auto", 409.0, 16.0)
 
 
 def test_the_target_is_in_the_middle() -> None:
