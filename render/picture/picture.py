@@ -167,7 +167,7 @@ class Picture:
 
     def _add_part(
         self, name: str, rows: NDArray[np.intp], method: str | None, delay_ns: int, by_numpy: bool, poser: MakePoser,
-        before: Mapping[object, Part],
+        before: Mapping[tuple[object, ...], Part],
     ) -> None:  # fmt: skip
         if len(rows):
             taken = {part.pose_slot for part in (*self._parts, *before.values())}
@@ -175,5 +175,5 @@ class Picture:
             key = f"{self.name}/{name}"
             self._take_part(Part(key, name, rows, method, self.method, delay_ns, by_numpy, slot, poser), before)
 
-    def _take_part(self, part: Part, before: Mapping[object, Part]) -> None:
+    def _take_part(self, part: Part, before: Mapping[tuple[object, ...], Part]) -> None:
         self._parts.append(before.get(part.identity, part))
