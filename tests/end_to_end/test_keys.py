@@ -26,6 +26,8 @@ pytestmark = pytest.mark.display
 
 STEP_NS = round(1e9 / 60)
 SIZE_PX = (800, 600)
+# Steps that physics is ahead of the picture, at most: frames, an interval, and steps of up to 50 ms.
+MOST_AHEAD = 8
 NAMES = {"Space": "space", ".": "period", "[": "bracketleft", "]": "bracketright", "Esc": "Escape"}
 
 
@@ -127,13 +129,13 @@ def test_every_key_does_what_the_overlay_says(session: Session) -> None:
     session.status(lambda status: status["paused"], "physics says so")
     session.pass_frames()
     stood_ns = [session.plan(lambda plan: True, "").sim_time_ns]
-    for _ in range(3):
+    for _ in range(MOST_AHEAD + 2):
         session.press(".")
         stepped = session.plan(lambda plan: plan.sim_time_ns > stood_ns[-1], "one step is made")
         stood_ns.append(stepped.sim_time_ns)
         assert stepped.rate == 0
-    # The first goes on from the frame that was under way at the pause.
-    assert np.allclose(np.diff(stood_ns)[1:], STEP_NS, rtol=1e-6)
+    # The first go on through what was published ahead of the pause, where a busy machine may have left gaps.
+    assert np.allclose(np.diff(stood_ns)[MOST_AHEAD:], STEP_NS, rtol=1e-6)
     plans["stepped"] = stepped.number
     session.pass_frames()
     session.press("Space")
