@@ -94,7 +94,7 @@ def _frames(imgui: Any, state: OverlayState) -> None:
     _row(imgui, "drawn by", state.interpolation)
     _row(imgui, "clock", state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}")
     if state.age_ms is not None:
-        _row(imgui, "added latency", f"{state.age_ms:.1f} ms")
+        _row(imgui, "added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms")
 
 
 def _smooth(imgui: Any, state: OverlayState, turned: list[Turn]) -> None:
