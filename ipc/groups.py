@@ -15,7 +15,8 @@ from twixt.ipc.rules import is_reference
 from twixt.ipc.shapes import Color, SceneError, color_or_none, number, set_field
 
 # What drawing calls the bodies that have a parent; a group of the user's must not be taken for them.
-RESERVED_NAMES = ("children",)
+CHILDREN = "children"
+RESERVED_NAMES = (CHILDREN,)
 # Further behind than a link may be, a group has nothing of the world that is drawn beside it, in ms.
 LONGEST_DELAY_MS = 10_000.0
 

@@ -107,7 +107,7 @@ class Panel:
     def _state(self, loop: FrameLoop, more: More) -> OverlayState:
         row, newest, controls, clock = self._row, self._newest, loop.controls, loop.clock
         troubles = troubles_told(self._link.status)
-        buffer_ms = {"buffer": getattr(clock, "buffer_ms", None) or 0.0} if clock.mode == "buffered" else {}
+        buffer_ms = {"buffer": clock.buffer_ms or 0.0} if clock.mode == "buffered" else {}
         self._knobs.reflect(troubles | buffer_ms, time.perf_counter_ns())
         return OverlayState(
             frames=self._frames,

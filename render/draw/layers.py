@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.groups import CHILDREN
 from twixt.ipc.scene import Scene
 from twixt.render.draw.frame_block import LAYER_BLOCK
 from twixt.render.draw.pose import METHODS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
-
-# The layer of the bodies that have a parent.
-CHILDREN = "children"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.render.draw.layers import Layer
+from twixt.render.draw.pose import METHODS
 from twixt.render.history import Entry, History, Pair
 from twixt.render.interpolation.columns import SCALE_COLUMN
 from twixt.render.interpolation.poses import Poses, records_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from twixt.render.draw.scene_renderer import SceneRenderer
 
 # What the shaders do with a pair of snapshots, and what they do with the newest alone.
-OF_A_PAIR = frozenset(("none", "linear", "hermite", "auto"))
+OF_A_PAIR = frozenset(METHODS)
 OF_THE_NEWEST = "latest"
 # Methods that show a snapshot as it is, whatever the instant.
 AS_PUBLISHED = ("none", OF_THE_NEWEST)

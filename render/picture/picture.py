@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.groups import CHILDREN
 from twixt.ipc.scene import Scene
 from twixt.render.history import History
 from twixt.render.interpolation.poses import Poses, no_poses
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.playback import PlaybackClock
-
-CHILDREN = "children"  # the renderer's name of the bodies that hang on others
 
 
 class Shown(NamedTuple):
