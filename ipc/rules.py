@@ -11,6 +11,8 @@ from typing import Any
 # linear: straight from old to new. angle: radians, the short way round. none: the older value until the newer
 # snapshot's instant. latest: the newest published value at once.
 RULES = ("linear", "angle", "none", "latest")
+# The one column that drawing knows by its name: each body's scale along its own x, y and z.
+SCALE3 = "scale3"
 
 
 def is_reference(text: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from twixt.ipc.rules import SCALE3
 from twixt.render.arrival import as_drawn, is_drawn_as_published
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 # Bytes uploaded in one frame at most; the newest snapshot always is. 64 MiB take about 5 ms on software GL.
 BYTE_BUDGET = 64 << 20
-SCALE3 = "scale3"
 
 
 @dataclass

@@ -20,12 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION, NO_OFFSET
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import COLUMN_DTYPES, MAX_COLUMN_WIDTH, MAX_COLUMNS, Layout
-from twixt.ipc.rules import is_rule, say_rules
+from twixt.ipc.rules import SCALE3, is_rule, say_rules
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY
 
-# A body's scale along its own x, y and z, which drawing understands.
-SCALE3 = "scale3"
 TAKEN_NAMES = (*(BODY.names or ()), "visible", CORRECTION, CORRECTED_NS)
 # Two are left for corrections.
 MOST_COLUMNS = MAX_COLUMNS - 2

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.rules import RULES, is_reference, say_rules
+from twixt.ipc.rules import RULES, SCALE3, is_reference, say_rules
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.interpolation.poses import continues, same_life
 from twixt.render.interpolation.users import call_users, find_function
@@ -34,8 +34,6 @@ Rule = str | Blender
 HALF_TURN, TURN = np.pi, 2 * np.pi
 # Columns that readers have made use of before they blend, see twixt.ipc.corrections.
 WRITERS_OWN = (CORRECTION, CORRECTED_NS)
-# The column that drawing takes as each body's scale along its own axes.
-SCALE_COLUMN = "scale3"
 
 
 def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
@@ -79,7 +77,7 @@ def blend_columns(
             value[rows] = _users_value(name, rule, old, new, alpha)
         elif value.dtype.kind in "fiu" and alpha > 0.0:
             step = turned if rule == "angle" else straight
-            value[rows] = step(old, new, alpha, name == SCALE_COLUMN)
+            value[rows] = step(old, new, alpha, name == SCALE3)
     return blended
 
 

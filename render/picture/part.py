@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.rules import SCALE3
 from twixt.render.draw.layers import Layer
 from twixt.render.draw.pose import METHODS
 from twixt.render.history import Entry, History, Pair
-from twixt.render.interpolation.columns import SCALE_COLUMN
 from twixt.render.interpolation.poses import Poses, records_of
 from twixt.render.picture.change import Blend, Change
 from twixt.render.picture.mixing import taken
@@ -189,7 +189,7 @@ class Part:
         if not len(poses):
             return None
         renderer.upload_records(self._pose_slot, self._in_place(records_of(poses)))
-        scale3 = poses.columns.get(SCALE_COLUMN)
+        scale3 = poses.columns.get(SCALE3)
         if scale3 is not None and scale3.ndim == 2 and scale3.shape[1] == 3:
             renderer.upload_scale3(self._pose_slot, self._in_place(scale3))
         return Layer(self._pose_slot, None, group=self.group)
