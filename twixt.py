@@ -231,7 +231,7 @@ def _group() -> Any:
             return 0
         from twixt.ipc.bench import rows as channel
         from twixt.ipc.config import check_file
-        from twixt.render import bench as viewer
+        from twixt.render.bench import costs as viewer
         from twixt.sim.bench import rows as simulation
 
         if json_file not in (None, "-"):
@@ -252,7 +252,7 @@ def _group() -> Any:
         worlds: tuple[str, ...], troubles: tuple[str, ...], methods: tuple[str, ...], seed: int, quick: bool,
     ) -> int:  # fmt: skip
         """What each method draws of each world under each trouble, against what the world really did."""
-        from twixt.render import bench_motion
+        from twixt.render.bench import motion as bench_motion
         from twixt.sim.truth import PICTURED, subjects
 
         size = bench_motion.size(subjects(worlds), troubles, methods, seed, quick)
@@ -264,7 +264,7 @@ def _group() -> Any:
     @to_page
     def clock(as_json: bool, seeds: int, out: str | None) -> int:
         """How smooth each playback clock is on each trace of snapshots, and what a call of it costs."""
-        from twixt.render import bench_clock
+        from twixt.render.bench import clock as bench_clock
 
         return bench_clock.run(as_json, seeds, out)
 

@@ -14,7 +14,7 @@ import pytest
 from twixt import main
 from twixt.ipc.bench import Row, interleaved
 from twixt.ipc.errors import TwixtError
-from twixt.render import bench
+from twixt.render.bench import costs as bench
 from twixt.render.interpolation import METHODS
 
 ROOT = Path(__file__).parents[2]

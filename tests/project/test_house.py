@@ -15,9 +15,9 @@ ALLOWED_PARTS = {"ipc": {"ipc"}, "sim": {"sim", "ipc"}, "render": {"render", "ip
 # Who may import what; a folder stands for all modules in it.
 ROOMS = {
     "glfw": ("render/window.py",),
-    "moderngl": ("render/draw",),
+    "moderngl": ("render/draw", "render/bench/lean"),
     "imgui_bundle": ("render/overlay.py", "render/overlay"),
-    "matplotlib": ("render/measure", "render/bench_motion_plot.py"),
+    "matplotlib": ("render/measure", "render/bench"),
     "click": (),
 }
 

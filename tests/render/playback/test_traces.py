@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from twixt.render.bench_clock import CLOCKS
+from twixt.render.bench.clock import CLOCKS
 from twixt.render.playback import PlaybackClock
 from twixt.render.playback.traces import (
     MS,

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from twixt.render.bench_motion_figures import Figures
+from twixt.render.bench.motion_figures import Figures
 
 if TYPE_CHECKING:
-    from twixt.render.bench_motion import Result
+    from twixt.render.bench.motion import Result
 
 
 class Column(NamedTuple):

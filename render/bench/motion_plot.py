@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.render.bench_motion import SECONDS, TROUBLES, Recorded, Stage
+from twixt.render.bench.motion import SECONDS, TROUBLES, Recorded, Stage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from twixt.render.bench_motion_show import COLUMNS, as_text
+from twixt.render.bench.motion_show import COLUMNS, as_text
 
 if TYPE_CHECKING:
-    from twixt.render.bench_motion import Result, Size
+    from twixt.render.bench.motion import Result, Size
 
 HEAD = """# Drawn motion against the truth
 

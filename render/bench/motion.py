@@ -19,8 +19,8 @@ from twixt.ipc.config import check_file
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.bench_motion_figures import AS_PUBLISHED, OF_THE_PRESENT, Figures, Shown, figures, show
-from twixt.render.bench_motion_truth import Truth
+from twixt.render.bench.motion_figures import AS_PUBLISHED, OF_THE_PRESENT, Figures, Shown, figures, show
+from twixt.render.bench.motion_truth import Truth
 from twixt.render.interpolation import METHODS, create
 from twixt.render.measure.report import write_json
 from twixt.render.playback import PlaybackClock
@@ -120,8 +120,8 @@ def run(
     """
     from rich.console import Console
 
-    from twixt.render.bench_motion_page import page, relative
-    from twixt.render.bench_motion_show import show_table
+    from twixt.render.bench.motion_page import page, relative
+    from twixt.render.bench.motion_show import show_table
 
     for flag, path in (("--json", json_file), ("--out", out), ("--plot", plot)):
         if path not in (None, "-"):
@@ -129,7 +129,7 @@ def run(
     results: list[Result] = []
     with Console(stderr=True).status("recording") as status:
         if plot:
-            from twixt.render.bench_motion_plot import picture
+            from twixt.render.bench.motion_plot import picture
 
             status.update("drawing the picture")
             picture(pictured.record(SECONDS, what.seed), plot)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, Snapshot
-from twixt.render.bench_motion_truth import Flags, Places, Times, Truth
+from twixt.render.bench.motion_truth import Flags, Places, Times, Truth
 from twixt.render.interpolation import Method, Poses
 from twixt.render.interpolation.parents import compose
 from twixt.render.playback import PlaybackClock

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from twixt.ipc.errors import TwixtError
-from twixt.render import bench_clock
-from twixt.render.bench_clock import CLOCKS, ClockRow, cost_us, document, markdown, run, table
+from twixt.render.bench import clock as bench_clock
+from twixt.render.bench.clock import CLOCKS, ClockRow, cost_us, document, markdown, run, table
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot, new_bodies
-from twixt.render.bench_motion import TROUBLES, Result, Stage, Trouble, document, measured, size
-from twixt.render.bench_motion_figures import Figures, figures, show
-from twixt.render.bench_motion_page import SENTENCES, page, relative, sentences
-from twixt.render.bench_motion_truth import Truth
+from twixt.render.bench.motion import TROUBLES, Result, Stage, Trouble, document, measured, size
+from twixt.render.bench.motion_figures import Figures, figures, show
+from twixt.render.bench.motion_page import SENTENCES, page, relative, sentences
+from twixt.render.bench.motion_truth import Truth
 from twixt.render.interpolation import METHODS
 from twixt.render.interpolation.linear import Linear
 from twixt.render.interpolation.poses import Poses
@@ -263,7 +263,7 @@ def test_the_picture_shows_truth_and_drawn_dots_at_800_px(tmp_path: Path) -> Non
     pytest.importorskip("matplotlib")
     from PIL import Image
 
-    from twixt.render.bench_motion_plot import DRAWN, TRUE, picture
+    from twixt.render.bench.motion_plot import DRAWN, TRUE, picture
 
     file = tmp_path / "motion.png"
     picture(PICTURED.record(5.6), str(file))
