@@ -37,7 +37,11 @@ Say = Callable[[str], object]
 
 
 class Row(NamedTuple):
-    """One figure beside its limit, both in `unit`. rounds: how often both were measured."""
+    """One figure beside its limit, both in `unit`. rounds: how often both were measured.
+
+    noise: by what share the ratio may be off; None where nobody knows. bar: what is wanted of `figure`, `ratio` or
+    `over`, such as "ratio <= 1.05"; empty where nothing is.
+    """
 
     name: str
     unit: str
@@ -46,6 +50,8 @@ class Row(NamedTuple):
     limit: float | None
     rounds: int
     note: str = ""
+    noise: float | None = None
+    bar: str = ""
 
     @property
     def ratio(self) -> float | None:
