@@ -33,6 +33,9 @@ WORLDS = {
     "verlet": BuiltIn(
         "twixt.sim.worlds.verlet", "Verlet", "a curtain of beads in the wind, and a ball that swings through it"
     ),
+    "swarm": BuiltIn(
+        "twixt.sim.worlds.swarm", "Swarm", "a galaxy of ten thousand bodies, or of a million: --set count=1000000"
+    ),
     "circles": BuiltIn(
         "twixt.sim.worlds.circles",
         "Circles",
