@@ -206,6 +206,10 @@ class Config:
         None, "when to take the screenshot, seconds after the first frame [2]", VIEW, ENDING, float, "S", name="--at"
     )
     log: str | None = flag(None, "write the frame log, one row per frame (CSV)", VIEW, ENDING, str, "FILE")
+    profile: str | None = flag(
+        None, "write a trace of both processes on one time axis; opens in Perfetto or chrome://tracing", BOTH, ENDING,
+        str, "FILE",
+    )  # fmt: skip
     json: str | None = flag(None, "write the report as JSON; - for standard output", MEASURE, ENDING, str, "FILE")
     plot: str | None = flag(None, "write the frame-pacing plot (PNG)", MEASURE, ENDING, str, "FILE")
     fail_if: tuple[str, ...] = flag(

@@ -1,0 +1,200 @@
+"""`--profile FILE`: what both processes did, on one time axis, as a file that Perfetto and chrome://tracing open.
+
+The one idea: the process that began the run begins the trace, its viewer inherits it, and who is left at the end
+writes the file from both rings of `spans`. Always: FILE is whole or as it was before (a temporary name beside it,
+then renamed); one process writes it. Where both processes are killed nobody is left, and there is no file.
+
+The format is the Trace Event Format of Chrome's: complete events for spans, counters, and an arrow from each
+publish to the frame that first draws its snapshot. `ts` is microseconds from the command's start, and
+`otherData.origin_ns` the instant of the frame log's clock that it is counted from.
+A library was looked for: viztracer (a 16 MB wheel; it hooks every Python call, and what a killed process did is gone
+with it) and perfetto's package (protobuf; it makes files, it records nothing). A dozen spans a frame need neither.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+
+from twixt.ipc import spans as told
+from twixt.ipc.config import Config
+from twixt.ipc.spans import KINDS, PHYSICS, SIDES, VIEWER, Recorded, Span, SpanMemory
+
+# By which a viewer that belongs to a run finds the memory it inherited.
+VARIABLE = "TWIXT_TRACE"
+# Frames a second are counted over so long.
+FPS_OVER_NS = 500_000_000
+THREAD = 1
+
+
+class Trace:
+    """The trace of one run, as one of its processes has it. spans: where this process records."""
+
+    def __init__(self, path: str, command: str, memory: SpanMemory, side: int) -> None:
+        self.path, self.spans = path, memory.recorder(side)
+        self._command, self._memory = command, memory
+        self._is_open, self._process_id = True, os.getpid()
+
+    @property
+    def descriptor(self) -> int:
+        """What the viewer is to inherit; -1 once it has."""
+        return self._memory.descriptor
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What the viewer is to find in its environment."""
+        return {VARIABLE: str(self.descriptor)}
+
+    def handed_on(self) -> None:
+        """The viewer has it, or there will be none."""
+        self._memory.close_descriptor()
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether the process that was to write the file has gone."""
+        return os.getppid() != self._memory.front
+
+    def close(self) -> None:
+        """Nothing is written here; another process does, or a run that was refused has nothing to tell."""
+        self.spans.close()
+        self._memory.close_descriptor()
+        self._is_open = False
+
+    def write(self) -> None:
+        """Writes the file and says so, or why not. Once; a forked child's copy of the trace writes nothing."""
+        if not self._is_open or os.getpid() != self._process_id:
+            return
+        self.close()
+        recorded = self._memory.recorded()
+        try:
+            write_trace(self.path, recorded, self._memory.origin_ns, self._command)
+        except OSError as error:
+            said = f"no trace in {self.path}: {error.strerror}"
+        else:
+            gone = [f"the {one.let_go} oldest spans of {SIDES[one.side]} were let go" for one in recorded if one.let_go]
+            said = "; ".join([f"trace in {self.path}, to be opened at ui.perfetto.dev or chrome://tracing", *gone])
+        print(f"twixt: {said}", file=sys.stderr, flush=True)
+
+
+def open_trace(config: Config, side: int) -> Trace | None:
+    """A new trace, or None where none was asked for."""
+    if config.profile is None:
+        return None
+    origin_ns = time.perf_counter_ns() if config.started_ns is None else config.started_ns
+    return Trace(os.fspath(config.profile), config.command, SpanMemory.create(origin_ns), side)
+
+
+def inherited_trace(config: Config) -> Trace | None:
+    """The viewer's copy of the trace that the process which started it began; None without one."""
+    text = os.environ.pop(VARIABLE, "")
+    if config.profile is None or not text:
+        return None
+    try:
+        memory = SpanMemory(int(text))
+    except (OSError, ValueError):  # started by something that closed it: the run is worth more than its trace
+        return None
+    memory.close_descriptor()
+    return Trace(config.profile, config.command, memory, VIEWER)
+
+
+def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: str) -> None:
+    """The file at `path`, whole or not at all. Raises OSError."""
+    path = os.path.realpath(path)
+    # What is no file, such as /dev/null, is written to; it must not be replaced by one.
+    part = path if os.path.exists(path) and not os.path.isfile(path) else f"{path}.{os.getpid()}.part"
+    about = {"command": command, "origin_ns": origin_ns, "clock": "perf_counter_ns"}
+    about |= {f"{SIDES[one.side]}_spans_let_go": one.let_go for one in recorded}
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            head = json.dumps({"displayTimeUnit": "ms", "otherData": about})
+            file.write(head[:-1] + ', "traceEvents": [')
+            before = "\n"
+            for event in events(recorded, origin_ns):
+                file.write(before + event)
+                before = ",\n"
+            file.write("\n]}\n")
+        if part != path:
+            os.replace(part, path)
+    except BaseException:
+        if part != path:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+        raise
+
+
+def events(recorded: list[Recorded], origin_ns: int) -> Iterator[str]:
+    """Every event of a trace, each as JSON."""
+    for one in recorded:
+        of = f'"pid":{one.process_id},"tid":{THREAD}'
+        name, order = SIDES[one.side], one.side
+        yield f'{{"ph":"M","name":"process_name",{of},"args":{{"name":"{name}"}}}}'
+        yield f'{{"ph":"M","name":"process_sort_index",{of},"args":{{"sort_index":{order}}}}}'
+        yield f'{{"ph":"M","name":"thread_name",{of},"args":{{"name":"{("steps", "frames")[one.side]}"}}}}'
+        for span in one.spans:
+            if 0 <= span.kind < len(KINDS) and span.kind != told.PACE:
+                yield _complete(span, of, origin_ns)
+        yield from _counters(one, of, origin_ns)
+    by_side = {one.side: one for one in recorded}
+    if PHYSICS in by_side and VIEWER in by_side:
+        yield from _arrows(by_side[PHYSICS], by_side[VIEWER], origin_ns)
+
+
+def _complete(span: Span, of: str, origin_ns: int) -> str:
+    kind = KINDS[span.kind]
+    values = [f'"{name}":{value}' for name, value in ((kind.a, span.a), (kind.b, span.b)) if name]
+    told_with = f',"args":{{{",".join(values)}}}' if values else ""
+    at = f'"ts":{_us(span.begin_ns - origin_ns)},"dur":{_us(span.end_ns - span.begin_ns)}'
+    return f'{{"ph":"X","cat":"twixt","name":"{kind.name}",{of},{at}{told_with}}}'
+
+
+def _counters(one: Recorded, of: str, origin_ns: int) -> Iterator[str]:
+    def count(name: str, at_ns: int, value: float) -> str:
+        return f'{{"ph":"C","name":"{name}",{of},"ts":{_us(at_ns - origin_ns)},"args":{{"{name}":{value:.4g}}}}}'
+
+    presents: deque[int] = deque()
+    for span in one.spans:
+        if span.kind == told.PUBLISH:
+            yield count("lateness (ms)", span.end_ns, span.b / 1e6)
+        elif span.kind == told.PACE:
+            yield count("lead (ms)", span.end_ns, span.a / 1e6)
+            yield count("rate", span.end_ns, span.b / 1e6)
+        elif span.kind == told.DRAW:
+            yield count("offset (ms)", span.end_ns, span.a / 1e6)
+        elif span.kind == told.SWAP:
+            presents.append(span.end_ns)
+            while presents[0] < span.end_ns - FPS_OVER_NS:
+                presents.popleft()
+            if len(presents) > 1:
+                yield count("fps", span.end_ns, (len(presents) - 1) * 1e9 / (presents[-1] - presents[0]))
+
+
+def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str]:
+    """From each publish to the first frame that draws its snapshot; ticks begin anew after a reset."""
+    published = deque(span for span in physics.spans if span.kind == told.PUBLISH)
+    undrawn: dict[int, Span] = {}
+    number = 0
+    for frame in viewer.spans:
+        if frame.kind != told.FRAME:
+            continue
+        while published and published[0].begin_ns < frame.end_ns:
+            span = published.popleft()
+            undrawn[span.a] = span
+        found = undrawn.pop(frame.b, None)
+        if found is None:
+            continue
+        number += 1
+        of = f'"cat":"twixt","name":"snapshot","id":{number},"tid":{THREAD}'
+        # A frame that had begun already took it in while it was made.
+        drawn_ns = min(max(frame.begin_ns, found.end_ns), frame.end_ns)
+        begin, end = _us(found.begin_ns - origin_ns), _us(drawn_ns - origin_ns)
+        yield f'{{"ph":"s",{of},"pid":{physics.process_id},"ts":{begin}}}'
+        yield f'{{"ph":"f","bp":"e",{of},"pid":{viewer.process_id},"ts":{end}}}'
+
+
+def _us(ns: int) -> str:
+    return f"{ns / 1000:.3f}"
