@@ -23,7 +23,8 @@ from collections.abc import Iterator
 
 from twixt.ipc import spans as told
 from twixt.ipc.config import Config
-from twixt.ipc.spans import KINDS, PHYSICS, SIDES, VIEWER, Recorded, Span, SpanMemory
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.spans import KINDS, PHYSICS, SIDES, VIEWER, Recorded, Recorder, Span, SpanMemory
 
 # By which a viewer that belongs to a run finds the memory it inherited.
 VARIABLE = "TWIXT_TRACE"
@@ -49,6 +50,11 @@ class Trace:
     def environ(self) -> dict[str, str]:
         """What the viewer is to find in its environment."""
         return {VARIABLE: str(self.descriptor)}
+
+    @property
+    def origin_ns(self) -> int:
+        """Instant 0 of the time axis."""
+        return self._memory.origin_ns
 
     def handed_on(self) -> None:
         """The viewer has it, or there will be none."""
@@ -100,6 +106,29 @@ def inherited_trace(config: Config) -> Trace | None:
         return None
     memory.close_descriptor()
     return Trace(config.profile, config.command, memory, VIEWER)
+
+
+@contextlib.contextmanager
+def tracing_viewer(config: Config, owned: bool) -> Iterator[Recorder | None]:
+    """Where a viewer records while it runs. Its file is written here at the end, unless the run it belongs to does
+    that; a viewer that is refused leaves none."""
+    trace = inherited_trace(config) if owned else open_trace(config, VIEWER)
+    if trace is None:
+        yield None
+        return
+    refused = False
+    try:
+        trace.spans.start(trace.origin_ns)
+        trace.spans.lap(told.START)
+        yield trace.spans
+    except TwixtError:
+        refused = not owned
+        raise
+    finally:
+        if refused or (owned and not trace.is_orphaned):
+            trace.close()
+        else:
+            trace.write()
 
 
 def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: str) -> None:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from twixt.ipc import spans as kinds
 from twixt.ipc.config import Config
 from twixt.ipc.snapshot import Head
 from twixt.render.controls import Controls
@@ -31,6 +32,7 @@ from twixt.render.wait import HybridWait
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
+    from twixt.ipc.spans import Recorder
     from twixt.render.overlay_labels import LabelOverlay
     from twixt.render.panel import More, Panel
 
@@ -49,18 +51,20 @@ LONGEST_COPY_NS = 1_000_000
 class FrameLoop:
     """The frames of one viewer. `frame()` makes one; `controls.quit` says that the user is done.
 
-    early: what the user did while there was nothing to see yet; the first frame obeys it.
+    early: what the user did while there was nothing to see yet; the first frame obeys it. spans: where its frames
+    are recorded, None: nowhere.
     """
 
     def __init__(
-        self, config: Config, window: Any, link: Link, pacer: Pacer, log: FrameLog, shots: Shots, early: list[Event]
-    ) -> None:
+        self, config: Config, window: Any, link: Link, pacer: Pacer, log: FrameLog, shots: Shots, early: list[Event],
+        spans: Recorder | None = None,
+    ) -> None:  # fmt: skip
         self.log = log
         self.first_present_ns = 0
         self.last: FrameRow = FrameRow()
         self.panel: Panel | None = None
         self.is_starting = True  # its frames are logged as probes: no part of any figure
-        self._window, self._link, self._pacer, self._shots = window, link, pacer, shots
+        self._window, self._link, self._pacer, self._shots, self._spans = window, link, pacer, shots, spans
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._wait = HybridWait()
         slots = gpu_slots(link.counters["bytes_per_snapshot"])
@@ -75,24 +79,36 @@ class FrameLoop:
 
     def frame(self) -> FrameRow:
         """Makes one frame and returns its row."""
+        spans = self._spans
         now_ns = time.perf_counter_ns()
         planned = self._pacer.next_frame(now_ns)
         self._use_idle_time(planned.start_ns - time.perf_counter_ns())
         start_ns = self._wait.until(planned.start_ns)
+        if spans is not None:
+            spans.add(kinds.WAIT, now_ns, start_ns)
+            spans.start(start_ns)
         events = self._window.poll()
         acted_ns = self._obey(events)
+        if spans is not None:
+            spans.lap(kinds.EVENTS)
         taken = self.intake.take()
         acted_ns = self._steering.reflect(self.intake.plan) or acted_ns
         latch_ns = time.perf_counter_ns()
+        if spans is not None:
+            spans.lap(kinds.INTAKE, taken.steps)
         shown = self._draw(planned.present_ns, events)
         if self._slow_render_ns:
             # A frame that has nothing to wait for began when the one before was shown; its swap is still to come.
             began_ns = self.last.present_ns if planned.start_ns <= now_ns and self.last.present_ns else start_ns
             _work_until(began_ns + self._slow_render_ns - min(self._swap_ns, LONGEST_COPY_NS))
+            if spans is not None:
+                spans.lap(kinds.SLOW_RENDER)
         work_end_ns = time.perf_counter_ns()
         swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
         if swap_at_ns is not None:
             self._wait.until(swap_at_ns)
+            if spans is not None:
+                spans.lap(kinds.AWAIT_SWAP)
         swap_begin_ns = time.perf_counter_ns()
         self._window.swap()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, time.perf_counter_ns())
@@ -107,6 +123,11 @@ class FrameLoop:
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:
             self.panel.note(row, self.intake.newest)
+        if spans is not None:
+            spans.add(kinds.SWAP, times.swap_begin_ns, times.swap_end_ns, row.frame)
+            spans.add(kinds.FRAME, start_ns, times.swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
+            spans.start(times.swap_end_ns)
+            spans.lap(kinds.ACCOUNT)
         return row
 
     @property
@@ -144,6 +165,9 @@ class FrameLoop:
     def _draw(self, present_ns: int, events: list[Event]) -> Shown | None:
         size_px = self._window.framebuffer_size
         shown = self.stage.draw(present_ns, size_px)
+        spans = self._spans
+        if spans is not None:
+            spans.lap(kinds.DRAW, self.stage.clock.state.offset_ns)
         panel = self.panel if self.controls.overlay else None
         words = self.stage.labels
         halves = self.stage.split_labels
@@ -154,7 +178,11 @@ class FrameLoop:
             self._draw_words(words, size_px)
         if panel is not None:
             self._draw_panel(panel, shown, events, size_px)
+        if spans is not None and (words or panel is not None):
+            spans.lap(kinds.OVERLAY)
         self.stage.renderer.finish()
+        if spans is not None:
+            spans.lap(kinds.FINISH)
         if shown is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):
             self._shots.take(self.stage.renderer.read_pixels())
             self._steering.screenshot_taken()
@@ -189,7 +217,10 @@ class FrameLoop:
     def _use_idle_time(self, idle_ns: int) -> None:
         if idle_ns < IDLE_NS:
             return
+        begin_ns = time.perf_counter_ns() if self._spans is not None else 0
         self.log.write_some()
+        if self._spans is not None:
+            self._spans.add(kinds.LOG, begin_ns, time.perf_counter_ns())
         if self.log.count % FRAMES_PER_COLLECTION == 0:
             gc.collect(1)
 

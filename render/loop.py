@@ -14,12 +14,14 @@ import threading
 import time
 from concurrent import futures
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from twixt.ipc import spans as kinds
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.link import Ended, Link, attach
+from twixt.ipc.trace_file import tracing_viewer
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.input import Event, Key
@@ -29,6 +31,9 @@ from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_
 from twixt.render.pacer import UNKNOWN_REFRESH_NS, Pacer
 from twixt.render.refresh import Refresh
 from twixt.render.shots import Shots
+
+if TYPE_CHECKING:
+    from twixt.ipc.spans import Recorder
 
 # How long the picture of a crashed world stays, with the reason across it.
 CRASH_SHOWN_NS = 3_000_000_000
@@ -51,23 +56,34 @@ def view(config: Config, name: str | None, owned: bool) -> int:
     owned: this viewer belongs to that simulation, and its end ends the run. Simulated time begins when it has
     attached, so it does that last; another viewer first, so that where nobody lets it in no window flashes up.
     """
+    with tracing_viewer(config, owned) as spans:
+        return _view(config, name, owned, spans)
+
+
+def _view(config: Config, name: str | None, owned: bool, spans: Recorder | None) -> int:
     stop = _StopSignals()
     attaching = None if owned else _begin_to_attach(name, owned)
     if attaching is not None and futures.wait([attaching], ANSWER_S).done:
         attaching.result()
     window = open_display(config)
+    if spans is not None:
+        spans.lap(kinds.WINDOW)
     try:
         early: list[Event] = []
         refresh = probe_refresh(window, early)
+        if spans is not None:
+            spans.lap(kinds.PROBE)
         link = _attached(attaching or _begin_to_attach(name, owned), window, early, stop)
         if link is None:
             return INTERRUPTED if stop.asked else CLOSED
+        if spans is not None:
+            spans.lap(kinds.ATTACH)
         try:
             link.report_lead(refresh.period_ns or UNKNOWN_REFRESH_NS)
             shown = config
             if window.backend == "offscreen" and not config.offscreen:
                 shown = without_display(config, window.renderer)
-            outcome = _watch(shown, window, link, refresh, early, owned, stop, report_if_interrupted=config.report)
+            outcome = _watch(shown, window, link, refresh, early, owned, stop, config.report, spans)
             return outcome.exit_code
         finally:
             link.close()
@@ -77,13 +93,15 @@ def view(config: Config, name: str | None, owned: bool) -> int:
 
 def _watch(
     config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals,
-    report_if_interrupted: bool,
+    report_if_interrupted: bool, spans: Recorder | None,
 ) -> Outcome:  # fmt: skip
     shots = Shots(config.screenshot, config.at_s, config.seconds)
     log = FrameLog(config.log)
     pacer = Pacer(config.pacing, config.fps, refresh)
     window.set_vsync(pacer.wants_vsync)
-    loop = FrameLoop(config, window, link, pacer, log, shots, early)
+    loop = FrameLoop(config, window, link, pacer, log, shots, early, spans)
+    if spans is not None:
+        spans.lap(kinds.PROGRAMS)
     gc.disable()
     outcome = _Run(config, window, link, loop, pacer, owned, stop).frames()
     gc.enable()
