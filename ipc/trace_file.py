@@ -38,6 +38,7 @@ class Trace:
 
     def __init__(self, path: str, command: str, memory: SpanMemory, side: int) -> None:
         self.path, self.spans = path, memory.recorder(side)
+        self.spans.start(memory.origin_ns)
         self._command, self._memory = command, memory
         self._is_open, self._process_id = True, os.getpid()
 
@@ -50,11 +51,6 @@ class Trace:
     def environ(self) -> dict[str, str]:
         """What the viewer is to find in its environment."""
         return {VARIABLE: str(self.descriptor)}
-
-    @property
-    def origin_ns(self) -> int:
-        """Instant 0 of the time axis."""
-        return self._memory.origin_ns
 
     def handed_on(self) -> None:
         """The viewer has it, or there will be none."""
@@ -109,6 +105,20 @@ def inherited_trace(config: Config) -> Trace | None:
 
 
 @contextlib.contextmanager
+def written_at_the_end(trace: Trace | None) -> Iterator[None]:
+    """Whatever ends what is done inside; but a refusal leaves no file."""
+    try:
+        yield
+    except TwixtError:
+        if trace is not None:
+            trace.close()
+        raise
+    finally:
+        if trace is not None:
+            trace.write()
+
+
+@contextlib.contextmanager
 def tracing_viewer(config: Config, owned: bool) -> Iterator[Recorder | None]:
     """Where a viewer records while it runs. Its file is written here at the end, unless the run it belongs to does
     that; a viewer that is refused leaves none."""
@@ -116,19 +126,15 @@ def tracing_viewer(config: Config, owned: bool) -> Iterator[Recorder | None]:
     if trace is None:
         yield None
         return
-    refused = False
-    try:
-        trace.spans.start(trace.origin_ns)
-        trace.spans.lap(told.START)
-        yield trace.spans
-    except TwixtError:
-        refused = not owned
-        raise
-    finally:
-        if refused or (owned and not trace.is_orphaned):
-            trace.close()
-        else:
-            trace.write()
+    with written_at_the_end(trace):
+        try:
+            trace.spans.lap(told.START)
+            yield trace.spans
+        finally:
+            if owned:
+                if trace.is_orphaned:
+                    trace.write()
+                trace.close()
 
 
 def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: str) -> None:

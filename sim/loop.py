@@ -16,11 +16,13 @@ import sys
 import time
 from typing import Any
 
+from twixt.ipc import spans as kinds
 from twixt.ipc.config import Config
 from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.host import Host
 from twixt.ipc.layout import Layout
+from twixt.ipc.trace_file import Trace, open_trace, written_at_the_end
 from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.pace import check_pace, dt_log_of, stride_of
@@ -66,7 +68,16 @@ def simulate(
     the run ends after `config.seconds` or `steps`, whichever is first, or never. json_file: where the physics and
     channel blocks go at the end, `-` for standard output.
     """
-    run = _Run(config, door, viewer)
+    trace = open_trace(config, kinds.PHYSICS) if viewer is None else viewer.trace
+    with written_at_the_end(trace):
+        return _simulate(config, door, viewer, trace, steps, print_hash, json_file)
+
+
+def _simulate(
+    config: Config, door: Door, viewer: ViewerProcess | None, trace: Trace | None, steps: int | None, print_hash: bool,
+    json_file: str | None,
+) -> int:  # fmt: skip
+    run = _Run(config, door, viewer, trace)
     watch = Watch(viewer, run.last_words)
     try:
         watch.begin()
@@ -99,8 +110,9 @@ def simulate(
 class _Run:
     """One run's parts, as far as they have come to be."""
 
-    def __init__(self, config: Config, door: Door, viewer: ViewerProcess | None) -> None:
+    def __init__(self, config: Config, door: Door, viewer: ViewerProcess | None, trace: Trace | None) -> None:
         self.physics: Physics | None = None
+        self._trace, self._spans = trace, None if trace is None else trace.spans
         self._config, self._door, self._viewer = config, door, viewer
         self._host: Host | None = None
         self._collector = IdleCollector()
@@ -109,9 +121,13 @@ class _Run:
 
     def make(self) -> None:
         """World, host and publisher; the first snapshot is published and simulated time stands still."""
-        config = self._config
+        config, spans = self._config, self._spans
         check_pace(config)
+        if spans is not None:
+            spans.lap(kinds.START)
         kind = find_world(config.world)
+        if spans is not None:
+            spans.lap(kinds.IMPORT_WORLD)
 
         def remake() -> World:
             world = make_world(kind, config.settings, config.seed)
@@ -121,6 +137,8 @@ class _Run:
             return world
 
         world = remake()
+        if spans is not None:
+            spans.lap(kinds.MAKE_WORLD)
         stride = self._stride = stride_of(config, world.dt)
         self._dt_log = dt_log_of(config, world.dt)
         capacity = max(1, len(world.bodies))
@@ -129,7 +147,7 @@ class _Run:
         self._host = host
         lead_ns = None if config.lead_ms is None else round(config.lead_ms * 1e6)
         schedule = Schedule(world.dt, config.time_scale, lead_ns, round(1e9 / config.publish_hz), stride)
-        publisher = Publisher(host, schedule.plan, config.publish_hz)
+        publisher = Publisher(host, schedule.plan, config.publish_hz, spans=spans)
         trouble = Trouble(config.troubles, config.seed)
         host.on_report = self.report
         self.physics = Physics(
@@ -142,7 +160,10 @@ class _Run:
             trouble,
             collector=self._collector,
             dt_log=self._dt_log,
+            spans=spans,
         )
+        if spans is not None:
+            spans.lap(kinds.FIRST_SNAPSHOT)
 
     def live(self, watch: Watch, steps: int | None) -> None:
         """Steps until something ends the run."""
@@ -152,6 +173,8 @@ class _Run:
             while not (host.viewer_came.wait(LONGEST_WAIT_NS / 1e9) or watch.is_due):
                 if time.monotonic() > patience_ends:
                     break
+        if self._spans is not None:
+            self._spans.lap(kinds.AWAIT_VIEWER)
         self._collector.begin()
         physics.start()
         # In a run the viewer counts the seconds, from its first frame on.
@@ -221,6 +244,8 @@ class _Run:
         self._door.close()
         if self._viewer is not None:
             self._viewer.kill()
+        if self._trace is not None:
+            self._trace.write()
 
     def report(self) -> dict[str, Any]:
         """The blocks of the report that physics knows."""

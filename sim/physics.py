@@ -16,9 +16,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from twixt.ipc import spans as kinds
 from twixt.ipc.commands import Command
 from twixt.ipc.host import Host
 from twixt.ipc.scene import Scene
+from twixt.ipc.spans import Recorder
 from twixt.ipc.troubles import FIELDS
 from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.dt_log import DtLog
@@ -43,7 +45,8 @@ HEALTH_CHECK_S = 0.5
 class Physics:
     """A world in motion. `turn` again and again; `world`, `schedule` and `publisher` may be looked at between turns.
 
-    remake: makes the world anew, for a reset of a world without `reset`. dt_log: told of every step.
+    remake: makes the world anew, for a reset of a world without `reset`. dt_log: told of every step. spans: where
+    turns are recorded, None: nowhere.
     """
 
     def __init__(
@@ -59,13 +62,14 @@ class Physics:
         wait: Callable[[float], object] | None = None,
         collector: IdleCollector | None = None,
         dt_log: DtLog | None = None,
+        spans: Recorder | None = None,
     ) -> None:
         self.world, self.schedule, self.publisher, self.trouble = world, schedule, publisher, trouble
         self.wants_to_quit = False
         self.warning = ""
         self._remake, self._seed, self._host, self._now_ns = remake, seed, host, now_ns
         self._wait = wait or host.wait_command
-        self._collector, self._dt_log = collector, dt_log
+        self._collector, self._dt_log, self._spans = collector, dt_log, spans
         self._name = type(world).__name__
         self._held = Held(world)
         self._cost_ns = 0
@@ -86,7 +90,10 @@ class Physics:
     def turn(self) -> None:
         """Obeys commands, then publishes, steps, or waits: one of them."""
         for command in self._host.drain_commands():
+            begin_ns = self._now_ns()
             self._obey(command)
+            if self._spans is not None:
+                self._spans.add(kinds.COMMAND, begin_ns, self._now_ns())
         now_ns = self._now_ns()
         self.publisher.release(now_ns)
         self._tell(now_ns)
@@ -115,16 +122,24 @@ class Physics:
     # -- one thing each
 
     def _step(self) -> None:
-        begin_ns, trouble, schedule = self._now_ns(), self.trouble, self.schedule
+        begin_ns, trouble, schedule, spans = self._now_ns(), self.trouble, self.schedule, self._spans
+        if spans is not None:
+            spans.start(begin_ns)
         if stall_ns := trouble.stall_ns(schedule.before_sim_time_ns, schedule.sim_time_ns):
             trouble.wait(stall_ns, self.publisher.release)
+            if spans is not None:
+                spans.lap(kinds.STALL)
         if work_ns := trouble.work_ns(schedule.tick + 1):
             trouble.work(work_ns, self.publisher.release)
+            if spans is not None:
+                spans.lap(kinds.WORK)
         multiple = schedule.stride.multiple
         with blamed_on_the_world(f"{self._name}.step"):
             self.world.step(schedule.next_dt_s)
         if self._dt_log:
             self._dt_log.stepped(multiple)
+        if spans is not None:
+            spans.lap(kinds.STEP, schedule.tick + 1, multiple)
         end_ns = self._now_ns()
         self._tell_of_scene(self._held.look(self.world, schedule.tick + 1))
         self._cost_ns = end_ns - begin_ns
@@ -175,6 +190,8 @@ class Physics:
         left_ns = until_ns - self._now_ns()
         if left_ns > 0:
             self._wait(left_ns / 1e9)
+        if self._spans is not None:
+            self._spans.add(kinds.WAIT, begin_ns, self._now_ns())
         self._waited_ns += self._now_ns() - begin_ns
         self._waited_for_ns = until_ns
 
@@ -187,6 +204,9 @@ class Physics:
             return
         self._status_ns = now_ns
         schedule, meter = self.schedule, self.publisher.meter
+        if self._spans is not None:
+            lead_ns = schedule.lead_ns(self._viewers_lead_ns)
+            self._spans.add(kinds.PACE, now_ns, now_ns, lead_ns, round(schedule.rate * 1e6))
         self._host.set_status(
             {
                 "world": self._name,

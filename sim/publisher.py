@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc import spans as kinds
 from twixt.ipc.host import Host
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Head
+from twixt.ipc.spans import Recorder
 from twixt.sim.accumulator import Accumulator
 from twixt.sim.delay_line import DelayLine
 from twixt.sim.dilation import HeldRate
@@ -67,6 +69,7 @@ class Publisher:
     """Publishes bodies on a `Host` under the plan of the moment.
 
     plan: the first one, written at once. publish_hz: see `PublishLimit`. now_ns: the clock all times belong to.
+    spans: where what goes out is recorded, None: nowhere.
     """
 
     def __init__(
@@ -76,7 +79,9 @@ class Publisher:
         publish_hz: float,
         meter: Meter | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
+        spans: Recorder | None = None,
     ) -> None:
+        self._spans = spans
         self.meter = meter or Meter()
         self._host = host
         self._now_ns = now_ns
@@ -183,5 +188,8 @@ class Publisher:
         if kinds != self._host.columns:  # the first correction, or other bodies after a reset
             self._host.set_columns(kinds)
         published_ns = self._host.publish(head, bodies, columns)
-        self.meter.saw_published(head.due_ns, published_ns, self._now_ns() - begin_ns, head.rate)
+        end_ns = self._now_ns()
+        if self._spans is not None:
+            self._spans.add(kinds.PUBLISH, begin_ns, end_ns, head.tick, published_ns - head.due_ns)
+        self.meter.saw_published(head.due_ns, published_ns, end_ns - begin_ns, head.rate)
         return published_ns

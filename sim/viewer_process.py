@@ -17,6 +17,8 @@ from collections.abc import Callable
 import twixt
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.spans import PHYSICS
+from twixt.ipc.trace_file import Trace, open_trace
 
 # Tells the child that it belongs to the simulation which started it.
 OWNED_VARIABLE = "TWIXT_OWNED"
@@ -26,26 +28,34 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
     """Start a viewer of the simulation `name`, whose door is open already. Returns at once.
 
     It writes to this process's standard output and error, and reads nothing. on_end: called once it has
-    ended, on a thread of its own.
+    ended, on a thread of its own. Where a trace is asked for, it begins here and the viewer has a part in it.
     """
     if not sys.executable:
         raise TwixtError(
             "cannot start a viewer: this Python does not know its own program (sys.executable is empty); "
             f"start one yourself with: twixt view {name}"
         )
-    return ViewerProcess([sys.executable, "-P", str(twixt.__file__), "_view", name, config.to_json()], on_end)
+    command = [sys.executable, "-P", str(twixt.__file__), "_view", name, config.to_json()]
+    return ViewerProcess(command, on_end, open_trace(config, PHYSICS))
 
 
 class ViewerProcess:
-    """A child process from its start to its end."""
+    """A child process from its start to its end. trace: of the run that it is part of, None without one."""
 
-    def __init__(self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None) -> None:
+    def __init__(
+        self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None, trace: Trace | None = None
+    ) -> None:
+        self.trace = trace
         self.is_to_end = False  # set by whoever is about to end it: what comes then is no news
         self._owner_pid = os.getpid()
         self._reaping = threading.Lock()
         self._ended = threading.Event()
         self._on_end = on_end
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env={**os.environ, OWNED_VARIABLE: "1"})
+        environ = {**os.environ, OWNED_VARIABLE: "1"} | ({} if trace is None else trace.environ)
+        inherited = () if trace is None else (trace.descriptor,)
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environ, pass_fds=inherited)
+        if trace is not None:
+            trace.handed_on()
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()
 
     @property
