@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc import spans as kinds
 from twixt.ipc.host import Host
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Head
-from twixt.ipc.spans import Recorder
+from twixt.ipc.spans import PUBLISH, Recorder
 from twixt.sim.accumulator import Accumulator
 from twixt.sim.delay_line import DelayLine
 from twixt.sim.dilation import HeldRate
@@ -190,6 +189,6 @@ class Publisher:
         published_ns = self._host.publish(head, bodies, columns)
         end_ns = self._now_ns()
         if self._spans is not None:
-            self._spans.add(kinds.PUBLISH, begin_ns, end_ns, head.tick, published_ns - head.due_ns)
+            self._spans.add(PUBLISH, begin_ns, end_ns, head.tick, published_ns - head.due_ns)
         self.meter.saw_published(head.due_ns, published_ns, end_ns - begin_ns, head.rate)
         return published_ns

@@ -1,0 +1,210 @@
+"""A view that `twixt.show` opened: fields of bodies come in, snapshots go out.
+
+Bodies come field by field and are kept (`shown`), or their user writes the records where they are to go (`slot`).
+Always: publishing never waits, and does not care whether anybody looks. The loop's pace is its own: what is published
+is due now. Does not step, pause or reset anything: keys of the viewer that ask for it find nobody here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.config import Config
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.host import Host, HostEnded
+from twixt.ipc.plan import Plan
+from twixt.ipc.ring import OpenSlot
+from twixt.ipc.snapshot import BODY
+from twixt.sim import rows
+from twixt.sim.columns import Columns
+from twixt.sim.publisher import Publisher
+from twixt.sim.shown import ShownBodies
+from twixt.sim.viewer_process import ViewerProcess
+
+# A viewer that is told of the end closes its window and goes; longer than this, and it is made to (seconds).
+VIEWER_PATIENCE_S = 3.0
+# Longest simulated time there is: 2**63 ns, 292 years.
+LONGEST_S = 9.2e9
+
+
+class View:
+    """What `show` returns. One thread at a time publishes; `close` may come from any."""
+
+    def __init__(
+        self, host: Host, shapes: int, capacity: int, dt_ns: int, process: ViewerProcess | None, columns: Columns
+    ) -> None:
+        self.name = host.name
+        self._host, self._process, self._dt_ns = host, process, dt_ns
+        self._shapes, self._capacity, self._columns = shapes, capacity, columns
+        self._publisher = Publisher(host, Plan(1, 0, time.perf_counter_ns(), 0, 1.0), Config().publish_hz)
+        self._tick = 0
+        self._sim_time_ns: int | None = None
+        self._bodies: ShownBodies | None = None
+        self._has_slots = False
+        self._closing = threading.Lock()
+        self._quit = self._is_closed = False
+        atexit.register(self.close)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a reason to go on: the viewer that `show` started is there, and nobody closed the view."""
+        return not (self._is_closed or self._quit or (self._process is not None and self._process.poll() is not None))
+
+    def publish(
+        self,
+        *,
+        position: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+        color: ArrayLike | None = None,
+        visible: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        cut: ArrayLike | None = None,
+        columns: Mapping[str, ArrayLike] | None = None,
+        sim_time: float | None = None,
+    ) -> None:
+        """Show the bodies as they are now. Fields not passed stay as they were, velocities count as not known.
+
+        position (n, 3) m. orientation (n, 4) unit quaternions xyzw. velocity (n, 3) m/s. angular_velocity
+        (n, 3) rad/s, world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all, 0..255 or, as
+        floats, 0..1. visible: bool (n,). ids: (n,) whole numbers or texts, in every publish or in none; the
+        body `ids[i]` is the same one whatever its place i, a new id appears, a missing one disappears.
+        cut: bool (n,) or places of bodies that jumped here and must not be seen sliding. columns: name -> (n,) or
+        (n, width), or one row for all; those not passed stay as they were. sim_time: seconds;
+        by default `dt` after the one before. Smaller than the one before: the world begins anew.
+
+        An id below the number of shapes has the shape of that number, others the lowest that is free;
+        without ids, the i-th body has the i-th shape. After `close` nothing is done. Corrections whose visual
+        offset decays are made with `Bodies.correct`, in a world; here a body moves or is cut.
+        """
+        if self._is_closed:
+            return
+        fields = {
+            "position": position,
+            "orientation": orientation,
+            "velocity": velocity,
+            "angular_velocity": angular_velocity,
+            "scale": scale,
+            "color": color,
+        }
+        passed = {field: value for field, value in fields.items() if value is not None}
+        if self._bodies is None:
+            self._require(not self._has_slots, "publish", "slot")
+            self._bodies = ShownBodies(self._shapes, self._capacity, self._columns)
+        sim_time_ns = self._time_of(sim_time)
+        self._bodies.take(passed, columns or {}, visible, ids, cut)
+        self._send(sim_time_ns, self._bodies.records, self._bodies.columns)
+
+    @contextmanager
+    def slot(
+        self, count: int, *, columns: Mapping[str, ArrayLike] | None = None, sim_time: float | None = None
+    ) -> Iterator[NDArray[np.void]]:
+        """Show `count` bodies that the block writes into shared memory itself, without a copy:
+
+            with view.slot(100_000) as records:
+                records["position"] = state.xyz
+
+        records: dtype `twixt.ipc.snapshot.BODY`, shape (count,), holding an older snapshot or zeros: every field of
+        every body is to be written, flags and epochs included; nothing is checked. Body i has the i-th shape.
+        columns: as in `publish`, one not passed is as it was. A view is published with slots alone, or with none.
+
+        Visible when the block ends; not at all where it raises. From then on `records` is read-only; parts of it
+        that were taken (`p = records["position"]`) are not, and viewers read them: take them anew in each block.
+        """
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
+            raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {count!r}")
+        self._require(self._bodies is None, "slot", "publish")
+        count, self._has_slots = int(count), True
+        own = rows.checked_columns(columns or {}, self._columns.declared, count)
+        sim_time_ns = self._time_of(sim_time)
+        opened = self._open(count)
+        if opened is None:
+            yield np.zeros(count, BODY)
+            return
+        try:
+            yield opened.records
+            self._columns.grow(count)
+            for name, values in own.items():
+                self._columns[name][:count] = values
+            self._send(sim_time_ns, opened, {name: column[:count] for name, column in self._columns.items()})
+        finally:
+            opened.drop()
+
+    def close(self) -> None:
+        """Tell the viewers, close the window, leave nothing behind. May be called again, and from any thread."""
+        self._close("ended", "")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None or kind is SystemExit:
+            self.close()
+        elif kind is KeyboardInterrupt:
+            self._close("interrupted", "Ctrl-C")
+        else:
+            self._close("crashed", f"the loop raised {kind.__name__}: {error}")
+
+    def _close(self, kind: str, message: str) -> None:
+        with self._closing:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        atexit.unregister(self.close)
+        if self._process is not None:
+            self._process.is_to_end = True
+            if not self._host.viewer_came.is_set():
+                self._process.terminate()  # before it finds a closed door and tells of that
+        self._host.end(kind, message)
+        if self._process is not None:
+            self._process.stop(VIEWER_PATIENCE_S)
+
+    def _time_of(self, sim_time: float | None) -> int:
+        if sim_time is None:
+            return 0 if self._sim_time_ns is None else self._sim_time_ns + self._dt_ns
+        if not (isinstance(sim_time, int | float | np.number) and abs(sim_time) < LONGEST_S):
+            raise TwixtError(f"sim_time must be seconds, a finite number, got {sim_time!r}")
+        return round(sim_time * 1e9)
+
+    def _require(self, holds: bool, wanted: str, used: str) -> None:
+        if not holds:
+            raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
+
+    def _open(self, count: int) -> OpenSlot | None:
+        """The next slot; None where the view is closed."""
+        try:
+            return None if self._is_closed else self._host.open_slot(count)
+        except HostEnded:
+            if not self._is_closed:
+                raise
+            return None
+
+    def _send(self, sim_time_ns: int, bodies: NDArray[np.void] | OpenSlot, columns: Mapping[str, NDArray[Any]]) -> None:
+        try:
+            plan = self._publisher.plan
+            if self._sim_time_ns is not None and sim_time_ns < self._sim_time_ns:
+                anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
+                self._publisher.write_plan(anew)
+            self._sim_time_ns = sim_time_ns
+            for command in self._host.drain_commands():
+                self._quit = self._quit or command.name == "quit"
+            self._publisher.publish(
+                bodies, tick=self._tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns, columns=columns
+            )
+            self._tick += 1
+        except HostEnded:
+            if not self._is_closed:  # closed meanwhile by another thread is no error; published in a forked child is
+                raise
