@@ -47,7 +47,7 @@ test: setup     ## all tests
 check: setup    ## format, lint, types, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@mkdir -p build/types/twixt && for part in ipc sim render; do ln -sfn ../../../$$part build/types/twixt/$$part; done
+	@mkdir -p build/types/twixt && for part in cli ipc sim render; do ln -sfn ../../../$$part build/types/twixt/$$part; done
 	@ln -sfn ../../../twixt.py build/types/twixt/__init__.py
 	cd build/types && ../../$(BIN)/mypy --config-file ../../pyproject.toml
 	$(BIN)/python -m pytest -m "not stress and not display" $(ARGS)

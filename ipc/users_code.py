@@ -17,7 +17,8 @@ import twixt
 from twixt.ipc.errors import TwixtError
 
 _HOUSE = os.path.realpath(twixt.__path__[0]) + os.sep
-_OURS = tuple(_HOUSE + part for part in ("sim" + os.sep, "ipc" + os.sep, "render" + os.sep, "twixt.py", "__init__.py"))
+_ROOMS = tuple(os.path.join(_HOUSE, room) + os.sep for room in ("cli", "ipc", "render", "sim"))
+_OURS = (*_ROOMS, _HOUSE + "twixt.py", _HOUSE + "__init__.py")
 _WORLDS = os.path.join(_HOUSE, "sim", "worlds") + os.sep
 
 

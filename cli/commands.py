@@ -1,0 +1,240 @@
+"""What there is to type after `twixt`, in the order in which a newcomer meets it, and what each command does.
+
+Always: a command's work is imported when it runs; `--help` and a shell that completes wait for no numpy.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import twixt
+from twixt.cli import completion
+from twixt.cli.table import Commands, Table
+from twixt.ipc.config import BOTH, MEASURE, SIM, VIEW
+
+if TYPE_CHECKING:
+    from twixt.ipc.config import Config
+
+REFUSED, INTERRUPTED = 2, 130  # exit codes
+MEASURE_SECONDS = 10.0
+
+commands, benches = Table(), Table()
+EXISTING_FILE = click.Path(exists=True, dir_okay=False)
+
+
+def option(*names: str, **how: Any) -> click.Option:
+    """An option of one command alone. What takes a FILE is completed as one."""
+    return click.Option(names, shell_complete=completion.FILES.get(how.get("metavar", "")), **how)
+
+
+def argument(name: str, **how: Any) -> click.Argument:
+    """What is typed without a flag."""
+    return click.Argument([name], **how)
+
+
+WORLD = argument("world", default="balls", shell_complete=completion.worlds)
+TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
+TO_PAGE = option("--out", metavar="FILE", help="write a page about it (Markdown)")
+
+
+def command_line(arguments: list[str]) -> int:
+    """Run it; the exit code. What click refuses it says itself."""
+    try:
+        code = group().main(args=arguments, prog_name="twixt", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return REFUSED
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def group() -> click.Group:
+    """All commands under one roof."""
+    about = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    made = Commands(commands, default="run", name="twixt", help=ABOUT, context_settings=about)
+    return click.version_option(twixt.__version__)(made)
+
+
+ABOUT = """Physics in one process, drawing in another, and a picture that stays smooth.
+
+\b
+twixt                                   the default world in a window
+twixt run --slow-physics 40             physics too slow: the picture stays even
+twixt run my_module:MyWorld --set count=500
+twixt measure --slow-physics 40         how even, in numbers
+
+WORLD is the name of a built-in world (twixt worlds) or module:Class of your own.
+Without a command, twixt means twixt run.
+"""
+
+
+@commands.command(WORLD, sides=(BOTH, SIM, VIEW))
+def run(**values: Any) -> int:
+    """Physics and a viewer, together; closing the window ends both."""
+    return _run(_config(**values))
+
+
+@commands.command(WORLD, sides=(BOTH, SIM, VIEW, MEASURE))
+def measure(seconds: float | None, fail_if: tuple[str, ...], **values: Any) -> int:
+    """Run for --seconds [10], report how even the picture was, exit with 1 when a limit is broken."""
+    from twixt.render.measure.limits import read_limits
+
+    read_limits(fail_if)
+    values |= {"fail_if": fail_if}
+    return _run(_config(**values, seconds=MEASURE_SECONDS if seconds is None else seconds, report=True))
+
+
+@commands.command(
+    WORLD,
+    option("--steps", type=click.IntRange(min=1), help="end after this many steps"),
+    option("--hash", "print_hash", is_flag=True, help="print a hash of the final state"),
+    option("--json", "json_file", metavar="FILE", help="write the physics and channel figures; - for standard output"),
+    sides=(BOTH, SIM),
+)
+def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: Any) -> int:
+    """Physics alone; viewers may attach and leave (twixt view)."""
+    from twixt.ipc.config import check_file
+    from twixt.ipc.session import open_door
+    from twixt.sim.loop import simulate
+
+    config = _config(**values)
+    if json_file not in (None, "-"):
+        check_file("--json", json_file)
+    door = open_door(config.name or "default")
+    return simulate(config, door=door, viewer=None, steps=steps, print_hash=print_hash, json_file=json_file)
+
+
+@commands.command(argument("name", required=False, shell_complete=completion.simulations), sides=(BOTH, VIEW))
+def view(name: str | None, **values: Any) -> int:
+    """Attach another viewer to a running simulation."""
+    from twixt.render.loop import view as render
+
+    return render(_config(**values), name, owned=False)
+
+
+@commands.command(
+    argument("log", type=EXISTING_FILE),
+    option("--json", "json_file", metavar="FILE", help="write the report as JSON; - for standard output"),
+    option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)"),
+)
+def report(log: str, json_file: str | None, plot: str | None) -> int:
+    """The report of a frame log written with --log."""
+    from twixt.render.measure.report import report_log
+
+    return report_log(log, json_file, plot)
+
+
+@commands.command(
+    argument("a", type=EXISTING_FILE),
+    argument("b", type=EXISTING_FILE),
+    option("--plot", metavar="FILE", help="draw both runs, one above the other (PNG)"),
+)
+def compare(a: str, b: str, plot: str | None) -> int:
+    """Two frame logs or reports beside each other."""
+    from twixt.render.measure.compare import compare_files
+
+    return compare_files(a, b, plot)
+
+
+@commands.command()
+def doctor() -> int:
+    """What this machine can do: GL, display, vsync, refresh, clock, sleep, shared memory."""
+    from twixt.render.measure.doctor import examine
+
+    return examine()
+
+
+@commands.command(
+    TO_JSON,
+    option("--against", metavar="FILE", help="show beside them the ratios of an earlier --json FILE"),
+    option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast"),
+    below=benches,
+)
+@click.pass_context
+def bench(context: click.Context, json_file: str | None, against: str | None, quick: bool) -> int:
+    """What publishing, reading and waking cost, each beside its physical limit; how true the motion is."""
+    if context.invoked_subcommand is not None:
+        return 0
+    from twixt.ipc.bench import rows as channel
+    from twixt.ipc.config import check_file
+    from twixt.render.bench import costs as viewer
+    from twixt.sim.bench import rows as simulation
+
+    if json_file not in (None, "-"):
+        check_file("--json", json_file)
+    return viewer.run((channel, viewer.rows, simulation), 0.01 if quick else 1.0, json_file, against)
+
+
+@benches.command(
+    TO_JSON,
+    TO_PAGE,
+    option("--plot", metavar="FILE", help="draw a bounce and a circle as some methods draw them (PNG)"),
+    option("--world", "worlds", multiple=True, help="only this one; may be given again"),
+    option("--trouble", "troubles", multiple=True, help="only this one; may be given again"),
+    option("--method", "methods", multiple=True, help="only this one, or module:Class; may be given again"),
+    option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="of worlds and troubles"),
+    option("--quick", is_flag=True, help="one world and two troubles: shows that it works"),
+)
+def motion(
+    json_file: str | None, out: str | None, plot: str | None,
+    worlds: tuple[str, ...], troubles: tuple[str, ...], methods: tuple[str, ...], seed: int, quick: bool,
+) -> int:  # fmt: skip
+    """What each method draws of each world under each trouble, against what the world really did."""
+    from twixt.render.bench import motion as bench_motion
+    from twixt.sim.truth import PICTURED, subjects
+
+    size = bench_motion.size(subjects(worlds), troubles, methods, seed, quick)
+    return bench_motion.run(size, PICTURED, json_file, out, plot, _typed())
+
+
+@benches.command(
+    option("--json", "as_json", is_flag=True, help="the figures as JSON instead of tables"),
+    option("--seeds", type=click.IntRange(min=1), default=12, show_default=True, help="of each trace"),
+    TO_PAGE,
+)
+def clock(as_json: bool, seeds: int, out: str | None) -> int:
+    """How smooth each playback clock is on each trace of snapshots, and what a call of it costs."""
+    from twixt.render.bench import clock as bench_clock
+
+    return bench_clock.run(as_json, seeds, out)
+
+
+@commands.command()
+def worlds() -> None:
+    """The built-in worlds."""
+    from twixt.sim.worlds import WORLDS
+
+    for name, entry in WORLDS.items():
+        click.echo(f"{name:12} {entry.description}")
+
+
+def _typed() -> str:
+    return " ".join(["twixt", *sys.argv[1:]])
+
+
+def _config(**values: Any) -> Config:
+    from twixt.ipc.config import Config
+
+    config = Config(**values, command=_typed(), started_ns=twixt.STARTED_NS)
+    config.check_files()
+    return config
+
+
+def _run(config: Config) -> int:
+    """The viewer starts first and comes up while this process imports numpy and makes the world."""
+    from twixt.ipc.session import open_door
+    from twixt.sim.viewer_process import start_viewer
+
+    name = config.name or f"run-{os.getpid()}"
+    door = open_door(name)
+    viewer = start_viewer(name, config)
+    from twixt.sim.loop import simulate
+
+    return simulate(config, door=door, viewer=viewer)

@@ -1,0 +1,67 @@
+"""Click options made of the fields of `Config`: a flag, its default and its help stand in one place, there.
+
+Does not check values: `Config` does, whoever makes one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from twixt.cli.completion import FIELDS, FILES
+from twixt.ipc.config import Config, flag_name
+
+# Above the flags that have no heading.
+OWN_HEADING = "Options"
+
+
+class Read(click.ParamType):
+    """A value that a function reads from a text, raising ValueError with the rule."""
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name, self.read = name, read
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.read(value)
+        except ValueError as error:
+            self.fail(f"{value!r} does not read as {self.name} ({error})", parameter, context)
+
+
+class Flag(click.Option):
+    """An option under a heading of `--help`."""
+
+    def __init__(self, *names: Any, heading: str, **how: Any) -> None:
+        super().__init__(*names, **how)
+        self.heading = heading
+
+
+def flags_of(*sides: str) -> list[Flag]:
+    """The flags that belong to these sides, in Config's order."""
+    return [_flag(item) for item in dataclasses.fields(Config) if item.metadata.get("side") in sides]
+
+
+def _flag(item: dataclasses.Field[Any]) -> Flag:
+    about, spelled = item.metadata, flag_name(item.name)
+    shared = {"heading": about["heading"], "help": about["help"]}
+    if isinstance(item.default, bool):
+        negated = spelled.replace("--", "--no-", 1)
+        declared = f"{spelled}/{negated}" if item.default else spelled
+        return Flag([declared, item.name], is_flag=True, default=item.default, **shared)
+    kind = click.Choice(about["choices"]) if about["choices"] else Read(about["metavar"], about["read"])
+    several = item.default == ()
+    return Flag(
+        [spelled, item.name],
+        type=kind,
+        default=None if several else item.default,
+        multiple=several,
+        metavar=about["metavar"] or None,
+        show_default=item.default is not None and not several and item.name != "size_px",
+        shell_complete=FIELDS.get(item.name) or FILES.get(about["metavar"]),
+        **shared,
+    )
