@@ -37,11 +37,12 @@ SIDES = ("physics", "viewer")
 
 
 class Kind(NamedTuple):
-    """What a span is. a, b: what its two numbers are; "" where they say nothing."""
+    """What a span is. a, b: what its two numbers are; "" where they say nothing. beside: it was another thread's."""
 
     name: str
     a: str = ""
     b: str = ""
+    beside: bool = False
 
 
 # A kind is its place in this table; the constants below name the places.
@@ -63,7 +64,7 @@ KINDS = (
     Kind("probe the display"),
     Kind("attach"),
     Kind("programs"),
-    Kind("import the overlay"),
+    Kind("import the overlay", beside=True),
     Kind("frame", "frame", "drawn_tick"),
     Kind("events"),
     Kind("read and upload", "ticks"),
@@ -78,7 +79,7 @@ KINDS = (
 )
 (
     START, IMPORT_WORLD, MAKE_WORLD, FIRST_SNAPSHOT, AWAIT_VIEWER, STEP, WORK, STALL, PUBLISH, WAIT, COMMAND, GARBAGE,
-    PACE, WINDOW, PROBE, ATTACH, PROGRAMS, IMPORT_OVERLAY, FRAME, EVENTS, INTAKE, DRAW, OVERLAY, FINISH, SLOW_RENDER,
+    PACE, WINDOW, PROBE, ATTACH, PROGRAMS, LOAD, FRAME, EVENTS, INTAKE, DRAW, OVERLAY, FINISH, SLOW_RENDER,
     AWAIT_SWAP, SWAP, LOG, ACCOUNT,
 ) = range(len(KINDS))  # fmt: skip
 

@@ -30,7 +30,9 @@ from twixt.ipc.spans import KINDS, PHYSICS, SIDES, VIEWER, Recorded, Recorder, S
 VARIABLE = "TWIXT_TRACE"
 # Frames a second are counted over so long.
 FPS_OVER_NS = 500_000_000
-THREAD = 1
+# The threads of a trace: the one that records, and those that do something beside it.
+MAIN, BESIDE = 1, 2
+THREADS = {MAIN: ("steps", "frames"), BESIDE: ("beside", "beside")}
 
 
 class Trace:
@@ -165,22 +167,25 @@ def write_trace(path: str, recorded: list[Recorded], origin_ns: int, command: st
 def events(recorded: list[Recorded], origin_ns: int) -> Iterator[str]:
     """Every event of a trace, each as JSON."""
     for one in recorded:
-        of = f'"pid":{one.process_id},"tid":{THREAD}'
+        of = f'"pid":{one.process_id},"tid":{MAIN}'
         name, order = SIDES[one.side], one.side
         yield f'{{"ph":"M","name":"process_name",{of},"args":{{"name":"{name}"}}}}'
         yield f'{{"ph":"M","name":"process_sort_index",{of},"args":{{"sort_index":{order}}}}}'
-        yield f'{{"ph":"M","name":"thread_name",{of},"args":{{"name":"{("steps", "frames")[one.side]}"}}}}'
+        for thread, names in THREADS.items():
+            at = f'"pid":{one.process_id},"tid":{thread}'
+            yield f'{{"ph":"M","name":"thread_name",{at},"args":{{"name":"{names[one.side]}"}}}}'
         for span in one.spans:
             if 0 <= span.kind < len(KINDS) and span.kind != told.PACE:
-                yield _complete(span, of, origin_ns)
+                yield _complete(span, one.process_id, origin_ns)
         yield from _counters(one, of, origin_ns)
     by_side = {one.side: one for one in recorded}
     if PHYSICS in by_side and VIEWER in by_side:
         yield from _arrows(by_side[PHYSICS], by_side[VIEWER], origin_ns)
 
 
-def _complete(span: Span, of: str, origin_ns: int) -> str:
+def _complete(span: Span, process_id: int, origin_ns: int) -> str:
     kind = KINDS[span.kind]
+    of = f'"pid":{process_id},"tid":{BESIDE if kind.beside else MAIN}'
     values = [f'"{name}":{value}' for name, value in ((kind.a, span.a), (kind.b, span.b)) if name]
     told_with = f',"args":{{{",".join(values)}}}' if values else ""
     at = f'"ts":{_us(span.begin_ns - origin_ns)},"dur":{_us(span.end_ns - span.begin_ns)}'
@@ -223,7 +228,7 @@ def _arrows(physics: Recorded, viewer: Recorded, origin_ns: int) -> Iterator[str
         if found is None:
             continue
         number += 1
-        of = f'"cat":"twixt","name":"snapshot","id":{number},"tid":{THREAD}'
+        of = f'"cat":"twixt","name":"snapshot","id":{number},"tid":{MAIN}'
         # A frame that had begun already took it in while it was made.
         drawn_ns = min(max(frame.begin_ns, found.end_ns), frame.end_ns)
         begin, end = _us(found.begin_ns - origin_ns), _us(drawn_ns - origin_ns)

@@ -64,7 +64,7 @@ class FrameLoop:
         self.last: FrameRow = FrameRow()
         self.panel: Panel | None = None
         self.is_starting = True  # its frames are logged as probes: no part of any figure
-        self._window, self._link, self._pacer, self._shots, self._spans = window, link, pacer, shots, spans
+        self._window, self._link, self._pacer, self._shots, self.spans = window, link, pacer, shots, spans
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._wait = HybridWait()
         slots = gpu_slots(link.counters["bytes_per_snapshot"])
@@ -79,7 +79,7 @@ class FrameLoop:
 
     def frame(self) -> FrameRow:
         """Makes one frame and returns its row."""
-        spans = self._spans
+        spans = self.spans
         now_ns = time.perf_counter_ns()
         planned = self._pacer.next_frame(now_ns)
         self._use_idle_time(planned.start_ns - time.perf_counter_ns())
@@ -165,7 +165,7 @@ class FrameLoop:
     def _draw(self, present_ns: int, events: list[Event]) -> Shown | None:
         size_px = self._window.framebuffer_size
         shown = self.stage.draw(present_ns, size_px)
-        spans = self._spans
+        spans = self.spans
         if spans is not None:
             spans.lap(kinds.DRAW, self.stage.clock.state.offset_ns)
         panel = self.panel if self.controls.overlay else None
@@ -217,10 +217,10 @@ class FrameLoop:
     def _use_idle_time(self, idle_ns: int) -> None:
         if idle_ns < IDLE_NS:
             return
-        begin_ns = time.perf_counter_ns() if self._spans is not None else 0
+        begin_ns = time.perf_counter_ns() if self.spans is not None else 0
         self.log.write_some()
-        if self._spans is not None:
-            self._spans.add(kinds.LOG, begin_ns, time.perf_counter_ns())
+        if self.spans is not None:
+            self.spans.add(kinds.LOG, begin_ns, time.perf_counter_ns())
         if self.log.count % FRAMES_PER_COLLECTION == 0:
             gc.collect(1)
 

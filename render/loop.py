@@ -138,7 +138,7 @@ class _Run:
 
     def frames(self) -> Outcome:
         """Makes them; why they ended."""
-        start_up = _StartUp(self._config, self._link)
+        start_up = _StartUp(self._config, self._link, self._loop.spans)
         try:
             while (outcome := self._ended(time.perf_counter_ns())) is None:
                 self._frame(start_up)
@@ -182,8 +182,9 @@ class _Run:
 class _StartUp:
     """What is put off until the world is on the screen: the overlay's library, and a picture that has settled."""
 
-    def __init__(self, config: Config, link: Link) -> None:
-        self._config, self._link = config, link
+    def __init__(self, config: Config, link: Link, spans: Recorder | None) -> None:
+        self._config, self._link, self._spans = config, link, spans
+        self._load_begin_ns = self._load_end_ns = 0
         self._loading: threading.Thread | None = None
         self._loaded_ns: int | None = None
         self._preparing_ns = 0
@@ -198,6 +199,8 @@ class _StartUp:
         if self._loading.is_alive() or self._prepare(loop):
             return False
         if self._loaded_ns is None:
+            if self._spans is not None:
+                self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
             if self._config.overlay:
                 from twixt.render.panel import Panel
 
@@ -223,10 +226,12 @@ class _StartUp:
             self._loading.join()
 
     def _load(self) -> None:
+        self._load_begin_ns = time.perf_counter_ns()
         if self._config.overlay:
             import twixt.render.panel
         if self._config.draw is not None or self._config.split is not None:
             import twixt.render.overlay_labels  # noqa: F401  (the same, for words in the picture)
+        self._load_end_ns = time.perf_counter_ns()
 
 
 def _begin_to_attach(name: str | None, owned: bool) -> Future[Link]:

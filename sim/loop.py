@@ -173,8 +173,8 @@ class _Run:
             while not (host.viewer_came.wait(LONGEST_WAIT_NS / 1e9) or watch.is_due):
                 if time.monotonic() > patience_ends:
                     break
-        if self._spans is not None:
-            self._spans.lap(kinds.AWAIT_VIEWER)
+            if self._spans is not None:
+                self._spans.lap(kinds.AWAIT_VIEWER)
         self._collector.begin()
         physics.start()
         # In a run the viewer counts the seconds, from its first frame on.
