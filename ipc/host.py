@@ -28,7 +28,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import MAX_CAPACITY, Layout
 from twixt.ipc.plan import Plan
 from twixt.ipc.reception import Reception
-from twixt.ipc.ring import RingWriter
+from twixt.ipc.ring import OpenSlot, RecordsKept, RingWriter
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Head
 
@@ -126,9 +126,44 @@ class Host:
         with self._writing:
             self._require_running()
             if len(bodies) > self._writer.layout.capacity:
-                # As many again as now, so that growing stays rare.
-                self._move(max(len(bodies), min(2 * self.capacity, MAX_CAPACITY)))
+                self._grow(len(bodies))
             published_ns = self._writer.publish(head, bodies, columns)
+        self._reception.wake_waiting()
+        return published_ns
+
+    def publish_in_place(
+        self, head: Head, write: Callable[[NDArray[np.void]], object], columns: Mapping[str, NDArray[np.generic]] = {}
+    ) -> int:
+        """As `publish`, of `head.count` bodies that `write` puts into the slot itself, without a copy.
+
+        write: fills the records it is given, which hold anything before, whole, and keeps nothing of them. What it
+        raises, and RecordsKept where it keeps a view, leaves the last snapshots as they were.
+        """
+        slot = self.open_slot(head.count)
+        try:
+            write(slot.records)
+            if slot.is_kept:
+                raise RecordsKept
+            return self.complete(slot, head, columns)
+        finally:
+            slot.drop()
+
+    def open_slot(self, count: int) -> OpenSlot:
+        """The next snapshot's records, to be written in place and then made visible with `complete`, or dropped.
+
+        Nothing else can be published meanwhile; the host may be ended.
+        """
+        with self._writing:
+            self._require_running()
+            if count > self._writer.layout.capacity:
+                self._grow(count)
+            return self._writer.open_slot(count)
+
+    def complete(self, slot: OpenSlot, head: Head, columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
+        """Make `slot` visible, as `publish` does. Raises HostEnded where the host ended meanwhile."""
+        with self._writing:
+            self._require_running()
+            published_ns = slot.writer.complete(slot, head, columns)
         self._reception.wake_waiting()
         return published_ns
 
@@ -221,6 +256,10 @@ class Host:
             call_guarded(self.on_owned_viewer_gone)
         if was_last:
             call_guarded(self.on_all_viewers_gone)
+
+    def _grow(self, count: int) -> None:
+        """Room for `count` bodies: as many again as now, so that growing stays rare."""
+        self._move(max(count, min(2 * self.capacity, MAX_CAPACITY)))
 
     def _move(self, capacity: int) -> None:
         """On to a segment for `capacity` bodies and the columns of now."""

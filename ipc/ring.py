@@ -22,6 +22,6 @@ Not here: why each store and load stands in its place (`sequence`), how segments
 from __future__ import annotations
 
 from twixt.ipc.ring_reader import Claim, Counters, RingReader
-from twixt.ipc.ring_writer import RingError, RingWriter, Stored
+from twixt.ipc.ring_writer import OpenSlot, RecordsKept, RingError, RingWriter, Stored
 
-__all__ = ["Claim", "Counters", "RingError", "RingReader", "RingWriter", "Stored"]
+__all__ = ["Claim", "Counters", "OpenSlot", "RecordsKept", "RingError", "RingReader", "RingWriter", "Stored"]

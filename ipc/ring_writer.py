@@ -7,7 +7,9 @@ Not here: the order of stores (`sequence`), what the numbers of a head mean.
 
 from __future__ import annotations
 
+import gc
 import struct
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -31,6 +33,43 @@ WORDS_PER_BODY = BODY.itemsize // at.WORD
 
 class RingError(TwixtError):
     """Something that cannot be published."""
+
+
+class RecordsKept(RingError):
+    """Whoever wrote a slot in place can go on writing it: they still hold a view of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "records written in place must not be kept, nor any part of them: from now on viewers read that memory; "
+            "take views anew each time, and copy what is needed later"
+        )
+
+
+class OpenSlot:
+    """A slot that is written in place, until it is complete or dropped; dropped, its snapshot never was.
+
+    records: the slot's own memory, shape (count,), dtype BODY, holding an older snapshot or nothing. Read-only in the
+    end; views of it that were taken meanwhile are not, see `is_kept`.
+    """
+
+    def __init__(self, writer: RingWriter, number: int, count: int, memory: memoryview, offset: int) -> None:
+        self.writer, self.number, self.count = writer, number, count
+        # An array of this snapshot's own: it is the base of every view taken of `records`, so that they can be counted.
+        self._base = np.frombuffer(memory, BODY, count, offset)
+        self._unkept = sys.getrefcount(self._base) + 1
+        self.records = self._base[:]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a view of `records` is left that somebody could write through. Other kinds of pointers are not seen."""
+        if sys.getrefcount(self._base) > self._unkept:
+            gc.collect()  # one in a frame that is garbage harms nobody
+        return sys.getrefcount(self._base) > self._unkept
+
+    def drop(self) -> None:
+        """It is written no more. Without effect once complete."""
+        self.records.flags.writeable = False
+        self.writer.forget(self)
 
 
 class Stored(NamedTuple):
@@ -84,6 +123,7 @@ class RingWriter:
         memory.view[: len(header)] = header
         self._words: sequence.Words = memory.view[: layout.segment_bytes].cast("Q")
         self._slots = [_Slot(memory.view, layout, slot) for slot in range(layout.slots)]
+        self._opened: OpenSlot | None = None
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
@@ -118,8 +158,37 @@ class RingWriter:
         bodies: BODY records, shape (n,), n <= capacity. columns: exactly those of the layout, n rows each.
         `count` and `published_ns` of `head` are filled in. Raises before anything is written.
         """
-        number = sequence.next_number(self._open_words(), at.LATEST)
+        number = self._next_number()
         return self._write(number, head, bodies, columns, None)
+
+    def open_slot(self, count: int) -> OpenSlot:
+        """The next snapshot's slot, to be written in place. Nothing is published before it is complete or dropped."""
+        number = self._next_number()
+        self._require_room(count)
+        slot = number % self.layout.slots
+        sequence.begin_write(self._words, self._fence, self._slots[slot].sequence, number)
+        self._opened = OpenSlot(self, number, count, self._memory.view, self.layout.bodies_offset(slot))
+        return self._opened
+
+    def complete(self, opened: OpenSlot, head: Head, columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
+        """Make a slot that was opened visible, with `columns`; of `head` is filled in what `publish` fills in."""
+        words = self._open_words()
+        if opened is not self._opened:
+            raise RingError("a slot is completed once, and where it was opened; open it again")
+        self._check_columns(opened.count, columns)
+        packed = _packed(head, opened.count, 0)
+        slot = self._slots[opened.number % self.layout.slots]
+        opened.drop()
+        self._copy_columns(slot, opened.count, columns)
+        slot.head[:] = packed
+        published_ns = words[slot.published] = self._now_ns()
+        sequence.end_write(words, self._fence, at.LATEST, slot.sequence, opened.number)
+        return published_ns
+
+    def forget(self, opened: OpenSlot) -> None:
+        """`opened` is written no more: others may be published."""
+        if opened is self._opened:
+            self._opened = None
 
     def write_plan(self, plan: Plan) -> None:
         """Replace the plan; readers see the old or the new one, whole."""
@@ -149,6 +218,12 @@ class RingWriter:
         self._words = memoryview(b"").cast("Q")
         self._memory.close()
 
+    def _next_number(self) -> int:
+        words = self._open_words()
+        if self._opened is not None:
+            raise RingError("a snapshot is being written in place; complete it before another is published")
+        return sequence.next_number(words, at.LATEST)
+
     def _open_words(self) -> sequence.Words:
         if self._memory.closed:
             raise RingError(
@@ -166,43 +241,22 @@ class RingWriter:
         published_ns: int | None,
     ) -> int:
         count = self._checked_count(bodies, columns)
-        try:
-            packed = HEAD_PACKING.pack(
-                head.tick,
-                head.sim_time_ns,
-                head.due_ns,
-                published_ns or 0,
-                head.rate,
-                head.dt_ns,
-                head.step_cost_ns,
-                head.world_epoch,
-                count,
-                head.scene_version,
-                head.plan_number,
-            )
-        except (struct.error, TypeError) as error:
-            raise RingError(
-                f"a head's times and counters must be whole numbers of 64 bits, its rate a float "
-                f"({error}): got {head!r}"
-            ) from error
+        packed = _packed(head, count, published_ns or 0)
         slot = self._slots[number % self.layout.slots]
         words = self._words
         records = bodies.view(WORDS) if bodies.flags.c_contiguous else np.ascontiguousarray(bodies).view(WORDS)
-        stamped_ns = published_ns
+        sequence.begin_write(words, self._fence, slot.sequence, number)
+        np.copyto(slot.bodies[: count * WORDS_PER_BODY], records)
+        self._copy_columns(slot, count, columns)
+        slot.head[:] = packed
+        if published_ns is None:
+            published_ns = words[slot.published] = self._now_ns()
+        sequence.end_write(words, self._fence, at.LATEST, slot.sequence, number)
+        return published_ns
 
-        def fill() -> None:
-            nonlocal stamped_ns
-            np.copyto(slot.bodies[: count * WORDS_PER_BODY], records)
-            for name, rows in slot.columns.items():
-                np.copyto(rows[:count], columns[name].reshape(count, rows.shape[1]))
-            slot.head[:] = packed
-            if stamped_ns is None:
-                stamped_ns = self._now_ns()
-                words[slot.published] = stamped_ns
-
-        sequence.write_slot(words, self._fence, at.LATEST, slot.sequence, number, fill)
-        assert stamped_ns is not None
-        return stamped_ns
+    def _copy_columns(self, slot: _Slot, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
+        for name, rows in slot.columns.items():
+            np.copyto(rows[:count], columns[name].reshape(count, rows.shape[1]))
 
     def _checked_count(self, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]]) -> int:
         if (
@@ -212,13 +266,17 @@ class RingWriter:
         ):
             raise RingError(f"bodies must be a one-dimensional array of BODY records, got {_in_words(bodies)}")
         count = len(bodies)
-        if count > self.layout.capacity:
-            raise RingError(f"this segment holds {self.layout.capacity} bodies, got {count}; grow it first")
-        if columns or self.layout.columns:
-            self._check_columns(count, columns)
+        self._require_room(count)
+        self._check_columns(count, columns)
         return count
 
+    def _require_room(self, count: int) -> None:
+        if count > self.layout.capacity:
+            raise RingError(f"this segment holds {self.layout.capacity} bodies, got {count}; grow it first")
+
     def _check_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
+        if not (columns or self.layout.columns):
+            return
         names = {column.name for column in self.layout.columns}
         if names != set(columns):
             raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")
@@ -237,6 +295,27 @@ class RingWriter:
         head = Head(*HEAD_PACKING.unpack(slot.head))
         columns = {name: rows[: head.count] for name, rows in slot.columns.items()}
         return Stored(number, head, slot.bodies.view(BODY)[: head.count], columns)
+
+
+def _packed(head: Head, count: int, published_ns: int) -> bytes:
+    try:
+        return HEAD_PACKING.pack(
+            head.tick,
+            head.sim_time_ns,
+            head.due_ns,
+            published_ns,
+            head.rate,
+            head.dt_ns,
+            head.step_cost_ns,
+            head.world_epoch,
+            count,
+            head.scene_version,
+            head.plan_number,
+        )
+    except (struct.error, TypeError) as error:
+        raise RingError(
+            f"a head's times and counters must be whole numbers of 64 bits, its rate a float ({error}): got {head!r}"
+        ) from error
 
 
 def _in_words(value: object) -> str:

@@ -59,9 +59,19 @@ def next_number(words: Words, latest: int) -> int:
 
 def write_slot(words: Words, fence: Fence, latest: int, sequence: int, number: int, fill: Callable[[], None]) -> None:
     """Make snapshot `number` visible: `fill` writes its bytes, between the marks that readers look at."""
+    begin_write(words, fence, sequence, number)
+    fill()
+    end_write(words, fence, latest, sequence, number)
+
+
+def begin_write(words: Words, fence: Fence, sequence: int, number: int) -> None:
+    """From now on nobody takes the slot for what it held; its bytes may be written. Again, after an interruption."""
     words[sequence] = 2 * number - 1
     fence()  # W1
-    fill()
+
+
+def end_write(words: Words, fence: Fence, latest: int, sequence: int, number: int) -> None:
+    """All bytes of `number` are written: it is visible, and the newest."""
     fence()  # W2
     words[sequence] = 2 * number
     fence()  # W3

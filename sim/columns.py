@@ -109,6 +109,13 @@ class Columns(Mapping[str, NDArray[Any]]):
                 grown[: len(before)] = before
             self._storage[name] = grown
 
+    def grow(self, count: int) -> None:
+        """At least `count` bodies; new ones are as they begin."""
+        have = len(next(iter(self._storage.values()), ()))
+        if self._storage and count > have:
+            self.make_room(count)
+            self.resize(count)
+
     def resize(self, count: int) -> None:
         """From now on of `count` bodies."""
         self._views = {name: storage[:count] for name, storage in self._storage.items()}

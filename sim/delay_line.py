@@ -56,11 +56,16 @@ class DelayLine:
         return self._under_way[0].release_ns if self._under_way else None
 
     def add(
-        self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], delay_ns: int | None
+        self,
+        head: Head,
+        bodies: NDArray[np.void],
+        columns: Mapping[str, NDArray[Any]],
+        delay_ns: int | None,
+        are_private: bool = False,
     ) -> bool:
         """Copies a snapshot that may be seen `delay_ns` after its due instant; None: with the one before it.
 
-        False: it is lost, the line is full.
+        are_private: nobody else has these bodies, they need no copy. False: it is lost, the line is full.
         """
         size = bodies.nbytes + sum(rows.nbytes for rows in columns.values())
         if self._under_way and (len(self) >= self._most or self._bytes + size > self._most_bytes):
@@ -70,7 +75,7 @@ class DelayLine:
             before_ns = self._under_way[-1].release_ns
             release_ns = before_ns if delay_ns is None else max(release_ns, before_ns)
         copies = {name: rows.copy() for name, rows in columns.items()}
-        self._under_way.append(UnderWay(head, bodies.copy(), copies, delay_ns, release_ns))
+        self._under_way.append(UnderWay(head, bodies if are_private else bodies.copy(), copies, delay_ns, release_ns))
         self._bytes += size
         return True
 

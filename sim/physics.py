@@ -16,9 +16,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.ipc import spans as kinds
 from twixt.ipc.commands import Command
 from twixt.ipc.host import Host
+from twixt.ipc.ring import RecordsKept
 from twixt.ipc.scene import Scene
 from twixt.ipc.spans import Recorder
 from twixt.ipc.troubles import FIELDS
@@ -26,11 +30,11 @@ from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.health import sickness
-from twixt.sim.held import Held
-from twixt.sim.publisher import Publisher
+from twixt.sim.held import Held, WorldChanged
+from twixt.sim.publisher import InPlace, Publisher
 from twixt.sim.schedule import Schedule
 from twixt.sim.trouble import Trouble
-from twixt.sim.world import World
+from twixt.sim.world import World, filled_bodies, write_bodies, writes_in_place
 
 # A wait is cut here, so that the caller sees soon that the viewer has gone or the time is over.
 LONGEST_WAIT_NS = 50_000_000
@@ -163,21 +167,27 @@ class Physics:
             self._is_lost = True
             return self.publisher.lose()
         self._is_lost = False
-        self.publisher.publish(
-            bodies.records,
-            tick=schedule.tick,
-            sim_time_ns=schedule.sim_time_ns,
-            dt_ns=schedule.made_dt_ns,
-            # While paused there is no telling when: now, and a viewer goes by the plan.
-            due_ns=None if schedule.is_paused else schedule.due_ns,
-            rate=schedule.rate,
-            step_cost_ns=self._cost_ns,
-            columns=bodies.published_columns(schedule.sim_time_ns),
-            delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
-        )
+        try:
+            self.publisher.publish(
+                InPlace(len(bodies), self._write) if writes_in_place(self.world) else bodies.records,
+                tick=schedule.tick,
+                sim_time_ns=schedule.sim_time_ns,
+                dt_ns=schedule.made_dt_ns,
+                # While paused there is no telling when: now, and a viewer goes by the plan.
+                due_ns=None if schedule.is_paused else schedule.due_ns,
+                rate=schedule.rate,
+                step_cost_ns=self._cost_ns,
+                columns=bodies.published_columns(schedule.sim_time_ns),
+                delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
+            )
+        except RecordsKept as error:
+            raise WorldChanged(f"{self._name}.write_bodies keeps what it is given: {error}") from error
         schedule.published()
         if self._step_end_ns is not None and not self._waited_ns:
             self._publish_delay_ns = self._now_ns() - self._step_end_ns
+
+    def _write(self, records: NDArray[np.void]) -> None:
+        write_bodies(self.world, records)
 
     def _wait_until(self, until_ns: int | None) -> None:
         begin_ns = self._now_ns()
@@ -293,6 +303,6 @@ class Physics:
 
     def _check_health(self) -> None:
         if not self.warning:
-            self.warning = sickness(self.world.bodies, self.schedule.tick, self._name)
+            self.warning = sickness(filled_bodies(self.world), self.schedule.tick, self._name)
             if self.warning:
                 print(f"twixt: {self.warning}", file=sys.stderr, flush=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 from twixt.ipc.host import Host
 from twixt.ipc.plan import Plan
+from twixt.ipc.ring import OpenSlot
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import Head
+from twixt.ipc.snapshot import BODY, Head
 from twixt.ipc.spans import PUBLISH, Recorder
 from twixt.sim.accumulator import Accumulator
 from twixt.sim.delay_line import DelayLine
@@ -30,6 +32,20 @@ from twixt.sim.meter import Meter
 # Snapshots that may follow each other at once after a rest: a viewer's first pair and one of lead. Also what
 # lets a world that steps at just `publish_hz` come a little early now and then.
 BURST = 3
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """`count` bodies that `write` puts into the records it is given, as `World.write_bodies` does."""
+
+    count: int
+    write: Callable[[NDArray[np.void]], object]
+
+    def filled(self) -> NDArray[np.void]:
+        """The bodies in memory of their own, for whoever cannot wait in place."""
+        records = np.zeros(self.count, BODY)
+        self.write(records)
+        return records
 
 
 class PublishLimit:
@@ -127,7 +143,7 @@ class Publisher:
 
     def publish(
         self,
-        bodies: NDArray[np.void],
+        bodies: NDArray[np.void] | InPlace | OpenSlot,
         *,
         tick: int,
         sim_time_ns: int,
@@ -138,8 +154,8 @@ class Publisher:
         columns: Mapping[str, NDArray[Any]] | None = None,
         delay_ns: int | None = None,
     ) -> int | None:
-        """Makes `bodies` (dtype `BODY`) and their columns, n rows each, visible to viewers; the instant at which
-        they became so, None while they are under way.
+        """Makes `bodies` (dtype `BODY`; or who writes them into their slot, or a slot written) and their columns, n rows each, visible
+        to viewers; the instant at which they became so, None while they are under way.
 
         due_ns: now, where none is given. rate: measured over the latest snapshots, where none is given. delay_ns:
         how long after its due instant; None: at once, unless others are still under way before it.
@@ -155,14 +171,16 @@ class Publisher:
             dt_ns=dt_ns,
             step_cost_ns=step_cost_ns,
             world_epoch=self._plan.world_epoch,
-            count=len(bodies),
+            count=len(bodies) if isinstance(bodies, np.ndarray) else bodies.count,
             scene_version=self._host.scene_version,
             plan_number=self._plan.number,
         )
         self._limit.take(begin_ns)
-        if delay_ns is None and not self._line:
+        if isinstance(bodies, OpenSlot) or (delay_ns is None and not self._line):
             return self._send(head, bodies, columns or {}, begin_ns)
-        if not self._line.add(head, bodies, columns or {}, delay_ns):
+        in_place = isinstance(bodies, InPlace)
+        records = bodies.filled() if isinstance(bodies, InPlace) else bodies
+        if not self._line.add(head, records, columns or {}, delay_ns, are_private=in_place):
             self.meter.lost += 1
         return None
 
@@ -182,13 +200,28 @@ class Publisher:
         for one in self._line.take_all():
             self._send(one.head, one.bodies, one.columns, self._now_ns())
 
-    def _send(self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[Any]], begin_ns: int) -> int:
-        kinds = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}
-        if kinds != self._host.columns:  # the first correction, or other bodies after a reset
-            self._host.set_columns(kinds)
-        published_ns = self._host.publish(head, bodies, columns)
+    def _send(
+        self,
+        head: Head,
+        bodies: NDArray[np.void] | InPlace | OpenSlot,
+        columns: Mapping[str, NDArray[Any]],
+        begin_ns: int,
+    ) -> int:
+        if columns or self._host.columns:
+            self._fit_columns(columns)
+        if isinstance(bodies, InPlace):
+            published_ns = self._host.publish_in_place(head, bodies.write, columns)
+        elif isinstance(bodies, OpenSlot):
+            published_ns = self._host.complete(bodies, head, columns)
+        else:
+            published_ns = self._host.publish(head, bodies, columns)
         end_ns = self._now_ns()
         if self._spans is not None:
             self._spans.add(PUBLISH, begin_ns, end_ns, head.tick, published_ns - head.due_ns)
         self.meter.saw_published(head.due_ns, published_ns, end_ns - begin_ns, head.rate)
         return published_ns
+
+    def _fit_columns(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        kinds = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}
+        if kinds != self._host.columns:  # the first correction, or other bodies after a reset
+            self._host.set_columns(kinds)

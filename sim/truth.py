@@ -21,7 +21,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
 from twixt.sim.bodies import Bodies
-from twixt.sim.world import World, drawable_scene, load_world
+from twixt.sim.world import World, drawable_scene, filled_bodies, load_world
 
 # The fastest snapshots; slower ones that divide it (30, 20, 10 Hz) are states of the same recording.
 SNAPSHOT_HZ = 60
@@ -92,7 +92,7 @@ def record(world: World, seconds: float) -> Recording:
 
 
 def _state(world: World, tick: int, sim_time_ns: int) -> Snapshot:
-    bodies = world.bodies.records.copy()
+    bodies = filled_bodies(world).records.copy()
     patch = visual(bodies, world.bodies.published_columns(sim_time_ns), sim_time_ns)
     bodies[patch.rows] = patch.records
     return Snapshot(sim_time_ns, bodies, tick=tick, dt_ns=round(1e9 / SNAPSHOT_HZ))

@@ -19,8 +19,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.snapshot import BODY
 from twixt.ipc.users_code import put_users_folder_on_path
 from twixt.sim.bodies import Bodies
 from twixt.sim.columns import scene_with_columns
@@ -30,13 +34,22 @@ from twixt.sim.worlds import WORLDS
 
 # A shorter step is lost in the clock and in Python itself; a longer one overflows the instants. In seconds.
 SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
+# Whether `write_bodies` fills its records is tried out on so many at most: some ten milliseconds.
+MOST_BODIES_CHECKED = 100_000
 
 
 class World:
     """What a user subclasses. Sets `self.bodies` and `self.scene`, and advances them in `step`.
 
     Optional, where a subclass has them: `reset(seed)` (else a reset makes the world anew),
-    `apply_force(i, force, point)`, `diagnostics() -> dict[str, float]` (shown in the overlay).
+    `apply_force(i, force, point)`, `diagnostics() -> dict[str, float]` (shown in the overlay), and
+    `write_bodies(records)`, for a world of many bodies that rewrites all of them anyway: it puts the bodies, as they are
+    after the last step, into the shared memory that viewers read, without the copy out of `self.bodies`.
+
+    records: dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies), holding anything before; every
+    field of every body is to be written. It is called for each snapshot that goes out, and whenever somebody asks for
+    the bodies: so it changes nothing else, and keeps neither `records` nor a view of it. `self.bodies` then only holds
+    what was asked for; the epochs of jumps are the world's to write.
     """
 
     dt: float = 1 / 60  # seconds of simulated time per step
@@ -82,6 +95,7 @@ def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int
     with blamed_on_the_world(f"{kind.__name__}.__init__", refusals=True):
         world = kind(**arguments)
     check_world(world)
+    check_writes_all(world)
     return world
 
 
@@ -112,9 +126,46 @@ def drawable_scene(world: World) -> Scene:
     return scene if len(scene.shapes) else replace(scene, shapes=[Sphere()])
 
 
+def filled_bodies(world: World) -> Bodies:
+    """The world's bodies as they are now: a world that writes them in place does it here, too."""
+    if writes_in_place(world):
+        write_bodies(world, world.bodies.records)
+    return world.bodies
+
+
+def writes_in_place(world: World) -> bool:
+    """Whether the world writes its bodies where they are to go, instead of keeping them in `bodies`."""
+    return hasattr(world, "write_bodies")
+
+
+def write_bodies(world: World, records: NDArray[np.void]) -> None:
+    """Has a world that writes in place do so. Raises WorldCrashed for what it raises."""
+    with blamed_on_the_world(f"{type(world).__name__}.write_bodies"):
+        world.write_bodies(records)  # type: ignore[attr-defined]  # optional
+
+
+def check_writes_all(world: World) -> None:
+    """Raises TwixtError for a world whose `write_bodies` leaves a byte of a record as it was before."""
+    if not writes_in_place(world) or len(world.bodies) > MOST_BODIES_CHECKED:
+        return
+    records, others = world.bodies.records, np.zeros(len(world.bodies), BODY)
+    for array, byte in ((others, 0), (records, 0xFF)):
+        array.view(np.uint8)[:] = byte
+        with np.errstate(all="ignore"):  # what is left of these bytes may be no numbers
+            write_bodies(world, array)
+    left = np.flatnonzero(records.view(np.uint8) != others.view(np.uint8))
+    if len(left):
+        body, byte = divmod(int(left[0]), BODY.itemsize)
+        field = [name for name, (_, offset, *_) in (BODY.fields or {}).items() if offset <= byte][-1]
+        raise TwixtError(
+            f"{type(world).__name__}.write_bodies must write every field of every body, got {field} of body {body} as it "
+            f'was before; write records["{field}"][:] too, even where it never changes'
+        )
+
+
 def state_hash(world: World) -> str:
     """SHA-256 of the bytes of all bodies and of the world's own columns, as hexadecimal digits."""
-    digest = hashlib.sha256(world.bodies.records.tobytes())
+    digest = hashlib.sha256(filled_bodies(world).records.tobytes())
     for column in world.bodies.columns.values():
         digest.update(column.tobytes())
     return digest.hexdigest()
