@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import twixt
-from twixt.cli import completion
+from twixt.cli import completion, costs
 from twixt.cli.table import Commands, Table
 from twixt.ipc.config import BOTH, MEASURE, SIM, VIEW
 
@@ -152,24 +152,23 @@ def doctor() -> int:
 
 
 @commands.command(
-    TO_JSON,
-    option("--against", metavar="FILE", help="show beside them the ratios of an earlier --json FILE"),
-    option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast"),
+    *costs.OPTIONS,
+    option("--peers", is_flag=True, help="other viewers on the same scene, too, where they are installed"),
     below=benches,
 )
 @click.pass_context
-def bench(context: click.Context, json_file: str | None, against: str | None, quick: bool) -> int:
-    """What publishing, reading and waking cost, each beside its physical limit; how true the motion is."""
+def bench(context: click.Context, peers: bool, **wanted: Any) -> int:
+    """What everything costs, each figure beside its physical limit; how true the motion is.
+
+    Without a command, all costs are measured.
+    """
     if context.invoked_subcommand is not None:
         return 0
-    from twixt.ipc.bench import rows as channel
-    from twixt.ipc.config import check_file
-    from twixt.render.bench import costs as viewer
-    from twixt.sim.bench import rows as simulation
+    return costs.measure([name for name in costs.COSTS if name != costs.PEERS or peers], **wanted)
 
-    if json_file not in (None, "-"):
-        check_file("--json", json_file)
-    return viewer.run((channel, viewer.rows, simulation), 0.01 if quick else 1.0, json_file, against)
+
+for name in costs.COSTS:
+    benches.command(*costs.OPTIONS)(costs.command_of(name))
 
 
 @benches.command(

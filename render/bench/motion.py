@@ -19,10 +19,11 @@ from twixt.ipc.config import check_file
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.bench.motion_figures import AS_PUBLISHED, OF_THE_PRESENT, Figures, Shown, figures, show
+from twixt.render.bench.motion_figures import OF_THE_PRESENT, Figures, Shown, figures, show
 from twixt.render.bench.motion_truth import Truth
 from twixt.render.interpolation import METHODS, create
 from twixt.render.measure.report import write_json
+from twixt.render.picture.part import AS_PUBLISHED
 from twixt.render.playback import PlaybackClock
 from twixt.render.playback.traces import SECOND, TRACES, Row, Trace, steady
 

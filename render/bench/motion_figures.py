@@ -30,8 +30,6 @@ from twixt.render.playback.trial import SETTLING_NS, presents
 BEFORE_NS = 250_000_000
 # Drawn at once, whatever the clock says: what it should have drawn is the present.
 OF_THE_PRESENT = "latest"
-# Shows a snapshot as it is: what is drawn is that snapshot's instant.
-AS_PUBLISHED = ("none", "latest")
 
 Floats = NDArray[np.float64]
 

@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
 from twixt.render.bench.motion import SECONDS, TROUBLES, Recorded, Stage
+from twixt.render.measure.figure import FONT_PT, INK, empty_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH_IN, HEIGHT_IN, DPI = 8.0, 4.6, 100  # 800 px
+WIDTH_IN, HEIGHT_IN = 8.0, 4.6  # 800 px
 METHODS = ("none", "linear", "catmull", "hermite", "auto")
 TROUBLE = "ahead 10 Hz"
 # Simulated seconds: of the bounce, one impact and what is around it; of the circle, once round.
 BOUNCE_S, ROUND_S = (4.6, 5.0), (3.4, 4.4)
 # Of the floor, what is shown (metres).
 BELOW_M = 0.1
-TRUE, DRAWN, KNOWN, FLOOR, INK = "#9fd3b0", "#2a78c2", "#d62728", "#dddddd", "#333333"
-FONT_PT = 9
+TRUE, DRAWN, KNOWN, FLOOR = "#9fd3b0", "#2a78c2", "#d62728", "#dddddd"
 
 
 class Way(NamedTuple):
@@ -39,15 +38,7 @@ class Way(NamedTuple):
 
 def picture(recorded: Recorded, path: str, seed: int = 0) -> None:
     """Saves the picture. recorded: body 0 bounces in the plane of x and z, body 1 runs round in that of x and y."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise TwixtError(
-            "a picture needs matplotlib, which is not installed; install it with: pip install 'twixt[plot]'"
-        ) from None
-    figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(WIDTH_IN, HEIGHT_IN)
     stage = Stage(recorded)
     axes = figure.subplots(2, len(METHODS))
     for column, method in enumerate(METHODS):
@@ -64,13 +55,7 @@ def picture(recorded: Recorded, path: str, seed: int = 0) -> None:
     figure.legend(
         *axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=FONT_PT, frameon=False
     )
-    try:
-        figure.savefig(path, format=path.rpartition(".")[2] if "." in path else "png", facecolor="white")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).split("(")[0].strip()
-        raise TwixtError(
-            f"cannot write the picture {path!r}: {reason}; give --plot a .png file in a folder that exists"
-        ) from None
+    save(figure, path)
 
 
 def _way(stage: Stage, method: str, seed: int, body: int, up: int, span_s: tuple[float, float]) -> Way:

@@ -7,29 +7,26 @@ plot is asked for.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
 from twixt.render.measure.causes import BAD_ERROR_MS
+from twixt.render.measure.figure import FONT_PT, INK, RULE, new_figure, save
 from twixt.render.measure.frames import FrameRow, FrameTable
 from twixt.render.measure.metrics import Measured, measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-WIDTH_IN, DPI = 9.0, 100  # 900 px
+WIDTH_IN = 9.0  # 900 px
 STRIP_STROKES = 500  # at most side by side in the strip: thinner than 1.5 px, a stroke may fall between two pixels
 # Excerpts compared: longer ones would have more frames than can be told apart.
 COMPARED_SECONDS = 4.0
 EVERYTHING = slice(None)
-MOVED, STOOD, GUESSED, IDEAL, INK, RULE = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0", "#333333", "#e2e2e2"
-FONT_PT = 9
+MOVED, STOOD, GUESSED, IDEAL = "#2a78c2", "#d62728", "#e8a317", "#9fd3b0"
 LONGEST_TITLE = 110  # letters that fit the width
 
 Rows: TypeAlias = FrameTable | Iterable[FrameRow]
@@ -38,14 +35,14 @@ Rows: TypeAlias = FrameTable | Iterable[FrameRow]
 def frame_pacing(rows: Rows, path: str, title: str = "", swap_blocks: bool | None = None) -> None:
     """Saves one run's plot (the format by the name's ending, PNG by default)."""
     measured = measure(FrameTable.of(rows), swap_blocks=swap_blocks)
-    figure, axes = _panels((2.2, 2.2, 1.6, 0.35), height_in=6.4)
+    figure, axes = new_figure(WIDTH_IN, 6.4, 4, height_ratios=(2.2, 2.2, 1.6, 0.35))
     _share_time(axes)
     _intervals(axes[0], measured)
     _steps(axes[1], measured)
     _errors(axes[2], measured)
     _strip(axes[3], measured)
     _head(axes[0], title, measured)
-    _save(figure, path)
+    save(figure, path)
 
 
 def compared(a: Rows, b: Rows, path: str, titles: tuple[str, str], seconds: float = COMPARED_SECONDS) -> None:
@@ -56,13 +53,13 @@ def compared(a: Rows, b: Rows, path: str, titles: tuple[str, str], seconds: floa
     runs = [measure(FrameTable.of(rows)) for rows in (a, b)]
     parts = [_middle(run, seconds) for run in runs]
     shown = [run.motion.step_ms[part] for run, part in zip(runs, parts, strict=True)]
-    figure, axes = _panels((2.2, 0.35, 2.2, 0.35), height_in=6.0)
+    figure, axes = new_figure(WIDTH_IN, 6.0, 4, height_ratios=(2.2, 0.35, 2.2, 0.35))
     for run, part, title, over in zip(runs, parts, titles, (0, 2), strict=True):
         _share_time(axes[over : over + 2])
         _steps(axes[over], run, part, top=_top(np.concatenate(shown)))
         _strip(axes[over + 1], run, part)
         _head(axes[over], title, run)
-    _save(figure, path)
+    save(figure, path)
 
 
 def _in_short(measured: Measured) -> str:
@@ -141,24 +138,6 @@ def _stood(measured: Measured) -> NDArray[np.bool_]:
     return measured.motion.running & (measured.motion.step_ms == 0)
 
 
-def _panels(heights: tuple[float, ...], height_in: float) -> tuple[Figure, list[Axes]]:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise TwixtError(
-            "a plot needs matplotlib, which is not installed; install it with: pip install 'twixt[plot]'"
-        ) from None
-    figure = Figure(figsize=(WIDTH_IN, height_in), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes: list[Axes] = list(figure.subplots(len(heights), 1, height_ratios=heights))
-    for one in axes:
-        one.tick_params(labelsize=FONT_PT - 1, colors=INK)
-        for side in ("top", "right"):
-            one.spines[side].set_visible(False)
-    return figure, axes
-
-
 def _share_time(panels: list[Axes]) -> None:
     """One time axis, written under the last of the panels."""
     for one in panels[:-1]:
@@ -179,16 +158,6 @@ def _head(axes: Axes, title: str, measured: Measured) -> None:
     shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
     axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19)
     axes.annotate(_in_short(measured), (0, 1), (0, 5), "axes fraction", "offset points", fontsize=FONT_PT, color=INK)
-
-
-def _save(figure: Figure, path: str) -> None:
-    try:
-        figure.savefig(path, format=os.path.splitext(path)[1][1:] or "png", facecolor="white")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).split("(")[0].strip()
-        raise TwixtError(
-            f"cannot write the plot {path!r}: {reason}; give --plot a .png file in a folder that exists"
-        ) from None
 
 
 def _dots(axes: Axes, seconds: NDArray[Any], values: NDArray[Any], colour: str) -> None:
