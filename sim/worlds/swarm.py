@@ -101,7 +101,7 @@ class Swarm(FormulaWorld):
         self.write()
 
     def write(self) -> None:
-        self.write_bodies(self.bodies.records)
+        """Nothing: records are written where they are to go."""
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Fills `records` (n,), dtype `BODY`, that may hold anything before."""

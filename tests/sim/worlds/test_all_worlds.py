@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
-from twixt.sim.world import drawable_scene, load_world, state_hash
+from twixt.sim.world import drawable_scene, filled_bodies, load_world, state_hash
 from twixt.sim.worlds import WORLDS
 from twixt.sim.worlds.balls import turned
 
@@ -25,7 +25,7 @@ def test_the_same_seed_and_number_of_steps_give_the_same_bytes(name: str) -> Non
     assert state_hash(worlds[0]) == state_hash(worlds[1])
 
 
-@pytest.mark.parametrize("name", ["balls", "teleporters", "verlet"])
+@pytest.mark.parametrize("name", ["balls", "swarm", "teleporters", "verlet"])
 def test_another_seed_is_another_course(name: str) -> None:
     hashes = set()
     for seed in (1, 2):
@@ -40,14 +40,15 @@ def test_after_a_reset_it_goes_as_it_went_and_every_body_that_moved_is_cut(name:
     world, fresh = load_world(name, (), seed=5), load_world(name, (), seed=5)
     for _ in range(SETTLED_STEPS):
         world.step(world.dt)
-    before = world.bodies.records.copy()
+    before = filled_bodies(world).records.copy()
     world.reset(5)  # type: ignore[attr-defined]  # every one of ours has it
-    now = world.bodies.records
+    now = filled_bodies(world).records
     moved = (before["position"] != now["position"]).any(axis=1)
     assert (before["epoch"][moved] != now["epoch"][moved]).all()
     for each in (world, fresh):
         for _ in range(10):
             each.step(each.dt)
+        filled_bodies(each)
     shown = world.bodies.visible
     assert np.array_equal(shown, fresh.bodies.visible)
     assert np.array_equal(world.bodies.position[shown], fresh.bodies.position[shown])
@@ -66,7 +67,7 @@ def test_it_says_what_to_look_for_and_has_a_camera(name: str) -> None:
 @EVERY_WORLD
 def test_velocities_are_given_and_those_of_the_positions(name: str) -> None:
     world = load_world(name, (), seed=3)
-    flags = world.bodies.records["flags"]
+    flags = filled_bodies(world).records["flags"]
     assert (flags & HAS_VELOCITY).all()
     assert name in ("metronome", "teleporters", "verlet") or (flags & HAS_ANGULAR_VELOCITY).all()
     errors, ways, twists, turns = [], [], [], []
@@ -74,6 +75,7 @@ def test_velocities_are_given_and_those_of_the_positions(name: str) -> None:
         before = world.bodies.records.copy()
         position, velocity, epoch = before["position"], before["velocity"], before["epoch"]
         world.step(world.dt)
+        filled_bodies(world)
         lasting = (epoch == world.bodies.epoch) & world.bodies.visible
         way = (world.bodies.position - position)[lasting]
         mean = (velocity + world.bodies.velocity)[lasting] / 2 * world.dt
