@@ -25,6 +25,8 @@ from twixt.ipc.config import BOTH, VIEW, Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_door
+from twixt.ipc.spans import PHYSICS
+from twixt.ipc.trace_file import open_trace
 from twixt.sim.columns import Column, Columns, checked_columns, scene_with_columns
 from twixt.sim.view import LONGEST_S, VIEWER_PATIENCE_S, View
 from twixt.sim.viewer_process import ViewerProcess, start_viewer
@@ -67,18 +69,23 @@ def show(
     config = _config(name, options)
 
     door = open_door(name)
-    process = None
+    process = trace = None
     try:
         if viewer:
             process = start_viewer(name, config, _say_if_it_died)
+            trace = process.trace
+        else:
+            trace = open_trace(config, PHYSICS)
         about = {"world": config.world, "loop": "user"}
         host = Host(door, scene, capacity, own.layout, describe=lambda: about)
     except BaseException:
         if process is not None:
             process.stop(VIEWER_PATIENCE_S)
+        if trace is not None:
+            trace.close()
         door.close()
         raise
-    return View(host, len(scene.shapes), capacity, round(dt * 1e9), process, own)
+    return View(host, len(scene.shapes), capacity, round(dt * 1e9), process, own, trace)
 
 
 def _config(name: str, options: dict[str, Any]) -> Config:

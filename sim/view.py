@@ -24,6 +24,7 @@ from twixt.ipc.host import Host, HostEnded
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import OpenSlot
 from twixt.ipc.snapshot import BODY
+from twixt.ipc.trace_file import Trace
 from twixt.sim import rows
 from twixt.sim.columns import Columns
 from twixt.sim.publisher import Publisher
@@ -40,12 +41,15 @@ class View:
     """What `show` returns. One thread at a time publishes; `close` may come from any."""
 
     def __init__(
-        self, host: Host, shapes: int, capacity: int, dt_ns: int, process: ViewerProcess | None, columns: Columns
-    ) -> None:
+        self, host: Host, shapes: int, capacity: int, dt_ns: int, process: ViewerProcess | None, columns: Columns,
+        trace: Trace | None = None,
+    ) -> None:  # fmt: skip
         self.name = host.name
         self._host, self._process, self._dt_ns = host, process, dt_ns
         self._shapes, self._capacity, self._columns = shapes, capacity, columns
-        self._publisher = Publisher(host, Plan(1, 0, time.perf_counter_ns(), 0, 1.0), Config().publish_hz)
+        plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
+        self._trace, spans = trace, None if trace is None else trace.spans
+        self._publisher = Publisher(host, plan, Config().publish_hz, spans=spans)
         self._tick = 0
         self._sim_time_ns: int | None = None
         self._bodies: ShownBodies | None = None
@@ -171,6 +175,8 @@ class View:
         self._host.end(kind, message)
         if self._process is not None:
             self._process.stop(VIEWER_PATIENCE_S)
+        if self._trace is not None:
+            self._trace.write()
 
     def _time_of(self, sim_time: float | None) -> int:
         if sim_time is None:
