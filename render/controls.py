@@ -13,6 +13,9 @@ from typing import Any
 from twixt.ipc.commands import Command
 from twixt.ipc.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 
+# Keys that physics answers. Where the user's own loop is physics there is nobody to ask: they say so for a while.
+ASK_PHYSICS = frozenset(("Space", ".", "[", "]", "S", "R"))
+HINT_NS = 4_000_000_000
 # Added to every step by the S key where no flag has said how much, ms: physics at under half speed in a world of
 # 60 steps a second.
 SLOW_PHYSICS_MS = 40.0
@@ -51,6 +54,9 @@ class Controls:
     prefer: str = PREFERENCES[0]
     split: bool = False
     trails: bool = False
+    own_loop: bool = False  # the user's loop is physics: nobody answers ASK_PHYSICS
+    unanswered: str = ""  # the last of those keys that was pressed nevertheless, and when
+    unanswered_ns: int = 0
     own_method: str | None = None  # module:Class, where one was given: a choice beside the built-in ones
     slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # what S puts on
 
@@ -60,6 +66,17 @@ class Controls:
         own = self.own_method
         return INTERPOLATIONS if own is None or own in INTERPOLATIONS else (*INTERPOLATIONS, own)
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The keys that do something, and what."""
+        return {key: does for key, does in KEYS.items() if not (self.own_loop and key in ASK_PHYSICS)}
+
+    def hint(self, now_ns: int) -> str:
+        """What to say of a key that nobody answers; empty where nothing is to be said."""
+        if not self.unanswered or now_ns - self.unanswered_ns > HINT_NS:
+            return ""
+        return f"{self.unanswered} ({KEYS[self.unanswered]}) does nothing here: the loop is your own program's"
+
 
 def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Controls, Command | None]:
     """What `key` changes: the new choices, and the command for physics if it needs one."""
@@ -67,6 +84,8 @@ def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Cont
     def command(name: str, value: float | list[float] | None = None) -> Command:
         return Command(name, value, acted_ns, draw_time_ns)
 
+    if now.own_loop and key in ASK_PHYSICS:
+        return replace(now, unanswered=key, unanswered_ns=acted_ns), None
     match key:
         case "I":
             return replace(now, interpolation=_after(now.methods, now.interpolation)), None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc.snapshot import Head
 from twixt.ipc.troubles import FIELDS
-from twixt.render.controls import KEYS
+from twixt.render.controls import Controls
 from twixt.render.input import Event
 from twixt.render.knobs import Knobs, Turned
 from twixt.render.measure.frames import FrameRow
@@ -132,23 +132,25 @@ class Panel:
             pacing=self._pacing,
             bodies=newest.count,
             diagnostics=self._link.status.get("diagnostics", {}),
-            messages=messages(self._link, row, newest, controls.paused) + more.messages,
-            keys=KEYS,
+            messages=messages(self._link, row, newest, controls) + more.messages,
+            keys=controls.keys,
         )
 
 
-def messages(link: Link, row: FrameRow, newest: Head, paused: bool) -> tuple[str, ...]:
+def messages(link: Link, row: FrameRow, newest: Head, controls: Controls) -> tuple[str, ...]:
     """What a person in front of the picture should be told in words."""
     said: list[str] = []
     if link.ended is not None:
         said.append(
             f"physics {link.ended.kind}: {link.ended.message}" if link.ended.message else f"physics {link.ended.kind}"
         )
-    elif paused:
+    elif controls.paused:
         said.append("paused: Space goes on, . makes one step")
     elif newest.published_ns and row.present_ns - newest.published_ns > SILENT_NS:
         seconds = (row.present_ns - newest.published_ns) / 1e9
         said.append(f"physics has published nothing for {seconds:.0f} s; the picture waits for it")
+    if hint := controls.hint(row.present_ns):
+        said.append(hint)
     warning = link.status.get("warning")
     if warning:
         said.append(str(warning))

@@ -28,7 +28,7 @@ class Steering:
     """controls: what holds now. early: what the user did before there was a picture; the first frame obeys it."""
 
     def __init__(self, config: Config, link: Link, stage: Stage, early: list[Event]) -> None:
-        self.controls = first_controls(config)
+        self.controls = replace(first_controls(config), own_loop=link.description.get("loop") == "user")
         self._link, self._stage, self._early = link, stage, early
         self._pointer = Pointer()
         self._acted_ns = 0  # of a command whose effect has not been seen yet

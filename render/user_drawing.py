@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Snapshot
-from twixt.ipc.users_code import users_traceback
+from twixt.ipc.users_code import say, users_traceback
 from twixt.render.interpolation.poses import Poses
 from twixt.render.interpolation.users import find
 from twixt.render.labels import Label
@@ -145,8 +145,8 @@ class UserDrawing:
         try:
             self._function(frame)
             return frame.drawn()
-        except Exception as error:
-            self.failed = f"{self.name} raised {type(error).__name__}: {error}".rstrip(": ")
+        except (Exception, SystemExit) as error:  # sys.exit is theirs alone to mean: the viewer stays
+            self.failed = f"{self.name} raised {say(error)}"
             print(
                 f"{users_traceback(error)}twixt: {self.failed}; drawing goes on without it", file=sys.stderr, flush=True
             )

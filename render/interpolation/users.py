@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.rules import is_reference
-from twixt.ipc.users_code import UsersCodeCrashed, import_users, users_traceback
+from twixt.ipc.users_code import UsersCodeCrashed, import_users, say, users_traceback
 
 T = TypeVar("T")
 
@@ -48,6 +48,5 @@ def call_users(what: str, function: Callable[..., T], *arguments: Any) -> T:
     """The function's answer; UsersCodeCrashed, saying what of the user's it was, if it raised."""
     try:
         return function(*arguments)
-    except Exception as error:
-        said = f"{what} raised {type(error).__name__}: {error}".rstrip(": ")
-        raise UsersCodeCrashed(said, users_traceback(error)) from error
+    except (Exception, SystemExit) as error:  # sys.exit in a method would end the viewer without a word
+        raise UsersCodeCrashed(f"{what} raised {say(error)}", users_traceback(error)) from error
