@@ -19,10 +19,14 @@ from numpy.typing import NDArray
 
 from twixt.ipc.groups import ColorBy, Group, body_index, check_groups, check_parents
 from twixt.ipc.rules import is_rule, say_rules
+from twixt.ipc.shape_list import MAX_DISTINCT_SHAPES, ShapeList
 from twixt.ipc.shapes import (
     SHAPES,
     Box,
+    Capsule,
     Color,
+    Cylinder,
+    Ellipsoid,
     Plane,
     SceneError,
     Shape,
@@ -35,11 +39,15 @@ from twixt.ipc.shapes import (
 )
 
 __all__ = [
+    "MAX_DISTINCT_SHAPES",
     "SHAPES",
     "Box",
     "Camera",
+    "Capsule",
     "Color",
     "ColorBy",
+    "Cylinder",
+    "Ellipsoid",
     "Group",
     "Plane",
     "Scene",
@@ -49,9 +57,7 @@ __all__ = [
     "Vector",
 ]
 
-FORMAT = 2
-# Distinct shapes of one scene. A shape is a row of a small table, not a mesh of its own per body.
-MAX_DISTINCT_SHAPES = 65_535
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -106,22 +112,10 @@ class Scene:
     shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
     def __post_init__(self) -> None:
-        shapes = self.shapes
-        if isinstance(shapes, str | Sphere | Box | Plane) or not isinstance(shapes, Iterable):
-            raise SceneError(f"Scene.shapes must be one shape per body, such as [Sphere()] * 3, got {shapes!r}")
-        set_field(self, "shapes", list(shapes))
-        table: dict[Shape, int] = {}
-        index = np.empty(len(self.shapes), np.uint16)
-        for body, shape in enumerate(self.shapes):
-            if not isinstance(shape, Sphere | Box | Plane):
-                raise SceneError(f"Scene shapes must be Sphere, Box or Plane, got {shape!r} for body {body}")
-            row = table.setdefault(shape, len(table))
-            if row > MAX_DISTINCT_SHAPES:
-                raise SceneError(
-                    f"a scene holds at most {MAX_DISTINCT_SHAPES} distinct shapes; "
-                    "share shapes between bodies and vary their `scale` and `color`"
-                )
-            index[body] = row
+        shapes = ShapeList.of(self.shapes)
+        set_field(self, "shapes", shapes)
+        set_field(self, "distinct_shapes", shapes.table)
+        set_field(self, "shape_index", shapes.rows)
         if self.camera is not None and not isinstance(self.camera, Camera):
             raise SceneError(f"Scene.camera must be Camera(eye, target), or None for all bodies, got {self.camera!r}")
         if self.ground is not None:
@@ -145,8 +139,6 @@ class Scene:
         for name, rule in self.columns.items():
             if not is_rule(rule):
                 raise SceneError(say_rules(name, rule))
-        set_field(self, "distinct_shapes", tuple(table))
-        set_field(self, "shape_index", index)
 
     def to_bytes(self) -> bytes:
         """The scene as a viewer receives it."""
@@ -183,16 +175,18 @@ class Scene:
             head = json.loads(head_bytes)
             if head["format"] != FORMAT:
                 raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
-            table = [_shape_of(entry) for entry in head["shapes"]]
+            table = tuple(_shape_of(entry) for entry in head["shapes"])
             bodies, children, members = head["bodies"], head["parents"], head["members"]
             lengths = [children, children, *members]
             if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths):
                 raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
-            index = np.frombuffer(index_bytes, "<u2", bodies)
+            index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
+            if bodies and int(index.max()) >= len(table):
+                raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
             rows = np.frombuffer(index_bytes, "<u4", offset=2 * bodies)
             child, parent, *member = np.split(rows, np.cumsum(lengths)[:-1])
             return Scene(
-                shapes=[table[row] for row in index],
+                shapes=ShapeList(table, index),
                 camera=None if head["camera"] is None else Camera(**_tuples(head["camera"])),
                 ground=head["ground"],
                 outline=head["outline"],

@@ -22,7 +22,7 @@ class SceneError(TwixtError):
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball of `radius` metres; painted in two tones, so that its spin is seen."""
+    """A ball of `radius` metres; painted in two tones, so that its spin is seen. Under `scale3` an ellipsoid."""
 
     radius: float = 0.5
     color: Color | None = None  # None: a colour of the palette, by the body's index
@@ -30,6 +30,11 @@ class Sphere:
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Sphere.radius", self.radius, 1)[0])
         set_field(self, "color", color_or_none("Sphere.color", self.color))
+
+    @property
+    def reach(self) -> float:
+        """How far it reaches from its body's position, metres."""
+        return self.radius
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,11 @@ class Box:
         set_field(self, "size", lengths("Box.size", self.size, 3))
         set_field(self, "color", color_or_none("Box.color", self.color))
 
+    @property
+    def reach(self) -> float:
+        """How far it reaches from its body's position, metres."""
+        return math.hypot(*self.size) / 2
+
 
 @dataclass(frozen=True)
 class Plane:
@@ -55,9 +65,79 @@ class Plane:
         set_field(self, "size", lengths("Plane.size", self.size, 2))
         set_field(self, "color", color_or_none("Plane.color", self.color))
 
+    @property
+    def reach(self) -> float:
+        """How far it reaches from its body's position, metres."""
+        return math.hypot(*self.size) / 2
 
-Shape = Sphere | Box | Plane
-SHAPES: dict[str, type[Shape]] = {"sphere": Sphere, "box": Box, "plane": Plane}
+
+@dataclass(frozen=True)
+class Capsule:
+    """A cylinder with half a ball of its `radius` on each end; `length` of the straight part, along its own z, metres.
+
+    Under a column `scale3` it stays round: the radius goes with the mean of x and y, the length with z.
+    """
+
+    radius: float = 0.25
+    length: float = 1.0
+    color: Color | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "radius", lengths("Capsule.radius", self.radius, 1)[0])
+        set_field(self, "length", lengths("Capsule.length", self.length, 1)[0])
+        set_field(self, "color", color_or_none("Capsule.color", self.color))
+
+    @property
+    def reach(self) -> float:
+        """How far it reaches from its body's position, metres."""
+        return self.radius + self.length / 2
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """A cylinder of `radius` around its own z, `length` metres from end to end. Under `scale3` as a `Capsule`."""
+
+    radius: float = 0.5
+    length: float = 1.0
+    color: Color | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "radius", lengths("Cylinder.radius", self.radius, 1)[0])
+        set_field(self, "length", lengths("Cylinder.length", self.length, 1)[0])
+        set_field(self, "color", color_or_none("Cylinder.color", self.color))
+
+    @property
+    def reach(self) -> float:
+        """How far it reaches from its body's position, metres."""
+        return math.hypot(self.radius, self.length / 2)
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """A ball stretched to whole axes of `size` metres along its own x, y and z."""
+
+    size: Vector = (1.0, 1.0, 1.0)
+    color: Color | None = None
+
+    def __post_init__(self) -> None:
+        set_field(self, "size", lengths("Ellipsoid.size", self.size, 3))
+        set_field(self, "color", color_or_none("Ellipsoid.color", self.color))
+
+    @property
+    def reach(self) -> float:
+        """How far it reaches from its body's position, metres."""
+        return max(self.size) / 2
+
+
+Shape = Sphere | Box | Plane | Capsule | Cylinder | Ellipsoid
+SHAPES: dict[str, type[Shape]] = {
+    "sphere": Sphere,
+    "box": Box,
+    "plane": Plane,
+    "capsule": Capsule,
+    "cylinder": Cylinder,
+    "ellipsoid": Ellipsoid,
+}
 
 
 def number(name: str, value: Any) -> float:

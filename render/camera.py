@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Camera, Scene, Shape, Sphere
+from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.snapshot import VISIBLE
 
 # The camera never looks straight up or down: there "z up" has no meaning. Radians, half a degree off.
@@ -198,7 +198,7 @@ def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArra
 
 def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
     """The box around all visible bodies and the scene's outline; a metre around the origin when there are none."""
-    reach = np.array([bounding_radius(shape) for shape in scene.distinct_shapes] or [0.5], np.float32)
+    reach = np.array([shape.reach for shape in scene.distinct_shapes] or [0.5], np.float32)
     radius = reach[scene.shape_rows(len(bodies))] * bodies["scale"].astype(np.float32)
     drawn = (bodies["flags"] & VISIBLE) != 0
     # One column after the other: a reduction along the records would walk 64-byte strides three times slower.
@@ -212,13 +212,6 @@ def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
             ends += [scene.outline[0][axis], scene.outline[1][axis]]
         corners.append((min(ends), max(ends)) if ends else (-1.0, 1.0))
     return Bounds(_three([low for low, _ in corners]), _three([high for _, high in corners]))
-
-
-def bounding_radius(shape: Shape) -> float:
-    """How far a shape of scale 1 reaches from its body's position, metres."""
-    if isinstance(shape, Sphere):
-        return shape.radius
-    return math.hypot(*shape.size) / 2
 
 
 def _three(values: object) -> tuple[float, float, float]:

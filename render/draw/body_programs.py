@@ -12,8 +12,11 @@ from typing import NamedTuple
 
 import moderngl
 
-from twixt.render.draw.boxes import box_program
+from twixt.render.draw.boxes import BOX
+from twixt.render.draw.cast import CastShape, cast_point_program, cast_quad_program
+from twixt.render.draw.planes import plane_program
 from twixt.render.draw.pose import PoseVariant
+from twixt.render.draw.rounded import CAPSULE, CYLINDER, ELLIPSOID
 from twixt.render.draw.shadows import shadow_program
 from twixt.render.draw.spheres import point_program, quad_program
 
@@ -28,11 +31,40 @@ class Pass(NamedTuple):
     writes_depth: bool = True
 
 
-# In this order: spheres have soft edges, so what lies behind them comes first; shadows fall where no body stands.
+POINTS = moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE
+QUADS = moderngl.DEPTH_TEST | moderngl.BLEND
+
+
+def _points(shape: CastShape) -> Pass:
+    return Pass(lambda context, variant: cast_point_program(context, variant, shape), POINTS)
+
+
+def _quads(shape: CastShape) -> Pass:
+    return Pass(lambda context, variant: cast_quad_program(context, variant, shape), QUADS)
+
+
+def _sphere_points(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """With a scale along each axis a sphere is an ellipsoid."""
+    return cast_point_program(context, variant, ELLIPSOID) if variant.stretched else point_program(context, variant)
+
+
+def _sphere_quads(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    return cast_quad_program(context, variant, ELLIPSOID) if variant.stretched else quad_program(context, variant)
+
+
+# In this order: what has soft edges comes after planes, which have none; shadows fall where no body stands.
 PASSES = {
-    "boxes": Pass(box_program, moderngl.DEPTH_TEST),
-    "points": Pass(point_program, moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE),
-    "quads": Pass(quad_program, moderngl.DEPTH_TEST | moderngl.BLEND),
+    "planes": Pass(plane_program, moderngl.DEPTH_TEST),
+    "boxes": _points(BOX),
+    "box quads": _quads(BOX),
+    "cylinders": _points(CYLINDER),
+    "cylinder quads": _quads(CYLINDER),
+    "capsules": _points(CAPSULE),
+    "capsule quads": _quads(CAPSULE),
+    "ellipsoids": _points(ELLIPSOID),
+    "ellipsoid quads": _quads(ELLIPSOID),
+    "points": Pass(_sphere_points, POINTS),
+    "quads": Pass(_sphere_quads, QUADS),
     "shadows": Pass(shadow_program, moderngl.DEPTH_TEST | moderngl.BLEND, writes_depth=False),
 }
 

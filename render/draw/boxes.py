@@ -1,108 +1,77 @@
-"""Boxes, and planes as boxes without thickness: the faces that are turned to the eye, with their edges drawn.
+"""Boxes, ray cast (see cast.py): three faces of one tone each, with edges that catch light.
 
-The one idea: the pose is worked out once a body, in the vertex shader; a geometry shader then makes the at
-most three faces that can be seen. A mesh of 24 vertices would work the pose out 24 times.
-A face knows how far each of its pixels is from its border, so that edges are seen between faces of one tone.
+The one idea: between three pairs of planes, a ray is in the box after it entered the last pair and before it left
+the first. How long it stays there tells how near the pixel is to the outline. At most three faces are seen, and
+each is lit once, in the vertex shader.
 """
 
 from __future__ import annotations
 
-import moderngl
-
+from twixt.render.draw.cast import CastShape
 from twixt.render.draw.light_glsl import LIGHT_GLSL
-from twixt.render.draw.pose import FRAME_GLSL, PoseVariant, pose_glsl
-from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
 
-_VERTEX = """
-out vec3 center;       // eye space
-out vec4 turn;         // body to eye
-out vec3 half_size;    // metres; x < 0: not drawn
-out vec3 base_color;
-void main() {
-    Pose pose = drawn_pose();
-    center = (view * vec4(pose.position, 1.0)).xyz;
-    turn = turn_after(view_turn, pose.orientation);
-    half_size = pose.visible && pose.scale.x > 0.0 ? shape_size * pose.scale : vec3(-1.0);
-    base_color = pose.color;
-    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
-}
-"""
-
-_GEOMETRY = (
-    "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 12) out;\n"
-    + FRAME_GLSL
-    + LIGHT_GLSL
-    + ROTATE_GLSL
+_VERTEX = (
+    LIGHT_GLSL
     + """
-in vec3 center[];
-in vec4 turn[];
-in vec3 half_size[];
-in vec3 base_color[];
-out vec3 surface;         // colour, lit at the corners
-out vec2 on_face;         // metres from the middle of the face
-flat out vec2 half_face;
+vec3 size_of(Pose pose) { return shape_size * pose.scale; }
 
-void face(vec3 middle, vec3 normal, vec3 first, vec3 second, vec2 halves) {
-    for (int corner = 0; corner < 4; corner++) {
-        on_face = halves * vec2((corner & 1) * 2 - 1, (corner >> 1) * 2 - 1);
-        half_face = halves;
-        vec3 at = middle + first * on_face.x + second * on_face.y;
-        surface = light_eye.w > 0.5 ? base_color[0]
-                : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0), light_eye.xyz, up_eye.yz);
-        gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
-        EmitVertex();
-    }
-    EndPrimitive();
+float support(vec3 size, vec3 along) { return dot(size, abs(along)); }
+
+vec3 face_tone(Body body, int axis, float away) {
+    if (light_eye.w > 0.5) return body.color;
+    vec3 normal = eye_axis(body, axis) * (away > 0.0 ? -1.0 : 1.0);
+    float facing = abs(away) * inversesqrt(dot(body.center, body.center));
+    return lit(body.color, normal, facing, light_eye.xyz, up_eye.yz);
 }
 
-void main() {
-    vec3 size = half_size[0];
-    if (size.x < 0.0) return;
-    // The sphere around it, against the four sides of the view and the eye's plane.
-    float reach = length(size);
-    vec2 slope = 1.0 / lens.xy;
-    vec2 beyond = (abs(center[0].xy) + center[0].z * slope) * inversesqrt(1.0 + slope * slope);
-    if (center[0].z > reach || any(greaterThan(beyond, vec2(reach)))) return;
-    vec3 x = rotate(turn[0], vec3(1.0, 0.0, 0.0)), y = rotate(turn[0], vec3(0.0, 1.0, 0.0)), z = cross(x, y);
-    // How far the eye is from the middle along each axis: beyond the face, the face is seen.
-    vec3 eye = -vec3(dot(center[0], x), dot(center[0], y), dot(center[0], z));
-    vec3 side = sign(eye);
-    if (abs(eye.x) > size.x && size.y * size.z > 0.0)
-        face(center[0] + x * side.x * size.x, x * side.x, y, z, size.yz);
-    if (abs(eye.y) > size.y && size.x * size.z > 0.0)
-        face(center[0] + y * side.y * size.y, y * side.y, x, z, size.xz);
-    if (abs(eye.z) > size.z)
-        face(center[0] + z * side.z * size.z, z * side.z, x, y, size.xy);
+// Rays are in half edges from here on.
+void paint(Body body) {
+    vec3 away = body.right * body.center.x + body.up * body.center.y + body.back * body.center.z;
+    tone_x = vec4(face_tone(body, 0, away.x), light_eye.w > 0.5 ? -1.0 : 1.0);
+    tone_y.xyz = face_tone(body, 1, away.y);
+    tone_z.xyz = face_tone(body, 2, away.z);
+    vec3 per_size = 1.0 / body.size;
+    across.xyz *= per_size;
+    upward.xyz *= per_size;
+    way.xyz *= per_size;
+#if !POINT
+    from_eye.xyz *= per_size;
+#endif
 }
 """
 )
 
-_FRAGMENT = (
-    "#version 330 core\n"
-    + FRAME_GLSL
-    + """
-in vec3 surface;
-in vec2 on_face;
-flat in vec2 half_face;
-out vec4 color;
-void main() {
-    color = vec4(surface, 1.0);
-    if (light_eye.w > 0.5) return;
-    vec2 px = (half_face - abs(on_face)) / fwidth(on_face);
-    float border = 1.0 - smoothstep(0.6, 1.8, min(px.x, px.y));
-    // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
-    vec2 inside = 1.0 - abs(on_face) / half_face;
-    color.rgb *= 0.90 + 0.10 * smoothstep(0.0, 0.25, min(inside.x, inside.y));
+_FRAGMENT = """
+vec3 entry;  // where along the ray it passes the near plane of each pair
+float near;  // the last of these
+
+void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
+    // Of a ray along a plane no digit is lost, and none is no number.
+    vec3 per_d = 1.0 / (d + 1e-20), middle = -p * per_d, half_way = abs(per_d), leave = middle + half_way;
+    entry = middle - half_way;
+    t = near = max(max(entry.x, entry.y), entry.z);
+    float far = min(min(leave.x, leave.y), leave.z);
+    // How much of its stay a pixel to the right and one up take away.
+    vec3 moves = per_d * (vec3(equal(entry, vec3(near))) - vec3(equal(leave, vec3(far))));
+    vec2 slope = vec2(dot(moves, across.xyz), dot(moves, upward.xyz)) * px_move;
+    covered = (far - near) * inversesqrt(dot(slope, slope)) + 0.5;
+}
+
+vec3 shade(vec3 q, vec3 d, float per_px) {
+    vec3 tone = entry.x >= max(entry.y, entry.z) ? tone_x.rgb : entry.y >= entry.z ? tone_y.rgb : tone_z.rgb;
+    if (tone_x.w < 0.0) return tone;
+    // To the nearest border of the face, in halves of it and in px. Along its normal there is no border.
+    vec3 face = vec3(equal(entry, vec3(near))), steep = face / (d + 1e-20), inside = 1.0 - abs(q) + face * 1e9;
+    vec3 px = abs(across.xyz - d * dot(steep, across.xyz)) + abs(upward.xyz - d * dot(steep, upward.xyz));
+    px *= (1.0 - face) * px_move;
+    vec3 border_px = inside / max(px, 1e-9);
+    float rim = 1.0 - smoothstep(0.6, 1.8, min(min(border_px.x, border_px.y), border_px.z));
     // Where a face is only a few pixels wide, a rim would be all of it.
-    vec2 width_px = 2.0 * half_face / fwidth(on_face);
-    border *= clamp(min(width_px.x, width_px.y) / 16.0 - 0.25, 0.0, 1.0);
-    color.rgb = mix(color.rgb, color.rgb * 0.55 + 0.42, 0.7 * border);
+    rim *= clamp(0.125 / max(max(px.x, px.y), px.z) - 0.25, 0.0, 1.0);
+    // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
+    tone *= 0.90 + 0.10 * smoothstep(0.0, 0.25, min(min(inside.x, inside.y), inside.z));
+    return mix(tone, tone * 0.55 + 0.42, 0.7 * rim);
 }
 """
-)
 
-
-def box_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Draws boxes and planes from GL_POINTS of bodies."""
-    vertex = "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + _VERTEX
-    return context.program(vertex_shader=vertex, geometry_shader=_GEOMETRY, fragment_shader=_FRAGMENT)
+BOX = CastShape(_VERTEX, _FRAGMENT)

@@ -10,18 +10,23 @@ LIGHT_GLSL = """
 const vec3 WARM = vec3(1.02, 1.00, 0.94);
 const vec3 COOL = vec3(0.93, 0.98, 1.08);
 
-// albedo: display-encoded. normal: unit, eye space. facing: cosine between the normal and the way to the eye.
-// light: towards it, eye space. up: y and z of the world's z; its x is 0, for the camera never rolls.
-vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec2 up) {
-    float towards = dot(normal, light);
+// albedo: display-encoded. Cosines of the normal: towards the light, upward, with the mirrored light's way to the
+// eye, facing the eye.
+vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float facing) {
     // Wrapped a little past the terminator: a soft, larger light.
     float sun = max(towards * 0.85 + 0.15, 0.0);
     sun *= sun;
-    float brightness = sqrt(0.34 + 0.22 * dot(normal.yz, up) + 0.92 * sun);
-    // The mirrored light against the way to the eye.
-    float gloss = max(2.0 * normal.z * towards - light.z, 0.0);
+    float brightness = sqrt(0.34 + 0.22 * upward + 0.92 * sun);
+    float gloss = max(mirrored, 0.0);
     gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
     float grazing = 1.0 - facing;
     return albedo * (mix(COOL, WARM, sun) * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
+}
+
+// normal: unit, eye space. facing: cosine between the normal and the way to the eye.
+// light: towards it, eye space. up: y and z of the world's z; its x is 0, for the camera never rolls.
+vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec2 up) {
+    float towards = dot(normal, light);
+    return lit_by(albedo, towards, dot(normal.yz, up), 2.0 * normal.z * towards - light.z, facing);
 }
 """

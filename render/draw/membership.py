@@ -13,10 +13,23 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.render.draw.layers import layer_bodies
-from twixt.render.draw.shape_table import shape_table
+from twixt.render.draw.shape_table import KIND_NAMES, shape_table
 
-# Which bodies a program draws.
-KIND_OF = {"boxes": "boxes", "points": "spheres", "quads": "spheres", "shadows": "all"}
+# Which bodies a program draws. What is small enough is drawn as a point, the rest as quads.
+KIND_OF = {
+    "planes": "planes",
+    "boxes": "boxes",
+    "box quads": "boxes",
+    "cylinders": "cylinders",
+    "cylinder quads": "cylinders",
+    "capsules": "capsules",
+    "capsule quads": "capsules",
+    "ellipsoids": "ellipsoids",
+    "ellipsoid quads": "ellipsoids",
+    "points": "spheres",
+    "quads": "spheres",
+    "shadows": "all",
+}
 
 
 class Members(NamedTuple):
@@ -31,6 +44,9 @@ class Members(NamedTuple):
         return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, count))
 
 
+NONE = Members(np.zeros(0, np.uint32), 0, None)
+
+
 class Membership:
     """Of `count` bodies of one scene."""
 
@@ -41,23 +57,25 @@ class Membership:
         self._context = context
         by_layer = layer_bodies(scene, count)
         self.layers = frozenset(by_layer)
-        is_box = np.zeros(count, np.bool_)
-        is_box[table.boxes] = True
         self._members: dict[tuple[str | None, str], Members] = {}
         for layer, bodies in by_layer.items():
-            boxed = is_box[bodies]
-            for kind, chosen in (("all", bodies), ("boxes", bodies[boxed]), ("spheres", bodies[~boxed])):
-                self._members[layer, kind] = self._members_of(chosen)
+            kinds = table.kinds if len(bodies) == count else table.kinds[bodies]
+            self._members[layer, "all"] = self._members_of(bodies)
+            for kind in table.present:
+                is_all = len(table.present) == 1
+                chosen = bodies if is_all else bodies[kinds == KIND_NAMES.index(kind)]
+                self._members[layer, kind] = self._members[layer, "all"] if is_all else self._members_of(chosen)
 
     def of(self, layer: str | None, program: str) -> Members:
         """The bodies that this program draws of this layer."""
-        return self._members[layer, KIND_OF[program]]
+        return self._members.get((layer, KIND_OF[program]), NONE)
 
     def release(self) -> None:
         """Gives the GPU memory back."""
-        for buffer in (self.shape_rows, *(members.indices for members in self._members.values())):
-            if buffer is not None:
-                buffer.release()
+        self.shape_rows.release()
+        for members in self._members.values():
+            if members.indices is not None:
+                members.indices.release()
 
     def _members_of(self, bodies: NDArray[np.uint32]) -> Members:
         end = int(bodies[-1]) + 1 if len(bodies) else 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.render.draw.conftest import upload
 from tests.render.draw.test_scene_renderer import BLUE, GREEN, RED, WHITE, bodies_at, centroid_px, dark, projected_px
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.scene import Box, Group, Scene, Sphere
+from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Group, Plane, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, new_bodies
 from twixt.render.camera import OrbitCamera
 from twixt.render.draw.layers import CHILDREN, Layer, layer_bodies
@@ -77,12 +77,12 @@ def test_draw_calls_are_bounded_by_programs_and_layers_and_without_groups_are_on
     monkeypatch.setattr(SceneRenderer, "_draw_bodies", counted)
     shapes = [Sphere(), Box()] * 8
     studio.picture(Scene(shapes), new_bodies(16))
-    assert sorted(calls) == ["boxes", "points", "quads", "shadows"]
+    assert sorted(calls) == ["box quads", "boxes", "points", "quads", "shadows"]
     calls.clear()
     renderer = studio.renderer(Scene(shapes, groups={"a": Group([0, 1]), "balls": Group([2, 4])}))
     upload(renderer, 0, new_bodies(16))
     studio.draw(renderer, *(Layer(0, group=name) for name in (None, "a", "balls")))
-    assert len(calls) == 4 + 4 + 3
+    assert len(calls) == 5 + 5 + 3
 
 
 def test_layers_that_are_not_asked_for_are_not_drawn(studio):
@@ -148,14 +148,18 @@ def test_poses_in_an_extra_slot_may_be_more_or_fewer_than_the_snapshots(studio):
     assert studio.draw(renderer, Layer(3)).max() == 0
 
 
-def test_a_scale_along_each_axis_stretches_a_box_and_gives_a_sphere_their_mean(studio):
+def test_a_scale_along_each_axis_stretches_each_shape_and_makes_an_ellipsoid_of_a_sphere(studio):
     stretch = np.array([[1.5, 0.5, 2.0]], np.float32)
     bodies = bodies_at((0.3, 0.2, 0))
     bodies["orientation"] = (math.sin(0.3), 0, 0, math.cos(0.3))
     bodies["scale"] = 0.5
     for shape, same in (
         (Box((1.0, 1.2, 0.8)), Box((1.5, 0.6, 1.6))),
-        (Sphere(0.5), Sphere(0.5 * (1.5 * 0.5 * 2.0) ** (1 / 3))),
+        (Sphere(0.5), Ellipsoid((1.5, 0.5, 2.0))),
+        (Ellipsoid((1.0, 1.2, 0.8)), Ellipsoid((1.5, 0.6, 1.6))),
+        (Capsule(0.5, 0.7), Capsule(0.5, 1.4)),  # of x and y the mean, so that it stays round
+        (Cylinder(0.5, 0.7), Cylinder(0.5, 1.4)),
+        (Plane((1.0, 1.2)), Plane((1.5, 0.6))),
     ):
         renderer = studio.renderer(Scene([shape]))
         upload(renderer, 0, bodies)
@@ -204,7 +208,7 @@ def test_programs_made_ahead_leave_no_trace_and_none_to_make(studio):
     made = 0
     while renderer.prepare():
         made += 1
-    assert made == 4 * 2  # programs for all that is drawn, and two more ways to move
+    assert made == 5 * 2  # programs for all that is drawn, and two more ways to move
     np.testing.assert_array_equal(renderer.read_pixels(), before)
     programs = dict(renderer._programs._made)
     for method, other in (("none", ""), ("auto", ""), ("hermite", ""), ("linear", "auto")):

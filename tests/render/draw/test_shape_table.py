@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from twixt.ipc.scene import Box, Plane, Scene, Sphere
-from twixt.render.draw.shape_table import PALETTE, half_size, shape_table
+from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
+from twixt.render.draw.body_programs import PASSES
+from twixt.render.draw.membership import KIND_OF
+from twixt.render.draw.shape_table import KIND_NAMES, KINDS, PALETTE, half_size, shape_table
 
 
 def test_each_body_gets_the_size_and_colour_of_its_shape():
@@ -12,13 +14,24 @@ def test_each_body_gets_the_size_and_colour_of_its_shape():
     assert table.rows["color"].tolist() == [[255, 0, 0, 255], [0, 255, 0, 255], [0, 0, 255, 255]]
 
 
-def test_every_body_is_drawn_by_exactly_one_program():
+def test_round_shapes_have_half_their_lengths():
+    table = shape_table(Scene([Capsule(0.2, 3.0), Cylinder(0.4, 5.0), Ellipsoid((1, 2, 3))]), 3)
+    np.testing.assert_allclose(table.rows["half_size"], [(0.2, 0.2, 1.5), (0.4, 0.4, 2.5), (0.5, 1, 1.5)])
+
+
+def test_every_body_is_of_the_kind_of_its_shape_and_every_kind_has_its_programs():
     rng = np.random.default_rng(0)
-    kinds = [Sphere(), Box(), Plane(), Sphere(2.0)]
-    table = shape_table(Scene([kinds[i] for i in rng.integers(0, 4, 100)]), 150)
-    assert sorted([*table.spheres, *table.boxes]) == list(range(150))
-    assert (np.diff(table.spheres.astype(int)) > 0).all()
-    assert (np.diff(table.boxes.astype(int)) > 0).all()
+    shapes = [Sphere(), Box(), Plane(), Sphere(2.0), Capsule(), Cylinder(), Ellipsoid()]
+    picked = [shapes[i] for i in rng.integers(0, len(shapes), 100)]
+    table = shape_table(Scene(picked), 150)
+    told = [KINDS[type(shape)] for shape in picked]
+    assert [KIND_NAMES[kind] for kind in table.kinds] == told + [told[-1]] * 50
+    assert set(table.present) == set(told) == set(KIND_OF.values()) - {"all"}
+    assert list(KIND_OF) == list(PASSES)
+
+
+def test_only_kinds_that_bodies_have_are_present():
+    assert shape_table(Scene([Box(), Sphere()]), 1).present == ("boxes",)
 
 
 def test_bodies_without_a_colour_take_the_palettes_in_turn():
@@ -32,5 +45,5 @@ def test_black_is_a_colour():
 
 def test_a_scene_without_shapes_draws_spheres():
     table = shape_table(Scene([]), 2)
-    assert table.spheres.tolist() == [0, 1]
+    assert table.present == ("spheres",)
     assert tuple(table.rows["half_size"][1]) == half_size(Sphere())

@@ -1,0 +1,108 @@
+"""Planes: flat rectangles that are seen from both sides, with their edges drawn.
+
+The one idea: the pose is worked out once a body, in the vertex shader; a geometry shader then makes the at
+most three faces that can be seen. A mesh of 24 vertices would work the pose out 24 times.
+A face knows how far each of its pixels is from its border, so that edges are seen between faces of one tone.
+"""
+
+from __future__ import annotations
+
+import moderngl
+
+from twixt.render.draw.light_glsl import LIGHT_GLSL
+from twixt.render.draw.pose import FRAME_GLSL, PoseVariant, pose_glsl
+from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
+
+_VERTEX = """
+out vec3 center;       // eye space
+out vec4 turn;         // body to eye
+out vec3 half_size;    // metres; x < 0: not drawn
+out vec3 base_color;
+void main() {
+    Pose pose = drawn_pose();
+    center = (view * vec4(pose.position, 1.0)).xyz;
+    turn = turn_after(view_turn, pose.orientation);
+    half_size = pose.visible && pose.scale.x > 0.0 ? shape_size * pose.scale : vec3(-1.0);
+    base_color = pose.color;
+    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+"""
+
+_GEOMETRY = (
+    "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 12) out;\n"
+    + FRAME_GLSL
+    + LIGHT_GLSL
+    + ROTATE_GLSL
+    + """
+in vec3 center[];
+in vec4 turn[];
+in vec3 half_size[];
+in vec3 base_color[];
+out vec3 surface;         // colour, lit at the corners
+out vec2 on_face;         // metres from the middle of the face
+flat out vec2 half_face;
+
+void face(vec3 middle, vec3 normal, vec3 first, vec3 second, vec2 halves) {
+    for (int corner = 0; corner < 4; corner++) {
+        on_face = halves * vec2((corner & 1) * 2 - 1, (corner >> 1) * 2 - 1);
+        half_face = halves;
+        vec3 at = middle + first * on_face.x + second * on_face.y;
+        surface = light_eye.w > 0.5 ? base_color[0]
+                : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0), light_eye.xyz, up_eye.yz);
+        gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
+        EmitVertex();
+    }
+    EndPrimitive();
+}
+
+void main() {
+    vec3 size = half_size[0];
+    if (size.x < 0.0) return;
+    // The sphere around it, against the four sides of the view and the eye's plane.
+    float reach = length(size);
+    vec2 slope = 1.0 / lens.xy;
+    vec2 beyond = (abs(center[0].xy) + center[0].z * slope) * inversesqrt(1.0 + slope * slope);
+    if (center[0].z > reach || any(greaterThan(beyond, vec2(reach)))) return;
+    vec3 x = rotate(turn[0], vec3(1.0, 0.0, 0.0)), y = rotate(turn[0], vec3(0.0, 1.0, 0.0)), z = cross(x, y);
+    // How far the eye is from the middle along each axis: beyond the face, the face is seen.
+    vec3 eye = -vec3(dot(center[0], x), dot(center[0], y), dot(center[0], z));
+    vec3 side = sign(eye);
+    if (abs(eye.x) > size.x && size.y * size.z > 0.0)
+        face(center[0] + x * side.x * size.x, x * side.x, y, z, size.yz);
+    if (abs(eye.y) > size.y && size.x * size.z > 0.0)
+        face(center[0] + y * side.y * size.y, y * side.y, x, z, size.xz);
+    if (abs(eye.z) > size.z)
+        face(center[0] + z * side.z * size.z, z * side.z, x, y, size.xy);
+}
+"""
+)
+
+_FRAGMENT = (
+    "#version 330 core\n"
+    + FRAME_GLSL
+    + """
+in vec3 surface;
+in vec2 on_face;
+flat in vec2 half_face;
+out vec4 color;
+void main() {
+    color = vec4(surface, 1.0);
+    if (light_eye.w > 0.5) return;
+    vec2 px = (half_face - abs(on_face)) / fwidth(on_face);
+    float border = 1.0 - smoothstep(0.6, 1.8, min(px.x, px.y));
+    // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
+    vec2 inside = 1.0 - abs(on_face) / half_face;
+    color.rgb *= 0.90 + 0.10 * smoothstep(0.0, 0.25, min(inside.x, inside.y));
+    // Where a face is only a few pixels wide, a rim would be all of it.
+    vec2 width_px = 2.0 * half_face / fwidth(on_face);
+    border *= clamp(min(width_px.x, width_px.y) / 16.0 - 0.25, 0.0, 1.0);
+    color.rgb = mix(color.rgb, color.rgb * 0.55 + 0.42, 0.7 * border);
+}
+"""
+)
+
+
+def plane_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Draws planes from GL_POINTS of bodies."""
+    vertex = "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + _VERTEX
+    return context.program(vertex_shader=vertex, geometry_shader=_GEOMETRY, fragment_shader=_FRAGMENT)
