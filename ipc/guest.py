@@ -106,9 +106,12 @@ class Guest:
 
     def wake(self) -> None:
         """One wake, from any thread. Never waits, never raises."""
-        with self._wake_lock, contextlib.suppress(OSError):
+        with self._wake_lock:
             if self._wake is not None:
-                os.write(self._wake[1], b"w")
+                try:
+                    os.write(self._wake[1], b"w")
+                except OSError:  # full, because nobody reads it
+                    pass
 
     def close(self) -> None:
         """Close all."""

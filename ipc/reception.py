@@ -70,9 +70,10 @@ class Reception:
 
     def wake_waiting(self) -> None:
         """One wake for each viewer that asked for one. With nobody waiting: one look at an empty queue."""
-        while self._waiting:
+        waiting = self._waiting
+        while waiting:
             try:
-                guest = self._waiting.popleft()
+                guest = waiting.popleft()
             except IndexError:  # the daemon thread was faster
                 return
             guest.wake()

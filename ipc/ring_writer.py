@@ -98,6 +98,13 @@ class _Slot:
             name: np.frombuffer(view, dtype, layout.capacity * width, start + offset).reshape(layout.capacity, width)
             for name, dtype, width, offset in layout.columns
         }
+        self._count, self._target = 0, self.bodies[:0]
+
+    def target(self, count: int) -> NDArray[np.uint64]:
+        """Where so many bodies go."""
+        if count != self._count:
+            self._count, self._target = count, self.bodies[: count * WORDS_PER_BODY]
+        return self._target
 
 
 class RingWriter:
@@ -124,6 +131,8 @@ class RingWriter:
         self._words: sequence.Words = memory.view[: layout.segment_bytes].cast("Q")
         self._slots = [_Slot(memory.view, layout, slot) for slot in range(layout.slots)]
         self._opened: OpenSlot | None = None
+        self._source: NDArray[np.void] | None = None
+        self._source_words = np.zeros(0, WORDS)
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
@@ -158,8 +167,7 @@ class RingWriter:
         bodies: BODY records, shape (n,), n <= capacity. columns: exactly those of the layout, n rows each.
         `count` and `published_ns` of `head` are filled in. Raises before anything is written.
         """
-        number = self._next_number()
-        return self._write(number, head, bodies, columns, None)
+        return self._write(self._next_number(), head, bodies, columns, None)
 
     def open_slot(self, count: int) -> OpenSlot:
         """The next snapshot's slot, to be written in place. Nothing is published before it is complete or dropped."""
@@ -175,8 +183,9 @@ class RingWriter:
         words = self._open_words()
         if opened is not self._opened:
             raise RingError("a slot is completed once, and where it was opened; open it again")
-        self._check_columns(opened.count, columns)
-        packed = _packed(head, opened.count, 0)
+        if columns or self.layout.columns:
+            self._check_columns(opened.count, columns)
+        packed = _packed(head, opened.count)
         slot = self._slots[opened.number % self.layout.slots]
         opened.drop()
         self._copy_columns(slot, opened.count, columns)
@@ -215,6 +224,7 @@ class RingWriter:
     def close(self) -> None:
         """Let go of the memory; viewers keep what they have mapped."""
         self._slots = []
+        self._source = None
         self._words = memoryview(b"").cast("Q")
         self._memory.close()
 
@@ -240,17 +250,20 @@ class RingWriter:
         columns: Mapping[str, NDArray[np.generic]],
         published_ns: int | None,
     ) -> int:
-        count = self._checked_count(bodies, columns)
-        packed = _packed(head, count, published_ns or 0)
+        count = len(records := self._records_of(bodies)) // WORDS_PER_BODY
+        if columns or self.layout.columns:
+            self._check_columns(count, columns)
+        packed = _packed(head, count)
         slot = self._slots[number % self.layout.slots]
-        words = self._words
-        records = bodies.view(WORDS) if bodies.flags.c_contiguous else np.ascontiguousarray(bodies).view(WORDS)
+        words, target = self._words, slot.target(count)
         sequence.begin_write(words, self._fence, slot.sequence, number)
-        np.copyto(slot.bodies[: count * WORDS_PER_BODY], records)
-        self._copy_columns(slot, count, columns)
+        target[...] = records
+        if columns:
+            self._copy_columns(slot, count, columns)
         slot.head[:] = packed
         if published_ns is None:
-            published_ns = words[slot.published] = self._now_ns()
+            published_ns = self._now_ns()
+        words[slot.published] = published_ns
         sequence.end_write(words, self._fence, at.LATEST, slot.sequence, number)
         return published_ns
 
@@ -258,25 +271,27 @@ class RingWriter:
         for name, rows in slot.columns.items():
             np.copyto(rows[:count], columns[name].reshape(count, rows.shape[1]))
 
-    def _checked_count(self, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]]) -> int:
+    def _records_of(self, bodies: NDArray[np.void]) -> NDArray[np.uint64]:
+        """The words of `bodies`; the same array as last time was checked then."""
+        if bodies is self._source:
+            return self._source_words
         if (
             not isinstance(bodies, np.ndarray)
             or bodies.ndim != 1
             or (bodies.dtype is not BODY and bodies.dtype != BODY)
         ):
             raise RingError(f"bodies must be a one-dimensional array of BODY records, got {_in_words(bodies)}")
-        count = len(bodies)
-        self._require_room(count)
-        self._check_columns(count, columns)
-        return count
+        self._require_room(len(bodies))
+        if not bodies.flags.c_contiguous:
+            return np.ascontiguousarray(bodies).view(WORDS)
+        self._source, self._source_words = bodies, bodies.view(WORDS)
+        return self._source_words
 
     def _require_room(self, count: int) -> None:
         if count > self.layout.capacity:
             raise RingError(f"this segment holds {self.layout.capacity} bodies, got {count}; grow it first")
 
     def _check_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
-        if not (columns or self.layout.columns):
-            return
         names = {column.name for column in self.layout.columns}
         if names != set(columns):
             raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")
@@ -297,21 +312,11 @@ class RingWriter:
         return Stored(number, head, slot.bodies.view(BODY)[: head.count], columns)
 
 
-def _packed(head: Head, count: int, published_ns: int) -> bytes:
+def _packed(head: Head, count: int) -> bytes:
+    if head.count != count:
+        head = head._replace(count=count)
     try:
-        return HEAD_PACKING.pack(
-            head.tick,
-            head.sim_time_ns,
-            head.due_ns,
-            published_ns,
-            head.rate,
-            head.dt_ns,
-            head.step_cost_ns,
-            head.world_epoch,
-            count,
-            head.scene_version,
-            head.plan_number,
-        )
+        return HEAD_PACKING.pack(*head)
     except (struct.error, TypeError) as error:
         raise RingError(
             f"a head's times and counters must be whole numbers of 64 bits, its rate a float ({error}): got {head!r}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,9 +56,9 @@ HEAD = np.dtype(
 )
 
 
-@dataclass(frozen=True)
-class Head:
-    """What a reader knows of a snapshot without its bodies. Times in ns of `time.perf_counter_ns`."""
+class Head(NamedTuple):
+    """What a reader knows of a snapshot without its bodies, in the order of `HEAD`. Times in ns of
+    `time.perf_counter_ns`."""
 
     tick: int = 0
     sim_time_ns: int = 0
