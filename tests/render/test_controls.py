@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from twixt.ipc.config import CLOCKS, INTERPOLATIONS, PREFERENCES
-from twixt.render.controls import KEYS, TIME_SCALES, Controls, act, next_scale, reflect_slow_physics
+from twixt.render.controls import HINT_NS, KEYS, TIME_SCALES, Controls, act, next_scale, reflect_slow_physics
 
 NOW = Controls(interpolation="linear", clock="auto", overlay=True)
 ACTED_NS, DRAWN_NS = 5_000, 7_000
@@ -74,6 +74,28 @@ def test_space_pauses_and_goes_on() -> None:
     assert not running.paused
     assert command is not None
     assert command.name == "resume"
+
+
+OWN_LOOP = replace(NOW, own_loop=True)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_where_the_loop_is_the_users_own_a_key_does_what_it_says_or_says_that_it_cannot(key: str) -> None:
+    after, command = act(key, OWN_LOOP, ACTED_NS, DRAWN_NS)
+    assert command is None
+    assert after != OWN_LOOP
+    if act(key, NOW, 0, 0)[1] is None:
+        assert key in OWN_LOOP.keys
+        assert after.hint(ACTED_NS) == ""
+    else:
+        assert key not in OWN_LOOP.keys
+        assert replace(after, unanswered="", unanswered_ns=0) == OWN_LOOP, "nothing seems to have happened"
+        assert after.hint(ACTED_NS) == f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
+        assert after.hint(ACTED_NS + HINT_NS + 1) == ""
+
+
+def test_physics_of_ours_answers_all_keys() -> None:
+    assert NOW.keys == KEYS
 
 
 def test_slow_physics_is_put_on_and_taken_off() -> None:

@@ -162,6 +162,18 @@ def test_a_wrong_shape_is_refused_in_words(add: Callable[[Frame], object], words
         add(frame())
 
 
+def test_a_drawing_that_exits_is_told_and_left_out_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def leaves(_frame: Frame) -> None:
+        raise SystemExit(3)
+
+    drawing = UserDrawing(leaves, "leaves:draw")
+    assert drawing.draw(frame()) == Drawn()
+    assert drawing.failed == "leaves:draw raised SystemExit: 3"
+    assert capsys.readouterr().err.endswith("twixt: leaves:draw raised SystemExit: 3; drawing goes on without it\n")
+    assert drawing.draw(frame()) == Drawn()
+    assert capsys.readouterr().err == ""
+
+
 def test_what_raises_is_told_once_in_the_users_own_traceback_and_left_out_from_then_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

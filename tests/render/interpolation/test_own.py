@@ -31,6 +31,9 @@ class Unfinished(Shifted):
 class Raising(Shifted):
     def sample(self, draw_time_ns): return 1 / 0
 
+class Leaving(Shifted):
+    def sample(self, draw_time_ns): raise SystemExit("no more")
+
 class Refusing(Shifted):
     def __init__(self): raise KeyError("colour")
 
@@ -141,6 +144,7 @@ def test_what_cannot_be_used_is_refused(reference, said):
     ("name", "said"),
     [
         ("Raising", r"my_methods:Raising.sample raised ZeroDivisionError: division by zero"),
+        ("Leaving", r"my_methods:Leaving.sample raised SystemExit: no more"),
         ("Flat", r"my_methods:Flat.sample must return poses with position \(n, 3\), got \(2, 2\)"),
         ("Worded", r"position \(n, 3\), of numbers, got <U1"),
         ("Silent", r"position \(n, 3\), got NoneType without it"),
