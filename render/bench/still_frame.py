@@ -38,7 +38,7 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             many, few = (_frame(window, count) for count in (MANY, FEW))
             many(), few()
             taken, least = taken_us(rounds_of(ROUNDS, share), many, few)
-        yield row(f"frame without a new snapshot, {MANY:,} bodies", "us", taken, f"{FEW} bodies", least, BAR)
+        yield row(f"still frame, {MANY:,} bodies", "us", taken, f"{FEW} bodies", least, BAR)
     finally:
         window.close()
 

@@ -16,17 +16,17 @@ def show_group(group: str, rows: list[Row], earlier: dict[Key, Before] | None) -
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 1, 0, 0))
-    table.add_column(Text(group, "bold"), no_wrap=True)
-    for heading in ("is", "limit", "", "ratio"):
-        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    table.add_column(Text(group, "bold"), overflow="fold")
+    for heading in ("is", "", "ratio"):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     if earlier is not None:
         table.add_column("before", no_wrap=True)
     table.add_column("wanted", no_wrap=True)
-    table.add_column("the limit is", overflow="fold")
+    table.add_column("limit", overflow="fold")
     for row in rows:
         before = [] if earlier is None else [changed(row, earlier)]
-        cells = (as_text(row.figure), as_text(row.limit), row.unit, as_text(row.ratio), *before, wanted(row))
-        table.add_row(Text(row.name), *cells, row.limit_name)
+        limit = f"{as_text(row.limit)} {row.limit_name}"
+        table.add_row(Text(row.name), as_text(row.figure), row.unit, as_text(row.ratio), *before, wanted(row), limit)
     console = Console(highlight=False)
     console.print(table)
     for row in rows:
@@ -57,9 +57,13 @@ def condition_lines(where: dict[str, Any]) -> list[str]:
 
 
 def wanted(row: Row) -> str:
-    """The row's bar, and whether it reaches it."""
+    """The row's bar, and whether it reaches it: of a ratio with an x, of what it is over its limit with a +."""
+    if not row.bar:
+        return ""
+    what, sign, value = row.bar.split()
+    bar = f"{sign} {value}x" if what == "ratio" else f"{sign} +{value}" if what == "over" else f"{sign} {value}"
     found = holds(row)
-    return row.bar if found is None else f"{row.bar} {'ok' if found else 'MISSED'}"
+    return bar if found is None else f"{bar} {'ok' if found else 'MISSED'}"
 
 
 def changed(row: Row, earlier: dict[Key, Before]) -> str:

@@ -5,72 +5,88 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from twixt import main
+from twixt.cli.costs import COSTS
 from twixt.ipc.bench import Row, interleaved
 from twixt.ipc.errors import TwixtError
-from twixt.render.bench import costs as bench
+from twixt.render.bench import suite
+from twixt.render.bench.suite import Rows, Wanted
 from twixt.render.interpolation import METHODS
 
 ROOT = Path(__file__).parents[2]
-WATCHED = "step 300 balls, watched"
-ROWS = {
-    "publish 10,000 bodies": 2,
-    "read pair, 10,000 bodies": 1,
-    "read unread, 10,000 bodies": 1,
-    "publish 64 MiB": 1,
-    "wake late, p50": 1,
-    "wake late, p99": 1,
-    "playback clock, a frame": 1,
-    "frame log, row kept": 1,
-    "frame log, row written": 1,
-    "show 10,000 bodies, float32": 1,
-    "show 10,000 bodies, float64": 1,
-    WATCHED: 1,
-}
+# What can be measured offscreen, with at least so many rows; each of its rows has a figure.
+GROUPS = {"channel": 5, "show": 3, "frame": 6, "interpolation": 3 + len(METHODS), "draw": 3, "start": 1, "million": 3}
 
 
-def run_bench(folder: Path, *flags: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`twixt bench` with few rounds, under names of its own."""
+def run_bench(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`twixt bench ARGUMENTS... --quick` offscreen, under names of its own."""
+    displays = ("DISPLAY", "WAYLAND_DISPLAY")
+    environ = {name: value for name, value in os.environ.items() if name not in displays}
     return subprocess.run(
-        [sys.executable, "-P", str(ROOT / "twixt.py"), "bench", "--quick", *flags],
-        env={**os.environ, "XDG_RUNTIME_DIR": str(folder), "COLUMNS": "120", **variables},
-        capture_output=True, text=True, timeout=120,
+        [sys.executable, "-P", str(ROOT / "twixt.py"), "bench", *arguments, "--quick"],
+        env={**environ, "XDG_RUNTIME_DIR": str(folder), "COLUMNS": "120", **variables},
+        capture_output=True, text=True, timeout=240,
     )  # fmt: skip
 
 
-def test_every_row_comes_out_with_its_figure_and_its_limit(tmp_path: Path) -> None:
-    file = tmp_path / "bench.json"
-    ran = run_bench(tmp_path, "--json", str(file))
+def test_every_group_comes_out_with_figures_limits_a_page_and_a_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    made = {flag: str(tmp_path / name) for flag, name in (("json", "b.json"), ("out", "b.md"), ("plot", "b.png"))}
+    ran = run_bench(tmp_path, *[part for flag, path in made.items() for part in (f"--{flag}", path)])
     assert ran.returncode == 0, ran.stderr
-    document = json.loads(file.read_text())
-    names = [row["name"] for row in document["rows"]]
-    assert {name: names.count(name) for name in names} == ROWS
+    document, page = json.loads(Path(made["json"]).read_text()), Path(made["out"]).read_text()
+    found = [row["group"] for row in document["rows"]]
+    for group, least in GROUPS.items():
+        assert found.count(group) >= least, f"{group}: {ran.stdout}"
     for row in document["rows"]:
-        assert row["figure"] > 0, row
+        assert row["name"] in page
+        if row["figure"] is None:
+            assert row["group"] == "vsync", f"{row['name']}: {row['note']}"
+            continue
+        assert row["figure"] >= 0, row
         assert row["limit"] > 0, row
         assert row["rounds"] > 0, row
         assert math.isclose(row["ratio"], row["figure"] / row["limit"])
         assert math.isclose(row["over"], row["figure"] - row["limit"], abs_tol=1e-9)
-        assert "failed" not in row["note"], row
-        assert row["name"] in ran.stdout
-    assert document["machine"].keys() >= {"cores", "load_1_min", "python", "numpy"}
-    assert "slowed by" in ran.stdout
+        assert "not measured" not in row["note"], row
+    assert document["conditions"].keys() >= {"cores", "python", "numpy", "renderer", "drawing_threads", "quick"}
+    assert "![" in page
+    assert Path(made["plot"]).stat().st_size > 10_000
     assert list(tmp_path.rglob("*.socket")) == []
 
 
-def test_a_row_that_cannot_be_measured_is_null_and_says_why(tmp_path: Path) -> None:
-    ran = run_bench(tmp_path, "--json", "-", __EGL_VENDOR_LIBRARY_FILENAMES="/none", LIBGL_DRIVERS_PATH="/none")
+def test_a_part_that_cannot_be_measured_is_null_and_says_why(tmp_path: Path) -> None:
+    no_gl = {"__EGL_VENDOR_LIBRARY_FILENAMES": "/none", "LIBGL_DRIVERS_PATH": "/none"}
+    ran = run_bench(tmp_path, "draw", "--json", "-", **no_gl)
     assert ran.returncode == 0, ran.stderr
-    watched = next(row for row in json.loads(ran.stdout)["rows"] if row["name"] == WATCHED)
-    assert watched["figure"] is None
-    assert watched["ratio"] is None
-    assert "no viewer came: it exited with code 2" in watched["note"]
+    document = json.loads(ran.stdout)
+    (row,) = document["rows"]
+    assert row["figure"] is None
+    assert row["ratio"] is None
+    assert "not measured: no display" in row["note"]
+    assert "no display" in document["conditions"]["display"]
+
+
+def test_a_display_that_does_not_wait_is_no_place_to_measure_evenness(tmp_path: Path) -> None:
+    ran = run_bench(tmp_path, "vsync", "--json", "-")
+    (row,) = json.loads(ran.stdout)["rows"]
+    assert row["figure"] is None
+    assert row["note"] == "not measured: no display that waits for vsync"
+
+
+def test_peers_that_are_not_installed_say_how_to_get_them(tmp_path: Path) -> None:
+    ran = run_bench(tmp_path, "peers", "--json", "-", PYTHONPATH="")
+    assert ran.returncode == 0, ran.stderr
+    for row in json.loads(ran.stdout)["rows"]:
+        assert row["figure"] is not None or re.search("pip install|not measured", row["note"]), row
 
 
 def test_works_and_their_limits_take_turns() -> None:
@@ -82,24 +98,43 @@ def test_works_and_their_limits_take_turns() -> None:
     assert len(medians) == 2
 
 
-def test_an_earlier_run_is_shown_beside_this_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [Row("publish", "us", 30.0, "memcpy", 20.0, 5), Row("new", "us", 1.0, "memcpy", 2.0, 5)]
-    file = tmp_path / "earlier.json"
-    file.write_text(json.dumps(bench.document([rows[0]._replace(figure=50.0)])))
-    bench.show(rows, {"cores": 2}, bench.read_earlier(str(file)))
-    heading, publish, new, *_ = capsys.readouterr().out.splitlines()
-    assert "before" in heading
-    assert publish.split() == ["publish", "30", "20", "10", "1.5", "2.5", "us", "memcpy"]
-    assert new.split() == ["new", "1", "2", "-1", "0.5", "-", "us", "memcpy"]
+def three_rows(figure: float) -> Rows:
+    def rows(_share: float, _say: object) -> Iterator[Row]:
+        yield Row("publish", "us", figure, "memcpy", 20.0, 5, noise=0.01)
+
+    return rows
 
 
-@pytest.mark.parametrize("content", [None, "no json", "[]", '{"schema": "another", "rows": []}'])
-def test_a_file_that_holds_no_earlier_figures_is_refused(tmp_path: Path, content: str | None) -> None:
-    file = tmp_path / "earlier.json"
-    if content is not None:
-        file.write_text(content)
-    with pytest.raises(TwixtError, match="make one with: twixt bench --json"):
-        bench.read_earlier(str(file))
+@pytest.fixture
+def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "conditions", lambda: {"display": "none"})
+
+
+@pytest.mark.usefixtures("no_display")
+@pytest.mark.parametrize(("percent", "code"), [(None, 0), (60.0, 0), (40.0, 1)])
+def test_a_ratio_that_is_worse_by_more_than_allowed_ends_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], percent: float | None, code: int
+) -> None:
+    earlier = str(tmp_path / "earlier.json")
+    assert suite.run({"channel": three_rows(30.0)}, Wanted(json_file=earlier)) == 0
+    assert suite.run({"channel": three_rows(45.0)}, Wanted(against=earlier, fail_over=percent)) == code
+    assert "1.5 WORSE 50%" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("no_display")
+def test_ctrl_c_shows_and_writes_what_was_measured_so_far(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(_share: float, _say: object) -> Iterator[Row]:
+        yield Row("half of it", "us", 1.0, "memcpy", 1.0, 5)
+        raise KeyboardInterrupt
+
+    file = tmp_path / "b.json"
+    groups = {"channel": three_rows(30.0), "frame": interrupted, "draw": three_rows(1.0)}
+    assert suite.run(groups, Wanted(json_file=str(file))) == 130
+    out = capsys.readouterr().out
+    assert "publish" in out
+    assert "half of it" in out
+    assert "Ctrl-C" in out
+    assert [row["group"] for row in json.loads(file.read_text())["rows"]] == ["channel", "frame"]
 
 
 def test_motion_is_measured_and_a_page_and_a_picture_of_it_are_made(tmp_path: Path) -> None:
@@ -127,7 +162,19 @@ def test_motion_is_measured_and_a_page_and_a_picture_of_it_are_made(tmp_path: Pa
 
 
 def test_benches_have_a_help_each_and_what_they_cannot_do_is_refused(tmp_path: Path) -> None:
-    for more in ([], ["motion"], ["clock"]):
+    for more in ([], ["motion"], ["clock"], *([name] for name in COSTS)):
         assert main(["bench", *more, "--help"]) == 0
     assert main(["bench", "motion", "--world", "nowhere"]) == 2
     assert main(["bench", "motion", "--out", str(tmp_path / "no" / "page.md")]) == 2
+    assert main(["bench", "channel", "--out", str(tmp_path / "no" / "page.md")]) == 2
+    assert main(["bench", "channel", "--fail-over", "5"]) == 2
+    assert main(["bench", "channel", "--against", str(tmp_path / "nothing.json")]) == 2
+
+
+def test_a_row_whose_group_fails_says_so(no_display: None, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(_share: float, _say: object) -> Iterator[Row]:
+        yield from ()
+        raise TwixtError("no display")
+
+    assert suite.run({"draw": broken}, Wanted()) == 0
+    assert "not measured: no display" in capsys.readouterr().out

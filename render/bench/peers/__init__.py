@@ -1,0 +1,81 @@
+"""`twixt bench peers`: other viewers on the same scene, each in a process of its own, as their own guides show them.
+
+One idea: every viewer is asked the same by `same_scene.measure`: frames a second while states come 30 times a second,
+what handing a state over costs, and how much slower a simulation steps that shows itself. What each can do stands in
+its own module; what is not installed is a row that says how to get it.
+
+Always: a peer that hangs is ended, and is a row that says so.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import twixt
+from twixt.ipc.bench import Row, Say
+from twixt.ipc.errors import TwixtError
+from twixt.render.bench.processes import process
+
+COUNTS, QUICK_COUNTS = (1_000, 10_000), (200,)
+# For a peer to measure one count; what takes longer hangs.
+PATIENCE_S = 60.0
+OURS = "twixt"
+
+
+class Peer(NamedTuple):
+    """A viewer: what has to be importable, how to get it, and how it was used."""
+
+    needs: str
+    pip: str
+    used: str
+
+
+# The module of the same name in this folder measures it.
+PEERS = {
+    "mujoco": Peer("mujoco", "mujoco", "launch_passive; fps by mjr_render in a window, as the viewer tells none"),
+    "vispy": Peer("vispy", "vispy glfw", "scene.visuals.Markers(spherical=True), drawn by the thread that steps"),
+}
+
+
+def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Three rows a peer and count, each beside twixt's on the same scene. share: below 1, few bodies, short."""
+    counts, seconds = (COUNTS, 4.0) if share >= 1 else (QUICK_COUNTS, 0.3)
+    there = {name: peer for name, peer in PEERS.items() if importlib.util.find_spec(peer.needs) is not None}
+    for name, peer in PEERS.items():
+        if name not in there:
+            yield Row(name, "", None, OURS, None, 0, f"not installed; to get it: pip install {peer.pip}")
+    for count in counts if there else ():
+        say(f"{OURS}, {count:,} spheres")
+        ours = _measured(OURS, count, seconds)
+        for name, peer in there.items():
+            say(f"{name}, {count:,} spheres")
+            what = f"{name}, {count:,} spheres"
+            try:
+                yield from _rows(what, _measured(name, count, seconds), ours, peer.used)
+            except TwixtError as error:
+                yield Row(what, "", None, OURS, None, 0, f"not measured: {error}")
+
+
+def _rows(what: str, found: dict[str, Any], ours: dict[str, Any], used: str) -> Iterator[Row]:
+    yield Row(f"{what}: drawn", "fps", found["fps"], OURS, ours["fps"], 1, used)
+    yield Row(f"{what}: a state handed over", "ms", found["publish_ms"], OURS, ours["publish_ms"], 1)
+    slowed = (found["shown_ms"] / found["alone_ms"] - 1, ours["shown_ms"] / ours["alone_ms"] - 1)
+    yield Row(
+        f"{what}: a step while shown", "ms", found["shown_ms"], "a step alone", found["alone_ms"], 1,
+        f"slowed by {slowed[0]:.0%}; with {OURS} by {slowed[1]:.0%}",
+    )  # fmt: skip
+
+
+def _measured(name: str, count: int, seconds: float) -> dict[str, Any]:
+    code = (
+        f"import sys; sys.path.append({os.path.dirname(os.path.abspath(str(twixt.__file__)))!r})\n"
+        f"from twixt.render.bench.peers.same_scene import measure\nmeasure({name!r}, {count}, {seconds})"
+    )
+    with process([sys.executable, "-P", "-c", code]) as child:
+        child.wait(PATIENCE_S)
+        return dict(json.loads(child.out.splitlines()[-1]))
