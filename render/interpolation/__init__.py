@@ -51,10 +51,13 @@ METHODS: dict[str, tuple[str, str]] = {
 __all__ = ["METHODS", "Method", "Poses", "Rule", "create", "records_of"]
 
 
-def create(name: str, rules: Mapping[str, Rule] | None = None, chase_ms: float | None = None) -> Method:
+def create(
+    name: str, rules: Mapping[str, Rule] | None = None, chase_ms: float | None = None, named_by: str = "interpolation"
+) -> Method:
     """A method with no snapshots yet: one of METHODS, or `module:Class` of the user's own.
 
-    rules: how the user's columns are blended, by name, see columns.py. chase_ms: how long `chase` takes.
+    rules: how the user's columns are blended, by name, see columns.py. chase_ms: how long `chase` takes. named_by: who
+    asked for it, for a refusal's words, such as a flag.
     """
     method: Method
     if name in METHODS:
@@ -62,8 +65,8 @@ def create(name: str, rules: Mapping[str, Rule] | None = None, chase_ms: float |
         kind = getattr(importlib.import_module(f"{__name__}.{module_name}"), class_name)
         method = kind(chase_ms) if name == "chase" else kind()
     elif ":" in name:
-        method = importlib.import_module(f"{__name__}.own").Own(name)
+        method = importlib.import_module(f"{__name__}.own").Own(name, named_by)
     else:
-        raise TwixtError(f"interpolation must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
+        raise TwixtError(f"{named_by} must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
     method.rules = rules or {}
     return method

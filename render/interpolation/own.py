@@ -27,18 +27,21 @@ VERBS = ("add", "sample", "reset")
 
 
 class Own(Method):
-    """The user's method behind the interface of ours. Raises TwixtError for every fault of theirs."""
+    """The user's method behind the interface of ours. Raises TwixtError for every fault of theirs.
 
-    def __init__(self, reference: str) -> None:
+    named_by: who asked for it, such as a flag.
+    """
+
+    def __init__(self, reference: str, named_by: str = "interpolation") -> None:
         super().__init__()
         self._name = reference
-        kind = find(reference, "interpolation", "my_methods:Springy", "class {name}, with add, sample and reset")
+        kind = find(reference, named_by, "my_methods:Springy", "class {name}, with add, sample and reset")
         if not isinstance(kind, type):
-            raise TwixtError(f"interpolation: {reference} must be a class with {', '.join(VERBS)}, got {kind!r}")
+            raise TwixtError(f"{named_by}: {reference} must be a class with {', '.join(VERBS)}, got {kind!r}")
         missing = [verb for verb in VERBS if not callable(getattr(kind, verb, None))]
         if missing:
             raise TwixtError(
-                f"interpolation: {reference} has no {' and no '.join(missing)}; a method needs add(snapshot), "
+                f"{named_by}: {reference} has no {' and no '.join(missing)}; a method needs add(snapshot), "
                 "sample(draw_time_ns) and reset()"
             )
         self._users = call_users(f"{reference}.__init__", kind)

@@ -33,14 +33,16 @@ class Shown(NamedTuple):
 
 
 class Picture:
-    """name: tells it apart in the history. first_slot: of the renderer's slots for poses; one a part is used."""
+    """name: tells it apart in the history. first_slot: of the renderer's slots for poses; one a part is used.
+    named_by: which flag asked for a method of the user's own, by its name.
+    """
 
     def __init__(
         self, name: str, clock: PlaybackClock, method: str, scene: Scene, count: int, first_slot: int,
-        chase_ms: float | None = None, past: Sequence[Snapshot] = (),
+        chase_ms: float | None = None, past: Sequence[Snapshot] = (), named_by: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.clock, self.method = name, clock, method
-        self._first_slot, self._chase_ms = first_slot, chase_ms
+        self._first_slot, self._chase_ms, self._named_by = first_slot, chase_ms, named_by or {}
         self._parts: list[Part] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
         self._posing: object = None  # what parts have in common: parts of another kind cannot go on
@@ -77,8 +79,11 @@ class Picture:
         """
         parent_rows = scene.parent_rows(count) if scene.parents else None
 
+        named_by = {group.interpolation: f'group "{name}"' for name, group in scene.groups.items() if group.interpolation}
+        named_by |= self._named_by
+
         def poser(rows: NDArray[np.intp] | None) -> Poser:
-            return Poser(rows, parent_rows, scene.columns, self._chase_ms)
+            return Poser(rows, parent_rows, scene.columns, self._chase_ms, named_by)
 
         posing = (b"" if parent_rows is None else parent_rows.tobytes(), dict(scene.columns))
         before = {part.identity: part for part in self._parts} if posing == self._posing else {}

@@ -25,13 +25,16 @@ Rules = Mapping[str, str | Callable[..., Any]]
 
 
 class Poser:
-    """rows: the bodies, ascending, or None for all. parent_rows: each body's parent, -1 for none; None: nobody has one."""
+    """rows: the bodies, ascending, or None for all. parent_rows: each body's parent, -1 for none; None: nobody has one.
+    named_by: who asked for a method of the user's own, by its name.
+    """
 
     def __init__(
-        self, rows: NDArray[np.intp] | None, parent_rows: NDArray[np.int32] | None, rules: Rules, chase_ms: float | None
-    ) -> None:
+        self, rows: NDArray[np.intp] | None, parent_rows: NDArray[np.int32] | None, rules: Rules,
+        chase_ms: float | None, named_by: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self.rows = rows
-        self._rules, self._chase_ms = rules, chase_ms
+        self._rules, self._chase_ms, self._named_by = rules, chase_ms, named_by or {}
         self._fed = rows if rows is None or parent_rows is None else with_ancestors(rows, parent_rows)
         self._parents = _within(parent_rows, self._fed)
         self._methods: dict[str, _Fed] = {}
@@ -39,7 +42,8 @@ class Poser:
     def use(self, names: frozenset[str]) -> None:
         """Feed these methods from now on, and no others."""
         for name in names - self._methods.keys():
-            self._methods[name] = _Fed(create(name, self._rules, self._chase_ms))
+            named_by = self._named_by.get(name, "--interpolation")
+            self._methods[name] = _Fed(create(name, self._rules, self._chase_ms, named_by))
         for name in self._methods.keys() - names:
             del self._methods[name]
 

@@ -55,7 +55,10 @@ class Stage:
         self.renderer = SceneRenderer(context, scene, slots)
         self.clock = PlaybackClock(config.clock)
         self.clock.prefer, self.clock.buffer_ms = config.prefer, config.buffer_ms
-        self.main = Picture(MAIN, self.clock, config.interpolation, scene, self.count, slots, config.chase_ms)
+        self._named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
+        self.main = Picture(
+            MAIN, self.clock, config.interpolation, scene, self.count, slots, config.chase_ms, (), self._named_by
+        )
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self._chase_ms = config.chase_ms
@@ -163,7 +166,7 @@ class Stage:
             first_slot = self._slots + POSE_SLOTS
             self.left = Picture(
                 LEFT, clock, method or self.main.method, self.scene, self.count, first_slot, self._chase_ms,
-                self._past(),
+                self._past(), self._named_by,
             )  # fmt: skip
             self._watch_camera()
         if self._trails:
