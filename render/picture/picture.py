@@ -79,7 +79,8 @@ class Picture:
         """
         parent_rows = scene.parent_rows(count) if scene.parents else None
 
-        named_by = {group.interpolation: f'group "{name}"' for name, group in scene.groups.items() if group.interpolation}
+        groups = scene.groups.items()
+        named_by = {group.interpolation: f'group "{name}"' for name, group in groups if group.interpolation}
         named_by |= self._named_by
 
         def poser(rows: NDArray[np.intp] | None) -> Poser:

@@ -55,7 +55,8 @@ class Stage:
         self.renderer = SceneRenderer(context, scene, slots)
         self.clock = PlaybackClock(config.clock)
         self.clock.prefer, self.clock.buffer_ms = config.prefer, config.buffer_ms
-        self._named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
+        self._named_by = {method: "--split" for method, _ in config.split or ()}
+        self._named_by[config.interpolation] = "--interpolation"
         self.main = Picture(
             MAIN, self.clock, config.interpolation, scene, self.count, slots, config.chase_ms, (), self._named_by
         )
