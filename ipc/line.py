@@ -96,6 +96,11 @@ class Line:
         """Readable when there is something to `hear`."""
         return self._connection.fileno()
 
+    @property
+    def wake_fileno(self) -> int | None:
+        """Readable when a wake has come; None where there is no pipe for wakes."""
+        return self._wake
+
     def close(self) -> None:
         """Close all."""
         self._connection.close()

@@ -85,17 +85,24 @@ class Link:
         self._segment_asked = False
         self._wake_asked = False
         self._number_seen = self._plan_seen = 0
-        self._lead_told_ns = 0
+        self._lead_told_ns = self._looked_ns = 0
         self._report_number = 0
         self._report: tuple[int, dict[str, Any] | None] = 0, None
 
-    def poll(self) -> None:
-        """Take in what has arrived: scene, larger segment, status, the end. Never waits; call it once a frame."""
+    def poll(self, patience_ns: int = 0) -> None:
+        """Take in what has arrived: scene, larger segment, status, the end. Never waits; call it once a frame.
+
+        patience_ns: the kernel is asked no more often than that, unless shared memory says that something is coming.
+        """
         if self.ended is not None:
             return
-        if self._line.has_news():
-            self._take_in()
-        if not self._segment_asked and self._ring.has_successor:
+        ring = self._ring
+        now_ns = time.perf_counter_ns()
+        if now_ns - self._looked_ns >= patience_ns or ring.scene_version != self.scene_version or self._segment_asked:
+            self._looked_ns = now_ns
+            if self._line.has_news():
+                self._take_in()
+        if not self._segment_asked and ring.has_successor:
             self._segment_asked = self._say("segment")
 
     def plan(self) -> Plan:
@@ -103,6 +110,11 @@ class Link:
         plan = self._ring.plan()
         self._plan_seen = plan.number
         return plan
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether `unread` would give something: a look at shared memory, far cheaper than asking it in vain."""
+        return self._ring.has_unread
 
     def unread(self, byte_budget: int) -> Iterator[Claim]:
         """The snapshots not read yet, oldest first, within the budget; the newest whatever its size.
@@ -168,6 +180,12 @@ class Link:
     def fileno(self) -> int:
         """Readable when `poll` has something to do."""
         return self._line.fileno()
+
+    @property
+    def wake_filenos(self) -> tuple[int, ...]:
+        """Readable when `poll` or a wait for a wake has something to do; of this link until it is closed."""
+        wake = self._line.wake_fileno
+        return (self._line.fileno(),) if wake is None else (self._line.fileno(), wake)
 
     def close(self) -> None:
         """Leave. The simulation goes on, unless this viewer was its own. `counters` stay."""

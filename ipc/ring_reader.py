@@ -181,6 +181,11 @@ class RingReader:
         return self._segments[-1].words[at.SUCCESSOR] != 0
 
     @property
+    def has_unread(self) -> bool:
+        """Whether `unread` has something to deliver, or to tidy up. A look at one word."""
+        return self._segments[-1].words[at.LATEST] > self._read or len(self._segments) > 1
+
+    @property
     def scene_version(self) -> int:
         return self._segments[-1].words[at.SCENE_VERSION]
 

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import gc
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc import spans as kinds
 from twixt.ipc.config import Config
-from twixt.ipc.snapshot import Head
 from twixt.render.controls import Controls
-from twixt.render.frame_rows import with_shown
+from twixt.render.frame_rows import NO_HEAD, FrameFacts, row_of
 from twixt.render.input import Event
-from twixt.render.intake import Intake, Taken
+from twixt.render.intake import Intake
 from twixt.render.labels import PlacedLabel, head
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
-from twixt.render.pacer import FramePlan, FrameResult, FrameTimes, Pacer
+from twixt.render.pacer import FrameTimes, Pacer
 from twixt.render.picture.picture import Shown
 from twixt.render.picture.stage import Stage, side_by_side
 from twixt.render.playback import PlaybackClock
 from twixt.render.pointer import covers_nothing
+from twixt.render.recent import Recent
+from twixt.render.rest import Rest, Waker
 from twixt.render.shots import Shots
 from twixt.render.steering import Steering
 from twixt.render.wait import HybridWait
@@ -46,6 +46,12 @@ IDLE_NS = 4_000_000
 FRAMES_PER_COLLECTION = 120
 # A swap that takes longer than copying the picture does (1 ms) waits for the display; waiting is no work.
 LONGEST_COPY_NS = 1_000_000
+# While frames rest, signals and ends are looked for this often.
+REST_S = 0.1
+# The overlay's words count the seconds of a silent physics.
+WORDS_NS = 1_000_000_000
+# A hidden window needs no snapshots, only to be not far behind when it is shown again.
+HIDDEN_TAKE_NS = 1_000_000_000
 
 
 class FrameLoop:
@@ -72,7 +78,12 @@ class FrameLoop:
         self.intake = Intake(link, self.stage)
         self._steering = Steering(config, link, self.stage, early)
         self._labels: LabelOverlay | None = None
-        self._leads_ns: deque[int] = deque(maxlen=LEAD_FRAMES)
+        self._leads_ns = Recent(LEAD_FRAMES)
+        self._rest = Rest()
+        self._waker: Waker | None = None
+        self._rested_since_ns = self._taken_ns = 0
+        self._waiting_events: list[Event] = []  # came while frames rested; the next frame obeys them
+        self._told: tuple[object, ...] = ()
         self._swap_ns = 0
         link.poll()
         self._steering.reflect(self.intake.plan)
@@ -81,6 +92,8 @@ class FrameLoop:
         """Makes one frame and returns its row."""
         spans = self.spans
         now_ns = time.perf_counter_ns()
+        if self._rested_since_ns:
+            self._pacer.restart("frames rested")
         planned = self._pacer.next_frame(now_ns)
         self._use_idle_time(planned.start_ns - time.perf_counter_ns())
         start_ns = self._wait.until(planned.start_ns)
@@ -88,6 +101,8 @@ class FrameLoop:
             spans.add(kinds.WAIT, now_ns, start_ns)
             spans.start(start_ns)
         events = self._window.poll()
+        if self._waiting_events:
+            events, self._waiting_events = [*self._waiting_events, *events], []
         acted_ns = self._obey(events)
         if spans is not None:
             spans.lap(kinds.EVENTS)
@@ -115,14 +130,25 @@ class FrameLoop:
         self._swap_ns = times.swap_end_ns - times.swap_begin_ns
         paced = self._pacer.frame_done(times)
         self._tell_lead(planned.present_ns - latch_ns)
-        row = self._row(planned, times, paced, taken, acted_ns)
-        if shown is not None:
-            row = with_shown(row, shown, self.intake.newest or Head(), self.last)
+        rested_ns = start_ns - self._rested_since_ns if self._rested_since_ns else 0
+        self._rested_since_ns = 0
+        stage, pacer = self.stage, self._pacer
+        row = row_of(
+            FrameFacts(
+                self.log.count, planned, times, paced, 0 if pacer.unlimited else planned.interval_ns,
+                planned.planned_refreshes if pacer.blocks else 0, stage.clock.state, self.intake.plan, taken.steps,
+                self.intake.newest or NO_HEAD, acted_ns, stage.renderer.gpu_ns, self.is_starting, rested_ns,
+            ),
+            shown, self.last,
+        )  # fmt: skip
         self.log.add(row)
         self.last = row
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:
             self.panel.note(row, self.intake.newest)
+        self._rest.note(row.draw_time_ns, row.present_ns)
+        if events or taken.is_news or stage.moves_by_itself or self._is_told_anew():
+            self._rest.stir(row.present_ns)
         if spans is not None:
             spans.add(kinds.SWAP, times.swap_begin_ns, times.swap_end_ns, row.frame)
             spans.add(kinds.FRAME, start_ns, times.swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
@@ -144,13 +170,46 @@ class FrameLoop:
         """Start-up's work is done; what it did to frames says nothing of those to come."""
         self._pacer.forget_work("start-up is over")
 
+    @property
+    def is_still(self) -> bool:
+        """The next frame would be the one on the screen: `rest` instead."""
+        now_ns, is_paused = time.perf_counter_ns(), self.intake.plan.rate == 0
+        if self.is_starting or self._waiting_events or not self._rest.is_due(now_ns, is_paused):
+            return False
+        if self.controls.overlay and not is_paused and now_ns - self.last.present_ns >= WORDS_NS:
+            return False
+        return not self._shots.is_due(self.controls.screenshot, self.first_present_ns)
+
+    def rest(self) -> None:
+        """Instead of a frame, while nothing moves: sleeps until something stirs, `REST_S` at most."""
+        self._begin_rest()
+        self._link.wake_when_newer()
+        if self._link.ended is None:
+            if self._waker is None:
+                self._waker = Waker(self._link.wake_filenos, self._window.wake)
+            self._waker.arm()
+        self._waiting_events = self._window.wait_events(REST_S)
+        now_ns = time.perf_counter_ns()
+        self.stage.pass_still(now_ns)
+        taken = self.intake.take()
+        if self._waiting_events or taken.is_news or self._window.take_damage() or self._is_told_anew():
+            self._rest.stir(now_ns)
+
     def rest_while_hidden(self) -> None:
-        """Instead of a frame, while the window is not shown: input and snapshots are still taken in."""
-        self._obey(self._window.wait_events(0.1))
-        self.intake.take()
+        """Instead of a frame, while the window is not shown: input is obeyed, and now and then a snapshot taken in."""
+        self._begin_rest()
+        self._obey(self._window.wait_events(REST_S))
+        now_ns = time.perf_counter_ns()
+        if now_ns - self._taken_ns >= HIDDEN_TAKE_NS:
+            self._taken_ns = now_ns
+            self.intake.take()
+        else:
+            self._link.poll()
 
     def close(self) -> None:
         """The last pictures are written; GL objects go with the context."""
+        if self._waker is not None:
+            self._waker.close()
         self._shots.close()
         for overlay in (self._labels, self.panel):
             if overlay is not None:
@@ -211,8 +270,22 @@ class FrameLoop:
     # -- after the frame
 
     def _tell_lead(self, lead_ns: int) -> None:
-        self._leads_ns.append(lead_ns)
-        self._link.report_lead(max(self._leads_ns))
+        self._leads_ns.add(lead_ns)
+        self._link.report_lead(self._leads_ns.quantile(1.0))
+
+    def _begin_rest(self) -> None:
+        if not self._rested_since_ns:
+            self._rested_since_ns = self.last.present_ns or time.perf_counter_ns()
+            self.log.write_some(self.log.count)
+            gc.collect()
+
+    def _is_told_anew(self) -> bool:
+        """Whether physics says something of itself that the overlay does not show yet."""
+        link = self._link
+        if self._told and self._told[0] is link.status and self._told[1] is link.ended:
+            return False
+        before, self._told = self._told, (link.status, link.ended)
+        return self.controls.overlay and before != self._told
 
     def _use_idle_time(self, idle_ns: int) -> None:
         if idle_ns < IDLE_NS:
@@ -223,23 +296,6 @@ class FrameLoop:
             self.spans.add(kinds.LOG, begin_ns, time.perf_counter_ns())
         if self.log.count % FRAMES_PER_COLLECTION == 0:
             gc.collect(1)
-
-    def _row(self, planned: FramePlan, times: FrameTimes, paced: FrameResult, taken: Taken, acted_ns: int) -> FrameRow:
-        plan, state, newest = self.intake.plan, self.stage.clock.state, self.intake.newest or Head()
-        return FrameRow(
-            frame=self.log.count, start_ns=times.start_ns, latch_ns=times.latch_ns, work_end_ns=times.work_end_ns,
-            swap_begin_ns=times.swap_begin_ns, present_ns=times.swap_end_ns, predicted_present_ns=planned.present_ns,
-            deadline_ns=paced.deadline_ns, wake_error_ns=times.start_ns - planned.start_ns,
-            clock_mode=state.mode, offset_ns=state.offset_ns, room_ns=state.room_ns, play_rate=state.rate,
-            clock_reason=state.reason,
-            plan_number=plan.number, plan_rate=plan.rate, steps=taken.steps,
-            pacer_interval_ns=0 if self._pacer.unlimited else planned.interval_ns,
-            planned_refreshes=planned.planned_refreshes if self._pacer.blocks else 0,
-            pacer_reason=paced.reason, input_acted_ns=acted_ns,
-            rate=newest.rate, newest_tick=newest.tick, newest_sim_time_ns=newest.sim_time_ns,
-            newest_due_ns=newest.due_ns, newest_published_ns=newest.published_ns, world_epoch=newest.world_epoch,
-            gpu_ns=self.stage.renderer.gpu_ns, probe=self.is_starting,
-        )  # fmt: skip
 
 
 def gpu_slots(snapshot_bytes: int) -> int:

@@ -12,7 +12,6 @@ world epoch: the first of a newer one replaces all. Holds no bodies and touches 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from twixt.ipc.errors import TwixtError
@@ -29,8 +28,7 @@ class Entry(NamedTuple):
     head: Head
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """The two snapshots around a draw time. alpha: 0 at `previous`, below 1 before `next`.
 
     draw_time_ns: the simulated time really drawn, within what is held. next is None: `previous` is drawn still.

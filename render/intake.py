@@ -6,8 +6,7 @@ writer tore meanwhile is discarded. Always: an entry of the history lies whole i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,13 +22,19 @@ if TYPE_CHECKING:
 
 # Bytes uploaded in one frame at most; the newest snapshot always is. 64 MiB take about 5 ms on software GL.
 BYTE_BUDGET = 64 << 20
+# How long a status or the end of physics may wait to be noticed: under a frame, so that only a loop that makes many
+# hundred frames a second is spared asking the kernel in each.
+PATIENCE_NS = 4_000_000
 
 
-@dataclass
-class Taken:
+class Taken(NamedTuple):
     """What one frame found new."""
 
     steps: int = 0  # ticks between the newest snapshot before and the newest now
+    is_news: bool = False  # a snapshot, a plan or a scene: something that a picture shows
+
+
+NOTHING = Taken()
 
 
 class Intake:
@@ -47,15 +52,20 @@ class Intake:
     def take(self) -> Taken:
         """Fetch everything that is new. Call once a frame, as late as the frame allows."""
         link, stage = self._link, self._stage
-        link.poll()
+        link.poll(PATIENCE_NS)
+        is_news = False
         if link.scene_version != self._scene_version:
             self._scene_version = link.scene_version
             stage.set_scene(link.scene)
+            is_news = True
         plan = link.plan()
         if plan.number != self.plan.number:
             self.plan = plan
             stage.replan(plan)
-        taken = Taken()
+            is_news = True
+        if not link.has_unread:
+            return Taken(0, True) if is_news else NOTHING
+        steps = 0
         for claim in link.unread(BYTE_BUDGET):
             head = claim.head
             if head.world_epoch != self._world_epoch:
@@ -70,10 +80,10 @@ class Intake:
                 continue
             stage.history.commit(slot, head)
             stage.observe(head)
-            taken.steps += max(0, head.tick - self._newest_tick)
+            steps += max(0, head.tick - self._newest_tick)
             self._newest_tick = head.tick
             self.newest = head
-        return taken
+        return Taken(steps, True)
 
     def _upload(self, claim: Claim, slot: int) -> bool:
         """Into the slot, by the shortest way that serves all who want it. False: torn meanwhile."""

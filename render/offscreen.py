@@ -5,7 +5,7 @@ Same interface as `Window`. Always: `swap` never blocks, nothing is ever hidden,
 
 from __future__ import annotations
 
-import time
+import threading
 
 from twixt.render import software_gl
 from twixt.render.draw import context
@@ -28,6 +28,7 @@ class OffscreenWindow:
         self.renderer = str(self.context.info["GL_RENDERER"])
         software_gl.after_context(self.renderer)
         self.framebuffer_size = size_px
+        self._woken = threading.Event()
         self.screen = self.context.framebuffer(
             [self.context.renderbuffer(size_px, 4)], self.context.depth_renderbuffer(size_px)
         )
@@ -43,8 +44,15 @@ class OffscreenWindow:
         return []
 
     def wait_events(self, timeout_s: float) -> list[Event]:
-        time.sleep(timeout_s)
+        self._woken.wait(timeout_s)
+        self._woken.clear()
         return []
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def take_damage(self) -> bool:
+        return False
 
     def swap(self) -> None:
         self.context.finish()

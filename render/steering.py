@@ -44,8 +44,10 @@ class Steering:
 
         height_px: of the window. draw_time_ns: what the user saw. covers: whether the overlay lies over a pixel.
         """
-        events = [*self._early, *events]
-        self._early = []
+        if self._early:
+            events, self._early = [*self._early, *events], []
+        elif not events:
+            return 0
         acted_ns = 0
         for event in events:
             if isinstance(event, Key):

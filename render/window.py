@@ -46,6 +46,7 @@ class Window:
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
         self._gone = False
+        self._is_damaged = False
         software_gl.before_context()
         glfw.set_error_callback(lambda _code, text: self._errors.append(_text(text)))
         if not glfw.init():
@@ -92,6 +93,16 @@ class Window:
         glfw.set_cursor_pos_callback(self.handle, self._on_move)
         glfw.set_mouse_button_callback(self.handle, self._on_button)
         glfw.set_scroll_callback(self.handle, self._on_scroll)
+        # Asked for once: on X11 each question is a round trip to the server, several times a frame's own cost.
+        self._size_units = glfw.get_window_size(self.handle)
+        self._size_px = glfw.get_framebuffer_size(self.handle)
+        self._is_iconified = bool(glfw.get_window_attrib(self.handle, glfw.ICONIFIED))
+        self._content_scale = float(glfw.get_window_content_scale(self.handle)[0])
+        glfw.set_window_size_callback(self.handle, self._on_size)
+        glfw.set_framebuffer_size_callback(self.handle, self._on_framebuffer_size)
+        glfw.set_window_iconify_callback(self.handle, self._on_iconify)
+        glfw.set_window_content_scale_callback(self.handle, self._on_content_scale)
+        glfw.set_window_refresh_callback(self.handle, self._on_refresh)
 
     @property
     def pointer(self) -> int:
@@ -101,13 +112,13 @@ class Window:
     @property
     def framebuffer_size(self) -> tuple[int, int]:
         """Pixels to draw, at least 1x1 (a minimised window has 0x0, and no picture can be that small)."""
-        width, height = glfw.get_framebuffer_size(self.handle)
+        width, height = self._size_px
         return max(1, width), max(1, height)
 
     @property
     def content_scale(self) -> float:
         """Framebuffer pixels per unit in which text is laid out: 2.0 on many HiDPI displays."""
-        return float(glfw.get_window_content_scale(self.handle)[0])
+        return self._content_scale
 
     @property
     def should_close(self) -> bool:
@@ -118,7 +129,7 @@ class Window:
         """Minimised or covered, so that frames are not shown. Call `poll` or `wait_events` to find out when it ends."""
         if self._frame_callback is not None:
             return self._frame_callback.is_overdue
-        return bool(glfw.get_window_attrib(self.handle, glfw.ICONIFIED))
+        return self._is_iconified
 
     def set_title(self, title: str) -> None:
         glfw.set_window_title(self.handle, title)
@@ -134,9 +145,18 @@ class Window:
         return self._taken()
 
     def wait_events(self, timeout_s: float) -> list[Event]:
-        """Like `poll`, but waits up to `timeout_s` for something to happen: for a window that is hidden."""
+        """Like `poll`, but waits up to `timeout_s` for something to happen, `wake` included."""
         glfw.wait_events_timeout(timeout_s)
         return self._taken()
+
+    def wake(self) -> None:
+        """Ends a `wait_events`, also the next one where none is going on. From any thread."""
+        glfw.post_empty_event()
+
+    def take_damage(self) -> bool:
+        """Whether what was on the screen has been lost since the last call, so that it must be drawn again."""
+        damaged, self._is_damaged = self._is_damaged, False
+        return damaged
 
     def swap(self) -> None:
         """Shows what was drawn; with vsync, waits until the display took it. Skipped while hidden."""
@@ -187,8 +207,7 @@ class Window:
                 self._events.append(Key(name, time.perf_counter_ns()))
 
     def _on_move(self, _window: Any, x: float, y: float) -> None:
-        width, _ = glfw.get_window_size(self.handle)
-        scale = self.framebuffer_size[0] / max(1, width)
+        scale = self.framebuffer_size[0] / max(1, self._size_units[0])
         self._events.append(MouseMove(x * scale, y * scale, time.perf_counter_ns()))
 
     def _on_button(self, _window: Any, button: int, action: int, _mods: int) -> None:
@@ -197,6 +216,23 @@ class Window:
 
     def _on_scroll(self, _window: Any, dx: float, dy: float) -> None:
         self._events.append(Scroll(dx, dy, time.perf_counter_ns()))
+
+    def _on_size(self, _window: Any, width: int, height: int) -> None:
+        self._size_units = width, height
+
+    def _on_framebuffer_size(self, _window: Any, width_px: int, height_px: int) -> None:
+        self._size_px = width_px, height_px
+        self._is_damaged = True
+
+    def _on_iconify(self, _window: Any, iconified: int) -> None:
+        self._is_iconified = bool(iconified)
+        self._is_damaged = True
+
+    def _on_content_scale(self, _window: Any, scale: float, _scale_y: float) -> None:
+        self._content_scale = float(scale)
+
+    def _on_refresh(self, _window: Any) -> None:
+        self._is_damaged = True
 
 
 def _text(text: bytes | str) -> str:

@@ -64,6 +64,7 @@ class FrameRow(NamedTuple):
     pacer_reason: str = ""
     gpu_ns: int | None = None
     input_acted_ns: int = 0  # when the user acted whose action this frame shows first; 0: none
+    rested_ns: int = 0  # how long no frame was made before this one, because nothing moved or nobody could see it
     probe: bool = False  # a frame of the refresh probe, no part of any figure
 
 

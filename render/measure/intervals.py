@@ -4,7 +4,8 @@
 the grid fitted to the returns is used where swap blocks; the intervals and their deviation are those of the
 returns themselves, so that no jitter is smoothed away.
 
-Always: a frame without a frame before it (the first, the one after a refresh probe) has no interval.
+Always: a frame without a frame before it (the first, the one after a refresh probe, the one after frames rested
+because nothing moved) has no interval: a rest is in no figure, neither as a long frame nor in the mean fps.
 Pure: rows in, arrays out, one place per frame; NaN where there is nothing.
 """
 
@@ -43,7 +44,7 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
     """What lay between the frames. Not given: whether swap blocks and the refresh are taken from the rows."""
     shown = ~table["probe"]
     frames = table.where(shown)
-    joined = np.r_[False, shown[:-1]][shown] if len(table) else np.zeros(0, bool)
+    joined = np.r_[False, shown[:-1]][shown] & (frames["rested_ns"] == 0) if len(table) else np.zeros(0, bool)
     refreshes = np.maximum(frames["planned_refreshes"], 1)
     pacer_ms = np.where(frames["pacer_interval_ns"] > 0, frames["pacer_interval_ns"] / 1e6, np.nan)
     if swap_blocks is None:

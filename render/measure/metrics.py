@@ -134,6 +134,12 @@ def _conditions(timing: Intervals, moved: Motion) -> list[str]:
         )
     if not (frames["pacer_interval_ns"] > 0).any():
         said.append("frames were not paced: no deviation, missed refreshes, hitches and pacer intervals")
+    rested_ns = frames["rested_ns"]
+    if rested_ns.any():
+        said.append(
+            f"no frames were made for {rested_ns.sum() / 1e9:.1f} s in {(rested_ns > 0).sum()} rests, while nothing "
+            "moved or the window was hidden: these are in no figure"
+        )
     if moved.changes:
         said.append(
             f"{moved.changes} pauses, changes of time scale or resets: {moved.left_out} frames around them "

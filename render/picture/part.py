@@ -67,6 +67,7 @@ class Part:
         self._watchers: dict[str, Poser] = {}
         self._blend = Blend(own_method or method)
         self._draw_time_ns = 0
+        self._prepared_for: frozenset[str] = frozenset()
         self._posed: Poses | None = None  # what the poser made for this frame
 
     @property
@@ -89,6 +90,11 @@ class Part:
     def stands_by_itself(self) -> bool:
         """It shows states as they were published, so that it stands still now and then whatever the others do."""
         return self._own_method in AS_PUBLISHED
+
+    @property
+    def is_changing(self) -> bool:
+        """One method gives way to another."""
+        return self._change.is_under_way
 
     @property
     def reach_ns(self) -> int:
@@ -138,8 +144,10 @@ class Part:
     def draw(self, reference_ns: int, present_ns: int, history: History, renderer: SceneRenderer) -> Drawn | None:
         """What to draw at `present_ns`, when those without a delay draw `reference_ns`. None: nothing is held."""
         draw_time_ns = self._draw_time_ns = reference_ns - self.delay_ns
-        self.prepare()
-        blend = self._blend = self._change.blend(present_ns, lambda name: self._is_settled(name, draw_time_ns))
+        change = self._change
+        if change.methods is not self._prepared_for:
+            self.prepare()
+        blend = self._blend = change.blend(present_ns, lambda name: self._is_settled(name, draw_time_ns))
         self._posed = None
         pair, newest = history.pair(draw_time_ns, self._name), history.newest
         if pair is None or newest is None:
@@ -152,7 +160,7 @@ class Part:
         if blend.method == OF_THE_NEWEST:
             layer = Layer(newest.slot, None, group=self.group)
         else:
-            if not is_shaded(frozenset((blend.method, blend.other or blend.method))):
+            if blend.method not in OF_A_PAIR or (blend.other and blend.other not in OF_A_PAIR):
                 blend = Blend(MEANWHILE)
             layer = layer_of(pair, blend, self.group)
         drawn_ns = _drawn_ns(blend, pair, newest, pair.draw_time_ns)
@@ -164,7 +172,7 @@ class Part:
 
     def prepare(self) -> None:
         """A poser while one is needed; all posers know the methods that may be asked for."""
-        methods = self._change.methods
+        methods = self._prepared_for = self._change.methods
         if not self._by_numpy and is_shaded(methods):
             self._poser = None
         elif self._poser is None:
@@ -214,6 +222,8 @@ def _drawn_ns(blend: Blend, pair: Pair, newest: Entry, blended_ns: int) -> int:
 
     blended_ns: by methods that do not show states as they were published.
     """
+    if not blend.mix and blend.method not in AS_PUBLISHED:
+        return blended_ns
     shown_ns = {OF_THE_NEWEST: newest.head.sim_time_ns, "none": pair.previous.head.sim_time_ns}
     own_ns = shown_ns.get(blend.method, blended_ns)
     return own_ns + round((shown_ns.get(blend.other, blended_ns) - own_ns) * blend.mix)

@@ -55,11 +55,18 @@ class Picture:
         return any(part.needs_copies for part in self._parts)
 
     @property
+    def is_changing(self) -> bool:
+        """One method gives way to another."""
+        return any(part.is_changing for part in self._parts)
+
+    @property
     def reach_ns(self) -> int:
         """How far beyond the newest snapshot it may be drawn.
 
         All parts share an instant: beyond what one of them can draw, that one would stand still and then jump.
         """
+        if len(self._parts) == 1:
+            return self._parts[0].reach_ns
         parts = [part for part in self._parts[1:] if not part.stands_by_itself]
         if self._has_ungrouped or not parts:
             parts.append(self._parts[0])
@@ -118,7 +125,7 @@ class Picture:
     def draw(self, draw_time_ns: int, present_ns: int, history: History, renderer: SceneRenderer) -> Shown | None:
         """What to draw; None while nothing is held."""
         drawn = [part.draw(draw_time_ns, present_ns, history, renderer) for part in self._parts]
-        parts = tuple(one for one in drawn if one is not None)
+        parts = tuple([one for one in drawn if one is not None])
         if len(parts) < len(self._parts):
             return None
         due_ns = self.clock.due_ns

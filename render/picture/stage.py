@@ -65,6 +65,8 @@ class Stage:
         self._chase_ms = config.chase_ms
         self.labels: list[PlacedLabel] = []  # words of the user's own drawing, in the frame drawn last
         self.camera: OrbitCamera | None = None  # None until bodies were seen
+        self._seen: object = None  # the camera and the picture's size for which `_lens` is right
+        self._lens: CameraMatrices | None = None
         self._trails: dict[str, Trails] = {}
         self._trail_colors: NDArray[np.float64] = np.zeros((0, 3))  # of the shapes, 0..1
         self._world_epoch: int | None = None  # of what is drawn
@@ -215,19 +217,16 @@ class Stage:
 
     def draw(self, present_ns: int, size_px: tuple[int, int]) -> Shown | None:
         """Draws what is to be seen at `present_ns`; what the run's own picture shows, None before anything came."""
-        draw_times_ns = {}
-        for clock in self.clocks:
-            clock.reach_ns = max(picture.reach_ns for picture in self.pictures if picture.clock is clock)
-            draw_times_ns[id(clock)] = clock.draw_time_ns(present_ns)
         pictures = self.pictures
+        draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
         viewports = side_by_side(size_px, len(pictures))
         if len(pictures) > 1:
             self._context.clear()
         self.labels = []
         shown = None
         self._begin_world()
-        for picture, viewport in zip(pictures, viewports, strict=True):
-            shown = picture.draw(draw_times_ns[id(picture.clock)], present_ns, self.history, self.renderer)
+        for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
+            shown = picture.draw(draw_time_ns, present_ns, self.history, self.renderer)
             if shown is None:
                 self._context.clear()
                 return None
@@ -243,10 +242,34 @@ class Stage:
             self._copies.clear()
         return shown
 
+    def pass_still(self, present_ns: int) -> None:
+        """Time passed without a frame until the present: the clocks are not to make up for it in the next."""
+        for picture in self.pictures:
+            self._draw_time_ns(picture, present_ns)
+
+    @property
+    def moves_by_itself(self) -> bool:
+        """Frames may differ though all of them draw the same instant."""
+        return self._drawing is not None or any(picture.is_changing for picture in self.pictures)
+
+    def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
+        clock, reach_ns = picture.clock, picture.reach_ns
+        if clock.reach_ns != reach_ns:
+            clock.reach_ns = reach_ns
+        return clock.draw_time_ns(present_ns)
+
     def _matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:
         if self.camera is None:
             self.camera = OrbitCamera.for_scene(self.scene, self._bodies(), window_px[0] / window_px[1])
-        matrices = self.camera.matrices(size_px, window_px)
+        camera = self.camera
+        seen = (
+            camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad, camera.fov_y_deg,
+            camera.reach_m, size_px, window_px,
+        )  # fmt: skip
+        if seen != self._seen:
+            self._seen, self._lens = seen, camera.matrices(size_px, window_px)
+        assert self._lens is not None
+        matrices = self._lens
         if self.scene.camera is None or self.scene.camera.body is None:
             return matrices
         poses = picture.watched(CAMERA)
