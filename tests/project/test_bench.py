@@ -49,7 +49,7 @@ def test_every_group_comes_out_with_figures_limits_a_page_and_a_plot(tmp_path: P
     for row in document["rows"]:
         assert row["name"] in page
         if row["figure"] is None:
-            assert row["group"] == "vsync", f"{row['name']}: {row['note']}"
+            assert row["note"] == "not measured: no display that waits for vsync", f"{row['name']}: {row['note']}"
             continue
         assert row["figure"] >= 0, row
         assert row["limit"] > 0, row
@@ -73,13 +73,6 @@ def test_a_part_that_cannot_be_measured_is_null_and_says_why(tmp_path: Path) -> 
     assert row["ratio"] is None
     assert "not measured: no display" in row["note"]
     assert "no display" in document["conditions"]["display"]
-
-
-def test_a_display_that_does_not_wait_is_no_place_to_measure_evenness(tmp_path: Path) -> None:
-    ran = run_bench(tmp_path, "vsync", "--json", "-")
-    (row,) = json.loads(ran.stdout)["rows"]
-    assert row["figure"] is None
-    assert row["note"] == "not measured: no display that waits for vsync"
 
 
 def test_peers_that_are_not_installed_say_how_to_get_them(tmp_path: Path) -> None:
