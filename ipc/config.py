@@ -200,7 +200,9 @@ class Config:
     offscreen: bool = flag(False, "draw without a window, through EGL", VIEW, WINDOW)
 
     # ending and reporting
-    seconds: float | None = flag(None, "end after this many seconds", BOTH, ENDING, float, "S")
+    seconds: float | None = flag(
+        None, "end after so many seconds, counted from the end of start-up", BOTH, ENDING, float, "S"
+    )
     screenshot: str | None = flag(None, "save a picture (PNG) at the instant of --at", VIEW, ENDING, str, "FILE")
     at_s: float | None = flag(
         None, "when to take the screenshot, seconds after the first frame [2]", VIEW, ENDING, float, "S", name="--at"

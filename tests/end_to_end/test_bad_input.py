@@ -245,7 +245,7 @@ def test_a_crash_in_the_users_world_is_theirs_and_told_once(
 @pytest.mark.parametrize(
     ("flag", "line", "message"),
     [
-        ("--interpolation", "on_import", "interpolation: importing users raised ZeroDivisionError: division by zero"),
+        ("--interpolation", "on_import", "--interpolation: importing users raised ZeroDivisionError: division by zero"),
         ("--draw", "on_import", "--draw: importing users raised ZeroDivisionError: division by zero"),
         ("--interpolation", "in_sample", "users:Raises.sample raised ZeroDivisionError: division by zero"),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from tests.render.picture.staged import MS, ONE, SIZE_PX, START_NS, Show, along_x, middle_px
 from twixt.ipc.config import Config
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.groups import Group
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
@@ -20,6 +21,30 @@ def test_bodies_are_drawn_between_two_snapshots(window):
     assert shown.main.draw_time_ns == 150 * MS
     assert shown.due_ns == START_NS + 150 * MS
     assert shown.group_due_ns == {}
+
+
+@pytest.mark.parametrize(
+    ("named", "flags", "group"),
+    [
+        ("--interpolation", {"interpolation": "nowhere:Mine"}, None),
+        ("--split", {"split": (("nowhere:Mine", ""), ("auto", ""))}, None),
+        ("--split", {"split": (("none", ""), ("nowhere:Mine", ""))}, None),
+        ('group "hand"', {}, "nowhere:Mine"),
+    ],
+)
+def test_a_method_that_is_not_there_is_refused_under_the_name_of_who_asked_for_it(window, named, flags, group):
+    groups = {"hand": Group([0], interpolation=group)} if group else {}
+    scene = Scene([Sphere(0.5)] * 2, groups=groups)
+    halves = flags.get("split")
+
+    def show():
+        shown = Show(window, scene, lambda k: new_bodies(2), **flags)
+        if halves:
+            shown.choose(split=True, interpolation=halves[1][0])
+        shown.draw(150)
+
+    with pytest.raises(TwixtError, match=f'^{named}: no module named "nowhere"'):
+        show()
 
 
 def test_before_anything_came_nothing_is_shown(window):
