@@ -52,7 +52,8 @@ def _window() -> Call:
     window = glfw.create_window(800, 600, "bare", None, None)
     glfw.make_context_current(window)
     glfw.swap_interval(1)
-    clear = ctypes.CFUNCTYPE(None, ctypes.c_uint)(glfw.get_proc_address("glClear"))
+    address = ctypes.cast(glfw.get_proc_address("glClear"), ctypes.c_void_p).value or 0
+    clear = ctypes.CFUNCTYPE(None, ctypes.c_uint)(address)
 
     def frame() -> None:
         glfw.poll_events()

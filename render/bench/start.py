@@ -88,6 +88,7 @@ def _shown_ns(log: str) -> int:
 
 
 def _parts(report: dict[str, Any]) -> str:
-    """What the run says of the time until then, in words."""
+    """What the run says of the time until then."""
     parts = report["latency"].get("first_frame_parts_ms") or {}
-    return ", ".join(f"{name.replace('_', ' ')} {ms:.0f} ms" for name, ms in parts.items() if ms is not None)
+    said = ", ".join(f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in parts.items() if ms is not None)
+    return f"in ms: {said}" if said else ""

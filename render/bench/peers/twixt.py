@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,8 @@ class Shown:
         self._folder = tempfile.TemporaryDirectory()
         self._log = os.path.join(self._folder.name, "log.csv")
         scene = Scene([Sphere(radius)], ground=None, camera=Camera((0, -5, 1.5), (0, 0, 0), fov_y_deg=40))
-        self._view = twixt.show(
+        show: Any = twixt.show
+        self._view = show(
             scene, 1 / STATES_HZ, count, overlay=False, pacing="unlimited", log=self._log, size_px=SIZE_PX
         )
 
