@@ -171,7 +171,10 @@ def events(recorded: list[Recorded], origin_ns: int) -> Iterator[str]:
         name, order = SIDES[one.side], one.side
         yield f'{{"ph":"M","name":"process_name",{of},"args":{{"name":"{name}"}}}}'
         yield f'{{"ph":"M","name":"process_sort_index",{of},"args":{{"sort_index":{order}}}}}'
+        used = {MAIN} | {BESIDE for span in one.spans if 0 <= span.kind < len(KINDS) and KINDS[span.kind].beside}
         for thread, names in THREADS.items():
+            if thread not in used:
+                continue
             at = f'"pid":{one.process_id},"tid":{thread}'
             yield f'{{"ph":"M","name":"thread_name",{at},"args":{{"name":"{names[one.side]}"}}}}'
         for span in one.spans:
