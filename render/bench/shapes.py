@@ -13,6 +13,7 @@ from typing import Any
 
 from twixt.ipc.bench import Memcpy, Row, Say, rounds_of
 from twixt.ipc.config import Config
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.shapes import Box, Capsule, Cylinder, Ellipsoid, Shape
 from twixt.ipc.snapshot import BODY
 from twixt.render.bench.cloud import Cloud, radius_m
@@ -26,7 +27,7 @@ COUNTS = (1_000, 10_000, 100_000)
 # Rounds; of the larger counts fewer, as they take so much longer.
 ROUNDS = {1_000: 120, 10_000: 32, 100_000: 9}
 # What is wanted at this many bodies of what has a lean draw of its own.
-BAR_COUNT, BAR = 10_000, "ratio >= 0.9"
+BAR_COUNT, BAR, OWN_LEAN = 10_000, "ratio >= 0.9", ("box", "capsule")
 UPLOADS = {10_000: 200, 1_000_000: 9}
 
 Draw = Callable[[float], object]
@@ -79,21 +80,28 @@ def _drawn(window: Any, name: str, count: int, shape: Shape, best: str, rounds: 
     finally:
         lean.release()
         cloud.release()
-    bar = BAR if count == BAR_COUNT and best == f"lean {name}s".replace("xs", "xes") else ""
+    bar = BAR if count == BAR_COUNT and name in OWN_LEAN else ""
     return row(fps_name(name, count), "fps", _fps(taken), best, _fps(limits), bar)
 
 
 def _lean(window: Any, cloud: Cloud, best: str) -> Any:
     older, newer = cloud.records[1:]
     places = older["position"], newer["position"]
-    turns = older["orientation"], newer["orientation"]
-    match best:
-        case "lean boxes":
-            return LeanBoxes(window.context, *places, *turns)
-        case "lean capsules":
-            return LeanCapsules(window.context, *places, *turns)
+    if best == "lean spheres":
+        return LeanSpheres(window.context, *places, radius_m(cloud.count))
+    kind = LeanCapsules if best == "lean capsules" else LeanBoxes
+    return kind(window.context, *places, older["orientation"], newer["orientation"], _half_size(cloud.shape))
+
+
+def _half_size(shape: Shape) -> tuple[float, float, float]:
+    """Half its edges; of what is round about z: radius, radius, half the straight part."""
+    match shape:
+        case Box(size):
+            return size[0] / 2, size[1] / 2, size[2] / 2
+        case Capsule(radius, length) | Cylinder(radius, length):
+            return radius, radius, length / 2
         case _:
-            return LeanSpheres(window.context, *places, radius_m(cloud.count))
+            raise TwixtError(f"no lean draw of {shape!r} is known")
 
 
 def _fps(taken: list[float]) -> list[float]:

@@ -55,7 +55,7 @@ def of_viewer(*modules: str) -> Rows:
 GROUPS: dict[str, Rows] = {
     "frame": of_viewer("costs", "still_frame"),
     "interpolation": of_viewer("interpolation"),
-    "draw": of_viewer("live"),
+    "draw": of_viewer("live", "shapes"),
     "start": of_viewer("start"),
     "million": of_viewer("million"),
     "vsync": of_viewer("vsync"),

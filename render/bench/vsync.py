@@ -36,7 +36,8 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             say(f"{count:,} bodies, round {number + 1} of {rounds}")
             report = _run(count, seconds)
             if not report["display"]["swap_blocks"]:
-                yield Row(name, "ms", None, "a bare loop", None, 0, "not measured: no display that waits for vsync")
+                why = f"not measured: no display that waits for vsync ({report['conditions'][0]})"
+                yield Row(name, "ms", None, "a bare loop", None, 0, why)
                 return
             ours.append(report["frames"]["interval_ms"]["p99"])
             bare.append(_bare_p99_ms(seconds))

@@ -49,7 +49,7 @@ def test_every_group_comes_out_with_figures_limits_a_page_and_a_plot(tmp_path: P
     for row in document["rows"]:
         assert row["name"] in page
         if row["figure"] is None:
-            assert row["note"] == "not measured: no display that waits for vsync", f"{row['name']}: {row['note']}"
+            assert row["note"].startswith("not measured: no display that waits for vsync"), row
             continue
         assert row["figure"] >= 0, row
         assert row["limit"] > 0, row
