@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.corrections import turn_between
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.layout import MAX_CAPACITY
 from twixt.ipc.snapshot import (
     BODY,
     CONTINUITY_MASK,
@@ -47,6 +48,9 @@ class Bodies:
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None) -> None:
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
             raise TwixtError(f"Bodies(count) must be a whole number >= 0, got {count!r}")
+        if count > MAX_CAPACITY:
+            needed = f"{int(count) * BODY.itemsize / 2**30:,.1f} GiB a snapshot"
+            raise TwixtError(f"Bodies(count) must be at most {MAX_CAPACITY:,}, got {count:,}: that would be {needed}")
         self._storage = new_bodies(int(count))
         self._given_flags = 0
         self._free: list[int] = []

@@ -65,13 +65,24 @@ def _read(kind: type, key: str, text: str, wanted: type | None) -> Any:
             if text.lower() not in _TRUE + _FALSE:
                 raise ValueError
             return text.lower() in _TRUE
-        value: Any = text if wanted is None else wanted(text)
+        value: Any = text if wanted is None else _whole(text) if wanted is int else wanted(text)
         if wanted is float and not math.isfinite(value):
             raise ValueError
         return value
     except ValueError:
         rule = _RULES[wanted] if wanted else ""
         raise TwixtError(f"--set {key} of {kind.__name__} must be {rule}, got {text!r}") from None
+
+
+def _whole(text: str) -> int:
+    """500, 10_000 or 1e6."""
+    try:
+        return int(text)
+    except ValueError:
+        value = float(text)
+        if not value.is_integer():
+            raise
+        return int(value)
 
 
 def _known(key: str, names: list[str]) -> str:

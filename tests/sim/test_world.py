@@ -133,9 +133,18 @@ def test_settings_are_read_as_the_constructor_wants_them(users_folder: Path) -> 
     assert load_world("typed:Open", (("free", "1"),)).got == {"free": "1"}
 
 
+@pytest.mark.parametrize(("text", "meant"), [("1e6", 1_000_000), ("10_000", 10_000), ("2.0", 2), ("-1E1", -10)])
+def test_a_whole_number_may_be_written_as_people_write_it(users_folder: Path, text: str, meant: int) -> None:
+    write(users_folder, "typed", EVERY_TYPE)
+    got = load_world("typed:Typed", (("whole", text),)).got[0]
+    assert (got, type(got)) == (meant, int)
+
+
 @pytest.mark.parametrize(
     ("key", "text", "rule"),
     [
+        ("whole", "inf", "a whole number"),
+        ("whole", "nan", "a whole number"),
         ("whole", "2.5", "a whole number"),
         ("part", "nan", "a finite number"),
         ("yes", "maybe", "true or false"),
@@ -162,6 +171,7 @@ def test_what_is_not_there_is_refused_with_what_is_near(users_folder: Path) -> N
     assert "metronome" in refused("metronom")
     assert "needs a value for size; give it with --set size=VALUE" in refused("typed:Needs")
     assert "Bodies(count) must be a whole number >= 0, got -1" in refused("my_orbit:Orbit", ("count", "-1"))
+    assert "got 1,000,000,000: that would be 59.6 GiB a snapshot" in refused("my_orbit:Orbit", ("count", "1e9"))
 
 
 @pytest.mark.parametrize("name", [":", "a:", ":A", "a b:C", "a..b:C", "my_orbit.py:", "a:B:C", "../x:Y"])
