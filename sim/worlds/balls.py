@@ -1,13 +1,17 @@
-"""A few hundred balls tumbling in a box that is rocked without end: the default world.
+"""Balls tumbling in a box that is rocked without end: the default world, with three hundred of them.
 
 The box is drawn standing still; the rocking is in the direction of gravity, which leans over and walks
 round, so that the pile keeps pouring from side to side. With `rocking_deg=0` the balls settle and rest.
 Contacts, friction, spin and bounce are those of `contacts.py`; this file sets the scene and writes the bodies.
+
+`--set count=10000` is a sea of them in a wider and deeper box, rocked as much slower as water in it would be. Above
+`MANY` balls a step is 1/30 s instead of 1/60 s: looking for contacts is the half of it.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +21,21 @@ from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
 from twixt.sim.world import World
 from twixt.sim.worlds.contacts import ContactSolver, Material, Spheres
+from twixt.sim.worlds.limits import check_count
+
+Floats = NDArray[np.floating[Any]]
 
 GRAVITY_M_S2 = 9.81
 # The largest weighs seven times the smallest: a wider span lets heavy balls press small ones deep into others.
 RADIUS_MIN_M, RADIUS_MAX_M = 0.10, 0.19
 DENSITY_KG_M3 = 1000.0
-# Half the box's width for 300 balls (metres): a pile two or three balls deep.
+MOST = 100_000
+MANY = 3_000
+# What a ball takes here at most, in a pile: mostly what is held for each that is near it while contacts are looked for.
+BALL_BYTES = 4096
+# Half the box's width for 300 balls (metres): a pile two or three balls deep. More balls make it wider and deeper.
 HALF_WIDTH_M = 2.15
+WIDTH_POWER = 0.4
 # The drawn box is this much as high as wide: the pile leans against its walls without rising over them.
 HEIGHT_PER_WIDTH = 0.55
 # Room of one ball in the lattice that they fall from, and how far each is off its place (metres).
@@ -31,9 +43,12 @@ LATTICE_M = 0.44
 LATTICE_OFF_M = 0.015
 START_HEIGHT_M = 0.6
 START_SPEED_M_S = 0.8
-# The lean of gravity grows to its full size in this time, and walks round the box in this period (seconds).
+# The lean of gravity grows to its full size in this time, and walks round the box in this period (seconds); both grow
+# with the root of the box's width, as the periods of waves do.
 ROCKING_GROWS_S = 3.0
 ROCKING_PERIOD_S = 6.0
+# Keeps a turn of nothing at nothing.
+TINY_RAD = 1e-20
 
 PALETTE = (
     (0.93, 0.35, 0.28),
@@ -54,13 +69,14 @@ class Balls(World):
     dt = 1 / 60
 
     def __init__(self, count: int = 300, seed: int = 0, rocking_deg: float = 36.0) -> None:
-        if count < 1:
-            raise TwixtError(f"count must be >= 1, got {count}")
+        check_count(count, MOST, "balls", BALL_BYTES)
         if not 0 <= rocking_deg <= 80:
             raise TwixtError(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
         self.count = count
         self.rocking_rad = math.radians(rocking_deg)
-        self.half_width = max(HALF_WIDTH_M * (count / 300) ** 0.6, LATTICE_M)
+        self.half_width = max(HALF_WIDTH_M * (count / 300) ** WIDTH_POWER, LATTICE_M)
+        self.slower = max(1.0, math.sqrt(self.half_width / HALF_WIDTH_M))
+        self.dt = 1 / 60 if count <= MANY else 1 / 30
         self.bodies = Bodies(count)
         self.scene = self._scene()
         self.reset(seed)
@@ -69,7 +85,7 @@ class Balls(World):
         """All balls above the box again, sizes, places and speeds from `seed`."""
         random = np.random.default_rng(seed)
         # Sizes travel as half floats; the physics takes what is drawn.
-        radius = random.uniform(RADIUS_MIN_M, RADIUS_MAX_M, self.count).astype(np.float16).astype(float)
+        radius = random.uniform(RADIUS_MIN_M, RADIUS_MAX_M, self.count).astype(np.float16).astype(np.float32)
         side = max(1, int(2 * self.half_width / LATTICE_M))
         layer, row, column = np.unravel_index(np.arange(self.count), (-(-self.count // side**2), side, side))
         place = np.stack((column, row, layer)).astype(float)
@@ -77,17 +93,17 @@ class Balls(World):
         position = place * LATTICE_M + random.uniform(-LATTICE_OFF_M, LATTICE_OFF_M, place.shape)
         position[2] += START_HEIGHT_M
         self.state = Spheres(
-            position=position,
-            velocity=random.uniform(-START_SPEED_M_S, START_SPEED_M_S, position.shape),
-            spin=np.zeros_like(position),
+            position=position.astype(np.float32),
+            velocity=random.uniform(-START_SPEED_M_S, START_SPEED_M_S, position.shape).astype(np.float32),
+            spin=np.zeros(position.shape, np.float32),
             radius=radius,
             mass=DENSITY_KG_M3 * 4 / 3 * math.pi * radius**3,
         )
-        self.orientation = np.zeros((4, self.count))
+        self.orientation = np.zeros((4, self.count), np.float32)
         self.orientation[3] = 1.0
         half = self.half_width
         low, high = np.array([-half, -half, 0.0]), np.array([half, half, np.inf])
-        self.solver = ContactSolver(self.state, low, high, Material())
+        self.solver = ContactSolver(self.state, low, high, Material(), substep_s=self.dt / 2)
         self.time_s = 0.0
         self.bodies.teleport(np.arange(self.count), position.T, scale=radius)
         self._write()
@@ -96,13 +112,14 @@ class Balls(World):
         """Advance by `dt` seconds."""
         self.solver.step(dt, self.gravity())
         self.time_s += dt
-        self.orientation = turned(self.orientation, self.state.spin * dt)
+        self.orientation = turned(self.orientation, self.state.spin * np.float32(dt))
         self._write()
 
     def gravity(self) -> NDArray[np.float64]:
         """Gravity now, (3,) m/s^2."""
-        lean = self.rocking_rad * min(1.0, self.time_s / ROCKING_GROWS_S)
-        way = 2 * math.pi * self.time_s / ROCKING_PERIOD_S
+        time_s = self.time_s / self.slower
+        lean = self.rocking_rad * min(1.0, time_s / ROCKING_GROWS_S)
+        way = 2 * math.pi * time_s / ROCKING_PERIOD_S
         across = GRAVITY_M_S2 * math.sin(lean)
         return np.array([across * math.cos(way), across * math.sin(way), -GRAVITY_M_S2 * math.cos(lean)])
 
@@ -121,8 +138,9 @@ class Balls(World):
     def _scene(self) -> Scene:
         half = self.half_width
         height = 2 * half * HEIGHT_PER_WIDTH
+        balls = [Sphere(radius=1.0, color=color) for color in PALETTE]
         return Scene(
-            [Sphere(radius=1.0, color=PALETTE[body % len(PALETTE)]) for body in range(self.count)],
+            [balls[body % len(balls)] for body in range(self.count)],
             camera=Camera(
                 eye=(1.45 * half, -3.13 * half, 2.4 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0
             ),
@@ -131,11 +149,10 @@ class Balls(World):
         )
 
 
-def turned(orientation: NDArray[np.float64], turn: NDArray[np.float64]) -> NDArray[np.float64]:
+def turned(orientation: Floats, turn: Floats) -> Floats:
     """Unit quaternions (4, n) xyzw turned by rotation vectors (3, n), radians in the world frame."""
     angle = np.sqrt((turn * turn).sum(axis=0))
-    # sin(angle / 2) / angle, also at 0: np.sinc(x) is sin(pi x) / (pi x).
-    vx, vy, vz = turn * (0.5 * np.sinc(angle / (2 * math.pi)))
+    vx, vy, vz = turn * (np.sin(angle / 2) / np.maximum(angle, TINY_RAD))
     w = np.cos(angle / 2)
     x0, y0, z0, w0 = orientation
     out = np.stack(
@@ -146,4 +163,5 @@ def turned(orientation: NDArray[np.float64], turn: NDArray[np.float64]) -> NDArr
             w * w0 - vx * x0 - vy * y0 - vz * z0,
         )
     )
-    return out / np.sqrt((out * out).sum(axis=0))
+    out /= np.sqrt((out * out).sum(axis=0))
+    return out

@@ -1,13 +1,17 @@
-"""Spheres in contact with each other and with the walls of a box, for a thousand bodies in numpy.
+"""Spheres in contact with each other and with the walls of a box, for ten thousand bodies in numpy.
 
-One idea: all contacts are solved at once, in a few small substeps. A contact keeps its impulse from substep
-to substep and from step to step, so that a resting pile is carried by remembered impulses and stands still. A
-substep solves velocities, moves, and solves them again for what moving changed (as in Catto, "Solver2D", 2024);
-what still overlaps is moved apart. Contacts solved at once must share a body without overshooting: each sees the
-body's mass divided by the number of its contacts (mass splitting, Tonge, Benevolenski, Voroshilov 2012).
+One idea: contacts are solved many at once, in a few passes over groups that hardly share a body (`contact_list.py`),
+and keep their impulses from substep to substep and from step to step, so that a resting pile is carried by
+remembered impulses and stands still. Contacts solved at once share a body without overshooting: each sees the
+body's mass divided by the number of its contacts in the group (mass splitting, Tonge, Benevolenski, Voroshilov 2012).
+What overlaps is pushed apart, a little by velocity, mostly by place (as in Catto, "Solver2D", 2024).
 
-Always: momentum between two spheres is conserved; friction never exceeds `friction` times the normal
-impulse; same state and same dt, same bytes (no threads, no hash order). Arrays are components x bodies.
+Why numpy: no engine for Python that is kept up steps ten thousand spheres faster, and a compiler (numba) would
+make the first start wait for seconds. What a step costs is memory: single precision, no row of all contacts more
+than needed, and freed memory kept.
+
+Always: momentum between two spheres is conserved; friction never exceeds `friction` times the normal impulse; same
+state and same dt, same bytes (no threads, no hash order). Arrays are components x bodies.
 Knows nothing of worlds, snapshots or colours.
 """
 
@@ -15,26 +19,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from twixt.sim.worlds.contact_list import NO_IMPULSES, ContactList, dot
 
-# Substeps are at most this long: a ball at 4 m/s then moves 1.7 cm, well under the smallest radius in use.
-SUBSTEP_S = 1 / 240
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.intp]
+
+# Contacts are looked for this often at least, in seconds, and again when one body in ten may have gone so far (metres);
+# in between, new ones are those that bodies' present speeds lead to.
+FIND_S = 1 / 30
+FIND_WAY_M = 0.1
+FAST_SHARE = 0.1
 # At the start of a step a ball looks for contacts this far around it, plus the way it will go in the
 # step, but no further than the other (metres): one fast ball must not make all look far.
-REACH_M = 0.015
+REACH_M = 0.004
 REACH_MAX_M = 0.06
+# The passes over all contacts in a substep, and which of them take friction and spin along: those cost two and a half
+# times as much, and pushes need to be about right before it is known what friction may do.
+PASSES = (False, True, False, True)
 # Overlap that is left alone, so that resting contacts stay contacts (metres).
 SLOP_M = 0.0004
-# Overlap beyond the slop shrinks at these rates (1/s). By velocity, what a pile's weight asks for is remembered as
-# impulses, but balls under a much heavier one hum if it is done fast (seen at 18). By place it makes no motion at
-# all, and carries no weight: alone it needs seconds to lift a pile.
+# Overlap beyond the slop shrinks at this rate by velocity (1/s), so that a pile's weight is asked for and remembered;
+# balls under a much heavier one hum if it is done fast. The rest goes by place, this share a substep, without a motion.
 PART_BY_VELOCITY_HZ = 8.0
-PART_BY_PLACE_HZ = 120.0
+PART_BY_PLACE = 0.5
 # ... and no faster than this (m/s), so that deep overlaps do not explode.
 PART_MAX_M_S = 2.0
 # Slower impacts than this do not bounce (m/s).
@@ -44,17 +56,16 @@ SURFACE_INVERSE_MASS = 3.5
 SPIN_INVERSE_MASS = 2.5
 
 # Keeps a quotient of two zeros at zero.
-TINY = 1e-30
-# Places along a column are counted in this (metres): whole numbers sort without rounding.
-GRID_M = 2.0**-20
-
-# Inward normals of the walls: low x, low y, floor, high x, high y, ceiling.
-WALL_NORMALS = np.concatenate((np.eye(3), -np.eye(3)), axis=1)
+TINY = 1e-20
+# glibc gives freed memory back to the system, and a step of ten thousand balls then takes twice as long, in page
+# faults; but it keeps twice as much as the largest block that it saw come and go (mallopt(3), "dynamic mmap threshold";
+# 32 MiB is the most). Nothing is touched, and other allocators do not mind.
+KEPT_BLOCK_BYTES = 31 << 20
 
 
 @dataclass
 class Spheres:
-    """The moving state. All arrays float64; n bodies.
+    """The moving state. All arrays float32; n bodies.
 
     position, velocity, spin: (3, n), metres, m/s, rad/s. radius: (n,) metres. mass: (n,) kg.
     """
@@ -75,216 +86,207 @@ class Material:
     rolling_loss_hz: float = 1.0
 
 
-def pairs_within(position: Floats, radius: Floats) -> tuple[Ints, Ints]:
-    """All pairs i < j of spheres (3, n), (n,) that overlap, in ascending order of (i, j).
-
-    Columns of cells as wide as the widest pair, bodies sorted along x in each. A body meets those ahead of
-    it in its own column, and in four of the eight neighbours (the other four meet it) those around its x.
-    Places are whole numbers of `GRID_M`, so that the order has no rounding in it.
-    """
-    count = radius.size
-    widest = float(radius.max())
-    width = 2.0 * widest
-    unit = np.array([[GRID_M], [width], [width]])
-    place = np.floor((position - position.min(axis=1, keepdims=True)) / unit).astype(np.int64)
-    rows = int(place[2].max()) + 2
-    column_length = int(place[0].max()) + 2 * math.ceil(width / GRID_M) + 2
-    column_start = (place[1] * rows + place[2]) * column_length
-    order = np.argsort(column_start + place[0], kind="stable")
-    along, start = place[0][order], column_start[order]
-    sorted_place = along + start
-    span = np.ceil((radius[order] + widest) / GRID_M).astype(np.int64)
-
-    ranks = np.arange(count)
-    neighbours = np.array([1, rows - 1, rows, rows + 1])[:, None] * column_length + sorted_place
-    first = np.concatenate((ranks + 1, np.searchsorted(sorted_place, (neighbours - span).ravel(), side="left")))
-    ends = np.concatenate((sorted_place + span, (neighbours + span).ravel()))
-    last = np.searchsorted(sorted_place, ends, side="right")
-    found = last - first
-    here = np.repeat(np.tile(ranks, 5), found)
-    ahead = np.arange(here.size) + np.repeat(first - (np.cumsum(found) - found), found)
-    x, y, z = position[:, order]
-    size = radius[order]
-    near = (x.take(ahead) - x.take(here)) ** 2
-    near += (y.take(ahead) - y.take(here)) ** 2
-    near += (z.take(ahead) - z.take(here)) ** 2
-    meets = near < (size.take(ahead) + size.take(here)) ** 2
-    one, other = order[here[meets]], order[ahead[meets]]
-    pairs = np.minimum(one, other) * count + np.maximum(one, other)
-    pairs.sort()
-    return pairs // count, pairs % count
-
-
 class ContactSolver:
     """Advances `Spheres` in a box; between steps it keeps the impulses of the contacts, nothing else.
 
     low, high: corners of the box, (3,) metres. A wall is at rest and infinitely heavy; body n stands for all six.
+    substep_s: the longest substep. 1/120 for little overlap; twice that where bodies are many.
     """
 
-    def __init__(self, balls: Spheres, low: Floats, high: Floats, material: Material) -> None:
-        self.balls = balls
-        self.low, self.high = low[:, None], high[:, None]
-        self.material = material
-        self.inverse_mass = np.append(1.0 / balls.mass, 0.0)
-        self._remember(np.zeros(0, np.int64), np.zeros(0), np.zeros((3, 0)), SUBSTEP_S)
-        self._find(0.0, SUBSTEP_S)
+    def __init__(
+        self, balls: Spheres, low: Floats, high: Floats, material: Material, substep_s: float = 1 / 120
+    ) -> None:
+        self.balls, self.material, self.substep_s = balls, material, substep_s
+        self.low, self.high = np.float32(low)[:, None], np.float32(high)[:, None]
+        self.inverse_mass = np.append(1.0 / balls.mass, 0.0).astype(np.float32)
+        self.push = np.zeros(0, np.float32)
+        self._known = NO_IMPULSES
+        self._contacts = self._find(0.0)
+        np.empty(KEPT_BLOCK_BYTES, np.uint8)
 
     def step(self, dt: float, gravity: Floats) -> None:
         """Advance by `dt` seconds under `gravity` (3,), m/s^2."""
-        balls, count = self.balls, self.balls.radius.size
-        velocity, surface = np.zeros((3, count + 1)), np.zeros((3, count + 1))
-        velocity[:, :count] = balls.velocity
-        surface[:, :count] = balls.spin * balls.radius
-        substeps = max(1, math.ceil(dt / SUBSTEP_S - 1e-9))
-        h = dt / substeps
-        fall = gravity[:, None] * h
-
-        self._find(dt, h)
-        self._measure()
-        impact = self._closing(velocity, surface)[0]
-        most_push = np.zeros_like(self.push)
-        for _ in range(substeps):
-            velocity[:, :count] += fall
-            self._measure()
-            self._apply(velocity, surface, self.push * self.normal + self.grip)
-            along, relative = self._closing(velocity, surface)
-            self._share(along, h)
-            self._solve(velocity, surface, along, relative, self._wanted_approach(h))
-            balls.position += velocity[:, :count] * h
-            along, relative = self._closing(velocity, surface)
-            self._solve(velocity, surface, along, relative, np.maximum(self.gap / h + along, 0.0))
-            self._part(h)
-            np.maximum(most_push, self.push, out=most_push)
-        self._bounce(velocity, surface, impact, most_push)
-
-        touching = self.sharers[:count] > 0
-        surface[:, :count][:, touching] *= math.exp(-self.material.rolling_loss_hz * dt)
-        balls.velocity[:] = velocity[:, :count]
-        balls.spin[:] = surface[:, :count] / balls.radius
-        self._remember(self.keys, self.push, self.grip, h)
+        finds = max(dt / FIND_S, min(self._fast() * dt / FIND_WAY_M, dt / self.substep_s))
+        parts = max(1, math.ceil(finds - 1e-6))
+        for _ in range(parts):
+            self._advance(dt / parts, gravity)
 
     def overlap(self) -> float:
         """The deepest overlap at the end of the last step, as a share of the smaller ball's radius."""
-        self._measure()
-        radius = np.append(self.balls.radius, np.inf)
-        smaller = np.minimum(radius[self.one], radius[self.other])
-        return float(np.max(-self.gap / smaller, initial=0.0))
+        contacts = self._contacts
+        contacts.measure(self.balls.position, self._wall_gaps())
+        radius = np.append(self.balls.radius, np.float32(np.inf))
+        smaller = np.minimum(radius.take(contacts.one), radius.take(contacts.other))
+        return float(np.max(-contacts.gap / smaller, initial=0.0))
 
-    def _remember(self, keys: Ints, push: Floats, grip: Floats, h: float) -> None:
-        """Keep the impulses for the next step, with a last row that no contact has."""
-        self._known = np.append(keys, np.iinfo(np.int64).max)
-        self._known_push = np.append(push, 0.0)
-        self._known_grip = np.concatenate((grip, np.zeros((3, 1))), axis=1)
-        self._known_h = h
-
-    def _find(self, dt: float, h: float) -> None:
-        """The contacts of this step, with the impulses they had before where they are old ones."""
+    def _advance(self, dt: float, gravity: Floats) -> None:
         balls, count = self.balls, self.balls.radius.size
-        reach = np.minimum(REACH_M + np.sqrt(_dot(balls.velocity, balls.velocity)) * dt, REACH_MAX_M)
-        one, other = pairs_within(balls.position, balls.radius + reach)
-        self.pairs = one.size
-        self.wall_places = np.flatnonzero(self._wall_gaps() < np.tile(reach, 6))
-        wall, body = np.divmod(self.wall_places, count)
-        self.one = np.concatenate((one, body))
-        self.other = np.concatenate((other, np.full(wall.size, count)))
-        self.both = np.concatenate((self.one, self.other))
-        # Pairs ascend by (one, other), wall contacts by (wall, body): the keys ascend as they stand.
-        self.keys = np.concatenate((one * count + other, count * count + self.wall_places))
-        self.normal = np.empty((3, self.keys.size))
-        self.normal[:, self.pairs :] = -WALL_NORMALS[:, wall]
-        self.reach = balls.radius[one] + balls.radius[other]
+        substeps = max(1, math.ceil(dt / self.substep_s - 1e-6))
+        h = dt / substeps
+        velocity, surface = np.zeros((2, 3, count + 1), np.float32)
+        velocity[:, :count] = balls.velocity
+        np.multiply(balls.spin, balls.radius, out=surface[:, :count])
+        contacts = self._contacts = self._find(dt)
+        self.push, self.grip = contacts.recall(self._known, h)
+        self.one_yields = self.inverse_mass.take(contacts.one)
+        self.other_yields = self.inverse_mass.take(contacts.other)
+        fall = np.float32(gravity * h)[:, None]
+        most_push = np.zeros_like(self.push)
+        impact = most_push
+        for substep in range(substeps):
+            velocity[:, :count] += fall
+            contacts.measure(balls.position, self._wall_gaps())
+            self.grip -= contacts.normal * dot(self.grip, contacts.normal)
+            closing = self._closing(velocity)
+            impact = impact if substep else closing
+            self._share(closing, h)
+            self._begin(velocity, surface)
+            allowed = np.minimum(contacts.gap + SLOP_M, 0)
+            allowed *= PART_BY_VELOCITY_HZ
+            np.maximum(allowed, -PART_MAX_M_S, out=allowed)
+            np.divide(contacts.gap, h, out=allowed, where=contacts.gap > 0)
+            for has_friction in PASSES:
+                for group in contacts.groups:
+                    self._solve(velocity, surface, group, allowed[group], has_friction)
+            balls.position += velocity[:, :count] * h
+            self._part(h)
+            np.maximum(most_push, self.push, out=most_push)
+        self._bounce(velocity, impact, most_push)
 
-        place = np.searchsorted(self._known, self.keys)
-        is_old = self._known[place] == self.keys
-        kept = np.where(is_old, h / self._known_h, 0.0)
-        self.push = self._known_push[place] * kept
-        self.grip = self._known_grip[:, place] * kept
+        lost = np.float32(math.exp(-self.material.rolling_loss_hz * dt))
+        surface[:, :count] *= np.where(self.touches[:count], lost, np.float32(1))
+        balls.velocity[:] = velocity[:, :count]
+        np.divide(surface[:, :count], balls.radius, out=balls.spin)
+        self._known = contacts.remembered(self.push, self.grip, h)
+
+    def _fast(self) -> float:
+        """The speed that one body in ten exceeds, m/s."""
+        velocity = self.balls.velocity
+        squares = dot(velocity, velocity)
+        slower = int((1 - FAST_SHARE) * squares.size)
+        return math.sqrt(np.partition(squares, slower)[slower])
+
+    def _find(self, dt: float) -> ContactList:
+        balls = self.balls
+        reach = np.sqrt(dot(balls.velocity, balls.velocity)) * dt
+        reach += REACH_M
+        np.minimum(reach, REACH_MAX_M, out=reach)
+        way = balls.velocity * np.float32(dt)
+        return ContactList(balls.position, balls.radius, reach, way, self._wall_gaps(), REACH_M)
 
     def _wall_gaps(self) -> Floats:
         """Distance of every ball to every wall, in the order of `WALL_NORMALS`, (6 n,)."""
         balls = self.balls
-        return (np.concatenate((balls.position - self.low, self.high - balls.position)) - balls.radius).ravel()
+        gaps = np.concatenate((balls.position - self.low, self.high - balls.position))
+        gaps -= balls.radius
+        return gaps.ravel()
 
-    def _measure(self) -> None:
-        """Normals from `one` to `other`, gaps between the surfaces; remembered grips turn with the normals."""
-        position = self.balls.position
-        offset = position.take(self.other[: self.pairs], axis=1) - position.take(self.one[: self.pairs], axis=1)
-        distance = np.sqrt(_dot(offset, offset))
-        np.divide(offset, distance, out=self.normal[:, : self.pairs])
-        self.gap = np.concatenate((distance - self.reach, self._wall_gaps()[self.wall_places]))
-        self.grip -= self.normal * _dot(self.grip, self.normal)
+    def _closing(self, velocity: Floats) -> Floats:
+        """How fast bodies part along the normal of each contact, (m,) m/s."""
+        contacts = self._contacts
+        relative = velocity.take(contacts.other, axis=1)
+        relative -= velocity.take(contacts.one, axis=1)
+        return dot(relative, contacts.normal)
 
-    def _closing(self, velocity: Floats, surface: Floats) -> tuple[Floats, Floats]:
-        """Relative velocity of the surfaces at each contact: along the normal (m,), and whole (3, m)."""
-        turning = surface.take(self.one, axis=1) + surface.take(self.other, axis=1)
-        relative = velocity.take(self.other, axis=1) - velocity.take(self.one, axis=1)
-        along = _dot(relative, self.normal)
-        relative += _cross(self.normal, turning)
-        return along, relative
+    def _bodies(self, at: Ints) -> tuple[Ints, Ints, Floats, Floats]:
+        """Of the contacts `at`: one and other, and how much each yields (1/kg)."""
+        contacts = self._contacts
+        return contacts.one.take(at), contacts.other.take(at), self.one_yields.take(at), self.other_yields.take(at)
 
-    def _share(self, along: Floats, h: float) -> None:
-        """Divide each body's mass among the contacts that will act in this substep."""
-        acts = (along * h < SLOP_M - self.gap) | (self.push > 0)
-        self.sharers = np.bincount(self.both, np.concatenate((acts, acts)), self.inverse_mass.size)
-        ease = self.inverse_mass * np.maximum(self.sharers, 1.0)
-        self.effective_mass = 1.0 / (ease[self.one] + ease[self.other])
+    def _share(self, closing: Floats, h: float) -> None:
+        """Divide each body's mass among the contacts of a group that will act in this substep."""
+        contacts = self._contacts
+        acts = closing * h < SLOP_M - contacts.gap
+        acts |= self.push > 0
+        sharers = contacts.count_in_groups(np.flatnonzero(acts))
+        self.touches = sharers.any(axis=0)
+        ease = (np.maximum(sharers, 1).astype(np.float32) * self.inverse_mass).ravel()
+        both = ease.take(contacts.one_in_group)
+        both += ease.take(contacts.other_in_group)
+        self.effective_mass = 1 / both
         self.grip_mass = self.effective_mass / SURFACE_INVERSE_MASS
 
-    def _solve(self, velocity: Floats, surface: Floats, along: Floats, relative: Floats, allowed: Floats) -> None:
-        """Bring the closing speed of every contact towards `allowed` (m/s, (m,)) and its sliding towards 0."""
-        push = np.maximum(self.push - self.effective_mass * (along + allowed), 0.0)
-        change = (push - self.push) * self.normal
-        self.push = push
+    def _begin(self, velocity: Floats, surface: Floats) -> None:
+        """Give what the contacts remember."""
+        contacts = self._contacts
+        at = np.flatnonzero(self.push)
+        normal, grip = contacts.normal.take(at, axis=1), self.grip.take(at, axis=1)
+        _turn(surface, normal, grip, *self._bodies(at))
+        grip += normal * self.push.take(at)
+        _push(velocity, grip, *self._bodies(at))
 
-        grip = self.grip - self.grip_mass * (relative - along * self.normal)
-        limit = self.material.friction * push
-        grip *= limit / np.maximum(np.sqrt(_dot(grip, grip)), limit + TINY)
-        change += grip
-        change -= self.grip
-        self.grip = grip
-        self._apply(velocity, surface, change)
-
-    def _wanted_approach(self, h: float) -> Floats:
-        """How fast each contact may close until the end of the substep; negative where it is to open."""
-        parting = np.maximum(PART_BY_VELOCITY_HZ * np.minimum(self.gap + SLOP_M, 0.0), -PART_MAX_M_S)
-        return np.where(self.gap > 0, self.gap / h, parting)
+    def _solve(self, velocity: Floats, surface: Floats, group: slice, allowed: Floats, has_friction: bool) -> None:
+        """Bring the closing speed of a group's contacts towards `allowed` (m/s, (m,)), their sliding towards 0."""
+        contacts = self._contacts
+        one, other, normal = contacts.one[group], contacts.other[group], contacts.normal[:, group]
+        bodies = one, other, self.one_yields[group], self.other_yields[group]
+        relative = velocity.take(other, axis=1)
+        relative -= velocity.take(one, axis=1)
+        along = dot(relative, normal)
+        less = along + allowed
+        less *= self.effective_mass[group]
+        push = np.maximum(self.push[group] - less, 0)
+        change = normal * (push - self.push[group])
+        self.push[group] = push
+        if has_friction:
+            turning = surface.take(other, axis=1)
+            turning += surface.take(one, axis=1)
+            _add_cross(relative, normal, turning)
+            relative -= normal * along
+            relative *= self.grip_mass[group]
+            grip = self.grip[:, group] - relative
+            limit = push * self.material.friction
+            limit /= np.maximum(np.sqrt(dot(grip, grip)), limit + TINY)
+            grip *= limit
+            more = grip - self.grip[:, group]
+            self.grip[:, group] = grip
+            _turn(surface, normal, more, *bodies)
+            change += more
+        _push(velocity, change, *bodies)
 
     def _part(self, h: float) -> None:
         """Move overlapping balls apart, without a word to their velocities."""
-        depth = np.minimum(np.maximum(-SLOP_M - self.gap, 0.0) * (PART_BY_PLACE_HZ * h), PART_MAX_M_S * h)
-        move = (depth * self.effective_mass) * self.normal
-        bodies = self.inverse_mass.size
-        for axis in range(3):
-            moves = np.concatenate((-move[axis], move[axis]))
-            self.balls.position[axis] += (self.inverse_mass * np.bincount(self.both, moves, bodies))[:-1]
+        contacts = self._contacts
+        depth = -SLOP_M - contacts.gap
+        at = np.flatnonzero(depth > 0)
+        move = np.minimum(depth.take(at) * PART_BY_PLACE, PART_MAX_M_S * h) * self.effective_mass.take(at)
+        moved = np.zeros((3, self.inverse_mass.size), np.float32)
+        _push(moved, contacts.normal.take(at, axis=1) * move, *self._bodies(at))
+        self.balls.position += moved[:, :-1]
 
-    def _bounce(self, velocity: Floats, surface: Floats, impact: Floats, most_push: Floats) -> None:
-        bounces = (impact < -BOUNCE_MIN_M_S) & (most_push > 0)
-        if not bounces.any():
+    def _bounce(self, velocity: Floats, impact: Floats, most_push: Floats) -> None:
+        contacts = self._contacts
+        at = np.flatnonzero((impact < -BOUNCE_MIN_M_S) & (most_push > 0))
+        if not at.size:
             return
-        along, _ = self._closing(velocity, surface)
-        wanted = np.where(bounces, -self.effective_mass * (along + self.material.restitution * impact), 0.0)
-        self._apply(velocity, surface, np.maximum(wanted, 0) * self.normal)
-
-    def _apply(self, velocity: Floats, surface: Floats, impulse: Floats) -> None:
-        """Give `impulse` (3, m) to `other` and its opposite to `one`, and to both the torque of it."""
-        torque = _cross(self.normal, impulse)
-        bodies = self.inverse_mass.size
-        spin_gain = -SPIN_INVERSE_MASS * self.inverse_mass
-        both_pushes = np.concatenate((-impulse, impulse), axis=1)
-        both_turns = np.concatenate((torque, torque), axis=1)
-        for axis in range(3):
-            velocity[axis] += self.inverse_mass * np.bincount(self.both, both_pushes[axis], bodies)
-            surface[axis] += spin_gain * np.bincount(self.both, both_turns[axis], bodies)
+        wanted = self._closing(velocity).take(at) + self.material.restitution * impact.take(at)
+        impulse = np.maximum(-self.effective_mass.take(at) * wanted, 0)
+        _push(velocity, contacts.normal.take(at, axis=1) * impulse, *self._bodies(at))
 
 
-def _dot(one: Floats, other: Floats) -> Floats:
-    return one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
+def _push(velocity: Floats, impulse: Floats, one: Ints, other: Ints, one_yields: Floats, other_yields: Floats) -> None:
+    """Give `impulse` (3, m) to `other`, and its opposite to `one`."""
+    for axis in range(3):
+        np.subtract.at(velocity[axis], one, impulse[axis] * one_yields)
+        np.add.at(velocity[axis], other, impulse[axis] * other_yields)
 
 
-def _cross(one: Floats, other: Floats) -> Floats:
-    out = np.empty_like(other)
-    out[0] = one[1] * other[2] - one[2] * other[1]
-    out[1] = one[2] * other[0] - one[0] * other[2]
-    out[2] = one[0] * other[1] - one[1] * other[0]
-    return out
+def _turn(
+    surface: Floats, normal: Floats, grip: Floats, one: Ints, other: Ints, one_yields: Floats, other_yields: Floats
+) -> None:
+    """Give to both the torque of `grip` (3, m), which acts on their surfaces."""
+    torque = np.zeros_like(grip)
+    _add_cross(torque, normal, grip)
+    torque *= SPIN_INVERSE_MASS
+    for axis in range(3):
+        np.subtract.at(surface[axis], one, torque[axis] * one_yields)
+        np.subtract.at(surface[axis], other, torque[axis] * other_yields)
+
+
+def _add_cross(out: Floats, one: Floats, other: Floats) -> None:
+    out[0] += one[1] * other[2]
+    out[0] -= one[2] * other[1]
+    out[1] += one[2] * other[0]
+    out[1] -= one[0] * other[2]
+    out[2] += one[0] * other[1]
+    out[2] -= one[1] * other[0]

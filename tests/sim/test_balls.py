@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
 from twixt.sim.world import check_world, state_hash
-from twixt.sim.worlds.balls import GRAVITY_M_S2, Balls, turned
-from twixt.sim.worlds.contacts import ContactSolver, Material, Spheres, pairs_within
+from twixt.sim.worlds.balls import GRAVITY_M_S2, MANY, Balls, turned
+from twixt.sim.worlds.broad_phase import pairs_within
+from twixt.sim.worlds.contacts import ContactSolver, Material, Spheres
 
 DT = 1 / 60
 DOWN = np.array([0.0, 0.0, -GRAVITY_M_S2])
@@ -20,9 +21,10 @@ def after(world: Balls, seconds: float) -> Balls:
 
 
 def spheres(places: list[tuple[float, float, float]], radius: float = 0.1, mass: float = 1.0) -> Spheres:
-    position = np.array(places).T.copy()
-    count = len(places)
-    return Spheres(position, np.zeros((3, count)), np.zeros((3, count)), np.full(count, radius), np.full(count, mass))
+    position = np.array(places, np.float32).T.copy()
+    still = np.zeros_like(position)
+    ones = np.ones(len(places), np.float32)
+    return Spheres(position, still, still.copy(), ones * radius, ones * mass)
 
 
 def in_a_large_box(balls: Spheres, **material: float) -> ContactSolver:
@@ -97,14 +99,14 @@ def test_what_is_drawn_is_what_is_simulated() -> None:
     assert np.array_equal(bodies.position, state.position.T.astype(np.float32))
     assert np.array_equal(bodies.velocity, state.velocity.T.astype(np.float32))
     assert np.array_equal(bodies.angular_velocity, state.spin.T.astype(np.float32))
-    assert np.array_equal(bodies.scale.astype(float), state.radius)
+    assert np.array_equal(bodies.scale.astype(np.float32), state.radius)
     assert (bodies.records["flags"] & HAS_VELOCITY).all()
     assert (bodies.records["flags"] & HAS_ANGULAR_VELOCITY).all()
     assert np.allclose(np.linalg.norm(bodies.orientation, axis=1), 1, atol=1e-6)
 
 
 def test_the_camera_has_the_whole_box_in_a_picture_of_four_by_three() -> None:
-    for count in (1, 300, 1000):
+    for count in (1, 300, 1000, 10_000):
         scene = Balls(count=count).scene
         assert scene.outline is not None
         assert scene.camera is not None
@@ -192,7 +194,7 @@ def test_balls_that_hit_each_other_keep_their_momentum() -> None:
     for _ in range(30):
         solver.step(DT, np.zeros(3))
     assert abs(balls.velocity[0, 1]) > 0.1  # it was hit
-    assert np.allclose((balls.velocity * balls.mass).sum(axis=1), before, atol=1e-9)
+    assert np.allclose((balls.velocity * balls.mass).sum(axis=1), before, atol=1e-4)
 
 
 def test_a_ball_of_great_mass_rests_on_small_ones() -> None:
