@@ -40,6 +40,9 @@ __all__ = ["main", *_HOMES]
 STARTED_NS = time.perf_counter_ns()  # for the first frame's latency
 # Exit codes beside 0: a limit of --fail-if broken or a crash in the user's world 1, refused input 2, Ctrl-C 130.
 INTERRUPTED = 130
+# What starts no viewer of its own: these commands, a cry for help, a shell that completes.
+WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
+HELPS, COMPLETES = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
 def __getattr__(name: str) -> object:
@@ -59,10 +62,15 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         if arguments[:1] == ["_view"]:
-            return _view_as_child(*arguments[1:])
-        from twixt.cli.commands import command_line
+            from twixt.render.child import view_as_child
 
-        return command_line(arguments)
+            return view_as_child()
+        if not _shows_a_run(arguments):
+            return _obey(arguments)
+        from twixt.sim.viewer_process import viewer_begun_early
+
+        with viewer_begun_early():
+            return _obey(arguments)
     except TwixtError as error:
         print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
         print(f"twixt: {error}", file=sys.stderr)
@@ -71,12 +79,17 @@ def main(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _view_as_child(name: str, config_json: str) -> int:
-    """The render process of a simulation that started it; no command line, so that it starts at once."""
-    from twixt.ipc.config import Config
-    from twixt.render.loop import view
+def _shows_a_run(arguments: list[str]) -> bool:
+    """Whether a viewer will be wanted, as far as that can be told before the command line is read."""
+    if COMPLETES in os.environ or HELPS & set(arguments):
+        return False
+    return not arguments or arguments[0] not in WITHOUT_VIEWER
 
-    return view(Config.from_json(config_json), name, owned=os.environ.get("TWIXT_OWNED") == "1")
+
+def _obey(arguments: list[str]) -> int:
+    from twixt.cli.commands import command_line
+
+    return command_line(arguments)
 
 
 if __name__ == "__main__":

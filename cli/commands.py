@@ -14,6 +14,7 @@ import click
 import twixt
 from twixt.cli import completion, costs
 from twixt.cli.table import Commands, Table
+from twixt.ipc import start
 from twixt.ipc.config import BOTH, MEASURE, SIM, VIEW
 
 if TYPE_CHECKING:
@@ -227,13 +228,20 @@ def _config(**values: Any) -> Config:
 
 
 def _run(config: Config) -> int:
-    """The viewer starts first and comes up while this process imports numpy and makes the world."""
+    """The viewer comes up while this process imports numpy and makes the world."""
     from twixt.ipc.session import open_door
     from twixt.sim.viewer_process import start_viewer
+    from twixt.sim.worlds import WORLDS
 
+    if ":" not in config.world and config.world not in WORLDS:
+        from twixt.sim.world import find_world
+
+        find_world(config.world)  # says what is wrong, before a window opens
+    start.ended("physics_command")
     name = config.name or f"run-{os.getpid()}"
     door = open_door(name)
     viewer = start_viewer(name, config)
     from twixt.sim.loop import simulate
 
+    start.ended("physics_imports")
     return simulate(config, door=door, viewer=viewer)

@@ -10,62 +10,61 @@ import gc
 import os
 import signal
 import sys
-import threading
 import time
-from concurrent import futures
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc import spans as kinds
-from twixt.ipc.commands import Command
+from twixt.ipc import start
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.link import Ended, Link, attach
 from twixt.ipc.trace_file import tracing_viewer
 from twixt.render.display import open_display, probe_refresh, without_display
-from twixt.render.frame_loop import FrameLoop
-from twixt.render.input import Event, Key
-from twixt.render.measure.frames import FrameRow
-from twixt.render.measure.log import FrameLog
+from twixt.render.input import Event
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_simulation
-from twixt.render.pacer import UNKNOWN_REFRESH_NS, Pacer
 from twixt.render.refresh import Refresh
-from twixt.render.shots import Shots
+from twixt.render.start_up import Attaching, Loading, StartUp, attached
 
 if TYPE_CHECKING:
+    from twixt.ipc.link import Ended, Link
     from twixt.ipc.spans import Recorder
+    from twixt.render.frame_loop import FrameLoop
+    from twixt.render.pacer import Pacer
 
 # How long the picture of a crashed world stays, with the reason across it.
 CRASH_SHOWN_NS = 3_000_000_000
 # Physics answers for its part of the report from a thread of its own; a step in C code may hold that up.
 REPORT_PATIENCE_S = 2.0
-# From the last of start-up's work until frames count: viewer and physics get to know each other's pace.
-SETTLING_NS = 500_000_000
 # What a simulation that has its world takes to answer, and more; without an answer the window opens meanwhile.
 ANSWER_S = 0.25
-# Drawing programs made ahead of a change of method may take so long together: milliseconds each, but for a machine
-# that has never made them, which keeps what it made for the next time.
-PREPARING_NS = 500_000_000
-# How long one look at the window takes while physics is still loading its world.
-START_POLL_S = 0.02
 
 
-def view(config: Config, name: str | None, owned: bool) -> int:
+def view(config: Config, name: str | None, owned: bool, loading: Loading | None = None) -> int:
     """Run a viewer of the simulation `name` (None: the only one running) to its end; the exit code.
 
     owned: this viewer belongs to that simulation, and its end ends the run. Simulated time begins when it has
     attached, so it does that last; another viewer first, so that where nobody lets it in no window flashes up.
+    loading: what is imported already.
     """
     with tracing_viewer(config, owned) as spans:
-        return _view(config, name, owned, spans)
+        return _view(config, name, owned, loading or Loading(), spans)
 
 
-def _view(config: Config, name: str | None, owned: bool, spans: Recorder | None) -> int:
+def _view(config: Config, name: str | None, owned: bool, loading: Loading, spans: Recorder | None) -> int:
     stop = _StopSignals()
-    attaching = None if owned else _begin_to_attach(name, owned)
-    if attaching is not None and futures.wait([attaching], ANSWER_S).done:
-        attaching.result()
-    window = open_display(config)
+    attaching = None
+    if stop.asked:
+        return INTERRUPTED
+    if not owned:
+        loading.finish()
+        attaching = Attaching(name, owned)
+        if attaching.wait(ANSWER_S):
+            attaching.link  # noqa: B018  (or why there is none)
+    try:
+        window = open_display(config)
+    finally:
+        start.ended("viewer_window")
+        loading.finish()
+        start.ended("viewer_imports")
     if spans is not None:
         spans.lap(kinds.WINDOW)
     try:
@@ -73,12 +72,16 @@ def _view(config: Config, name: str | None, owned: bool, spans: Recorder | None)
         refresh = probe_refresh(window, early)
         if spans is not None:
             spans.lap(kinds.PROBE)
-        link = _attached(attaching or _begin_to_attach(name, owned), window, early, stop)
+        start.ended("viewer_probe")
+        link = attached(attaching or Attaching(name, owned), window, early, lambda: stop.asked)
+        start.ended("viewer_attach")
         if link is None:
             return INTERRUPTED if stop.asked else CLOSED
         if spans is not None:
             spans.lap(kinds.ATTACH)
         try:
+            from twixt.render.pacer import UNKNOWN_REFRESH_NS
+
             link.report_lead(refresh.period_ns or UNKNOWN_REFRESH_NS)
             shown = config
             if window.backend == "offscreen" and not config.offscreen:
@@ -95,11 +98,17 @@ def _watch(
     config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals,
     report_if_interrupted: bool, spans: Recorder | None,
 ) -> Outcome:  # fmt: skip
+    from twixt.render.frame_loop import FrameLoop
+    from twixt.render.measure.log import FrameLog
+    from twixt.render.pacer import Pacer
+    from twixt.render.shots import Shots
+
     shots = Shots(config.screenshot, config.at_s, config.seconds)
     log = FrameLog(config.log)
     pacer = Pacer(config.pacing, config.fps, refresh)
     window.set_vsync(pacer.wants_vsync)
     loop = FrameLoop(config, window, link, pacer, log, shots, early, spans)
+    start.ended("viewer_scene")
     if spans is not None:
         spans.lap(kinds.PROGRAMS)
     gc.disable()
@@ -108,6 +117,8 @@ def _watch(
     blocks = link.ask_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
     channel = link.counters
     if owned and link.ended is None:
+        from twixt.ipc.commands import Command
+
         link.send(Command("quit"))
     loop.close()
     log.close()
@@ -138,7 +149,7 @@ class _Run:
 
     def frames(self) -> Outcome:
         """Makes them; why they ended."""
-        start_up = _StartUp(self._config, self._link, self._loop.spans)
+        start_up = StartUp(self._config, self._link, self._loop.spans)
         try:
             while (outcome := self._ended(time.perf_counter_ns())) is None:
                 self._frame(start_up)
@@ -148,11 +159,13 @@ class _Run:
         finally:
             start_up.close()
 
-    def _frame(self, start_up: _StartUp) -> None:
+    def _frame(self, start_up: StartUp) -> None:
         loop = self._loop
         if self._window.is_hidden:
             loop.rest_while_hidden()
-            self._pacer.restart("the window was hidden")
+            return
+        if loop.is_still:
+            loop.rest()
             return
         row = loop.frame()
         if loop.is_starting and start_up.is_over(row, loop):
@@ -179,87 +192,10 @@ class _Run:
         return of_simulation(ended, self._owned) if now_ns >= self._crash_ends_ns else None
 
 
-class _StartUp:
-    """What is put off until the world is on the screen: the overlay's library, and a picture that has settled."""
-
-    def __init__(self, config: Config, link: Link, spans: Recorder | None) -> None:
-        self._config, self._link, self._spans = config, link, spans
-        self._load_begin_ns = self._load_end_ns = 0
-        self._loading: threading.Thread | None = None
-        self._loaded_ns: int | None = None
-        self._preparing_ns = 0
-
-    def is_over(self, row: FrameRow, loop: FrameLoop) -> bool:
-        """To be asked after each frame."""
-        if row.mode == "none":
-            return False
-        if self._loading is None:
-            self._loading = threading.Thread(target=self._load, name="overlay", daemon=True)
-            self._loading.start()
-        if self._loading.is_alive() or self._prepare(loop):
-            return False
-        if self._loaded_ns is None:
-            if self._spans is not None:
-                self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
-            if self._config.overlay:
-                from twixt.render.panel import Panel
-
-                loop.panel = Panel(self._link, self._config.pacing)
-            gc.collect()
-            gc.freeze()
-            loop.begin_anew()
-            self._loaded_ns = row.present_ns
-        return row.present_ns - self._loaded_ns > SETTLING_NS
-
-    def _prepare(self, loop: FrameLoop) -> bool:
-        """True while there is something to prepare, and time for it."""
-        if self._loaded_ns is not None or self._preparing_ns > PREPARING_NS:
-            return False
-        began_ns = time.perf_counter_ns()
-        is_more = loop.stage.renderer.prepare()
-        self._preparing_ns += time.perf_counter_ns() - began_ns
-        return is_more
-
-    def close(self) -> None:
-        """The interpreter must not go away under a half-made import: it crashes there."""
-        if self._loading is not None:
-            self._loading.join()
-
-    def _load(self) -> None:
-        self._load_begin_ns = time.perf_counter_ns()
-        if self._config.overlay:
-            import twixt.render.panel
-        if self._config.draw is not None or self._config.split is not None:
-            import twixt.render.overlay_labels  # noqa: F401  (the same, for words in the picture)
-        self._load_end_ns = time.perf_counter_ns()
-
-
-def _begin_to_attach(name: str | None, owned: bool) -> Future[Link]:
-    """The link to be, or why there is none; physics answers once it has made its world."""
-    attaching: Future[Link] = Future()
-
-    def wait() -> None:
-        try:
-            attaching.set_result(attach(name, owned=owned))
-        except BaseException as error:
-            attaching.set_exception(error)
-
-    threading.Thread(target=wait, name="attach", daemon=True).start()
-    return attaching
-
-
-def _attached(attaching: Future[Link], window: Any, early: list[Event], stop: _StopSignals) -> Link | None:
-    """The link; meanwhile the window stays alive. None: closed before. What the user does is added to `early`."""
-    while not attaching.done():
-        early += window.wait_events(START_POLL_S)
-        if window.should_close or stop.asked or any(isinstance(event, Key) and event.name == "Esc" for event in early):
-            return None
-    return attaching.result()
-
-
 def _first_frame_ms(config: Config, loop: FrameLoop) -> float | None:
     if config.started_ns is None or not loop.first_present_ns:
         return None
+    start.ended("viewer_first_frame", loop.first_present_ns)
     return (loop.first_present_ns - config.started_ns) / 1e6
 
 

@@ -6,19 +6,19 @@ Always: the reason is said in one line where it is not the user's own doing; a b
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from twixt.ipc.config import Config
-from twixt.ipc.link import Ended
-from twixt.render.measure import limits, report
-from twixt.render.measure.log import FrameLog
+from twixt.ipc import start
+
+if TYPE_CHECKING:
+    from twixt.ipc.config import Config
+    from twixt.ipc.link import Ended
+    from twixt.render.measure.log import FrameLog
 
 CLOSED, INTERRUPTED, CRASHED, REFUSED, LIMIT_BROKEN = 0, 130, 1, 2, 1
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The end of the frames. said: a line for standard error, empty where the user knows. traceback_text: what comes
     before it, where code of the user's own raised."""
 
@@ -55,9 +55,12 @@ def leave_report(
     first_frame_ms: float | None,
 ) -> int:
     """Prints and writes what the config asks for; the exit code says whether its limits held."""
+    from twixt.render.measure import limits, report
+
+    parts_ms = {} if config.started_ns is None else start.parts_ms(config.started_ns)
     rows = log.rows
     conditions = [*conditions, log.failure] if log.failure else conditions
-    made = report.build(rows, blocks, display, config, conditions, first_frame_ms, channel, forgotten=log.forgotten)
+    made = report.build(rows, blocks, display, config, conditions, first_frame_ms, channel, log.forgotten, parts_ms)
     if config.json != "-":
         report.show(made)
     if config.json is not None:

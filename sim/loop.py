@@ -17,6 +17,7 @@ import time
 from typing import Any
 
 from twixt.ipc import spans as kinds
+from twixt.ipc import start
 from twixt.ipc.config import Config
 from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError, WorldCrashed
@@ -137,6 +138,7 @@ class _Run:
             return world
 
         world = remake()
+        start.ended("physics_world")
         if spans is not None:
             spans.lap(kinds.MAKE_WORLD)
         stride = self._stride = stride_of(config, world.dt)
@@ -162,6 +164,7 @@ class _Run:
             dt_log=self._dt_log,
             spans=spans,
         )
+        start.ended("physics_first_snapshot")
         if spans is not None:
             spans.lap(kinds.FIRST_SNAPSHOT)
 
@@ -173,6 +176,7 @@ class _Run:
             while not (host.viewer_came.wait(LONGEST_WAIT_NS / 1e9) or watch.is_due):
                 if time.monotonic() > patience_ends:
                     break
+            start.ended("physics_viewer")
             if self._spans is not None:
                 self._spans.lap(kinds.AWAIT_VIEWER)
         self._collector.begin()
@@ -255,7 +259,10 @@ class _Run:
         dt_s = physics.schedule.dt_s
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._config.seed}
         size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(len(world.bodies))
-        return {"physics": block, "channel": {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}}
+        channel = {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}
+        blocks = {"physics": block, "channel": channel}
+        began_ns = self._config.started_ns
+        return blocks if self._viewer is None or began_ns is None else blocks | {"start": start.parts_ms(began_ns)}
 
     def _describe(self, world: World) -> dict[str, Any]:
         return {"world": self._config.world, "dt_ms": world.dt * 1e3, "seed": self._config.seed}

@@ -7,56 +7,114 @@ Imports nothing of the render process: the child finds it by itself.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import twixt
-from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.spans import PHYSICS
-from twixt.ipc.trace_file import Trace, open_trace
+
+if TYPE_CHECKING:
+    from twixt.ipc.config import Config
+    from twixt.ipc.trace_file import Trace
 
 # Tells the child that it belongs to the simulation which started it.
 OWNED_VARIABLE = "TWIXT_OWNED"
+# numpy's linear algebra starts a thread for each core, which spins for 40 ms: on the core where physics starts. A
+# viewer has no work for them.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+
+_early: ViewerProcess | None = None
+
+
+@contextlib.contextmanager
+def viewer_begun_early() -> Iterator[None]:
+    """Starts the process of a viewer that `start_viewer` will want inside, with nothing to show yet: it loads what all
+    viewers need while this process still reads its command. One that nobody wanted is gone when this ends.
+    """
+    global _early
+    if sys.executable:
+        _early = ViewerProcess(_command(), is_told=True)
+    try:
+        yield
+    finally:
+        if (unwanted := _take_early()) is not None:
+            unwanted.kill()
+            unwanted.wait()
 
 
 def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], None] | None = None) -> ViewerProcess:
     """Start a viewer of the simulation `name`, whose door is open already. Returns at once.
 
-    It writes to this process's standard output and error, and reads nothing. on_end: called once it has
-    ended, on a thread of its own. Where a trace is asked for, it begins here and the viewer has a part in it.
+    It writes to this process's standard output and error. on_end: called once it has ended, on a thread of its own.
+    Where a trace is asked for, it begins here and the viewer has a part in it.
     """
     if not sys.executable:
         raise TwixtError(
             "cannot start a viewer: this Python does not know its own program (sys.executable is empty); "
             f"start one yourself with: twixt view {name}"
         )
-    command = [sys.executable, "-P", str(twixt.__file__), "_view", name, config.to_json()]
-    return ViewerProcess(command, on_end, open_trace(config, PHYSICS))
+    trace = None
+    if config.profile is not None:
+        from twixt.ipc.spans import PHYSICS
+        from twixt.ipc.trace_file import open_trace
+
+        trace = open_trace(config, PHYSICS)
+    viewer = _take_early() if trace is None and on_end is None else None
+    viewer = viewer or ViewerProcess(_command(), on_end, trace, is_told=True)
+    viewer.tell(name, config)
+    return viewer
+
+
+def _command() -> list[str]:
+    return [sys.executable, "-P", str(twixt.__file__), "_view"]
+
+
+def _take_early() -> ViewerProcess | None:
+    global _early
+    viewer, _early = _early, None
+    return viewer
 
 
 class ViewerProcess:
-    """A child process from its start to its end. trace: of the run that it is part of, None without one."""
+    """A child process from its start to its end. trace: of the run that it is part of, None without one. is_told:
+    whether it waits for `tell`; it ends by itself when this process does so without."""
 
     def __init__(
-        self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None, trace: Trace | None = None
-    ) -> None:
+        self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None, trace: Trace | None = None,
+        is_told: bool = False,
+    ) -> None:  # fmt: skip
         self.trace = trace
         self.is_to_end = False  # set by whoever is about to end it: what comes then is no news
         self._owner_pid = os.getpid()
         self._reaping = threading.Lock()
         self._ended = threading.Event()
         self._on_end = on_end
-        environ = {**os.environ, OWNED_VARIABLE: "1"} | ({} if trace is None else trace.environ)
+        environ = {**ONE_THREAD, **os.environ, OWNED_VARIABLE: "1"} | ({} if trace is None else trace.environ)
         inherited = () if trace is None else (trace.descriptor,)
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environ, pass_fds=inherited)
+        reads = subprocess.PIPE if is_told else subprocess.DEVNULL
+        self._spawned_ns = time.perf_counter_ns()
+        self._process = subprocess.Popen(command, stdin=reads, env=environ, pass_fds=inherited)
         if trace is not None:
             trace.handed_on()
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()
+
+    def tell(self, name: str, config: Config) -> None:
+        """What it is to show, and how. Once."""
+        told = {"name": name, "config": config.to_json(), "spawned_ns": self._spawned_ns}
+        writing = self._process.stdin
+        assert writing is not None
+        with contextlib.suppress(BrokenPipeError):  # it has died; the watching thread tells of that
+            writing.write(json.dumps(told).encode() + b"\n")
+        with contextlib.suppress(BrokenPipeError):
+            writing.close()
 
     @property
     def pid(self) -> int:

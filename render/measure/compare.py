@@ -11,7 +11,7 @@ from typing import Any
 
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.frames import FrameTable
-from twixt.render.measure.keys import SCHEMA, SECTIONS, SPREAD
+from twixt.render.measure.keys import BELOW, SCHEMA, SECTIONS, SPREAD
 from twixt.render.measure.log import read_log
 from twixt.render.measure.report import of_log
 
@@ -35,11 +35,12 @@ def differences(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, Any, An
     lines = []
     for section, keys in SECTIONS.items():
         for key, kind in keys.items():
-            below = COMPARED_STATISTICS if kind == SPREAD else tuple(a[section][key]) if kind == "names" else ()
+            of_a, of_b = a[section].get(key), b[section].get(key)  # an older report has fewer keys
+            below = COMPARED_STATISTICS if kind == SPREAD else BELOW.get(kind, ())
             if not below:
-                lines.append((f"{section}.{key}", a[section][key], b[section][key]))
+                lines.append((f"{section}.{key}", of_a, of_b))
             for name in below:
-                lines.append((f"{section}.{key}.{name}", a[section][key].get(name), b[section][key].get(name)))
+                lines.append((f"{section}.{key}.{name}", (of_a or {}).get(name), (of_b or {}).get(name)))
     return [line for line in lines if line[1] is not None or line[2] is not None]
 
 

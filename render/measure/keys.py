@@ -9,8 +9,8 @@ from typing import Any
 
 SCHEMA = "twixt-report/1"
 
-# What a key holds: one figure, or a distribution of a figure (in the unit its name ends with).
-FIGURE, SPREAD = "figure", "spread"
+# What a key holds: one figure, or a distribution of a figure (in the unit its name ends with), or figures by name.
+FIGURE, SPREAD, NAMES, PARTS = "figure", "spread", "names", "parts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
 # "1 % low" means different things to different tools; each is printed under what it is. Fps, from frame intervals.
@@ -22,13 +22,32 @@ LOW_1_PERCENT = {
     "mean_over_slowest_1_percent_of_time": "the frames per second within the slowest 1 % of the time",
 }
 
+# What each process does until the first frame, in order, see `twixt.ipc.start`: the viewer's parts add up to
+# first_frame_ms; physics does its own at the same time.
+START_PARTS = {
+    "viewer_spawn": "from the command until the viewer's process is started",
+    "viewer_interpreter": "Python comes up in it",
+    "viewer_config": "it is told what to show",
+    "viewer_window": "the window opens; imports go on beside it",
+    "viewer_imports": "what is left of them then",
+    "viewer_probe": "whether swap waits for the display",
+    "viewer_attach": "physics lets it in, as soon as it has its first snapshot",
+    "viewer_scene": "the scene and what draws it",
+    "viewer_first_frame": "reads the snapshot, makes programs, draws, swaps",
+    "physics_command": "the command line is read",
+    "physics_imports": "numpy, and all that steps and publishes",
+    "physics_world": "the world is found and made",
+    "physics_first_snapshot": "shared memory is made and the first snapshot lies in it",
+    "physics_viewer": "it waits for the viewer",
+}
+
 SECTIONS: dict[str, dict[str, str]] = {
     "display": dict.fromkeys(
         ("backend", "renderer", "refresh_reported_hz", "refresh_measured_hz", "swap_blocks"), FIGURE
     ),
     "frames": {
         "count": FIGURE, "seconds": FIGURE, "mean_fps": FIGURE, "interval_ms": SPREAD, "deviation_ms": SPREAD,
-        "missed_refreshes": FIGURE, "hitch_ms_per_s": FIGURE, "low_1_percent_fps": "names",
+        "missed_refreshes": FIGURE, "hitch_ms_per_s": FIGURE, "low_1_percent_fps": NAMES,
         "cpu_ms": SPREAD, "gpu_ms": SPREAD,
     },
     "motion": {
@@ -41,18 +60,21 @@ SECTIONS: dict[str, dict[str, str]] = {
         "publish_ms": SPREAD, "lead_ms": SPREAD,
     },
     "channel": dict.fromkeys(("pairs_read", "retries", "pairs_failed", "skipped", "bytes_per_snapshot"), FIGURE),
-    "latency": {"first_frame_ms": FIGURE, "sim_to_present_ms": SPREAD, "input_to_present_ms": SPREAD},
+    "latency": {
+        "first_frame_ms": FIGURE, "first_frame_parts_ms": PARTS, "sim_to_present_ms": SPREAD,
+        "input_to_present_ms": SPREAD,
+    },
     "pacer": {"policy": FIGURE, "interval_ms": SPREAD, "widened": FIGURE, "narrowed": FIGURE, "wake_error_us": SPREAD},
     "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE),
 }  # fmt: skip
+# The names below a key.
+BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PARTS: tuple(START_PARTS)}
 HEAD = ("schema", "version", "command", "machine", "conditions")
 
 
 def unmeasured(kind: str) -> Any:
     """What stands for a key of this kind when nothing was measured."""
-    if kind == SPREAD:
-        return dict.fromkeys(STATISTICS)
-    return dict.fromkeys(LOW_1_PERCENT) if kind == "names" else None
+    return dict.fromkeys(BELOW[kind]) if kind in BELOW else None
 
 
 def section(name: str, known: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -66,6 +88,5 @@ def figure_paths() -> list[str]:
     paths = []
     for name, keys in SECTIONS.items():
         for key, kind in keys.items():
-            below = {SPREAD: STATISTICS, "names": tuple(LOW_1_PERCENT)}.get(kind, ("",))
-            paths += [f"{name}.{key}.{last}".rstrip(".") for last in below]
+            paths += [f"{name}.{key}.{last}".rstrip(".") for last in BELOW.get(kind, ("",))]
     return paths

@@ -18,7 +18,7 @@ import twixt
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.figures import distribution
 from twixt.render.measure.frames import FrameRow, FrameTable
-from twixt.render.measure.keys import SCHEMA, SECTIONS, section
+from twixt.render.measure.keys import SCHEMA, SECTIONS, START_PARTS, section
 from twixt.render.measure.log import read_log
 from twixt.render.measure.metrics import Measured, measure
 
@@ -39,12 +39,14 @@ def build(
     first_frame_ms: float | None = None,
     channel: dict[str, Any] | None = None,
     forgotten: int = 0,
+    first_frame_parts_ms: dict[str, float] | None = None,
 ) -> Report:
     """The report of a run that has just ended.
 
     physics_blocks: {"physics": {}, "channel": {}} as physics answered, None when it could not.
     display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks.
     channel: what this viewer's link counted; it stands before what physics says.
+    first_frame_parts_ms: this process's, by `keys.START_PARTS`; physics' own stand in its block "start".
     forgotten: rows too old to be in memory (`FrameLog.forgotten`).
     """
     measured = measure(FrameTable.of(rows), display.get("refresh_measured_hz"), display.get("swap_blocks"))
@@ -74,7 +76,12 @@ def build(
         "physics": physics,
         "channel": {**(blocks.get("channel") or {}), **(channel or {})},
     }
-    known["latency"] = {**known["latency"], "first_frame_ms": first_frame_ms}
+    parts_ms = {**(first_frame_parts_ms or {}), **(blocks.get("start") or {})}
+    known["latency"] = {
+        **known["latency"],
+        "first_frame_ms": first_frame_ms,
+        "first_frame_parts_ms": {part: parts_ms.get(part) for part in START_PARTS},
+    }
     known["pacer"] = {**known["pacer"], "policy": config.pacing}
     return _document(config.command, known, said)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from twixt.render.measure.keys import SECTIONS, SPREAD, STATISTICS
+from twixt.render.measure.keys import NAMES, PARTS, SECTIONS, SPREAD, STATISTICS
 
 NOT_MEASURED = "-"
 
@@ -61,17 +61,22 @@ def _figures(report: dict[str, Any]) -> Table:
     for section, keys in SECTIONS.items():
         shown: list[str] = []
         names: list[str] = []
+        parts: list[str] = []
         for key, kind in keys.items():
             value = report[section][key]
-            if kind == "names":
+            if kind == NAMES:
                 names = [
                     f"{name.replace('_', ' ')} {as_text(item)}" for name, item in value.items() if item is not None
                 ]
+            elif kind == PARTS:
+                parts = [f"{name} {as_text(ms)}" for name, ms in value.items() if ms is not None]
             elif kind != SPREAD and value is not None:
                 shown.append(f"{key} {as_text(value)}")
         table.add_row(Text(section, style="bold"), ", ".join(shown) or NOT_MEASURED)
         if names:
             table.add_row("", "1 % low fps by definition: " + ", ".join(names))
+        if parts:
+            table.add_row("", "to the first frame, ms: " + ", ".join(parts))
     return table
 
 

@@ -438,10 +438,10 @@ def test_the_viewer_is_started_after_the_door_is_open_and_told_of_the_end(
 ) -> None:
     front_door = tmp_path / "front_door.py"
     front_door.write_text(
-        "import sys\n"
+        "import json, sys\n"
         f"sys.path.append({str(CHECKOUT)!r})\n"
         "from twixt.ipc.session import Command, attach\n"
-        "link = attach(sys.argv[2], owned=True)\n"
+        "link = attach(json.loads(sys.stdin.readline())['name'], owned=True)\n"
         "while not link.latest_pair():\n"
         "    link.wait(0.1); link.poll()\n"
         "link.send(Command('quit'))\n"

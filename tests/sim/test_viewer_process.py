@@ -1,7 +1,9 @@
+import json
 import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -10,7 +12,7 @@ import pytest
 import twixt
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.sim.viewer_process import ViewerProcess, start_viewer
+from twixt.sim.viewer_process import ViewerProcess, start_viewer, viewer_begun_early
 
 # Generous: these processes start and end within a fraction of a second.
 PATIENCE_S = 30.0
@@ -71,20 +73,57 @@ def test_whoever_wants_to_know_is_told_of_the_end() -> None:
     viewer.kill()
 
 
-def test_the_viewer_is_started_as_an_owned_process_with_name_and_config(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """What a viewer that only listens was started with and told; it is written once it was told."""
     front_door = tmp_path / "front_door.py"
     front_door.write_text(
-        "import os, sys\n"
-        f"open({str(tmp_path / 'said')!r}, 'w').write('\\n'.join([*sys.argv[1:], os.environ['TWIXT_OWNED']]))\n"
+        "import json, os, sys\n"
+        "heard = [sys.argv[1:], os.environ['TWIXT_OWNED'], os.getpid(), sys.stdin.readline(), sys.stdin.read()]\n"
+        f"open({str(tmp_path / 'said')!r}, 'w').write(json.dumps(heard))\n"
     )
     monkeypatch.setattr(twixt, "__file__", str(front_door))
+    return tmp_path / "said"
+
+
+def test_the_viewer_is_started_as_an_owned_process_and_told_name_and_config(said: Path) -> None:
     viewer = start_viewer("lab", Config(seed=5))
     assert viewer.wait(PATIENCE_S) == 0
-    command, name, config, owned = (tmp_path / "said").read_text().split("\n")
-    assert (command, name, owned) == ("_view", "lab", "1")
-    assert Config.from_json(config).seed == 5
+    arguments, owned, _, told, more = json.loads(said.read_text())
+    assert (arguments, owned, more) == (["_view"], "1", "")
+    assert json.loads(told)["name"] == "lab"
+    assert Config.from_json(json.loads(told)["config"]).seed == 5
+
+
+def test_a_viewer_that_was_begun_early_is_the_one_that_is_told(said: Path) -> None:
+    with viewer_begun_early():
+        viewer = start_viewer("lab", Config())
+    assert viewer.wait(PATIENCE_S) == 0
+    _, _, pid, told, _ = json.loads(said.read_text())
+    assert pid == viewer.pid
+    assert json.loads(told)["name"] == "lab"
+    another = start_viewer("lab", Config())
+    assert another.wait(PATIENCE_S) == 0
+    assert another.pid != viewer.pid
+
+
+def test_one_begun_early_that_nobody_wants_is_gone_at_once_and_shows_nothing(said: Path) -> None:
+    with viewer_begun_early():
+        before = {child.pid for child in psutil.Process().children()}
+        assert before
+    assert not before & {child.pid for child in psutil.Process().children()}
+    assert not said.exists()
+
+
+def test_a_viewer_that_dies_before_it_is_told_breaks_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    front_door = tmp_path / "front_door.py"
+    front_door.write_text("raise SystemExit(3)\n")
+    monkeypatch.setattr(twixt, "__file__", str(front_door))
+    with viewer_begun_early():
+        for child in psutil.Process().children():
+            with suppress(ChildProcessError):  # reaped already
+                os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert start_viewer("lab", Config()).wait(PATIENCE_S) == 3
 
 
 def test_a_python_that_does_not_know_its_own_program_is_told_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure import report
 from twixt.render.measure.frames import FrameRow
+from twixt.render.measure.keys import START_PARTS
 from twixt.render.measure.log import FrameLog
 
 SPREAD = {"mean", "p50", "p90", "p99", "max"}
@@ -20,7 +21,7 @@ KEYS = {
     "motion": "distinct_share held_share extrapolated_share reversals animation_error_ms{} sample_age_ms{} group_age_ms{} offset_ms{}",
     "physics": "steps published dropped late rate{} step_ms{} publish_ms{} lead_ms{}",
     "channel": "pairs_read retries pairs_failed skipped bytes_per_snapshot",
-    "latency": "first_frame_ms sim_to_present_ms{} input_to_present_ms{}",
+    "latency": "first_frame_ms first_frame_parts_ms sim_to_present_ms{} input_to_present_ms{}",
     "pacer": "policy interval_ms{} widened narrowed wake_error_us{}",
     "causes": "physics_late render_late display_late",
 }
@@ -70,6 +71,15 @@ def test_the_figures_are_those_of_the_run():
     assert made["physics"]["steps"] == 100
     assert made["channel"]["bytes_per_snapshot"] == 640
     assert "two free cores" in made["conditions"]
+
+
+def test_the_parts_of_the_start_are_those_of_both_processes():
+    viewers = {"viewer_spawn": 30.0, "viewer_first_frame": 291.0}
+    parts = built(
+        physics=PHYSICS | {"start": {"physics_world": 12.0}}, first_frame_ms=321.0, first_frame_parts_ms=viewers
+    )["latency"]["first_frame_parts_ms"]
+    assert list(parts) == list(START_PARTS)
+    assert {part: ms for part, ms in parts.items() if ms is not None} == viewers | {"physics_world": 12.0}
 
 
 def test_mean_fps_is_of_the_time_and_not_of_the_fps():

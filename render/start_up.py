@@ -1,0 +1,173 @@
+"""How a viewer comes up, in the order in which its user waits: the window, the world, then everything else.
+
+The one idea: what is imported and what the display does are different work, so the imports run beside the opening
+of the window; what the first frame does not draw with is loaded and made after it.
+
+Always: no thread is left half way through an import when the process ends, which crashes the interpreter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from twixt.ipc import spans as kinds
+from twixt.ipc.errors import TwixtError
+from twixt.render.input import Event, Key
+
+if TYPE_CHECKING:
+    from twixt.ipc.config import Config
+    from twixt.ipc.link import Link
+    from twixt.ipc.spans import Recorder
+    from twixt.render.frame_loop import FrameLoop
+    from twixt.render.measure.frames import FrameRow
+
+# From the last of start-up's work until frames count: viewer and physics get to know each other's pace.
+SETTLING_NS = 500_000_000
+# Drawing programs made ahead of a change of method may take so long together: milliseconds each, but for a machine
+# that has never made them, which keeps what it made for the next time.
+PREPARING_NS = 500_000_000
+# How long one look at the window takes while physics is still loading its world.
+START_POLL_S = 0.02
+# Removing a killed simulation's socket is a courtesy.
+STALE_PATIENCE_S = 0.05
+# While two threads import and open a window, the one that comes back from the display waits so long for its turn.
+# Python's own 5 ms, some twenty times, would cost more than the second thread brings.
+TURN_S = 0.0002
+
+
+class Loading(threading.Thread):
+    """Imports, on a thread of its own, what every viewer draws with."""
+
+    def __init__(self) -> None:
+        super().__init__(name="imports", daemon=True)
+        self._usual_turn_s = sys.getswitchinterval()
+        sys.setswitchinterval(TURN_S)
+        self.start()
+
+    def run(self) -> None:
+        """A module that cannot be imported is told of by whoever wants it next."""
+        try:
+            import twixt.ipc.link
+            import twixt.render.frame_loop  # noqa: F401
+        except Exception:
+            pass
+
+    def finish(self) -> None:
+        """Waits for it. May be called again."""
+        self.join()
+        sys.setswitchinterval(self._usual_turn_s)
+
+
+class Attaching:
+    """The link to be, or why there is none; physics answers once it has made its world."""
+
+    def __init__(self, name: str | None, owned: bool) -> None:
+        self._link: Link | None = None
+        self._error: BaseException | None = None
+        self._done = threading.Event()
+        threading.Thread(target=self._attach, args=(name, owned), name="attach", daemon=True).start()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether there is an answer, as soon as there is one, or when the time is over."""
+        return self._done.wait(timeout_s)
+
+    @property
+    def link(self) -> Link:
+        """Once there is an answer. Raises TwixtError."""
+        if self._error is not None:
+            raise self._error
+        assert self._link is not None
+        return self._link
+
+    def _attach(self, name: str | None, owned: bool) -> None:
+        try:
+            from twixt.ipc.link import attach
+
+            self._link = attach(name, owned=owned)
+        except BaseException as error:
+            self._error = error
+            if owned and name is not None:
+                self._remove_stale(name)
+        self._done.set()
+
+    def _remove_stale(self, name: str) -> None:
+        """Physics that was killed before this viewer found it leaves the file of its name behind."""
+        from twixt.ipc import door
+
+        with contextlib.suppress(TwixtError, OSError):
+            door.remove_stale(name, STALE_PATIENCE_S)
+
+
+def attached(
+    attaching: Attaching, window: Any, early: list[Event], is_asked_to_stop: Callable[[], bool]
+) -> Link | None:
+    """The link; meanwhile the window stays alive. None: closed before. What the user does is added to `early`."""
+    is_there = False
+    while not is_there:
+        is_there = attaching.wait(START_POLL_S)
+        early += window.poll()
+        is_left = any(isinstance(event, Key) and event.name == "Esc" for event in early)
+        if window.should_close or is_left or is_asked_to_stop():
+            return None  # whoever ends this viewer may have closed the door behind it: that is no news
+    return attaching.link
+
+
+class StartUp:
+    """What is put off until the world is on the screen: the overlay's library, and a picture that has settled."""
+
+    def __init__(self, config: Config, link: Link, spans: Recorder | None) -> None:
+        self._config, self._link, self._spans = config, link, spans
+        self._load_begin_ns = self._load_end_ns = 0
+        self._loading: threading.Thread | None = None
+        self._loaded_ns: int | None = None
+        self._preparing_ns = 0
+
+    def is_over(self, row: FrameRow, loop: FrameLoop) -> bool:
+        """To be asked after each frame."""
+        if row.mode == "none":
+            return False
+        if self._loading is None:
+            self._loading = threading.Thread(target=self._load, name="overlay", daemon=True)
+            self._loading.start()
+        if self._loading.is_alive() or self._prepare(loop):
+            return False
+        if self._loaded_ns is None:
+            if self._spans is not None:
+                self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
+            if self._config.overlay:
+                from twixt.render.panel import Panel
+
+                loop.panel = Panel(self._link, self._config.pacing)
+            gc.collect()
+            gc.freeze()
+            loop.begin_anew()
+            self._loaded_ns = row.present_ns
+        return row.present_ns - self._loaded_ns > SETTLING_NS
+
+    def close(self) -> None:
+        """The interpreter must not go away under a half-made import: it crashes there."""
+        if self._loading is not None:
+            self._loading.join()
+
+    def _prepare(self, loop: FrameLoop) -> bool:
+        """True while there is something to prepare, and time for it."""
+        if self._loaded_ns is not None or self._preparing_ns > PREPARING_NS:
+            return False
+        began_ns = time.perf_counter_ns()
+        is_more = loop.stage.renderer.prepare()
+        self._preparing_ns += time.perf_counter_ns() - began_ns
+        return is_more
+
+    def _load(self) -> None:
+        self._load_begin_ns = time.perf_counter_ns()
+        if self._config.overlay:
+            import twixt.render.panel
+        if self._config.draw is not None or self._config.split is not None:
+            import twixt.render.overlay_labels  # noqa: F401  (the same, for words in the picture)
+        self._load_end_ns = time.perf_counter_ns()
