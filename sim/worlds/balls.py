@@ -36,8 +36,10 @@ BALL_BYTES = 4096
 # Half the box's width for 300 balls (metres): a pile two or three balls deep. More balls make it wider and deeper.
 HALF_WIDTH_M = 2.15
 WIDTH_POWER = 0.4
-# The drawn box is this much as high as wide: the pile leans against its walls without rising over them.
+# The drawn box is this much as high as wide: the pile leans against its walls without rising over them. A wide one is
+# flatter, with what is in it.
 HEIGHT_PER_WIDTH = 0.55
+FLATTER_POWER = 0.2
 # Room of one ball in the lattice that they fall from, and how far each is off its place (metres).
 LATTICE_M = 0.44
 LATTICE_OFF_M = 0.015
@@ -75,6 +77,7 @@ class Balls(World):
         self.count = count
         self.rocking_rad = math.radians(rocking_deg)
         self.half_width = max(HALF_WIDTH_M * (count / 300) ** WIDTH_POWER, LATTICE_M)
+        self.side = max(1, int(2 * self.half_width / LATTICE_M))
         self.slower = max(1.0, math.sqrt(self.half_width / HALF_WIDTH_M))
         self.dt = 1 / 60 if count <= MANY else 1 / 30
         self.bodies = Bodies(count)
@@ -86,7 +89,7 @@ class Balls(World):
         random = np.random.default_rng(seed)
         # Sizes travel as half floats; the physics takes what is drawn.
         radius = random.uniform(RADIUS_MIN_M, RADIUS_MAX_M, self.count).astype(np.float16).astype(np.float32)
-        side = max(1, int(2 * self.half_width / LATTICE_M))
+        side = self.side
         layer, row, column = np.unravel_index(np.arange(self.count), (-(-self.count // side**2), side, side))
         place = np.stack((column, row, layer)).astype(float)
         place[:2] -= (side - 1) / 2
@@ -137,10 +140,12 @@ class Balls(World):
 
     def _scene(self) -> Scene:
         half = self.half_width
-        height = 2 * half * HEIGHT_PER_WIDTH
+        height = 2 * half * HEIGHT_PER_WIDTH * min(1.0, (HALF_WIDTH_M / half) ** FLATTER_POWER)
+        # Stripes, at first: how they mix shows how the pile pours.
+        stripe = np.arange(self.count) % self.side * len(PALETTE) // self.side
         balls = [Sphere(radius=1.0, color=color) for color in PALETTE]
         return Scene(
-            [balls[body % len(balls)] for body in range(self.count)],
+            [balls[row] for row in stripe],
             camera=Camera(
                 eye=(1.45 * half, -3.13 * half, 2.4 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0
             ),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
 from twixt.sim.bodies import Bodies
-from twixt.sim.world import World
+from twixt.sim.worlds.formula import FormulaWorld
 
 CIRCLE_M = 1.15
 CIRCLE_PERIOD_S = 2.4
@@ -67,7 +67,7 @@ def states_at(sim_time_s: float) -> States:
     )
 
 
-class Circles(World):
+class Circles(FormulaWorld):
     """Two balls on known paths, twice: as they are, and interpolated."""
 
     dt = 1 / 10
@@ -89,19 +89,9 @@ class Circles(World):
         self.bodies.angular_velocity[:] = 0.0
         self.reset(seed)
 
-    def reset(self, seed: int) -> None:
-        """Simulated time 0; there is nothing random."""
-        self.time_ns = 0
-        self._write()
-        self.bodies.teleport(slice(0, 4), self.bodies.position[:4])
-
-    def step(self, dt: float) -> None:
-        """Advance by `dt` seconds."""
-        self.time_ns += round(dt * 1e9)
-        self._write()
-
-    def _write(self) -> None:
-        position, velocity = states_at(self.time_ns / 1e9)
+    def write(self) -> None:
+        """Puts what moves where it is now."""
+        position, velocity = states_at(self.time_s)
         for first, side_m in ((0, -SIDE_M), (2, SIDE_M)):
             self.bodies.position[first : first + 2] = np.add(position, (side_m, 0.0, 0.0))
             self.bodies.velocity[first : first + 2] = velocity

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
-from twixt.sim.world import World
+from twixt.sim.worlds.formula import FormulaWorld
 
 MOST_SPINNERS = 100
 MOST_TURNS = 1000.0
@@ -48,7 +48,7 @@ COLORS = (
 TIP_COLOR = (0.96, 0.95, 0.92)
 
 
-class Spinners(World):
+class Spinners(FormulaWorld):
     """Bodies that turn several times between two snapshots."""
 
     dt = 0.5
@@ -76,17 +76,6 @@ class Spinners(World):
         self.bodies.velocity[:] = 0.0  # nothing moves but by turning
         self.reset(seed)
 
-    def reset(self, seed: int) -> None:
-        """Simulated time 0; there is nothing random."""
-        self.time_ns = 0
-        self._write()
-        self.bodies.teleport(slice(None), self.bodies.position)
-
-    def step(self, dt: float) -> None:
-        """Advance by `dt` seconds."""
-        self.time_ns += round(dt * 1e9)
-        self._write()
-
     def orientation_at(self, sim_time_s: float) -> NDArray[np.float64]:
         """Unit quaternions xyzw, (2 n, 4), of the n bars and the n balls at a simulated time in seconds."""
         turns = np.remainder(self.turns_per_step * (sim_time_s / self.dt), 1.0)
@@ -97,9 +86,10 @@ class Spinners(World):
         """Figures for the overlay: the fastest, in turns per step."""
         return {"turns_per_step": float(np.abs(self.turns_per_step).max())}
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Puts what moves where it is now."""
         spinners = len(self.turns_per_step)
-        self.bodies.orientation[:spinners] = self.orientation_at(self.time_ns / 1e9)
+        self.bodies.orientation[:spinners] = self.orientation_at(self.time_s)
         rate = 2 * np.pi * self.turns_per_step / self.dt
         self.bodies.angular_velocity[:spinners] = self.axis * rate[:, None]
 

@@ -27,11 +27,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
 from twixt.sim.world import World
+from twixt.sim.worlds.limits import check_count
 
+MOST = 10_000
+BALL_BYTES = 700  # a record, and where it is now and was a step before
 RAILS_M = (-1.6, 1.6)
 RAIL_LENGTH_M = 8.0
 RADIUS_M = 0.22
@@ -70,8 +72,7 @@ class Teleporters(World):
     dt = 1 / 60
 
     def __init__(self, count: int = 12, seed: int = 0) -> None:
-        if not 1 <= count <= 10_000:
-            raise TwixtError(f"count must be from 1 to 10000 balls, got {count}")
+        check_count(count, MOST, "balls", BALL_BYTES)
         self.count = count
         self.kind = np.arange(count) % len(COLORS)
         self.bodies = Bodies(count + 2)  # the rails are the first two

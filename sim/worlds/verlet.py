@@ -39,6 +39,7 @@ HUNG_WIDTH = 0.86
 GUST_M_S2 = 3.4
 GUST_PERIODS_S = (2.9, 1.7)
 GUST_WAVES = (1.3, 2.6)  # radians per metre of cloth
+MOST_WIND = 20.0  # times as much; the cloth then only flaps
 BALL_M = 0.42
 BALL_PERIOD_S = 5.0
 BALL_WAY_M = 1.35
@@ -58,6 +59,8 @@ class Verlet(World):
     def __init__(self, columns: int = 24, rows: int = 20, wind: float = 1.0, seed: int = 0) -> None:
         if not (2 <= columns <= 200 and 2 <= rows <= 200):
             raise TwixtError(f"columns and rows must be from 2 to 200, got {columns} and {rows}")
+        if not abs(wind) <= MOST_WIND:
+            raise TwixtError(f"wind must be from {-MOST_WIND:g} to {MOST_WIND:g}, 1 being a breeze, got {wind:g}")
         self.columns, self.rows, self.wind = columns, rows, wind
         beads = columns * rows
         self.bodies = Bodies(beads + 2)  # the beads, the ball, and the rod that the pinned ones hang on

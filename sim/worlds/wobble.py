@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
 from twixt.sim.bodies import Bodies
-from twixt.sim.world import World
+from twixt.sim.worlds.formula import FormulaWorld
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ CHILDREN = slice(2, 10)
 OWN = slice(10, 18)
 
 
-class Wobble(World):
+class Wobble(FormulaWorld):
     """Balls on a turning cube: its children on the left, on their own on the right."""
 
     dt = 1 / 10
@@ -64,17 +64,6 @@ class Wobble(World):
         self.bodies.angular_velocity[:] = 0.0
         self.reset(seed)
 
-    def reset(self, seed: int) -> None:
-        """Simulated time 0; there is nothing random."""
-        self.time_ns = 0
-        self._write()
-        self.bodies.teleport(slice(None), self.bodies.position)
-
-    def step(self, dt: float) -> None:
-        """Advance by `dt` seconds."""
-        self.time_ns += round(dt * 1e9)
-        self._write()
-
     def orientation_at(self, sim_time_s: float) -> Floats:
         """Unit quaternion xyzw of both cubes at a simulated time in seconds."""
         half = math.pi * math.fmod(self.rate_hz * sim_time_s, 2.0)
@@ -84,9 +73,10 @@ class Wobble(World):
         """Figures for the overlay: how far the cubes turn in a step, in degrees."""
         return {"degrees_per_step": 360 * self.rate_hz * self.dt}
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Puts what moves where it is now."""
         bodies = self.bodies
-        orientation = self.orientation_at(self.time_ns / 1e9)
+        orientation = self.orientation_at(self.time_s)
         spin = 2 * math.pi * self.rate_hz * AXIS
         offset = _turned(CORNERS_M, orientation)
         bodies.orientation[:2] = orientation
