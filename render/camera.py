@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.snapshot import VISIBLE
+from twixt.render.interpolation.poses import FARTHEST
 
 # The camera never looks straight up or down: there "z up" has no meaning. Radians, half a degree off.
 MAX_ELEVATION_RAD = math.radians(89.5)
@@ -197,14 +198,19 @@ def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArra
 
 
 def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
-    """The box around all visible bodies and the scene's outline; a metre around the origin when there are none."""
+    """The box around all visible bodies and the scene's outline; a metre around the origin when there are none.
+
+    Without bodies too far off to be drawn, or to be seen together with the others.
+    """
     reach = np.array([shape.reach for shape in scene.distinct_shapes] or [0.5], np.float32)
     radius = reach[scene.shape_rows(len(bodies))] * bodies["scale"].astype(np.float32)
     drawn = (bodies["flags"] & VISIBLE) != 0
     # One column after the other: a reduction along the records would walk 64-byte strides three times slower.
     columns = [np.ascontiguousarray(bodies["position"][:, axis]) for axis in range(3)]
-    for column in (*columns, radius):
-        drawn &= np.isfinite(column)
+    drawn &= np.isfinite(radius)
+    for column in columns:
+        drawn &= np.abs(column) < FARTHEST
+    drawn = _within_sight(columns, drawn)
     corners: list[tuple[float, float]] = []
     for axis, column in enumerate(columns):
         ends = [float(np.min((column - radius)[drawn])), float(np.max((column + radius)[drawn]))] if drawn.any() else []
@@ -212,6 +218,19 @@ def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
             ends += [scene.outline[0][axis], scene.outline[1][axis]]
         corners.append((min(ends), max(ends)) if ends else (-1.0, 1.0))
     return Bounds(_three([low for low, _ in corners]), _three([high for _, high in corners]))
+
+
+def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which bodies a camera can have in one picture: all, or where some have flown off farther than a camera stands
+    back, those around the middle one."""
+    kept = [column[drawn].astype(np.float64) for column in columns]
+    if not drawn.any() or max(np.ptp(column) for column in kept) <= MAX_DISTANCE_M:
+        return drawn
+    half = (len(kept[0]) - 1) // 2
+    near = drawn.copy()
+    for column, those in zip(columns, kept, strict=True):
+        near &= np.abs(column.astype(np.float64) - np.partition(those, half)[half]) <= MAX_DISTANCE_M
+    return near if near.any() else drawn
 
 
 def _three(values: object) -> tuple[float, float, float]:

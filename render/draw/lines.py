@@ -97,7 +97,10 @@ class Grid:
         self._vertex_array = context.vertex_array(self.program, [])
 
     def draw(self, distance_m: float) -> None:
-        """distance_m: of the camera from its target."""
+        """distance_m: of the camera from its target. Where the two are so far off that numbers cannot tell them apart,
+        there is no ground to be seen."""
+        if distance_m == 0:
+            return
         for level in grid_levels(distance_m):
             lines = 2 * math.ceil(level.radius_m / level.spacing_m) + 1
             self.program["lines_each_way"] = lines

@@ -130,6 +130,20 @@ def test_bounds_leave_out_what_is_hidden_or_not_finite():
     assert bounds_of(Scene([Sphere(1.0)]), bodies) == Bounds((-1, -1, -1), (1, 1, 1))
 
 
+@pytest.mark.parametrize("far_m", [1e8, 1e19, 1e30, 3e38])
+def test_a_body_that_has_flown_off_does_not_take_the_others_out_of_sight(far_m):
+    bodies = bodies_at((0, 0, 0), (1, 0, 0), (2, 0, 0), (far_m, -far_m, 0))
+    assert bounds_of(Scene([Sphere(1.0)]), bodies) == Bounds((-1, -1, -1), (3, 1, 1))
+
+
+@pytest.mark.parametrize("far_m", [1e8, 1e19, 1e30, 3e38])
+def test_bodies_that_are_all_far_off_are_framed_by_finite_figures(far_m):
+    for bodies in (bodies_at(*[(far_m, far_m, far_m)] * 4), bodies_at((far_m, 0, 0), (-far_m, 0, 0), (0, far_m, 0))):
+        camera = OrbitCamera.for_scene(Scene([Sphere(1.0)]), bodies)
+        assert np.isfinite(camera.matrices((320, 240)).view).all()
+        assert 0 < camera.near_m < camera.far_m < math.inf
+
+
 def test_bounds_take_in_the_outline_and_are_never_empty():
     outlined = Scene([Sphere(1.0)], outline=((-4, -4, 0), (4, 4, 6)))
     assert bounds_of(outlined, bodies_at((0, 0, 0))) == Bounds((-4, -4, -1), (4, 4, 6))

@@ -68,6 +68,15 @@ def test_without_snapshot_the_scene_is_drawn_without_bodies(studio):
     assert len(np.unique(studio.draw(renderer).reshape(-1, 3), axis=0)) > 5
 
 
+@pytest.mark.parametrize("far_m", [1e19, 1e30, 3e38])
+def test_a_camera_so_far_off_that_numbers_end_sees_no_ground_and_goes_on(studio, far_m):
+    bodies = bodies_at((far_m, far_m, far_m))
+    scene = Scene([Sphere()], background=(0.2, 0.4, 0.6))
+    camera = OrbitCamera.for_scene(scene, bodies)
+    camera.target = (far_m, far_m, far_m)
+    assert studio.picture(scene, bodies, camera=camera).shape == (*SIZE_PX[::-1], 3)
+
+
 @pytest.mark.parametrize(
     ("position", "radius", "distance_m"),
     [
