@@ -167,6 +167,16 @@ class Host:
         self._reception.wake_waiting()
         return published_ns
 
+    def newest(self) -> NDArray[np.void] | None:
+        """The bodies of the newest snapshot, None before the first. To be read or copied before the next is published."""
+        with self._writing:
+            self._require_running()
+            stored = self._writer.last_two()
+        if not stored:
+            return None
+        stored[-1].bodies.flags.writeable = False
+        return stored[-1].bodies
+
     @property
     def columns(self) -> dict[str, tuple[str, int]]:
         """What every snapshot carries beside its bodies: name -> (dtype, values per body)."""

@@ -48,27 +48,46 @@ class RecordsKept(RingError):
 class OpenSlot:
     """A slot that is written in place, until it is complete or dropped; dropped, its snapshot never was.
 
-    records: the slot's own memory, shape (count,), dtype BODY, holding an older snapshot or nothing. Read-only in the
-    end; views of it that were taken meanwhile are not, see `is_kept`.
+    count: bodies. mark: what was last said here of this slot's bytes, None when they were written since in another way.
     """
 
-    def __init__(self, writer: RingWriter, number: int, count: int, memory: memoryview, offset: int) -> None:
+    def __init__(self, writer: RingWriter, number: int, count: int, slot: _Slot) -> None:
         self.writer, self.number, self.count = writer, number, count
-        # An array of this snapshot's own: it is the base of every view taken of `records`, so that they can be counted.
-        self._base = np.frombuffer(memory, BODY, count, offset)
-        self._unkept = sys.getrefcount(self._base) + 1
-        self.records = self._base[:]
+        self._slot = slot
+        self._records: NDArray[np.void] | None = None
+
+    @property
+    def records(self) -> NDArray[np.void]:
+        """The slot's own memory, shape (count,), dtype BODY, holding an older snapshot or nothing. Read-only in the
+        end; views of it that were taken meanwhile are not, see `is_kept`."""
+        if self._records is None:
+            # An array of this snapshot's own: it is the base of every view of `records`, so that they can be counted.
+            self._base = self._slot.records(self.count)
+            self._records = self._base[:]
+            self._references = sys.getrefcount(self._base)
+        return self._records
+
+    @property
+    def mark(self) -> object:
+        return self._slot.mark
+
+    @mark.setter
+    def mark(self, mark: object) -> None:
+        self._slot.mark = mark
 
     @property
     def is_kept(self) -> bool:
         """Whether a view of `records` is left that somebody could write through. Other kinds of pointers are not seen."""
-        if sys.getrefcount(self._base) > self._unkept:
+        if self._records is None:
+            return False
+        if sys.getrefcount(self._base) > self._references:
             gc.collect()  # one in a frame that is garbage harms nobody
-        return sys.getrefcount(self._base) > self._unkept
+        return sys.getrefcount(self._base) > self._references
 
     def drop(self) -> None:
         """It is written no more. Without effect once complete."""
-        self.records.flags.writeable = False
+        if self._records is not None:
+            self._records.flags.writeable = False
         self.writer.forget(self)
 
 
@@ -98,6 +117,8 @@ class _Slot:
             name: np.frombuffer(view, dtype, layout.capacity * width, start + offset).reshape(layout.capacity, width)
             for name, dtype, width, offset in layout.columns
         }
+        self.mark: object = None
+        self._view, self._records_offset = view, layout.bodies_offset(slot)
         self._count, self._target = 0, self.bodies[:0]
 
     def target(self, count: int) -> NDArray[np.uint64]:
@@ -105,6 +126,10 @@ class _Slot:
         if count != self._count:
             self._count, self._target = count, self.bodies[: count * WORDS_PER_BODY]
         return self._target
+
+    def records(self, count: int) -> NDArray[np.void]:
+        """So many bodies, an array of its own."""
+        return np.frombuffer(self._view, BODY, count, self._records_offset)
 
 
 class RingWriter:
@@ -173,9 +198,9 @@ class RingWriter:
         """The next snapshot's slot, to be written in place. Nothing is published before it is complete or dropped."""
         number = self._next_number()
         self._require_room(count)
-        slot = number % self.layout.slots
-        sequence.begin_write(self._words, self._fence, self._slots[slot].sequence, number)
-        self._opened = OpenSlot(self, number, count, self._memory.view, self.layout.bodies_offset(slot))
+        slot = self._slots[number % self.layout.slots]
+        sequence.begin_write(self._words, self._fence, slot.sequence, number)
+        self._opened = OpenSlot(self, number, count, slot)
         return self._opened
 
     def complete(self, opened: OpenSlot, head: Head, columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
@@ -257,6 +282,7 @@ class RingWriter:
         slot = self._slots[number % self.layout.slots]
         words, target = self._words, slot.target(count)
         sequence.begin_write(words, self._fence, slot.sequence, number)
+        slot.mark = None
         target[...] = records
         if columns:
             self._copy_columns(slot, count, columns)

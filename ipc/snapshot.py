@@ -68,7 +68,7 @@ class Head(NamedTuple):
     dt_ns: int = 0
     step_cost_ns: int = 0
     world_epoch: int = 0
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]  # which tuples have as a method; nobody counts values in a head
     scene_version: int = 0
     plan_number: int = 0
 
@@ -99,9 +99,16 @@ class Snapshot:
 
 def new_bodies(count: int) -> NDArray[np.void]:
     """`count` visible records at the origin: unit orientation and scale, white, epoch 0."""
-    bodies = np.zeros(count, BODY)
-    bodies["orientation"][:, 3] = 1.0
-    bodies["scale"] = 1.0
-    bodies["color"] = 255
-    bodies["flags"] = VISIBLE
+    bodies = np.empty(count, BODY)
+    bodies.view(RECORD)[:] = _NEW.view(RECORD)
     return bodies
+
+
+# A record as one block of bytes: numpy copies those at once, and structured ones field by field, ten times slower.
+RECORD = np.dtype(f"V{BODY.itemsize}")
+
+_NEW = np.zeros(1, BODY)
+_NEW["orientation"][:, 3] = 1.0
+_NEW["scale"] = 1.0
+_NEW["color"] = 255
+_NEW["flags"] = VISIBLE

@@ -153,15 +153,19 @@ class Publisher:
         step_cost_ns: int = 0,
         columns: Mapping[str, NDArray[Any]] | None = None,
         delay_ns: int | None = None,
+        begin_ns: int | None = None,
     ) -> int | None:
-        """Makes `bodies` (dtype `BODY`; or who writes them into their slot, or a slot written) and their columns, n rows each, visible
-        to viewers; the instant at which they became so, None while they are under way.
+        """Makes `bodies` and their columns, n rows each, visible to viewers; the instant at which they became so,
+        None while they are under way.
 
-        due_ns: now, where none is given. rate: measured over the latest snapshots, where none is given. delay_ns:
-        how long after its due instant; None: at once, unless others are still under way before it.
+        bodies: an array of dtype `BODY`, or who writes them into their slot, or a slot that is written. due_ns: now,
+        where none is given. rate: measured over the latest snapshots, where none is given. delay_ns: how long after
+        its due instant; None: at once, unless others are still under way before it. begin_ns: since when this
+        publish has been under way, where not since now.
         """
-        begin_ns = self._now_ns()
-        due_ns = begin_ns if due_ns is None else due_ns
+        now_ns = self._now_ns()
+        begin_ns = now_ns if begin_ns is None else begin_ns
+        due_ns = now_ns if due_ns is None else due_ns
         self._rate.add(sim_time_ns, due_ns)
         head = Head(
             tick=tick,
@@ -175,7 +179,7 @@ class Publisher:
             scene_version=self._host.scene_version,
             plan_number=self._plan.number,
         )
-        self._limit.take(begin_ns)
+        self._limit.take(now_ns)
         if isinstance(bodies, OpenSlot) or (delay_ns is None and not self._line):
             return self._send(head, bodies, columns or {}, begin_ns)
         in_place = isinstance(bodies, InPlace)

@@ -1,8 +1,7 @@
 """The records of the bodies a user shows, written field by field.
 
-One idea: bytes are copied in blocks, one a body: numpy copies blocks of 16 bytes four times as fast as rows of
-three numbers. A position is no such block, so it is laid out with its epoch, which follows it in the record,
-and both are copied together. Always: a record that no body has yet is not visible.
+One idea: bytes are copied in blocks, one a body: numpy copies a block of 12 or 16 bytes several times as fast as a
+row of three or four numbers. Always: a record that no body has yet is not visible.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, new_bodies
+from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, RECORD, new_bodies
 
 # A block of so many bytes is copied fastest as this type; the bits are the same.
 BLOCKS = {16: "c16", 12: "V12", 4: "u4", 2: "u2"}
@@ -21,19 +20,24 @@ FIELDS = ("position", "orientation", "velocity", "angular_velocity", "scale", "c
 Places = NDArray[np.int64] | slice
 
 
+def blocks_of(field: str, records: NDArray[np.void]) -> NDArray[Any]:
+    """That field of `records` (dtype `BODY`) as one block for each of them, shape (n,): a view."""
+    kind = BLOCKS[BODY[field].itemsize]
+    rows = records[field]
+    return rows.view(kind)[:, 0] if rows.ndim == 2 else rows.view(kind)
+
+
+def as_blocks(field: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Contiguous rows of the field's own type as such blocks."""
+    return values.reshape(-1).view(BLOCKS[BODY[field].itemsize])
+
+
 class Records:
-    """`count` > 0 records, `bodies`, dtype `BODY`. Change positions and epochs through the methods alone."""
+    """`count` > 0 records, `bodies`, dtype `BODY`."""
 
     def __init__(self, count: int) -> None:
         self.bodies = new_bodies(count)
         self.bodies["flags"] = 0
-        self._blocks: dict[str, NDArray[Any]] = {}
-        for name in FIELDS:
-            kind, offset = BODY.fields[name][:2]  # type: ignore[index]  # a structured dtype has fields
-            self._blocks[name] = np.ndarray((count,), BLOCKS[kind.itemsize], self.bodies, offset, (BODY.itemsize,))
-        self._fronts = np.zeros((count, 4), np.float32)  # position and epoch of each, as they begin the record
-        self._front_epochs = self._fronts.view(np.uint32)[:, 3]
-        self._front_blocks = np.ndarray((count,), "c16", self.bodies, 0, (BODY.itemsize,))
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -41,31 +45,23 @@ class Records:
     def grown(self, count: int) -> Records:
         """The same records and more, `count` in all."""
         larger = Records(count)
-        larger.bodies[: len(self)] = self.bodies
-        larger._front_epochs[:] = larger.bodies["epoch"]
+        larger.bodies.view(RECORD)[: len(self)] = self.bodies.view(RECORD)
         return larger
 
     def write(self, field: str, places: Places, values: NDArray[Any]) -> None:
         """Puts `values`, contiguous rows of the field's own type, into the records at `places`."""
-        if field == "position" and isinstance(places, slice):
-            fronts = self._fronts[places]
-            for axis in range(3):
-                fronts[:, axis] = values[:, axis]
-            self._front_blocks[places] = fronts.view("c16")[:, 0]
-            return
-        block = self._blocks[field]
-        block[places] = values.view(block.dtype).reshape(-1)
+        blocks_of(field, self.bodies)[places] = as_blocks(field, values)
 
     def begin(self, places: NDArray[np.int64]) -> None:
         """New bodies, not visible yet, have these records; nothing of the bodies before them stays but the epoch."""
-        fresh = np.repeat(new_bodies(1), places.size)
-        fresh["epoch"] = self.bodies["epoch"][places]
+        fresh = new_bodies(1)
         fresh["flags"] = 0
-        self.bodies[places] = fresh
+        epochs = self.bodies["epoch"][places]
+        self.bodies.view(RECORD)[places] = fresh.view(RECORD)
+        self.bodies["epoch"][places] = epochs
 
     def cut(self, places: NDArray[Any]) -> None:
         """No viewer blends these bodies with what they were before. places: indices, each once, or a bool for each."""
         epoch = self.bodies["epoch"]
         low = (epoch[places] + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
         epoch[places] = (epoch[places] & ~np.uint32(CONTINUITY_MASK)) | low
-        self._front_epochs[places] = epoch[places]

@@ -53,16 +53,30 @@ def checked(field: str, value: ArrayLike, count: int) -> Values:
         return _scale(value, count)
     if field == "color":
         return _color(value, count)
+    values = np.ascontiguousarray(shaped(field, value, count), np.float32)
+    if not are_fine(field, values.reshape(-1)):
+        _refuse_unless_finite(field, values)
+        if field == "orientation":
+            _refuse_unless_unit(values)
+    return values
+
+
+def shaped(field: str, value: ArrayLike, count: int) -> Values:
+    """`value` as an array of numbers, a row per body of a field in `WIDTHS`. Raises TwixtError."""
     array, width = _array(field, value), WIDTHS[field]
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
         raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {_kind(array)}")
-    values = np.ascontiguousarray(array, np.float32)
-    squares = _sum_of_squares(values.reshape(-1))
+    return array
+
+
+def are_fine(field: str, flat: Values) -> bool:
+    """Whether these values, 32 bits each, are all finite and, as far as rounding allows, unit quaternions. False: look
+    at each."""
+    squares = _sum_of_squares(flat)
     if not squares < FLOAT32_MAX:
-        _refuse_unless_finite(field, values)
-    if field == "orientation" and not abs(squares - count) < 0.02 + LENGTHS_ROUNDING * count:
-        _refuse_unless_unit(values)
-    return values
+        return False
+    count = len(flat) // 4
+    return field != "orientation" or abs(squares - count) < 0.02 + LENGTHS_ROUNDING * count
 
 
 def checked_columns(passed: Mapping[str, ArrayLike], declared: Mapping[str, Column], count: int) -> dict[str, Values]:
@@ -160,6 +174,8 @@ def _kind(array: Values) -> str:
 
 
 def _sum_of_squares(flat: Values) -> float:
+    if len(flat) <= DOT_ALONE:
+        return float(flat.dot(flat))
     total = 0.0
     for start in range(0, len(flat), DOT_ALONE):
         part = flat[start : start + DOT_ALONE]

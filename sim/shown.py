@@ -1,5 +1,9 @@
 """The bodies of a view, kept from publish to publish: what is passed is checked and written, the rest stays.
 
+One idea: a loop passes the same fields of the same bodies again and again. A slot that holds the rest of the records
+as it is now needs those fields alone: they are checked and written into it piece by piece, while the piece is in
+the cache, and not kept a second time. In any other case fields go into records kept here, and these whole into the slot.
+
 Always: what is refused is refused before anything is changed. A body keeps its record, and its epoch, while it is
 there; what appears, disappears or is marked is cut. Publishes nothing.
 """
@@ -7,66 +11,138 @@ there; what appears, disappears or is marked is cut. Publishes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+from twixt.ipc.host import Host
+from twixt.ipc.ring import OpenSlot
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD, VISIBLE
 from twixt.sim import rows
 from twixt.sim.columns import Columns
 from twixt.sim.matching import Match, RecordsById, RecordsByIndex
-from twixt.sim.records import Records
+from twixt.sim.pieces import Pieces, write_all
+from twixt.sim.records import FIELDS, Records, blocks_of
+
+
+class _Ready(NamedTuple):
+    """A slot that holds `rest`, whatever is in its `targets`: the fields that are passed again and again, as blocks."""
+
+    rest: object
+    targets: dict[str, NDArray[Any]]
 
 
 class ShownBodies:
-    """Room for `capacity` > 0 bodies to begin with; `shapes`: how many the scene has."""
+    """Room for `capacity` > 0 bodies to begin with, to be published by `host`; `shapes`: how many the scene has."""
 
-    def __init__(self, shapes: int, capacity: int, columns: Columns) -> None:
-        self._shapes, self._columns = shapes, columns
+    def __init__(self, host: Host, shapes: int, capacity: int, columns: Columns) -> None:
+        self._host, self._shapes, self._columns = host, shapes, columns
         self._matcher: RecordsByIndex | RecordsById | None = None
         self._records = Records(capacity)
         self._used = 0  # records that some body has or had
         self._count = 0  # bodies there now
-        self._given = (False, False)
+        self._fields: tuple[str, ...] = ()  # passed last time
         self._some_hidden = False
-
-    @property
-    def records(self) -> NDArray[np.void]:
-        """Of all that are or were there, dtype `BODY`."""
-        return self._records.bodies[: self._used]
+        self._rest = object()  # stands for all of the records but `_fields`, as they are
+        self._kept_by_host: tuple[str, ...] = ()  # fields that are newer in the newest snapshot than in `_records`
+        self._given = (False, False)
+        self._pieces = {field: Pieces(field) for field in FIELDS}
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """name -> a row for each of `records`."""
+        """name -> a row for each record."""
+        if not self._columns:
+            return {}
         return {name: column[: self._used] for name, column in self._columns.items()}
 
-    def take(
+    def write(
         self,
         fields: Mapping[str, ArrayLike],
         columns: Mapping[str, ArrayLike],
         visible: ArrayLike | None,
         ids: ArrayLike | None,
         cut: ArrayLike | None,
-    ) -> None:
-        """The bodies as they are now; see `View.publish`. Raises TwixtError."""
+    ) -> OpenSlot:
+        """The bodies as they are now (see `View.publish`) in a slot that is to be completed. Raises TwixtError."""
         count = self._count_of(fields, ids)
-        with np.errstate(all="ignore"):  # whatever the loop has set: what is too large is refused in words
-            checked = {field: rows.checked(field, value, count) for field, value in fields.items()}
-            own = rows.checked_columns(columns, self._columns.declared, count)
+        own = rows.checked_columns(columns, self._columns.declared, count) if columns else {}
         shown = None if visible is None else rows.checked_mask("visible", visible, count)
         jumped = None if cut is None else rows.checked_places("cut", cut, count)
-
+        is_repeated = (
+            tuple(fields) == self._fields
+            and count == self._count
+            and not (ids is not None or visible is not None or self._some_hidden)
+            and (jumped is None or not jumped.size)
+        )
+        opened = self._repeated(fields, count) if is_repeated else None
+        if opened is not None:
+            self._write_columns(slice(0, count), own)
+            return opened
+        with np.errstate(all="ignore"):  # whatever the loop has set: what is too large is refused in words
+            checked = {field: rows.checked(field, value, count) for field, value in fields.items()}
+        self._fetch_kept()
         match = self._matched(count, ids)
         self._come_and_go(match)
         for field, values in checked.items():
             self._records.write(field, match.rows, values)
-        for name, values in own.items():
-            self._columns[name][match.rows] = values
+        self._write_columns(match.rows, own)
         if jumped is not None:
             self._records.cut(np.arange(self._used)[match.rows][jumped])
         self._flag(match, shown, ("velocity" in fields, "angular_velocity" in fields))
+        if not is_repeated:
+            self._fields, self._rest = tuple(fields), object()
+        return self._copied()
+
+    def _repeated(self, fields: Mapping[str, ArrayLike], count: int) -> OpenSlot | None:
+        """A slot with these fields, the ones of last time, anew; None where the slot holds other bodies."""
+        pieces: list[Pieces] = []
+        opened = self._host.open_slot(self._used)
+        try:
+            ready = opened.mark
+            if not isinstance(ready, _Ready) or ready.rest is not self._rest:
+                opened.drop()
+                return None
+            for field, value in fields.items():
+                pieces.append(piece := self._pieces[field])
+                piece.begin(value, count, ready.targets[field])
+            if any(piece.is_converted for piece in pieces):
+                with np.errstate(all="ignore"):
+                    write_all(pieces, count)
+            else:
+                write_all(pieces, count)
+        except BaseException:
+            opened.drop()
+            raise
+        finally:
+            for piece in pieces:
+                piece.end()
+        self._kept_by_host = self._fields
+        return opened
+
+    def _copied(self) -> OpenSlot:
+        opened = self._host.open_slot(self._used)
+        try:
+            opened.mark, records = None, opened.records
+            records.view(RECORD)[...] = self._records.bodies[: self._used].view(RECORD)
+            opened.mark = _Ready(self._rest, {field: blocks_of(field, records) for field in self._fields})
+        except BaseException:
+            opened.drop()
+            raise
+        return opened
+
+    def _fetch_kept(self) -> None:
+        """What the newest snapshot alone has is in the records again."""
+        newest = self._host.newest() if self._kept_by_host else None
+        if newest is not None:
+            for field in self._kept_by_host:
+                blocks_of(field, self._records.bodies)[: self._used] = blocks_of(field, newest)
+        self._kept_by_host = ()
+
+    def _write_columns(self, places: Any, own: Mapping[str, NDArray[Any]]) -> None:
+        for name, values in own.items():
+            self._columns[name][places] = values
 
     def _count_of(self, passed: Mapping[str, ArrayLike], ids: ArrayLike | None) -> int:
         if (ids is not None) != isinstance(self._matcher, RecordsById) and self._matcher is not None:

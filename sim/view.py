@@ -23,7 +23,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.host import Host, HostEnded
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import OpenSlot
-from twixt.ipc.snapshot import BODY
+from twixt.ipc.snapshot import BODY, RECORD, new_bodies
 from twixt.ipc.trace_file import Trace
 from twixt.sim import rows
 from twixt.sim.columns import Columns
@@ -94,21 +94,31 @@ class View:
         """
         if self._is_closed:
             return
-        fields = {
-            "position": position,
-            "orientation": orientation,
-            "velocity": velocity,
-            "angular_velocity": angular_velocity,
-            "scale": scale,
-            "color": color,
-        }
-        passed = {field: value for field, value in fields.items() if value is not None}
+        passed = {}
+        if position is not None:
+            passed["position"] = position
+        if orientation is not None:
+            passed["orientation"] = orientation
+        if velocity is not None:
+            passed["velocity"] = velocity
+        if angular_velocity is not None:
+            passed["angular_velocity"] = angular_velocity
+        if scale is not None:
+            passed["scale"] = scale
+        if color is not None:
+            passed["color"] = color
         if self._bodies is None:
             self._require(not self._has_slots, "publish", "slot")
-            self._bodies = ShownBodies(self._shapes, self._capacity, self._columns)
+            self._bodies = ShownBodies(self._host, self._shapes, self._capacity, self._columns)
         sim_time_ns = self._time_of(sim_time)
-        self._bodies.take(passed, columns or {}, visible, ids, cut)
-        self._send(sim_time_ns, self._bodies.records, self._bodies.columns)
+        begin_ns = time.perf_counter_ns()
+        try:
+            opened = self._bodies.write(passed, columns or {}, visible, ids, cut)
+        except HostEnded:
+            if self._is_closed:  # meanwhile, by another thread; in a forked child it is an error
+                return
+            raise
+        self._send(sim_time_ns, opened, self._bodies.columns, begin_ns)
 
     @contextmanager
     def slot(
@@ -119,9 +129,10 @@ class View:
             with view.slot(100_000) as records:
                 records["position"] = state.xyz
 
-        records: dtype `twixt.ipc.snapshot.BODY`, shape (count,), holding an older snapshot or zeros: every field of
-        every body is to be written, flags and epochs included; nothing is checked. Body i has the i-th shape.
-        columns: as in `publish`, one not passed is as it was. A view is published with slots alone, or with none.
+        records: dtype `twixt.ipc.snapshot.BODY`, shape (count,), holding what an earlier block wrote, not that of the
+        last snapshot, or visible white bodies at the origin: a field that ever changes is to be written in each block,
+        flags and epochs included. Nothing is checked. Body i has the i-th shape. columns: as in `publish`, one not
+        passed is as it was. A view is published with slots alone, or with none.
 
         Visible when the block ends; not at all where it raises. From then on `records` is read-only; parts of it
         that were taken (`p = records["position"]`) are not, and viewers read them: take them anew in each block.
@@ -132,18 +143,26 @@ class View:
         count, self._has_slots = int(count), True
         own = rows.checked_columns(columns or {}, self._columns.declared, count)
         sim_time_ns = self._time_of(sim_time)
-        opened = self._open(count)
+        try:
+            opened = None if self._is_closed else self._host.open_slot(count)
+        except HostEnded:
+            if not self._is_closed:
+                raise
+            opened = None
         if opened is None:
             yield np.zeros(count, BODY)
             return
+        begin_ns = time.perf_counter_ns()
         try:
+            self._prepare(opened)
             yield opened.records
-            self._columns.grow(count)
-            for name, values in own.items():
-                self._columns[name][:count] = values
-            self._send(sim_time_ns, opened, {name: column[:count] for name, column in self._columns.items()})
-        finally:
+        except BaseException:
             opened.drop()
+            raise
+        self._columns.grow(count)
+        for name, values in own.items():
+            self._columns[name][:count] = values
+        self._send(sim_time_ns, opened, {name: column[:count] for name, column in self._columns.items()}, begin_ns)
 
     def close(self) -> None:
         """Tell the viewers, close the window, leave nothing behind. May be called again, and from any thread."""
@@ -189,16 +208,15 @@ class View:
         if not holds:
             raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
 
-    def _open(self, count: int) -> OpenSlot | None:
-        """The next slot; None where the view is closed."""
-        try:
-            return None if self._is_closed else self._host.open_slot(count)
-        except HostEnded:
-            if not self._is_closed:
-                raise
-            return None
+    def _prepare(self, opened: OpenSlot) -> None:
+        """What no block has written yet are visible bodies at the origin."""
+        done = opened.mark if isinstance(opened.mark, int) else 0
+        if done < opened.count:
+            opened.mark = None
+            opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
+            opened.mark = opened.count
 
-    def _send(self, sim_time_ns: int, bodies: NDArray[np.void] | OpenSlot, columns: Mapping[str, NDArray[Any]]) -> None:
+    def _send(self, sim_time_ns: int, opened: OpenSlot, columns: Mapping[str, NDArray[Any]], begin_ns: int) -> None:
         try:
             plan = self._publisher.plan
             if self._sim_time_ns is not None and sim_time_ns < self._sim_time_ns:
@@ -208,9 +226,11 @@ class View:
             for command in self._host.drain_commands():
                 self._quit = self._quit or command.name == "quit"
             self._publisher.publish(
-                bodies, tick=self._tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns, columns=columns
+                opened, tick=self._tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns, columns=columns, begin_ns=begin_ns
             )
             self._tick += 1
         except HostEnded:
-            if not self._is_closed:  # closed meanwhile by another thread is no error; published in a forked child is
+            if not self._is_closed:
                 raise
+        finally:
+            opened.drop()
