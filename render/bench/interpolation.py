@@ -20,6 +20,8 @@ from twixt.render.interpolation import METHODS, create
 
 BODIES = 10_000
 ROUNDS, GPU_ROUNDS = 60, 40
+# For the rounds of one method.
+BUDGET_S = 1.5
 # Positions and orientations, f4.
 POSE_BYTES = 28
 # Those that the GPU works out, held against the plainest.
@@ -48,7 +50,7 @@ def _drawn(cloud: Cloud, method: str, rounds: int) -> Row:
     works = [lambda name=name: cloud.draw(float(next(alphas)), name) for name in (method, PLAINEST)]  # type: ignore[misc]
     for work in works * 2:
         work()
-    taken, plain = taken_us(rounds, *works)
+    taken, plain = taken_us(rounds, *works, budget_s=BUDGET_S)
     return row(f"GPU {method}, {BODIES:,} bodies", "us", taken, f"GPU {PLAINEST}", plain)
 
 
@@ -59,5 +61,7 @@ def _sampled(name: str, rounds: int) -> Row:
     begin_ns, end_ns = kept[-3].sim_time_ns, kept[-1].sim_time_ns
     times_ns = itertools.cycle(range(begin_ns, end_ns, (end_ns - begin_ns) // 7))
     method.sample(next(times_ns))
-    taken, copied = taken_us(rounds, lambda: method.sample(next(times_ns)), Memcpy(BODIES * POSE_BYTES))
+    taken, copied = taken_us(
+        rounds, lambda: method.sample(next(times_ns)), Memcpy(BODIES * POSE_BYTES), budget_s=BUDGET_S
+    )
     return row(f"numpy {name}, {BODIES:,} bodies", "us", taken, "memcpy of the poses", copied)

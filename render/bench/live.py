@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from twixt.ipc.bench import FEWEST_ROUNDS, Row, Say, rounds_of
+from twixt.ipc.bench import Row, Say, rounds_of
 from twixt.ipc.config import Config
 from twixt.ipc.link import Link
 from twixt.render.bench.lean_spheres import LeanSpheres
 from twixt.render.bench.processes import simulation
-from twixt.render.bench.turns import row, uncollected
+from twixt.render.bench.turns import row, turns, uncollected
 from twixt.render.display import open_display
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.measure.log import FrameLog
@@ -33,10 +33,11 @@ COUNTS = (1_000, 10_000, 100_000, 1_000_000)
 BARS = {1_000: 0.80, 10_000: 0.95, 100_000: 1.0, 1_000_000: 0.85}
 # The overlay costs the same whatever is drawn below it: where least is, it shows most.
 OVERLAY_COUNT, OVERLAY_BAR = 1_000, 0.45
-# Turns of each; each as many frames as are lean drawn in so long, but not fewer than so many.
-ROUNDS, STRETCH_S, FEWEST_FRAMES = 12, 0.25, 5
-# Frames before a turn counts: in each at least one waiting snapshot is taken in, and the channel holds few large ones.
-FRAMES_BEFORE = 5
+# Turns of each; each as many frames as are lean drawn in so long, but not fewer than so many. All turns of one number of
+# bodies take no longer than the budget.
+ROUNDS, STRETCH_S, FEWEST_FRAMES, BUDGET_S = 12, 0.25, 3, 14.0
+# Before a turn counts: so many frames, or as many as take so long. What was published meanwhile is taken in by then.
+FRAMES_BEFORE, BEFORE_S = 5, 0.1
 # Frames before the first turn: programs are made, the clock finds its pace.
 FRAMES_AT_FIRST, PATIENCE_NS = 40, 20_000_000_000
 OURS, OVERLAY, LEAN, EMPTY = "ours", "with overlay", "lean draw", "clear + swap"
@@ -54,7 +55,7 @@ class Stretches(NamedTuple):
 def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     """Frames a second against the lean draw, for each number of bodies, and with the overlay."""
     is_whole = share >= 1
-    config = Config(pacing="unlimited", overlay=False)
+    config = Config(pacing="unlimited")  # with the overlay to be had: where there is no panel, none is drawn
     window = open_display(config)
     try:
         for count in COUNTS if is_whole else COUNTS[:1]:
@@ -99,9 +100,9 @@ def measure(
         fps: dict[str, list[float]] = {kind: [] for kind in kinds}
         read = link.counters["pairs_read"]
         with uncollected():
-            for _ in range(max(FEWEST_ROUNDS, rounds)):
+            for _ in turns(rounds, BUDGET_S):
                 for kind in kinds:
-                    _seconds(frames[kind], FRAMES_BEFORE)
+                    _settle(frames[kind])
                     fps[kind].append(length / _seconds(frames[kind], length))
         return Stretches(fps, link.counters["pairs_read"] - read)
 
@@ -156,6 +157,14 @@ def _frames(config: Config, window: Any, link: Link, loop: FrameLoop) -> dict[st
         window.swap()
 
     return {OURS: ours(None), OVERLAY: ours(panel), LEAN: lean_frame, EMPTY: empty_frame}
+
+
+def _settle(frame: Frame) -> None:
+    ends_s = time.perf_counter() + BEFORE_S
+    for _ in range(FRAMES_BEFORE):
+        frame()
+        if time.perf_counter() > ends_s:
+            return
 
 
 def _seconds(frame: Frame, count: int) -> float:

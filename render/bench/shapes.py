@@ -26,6 +26,8 @@ from twixt.render.display import open_display
 COUNTS = (1_000, 10_000, 100_000)
 # Rounds; of the larger counts fewer, as they take so much longer.
 ROUNDS = {1_000: 120, 10_000: 32, 100_000: 9}
+# For the rounds of one shape and count.
+BUDGET_S = 2.5
 # What is wanted at this many bodies of what has a lean draw of its own.
 BAR_COUNT, BAR, OWN_LEAN = 10_000, "ratio >= 0.9", ("box", "capsule")
 UPLOADS = {10_000: 200, 1_000_000: 9}
@@ -76,7 +78,7 @@ def _drawn(window: Any, name: str, count: int, shape: Shape, best: str, rounds: 
 
         for work in (ours, least) * 2:  # programs are made, memory is taken
             work()
-        taken, limits = taken_us(rounds, ours, least)
+        taken, limits = taken_us(rounds, ours, least, budget_s=BUDGET_S)
     finally:
         lean.release()
         cloud.release()

@@ -24,7 +24,7 @@ from twixt.render.bench.turns import row
 
 WORLD, BAR = "balls", "figure <= 0.5"
 # Each round is three processes after one another, two seconds.
-ROUNDS = 9
+ROUNDS = 7
 # What is measured is over with the first picture.
 SECONDS = "0.05"
 NUMPY = "import numpy, time; print(time.perf_counter_ns())"

@@ -124,9 +124,9 @@ def _measured(
                     found.append(row)
             except TwixtError as error:
                 found.append(Row(group, "", None, "", None, 0, f"not measured: {error}"))
-        cores = others.cores()
-        if cores is not None:
-            where.setdefault("others_had_cores", {})[group] = round(cores, 2)
+            finally:
+                if (cores := others.cores()) is not None:
+                    where.setdefault("others_had_cores", {})[group] = round(cores, 2)
         yield group, found
 
 

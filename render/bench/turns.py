@@ -10,13 +10,14 @@ brings with it.
 from __future__ import annotations
 
 import gc
+import math
 import operator
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from twixt.ipc.bench import Row
+from twixt.ipc.bench import FEWEST_ROUNDS, Row
 
 # The parts of a run whose ratios are compared; a part of fewer rounds has no median worth the name.
 PARTS, FEWEST_ROUNDS_A_PART = 4, 2
@@ -28,17 +29,30 @@ _COMPARED: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=":
 Work = Callable[[], object]
 
 
-def taken_us(rounds: int, *works: Work, calls: int = 1) -> list[list[float]]:
-    """What a call of each of `works` took, round by round; each round makes `calls` calls of each, in turns."""
+def taken_us(rounds: int, *works: Work, calls: int = 1, budget_s: float = math.inf) -> list[list[float]]:
+    """What a call of each of `works` took, round by round; each round makes `calls` calls of each, in turns.
+
+    budget_s: after so long there are no more rounds, see `turns`.
+    """
     taken: list[list[float]] = [[] for _ in works]
     with uncollected():
-        for _ in range(rounds):
+        for _ in turns(rounds, budget_s):
             for work, times in zip(works, taken, strict=True):
                 begin_ns = time.perf_counter_ns()
                 for _ in range(calls):
                     work()
                 times.append((time.perf_counter_ns() - begin_ns) / calls / 1e3)
     return taken
+
+
+def turns(rounds: int, budget_s: float) -> Iterator[int]:
+    """The numbers of the rounds: so many, but no new one begins once the budget is spent, unless it is one of the
+    few without which there is no median."""
+    ends_s = time.perf_counter() + budget_s
+    for number in range(max(FEWEST_ROUNDS, rounds)):
+        if number >= FEWEST_ROUNDS and time.perf_counter() > ends_s:
+            return
+        yield number
 
 
 @contextmanager
