@@ -12,16 +12,21 @@ from hypothesis import strategies as st
 from twixt.ipc.bench import Row
 from twixt.ipc.errors import TwixtError
 from twixt.render.bench.document import Before, change, document, read_earlier
-from twixt.render.bench.turns import holds, noise_of, row, taken_us
+from twixt.render.bench.turns import holds, noise_of, row, taken_us, turns
 
 TIMES = st.lists(st.floats(1e-3, 1e6), min_size=8, max_size=40)
 
 
 def test_each_round_calls_every_work_as_often() -> None:
-    turns: list[str] = []
-    taken = taken_us(3, lambda: turns.append("a"), lambda: turns.append("b"), calls=2)
-    assert turns == ["a", "a", "b", "b"] * 3
+    called: list[str] = []
+    taken = taken_us(3, lambda: called.append("a"), lambda: called.append("b"), calls=2)
+    assert called == ["a", "a", "b", "b"] * 3
     assert [len(times) for times in taken] == [3, 3]
+
+
+def test_a_spent_budget_leaves_the_few_rounds_that_a_median_needs() -> None:
+    assert [len(times) for times in taken_us(9, str, int, budget_s=0.0)] == [3, 3]
+    assert list(turns(5, 1e9)) == [0, 1, 2, 3, 4]
 
 
 def test_noise_is_half_of_what_parts_of_the_run_differ_by() -> None:
