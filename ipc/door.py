@@ -19,7 +19,6 @@ import socket
 import stat
 import struct
 import sys
-import tempfile
 import time
 import weakref
 from collections.abc import Iterator
@@ -158,6 +157,8 @@ def runtime_folder() -> Path:
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
         folder = Path(given, "twixt")
     else:
+        import tempfile
+
         folder = Path(tempfile.gettempdir(), f"twixt-{os.geteuid()}")
     try:
         with contextlib.suppress(FileExistsError):

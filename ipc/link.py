@@ -22,7 +22,7 @@ from twixt.ipc.commands import Command
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.line import Line
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring import Claim, Counters, RingReader
+from twixt.ipc.ring_reader import Claim, Counters, RingReader
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Snapshot
 

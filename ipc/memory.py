@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import secrets
 import stat
 import sys
 import weakref
@@ -160,6 +159,7 @@ def _create_memfd(size: int) -> Memory:
 
 def _create_unlinked(size: int) -> Memory:
     import _posixshmem  # type: ignore[import-not-found,unused-ignore]
+    import secrets
 
     name = f"/{NAME}-{secrets.token_hex(6)}"
     made: list[int] = []
@@ -180,6 +180,8 @@ def _create_unlinked(size: int) -> Memory:
 
 
 def _create_named(size: int) -> Memory:
+    import secrets
+
     name = f"{NAME}-{secrets.token_hex(16)}"
     return Memory(mmap.mmap(-1, size, tagname=name), size, name=name)  # type: ignore[call-arg,unused-ignore]
 

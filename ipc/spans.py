@@ -16,7 +16,6 @@ import mmap
 import os
 import struct
 import sys
-import tempfile
 import threading
 import time
 from typing import Any, NamedTuple
@@ -215,6 +214,8 @@ def _bytes_of(kept: int) -> int:
 
 def _new_descriptor(size: int) -> int:
     if not hasattr(os, "memfd_create"):
+        import tempfile
+
         with tempfile.TemporaryFile() as file:  # untested
             file.truncate(size)
             return os.dup(file.fileno())

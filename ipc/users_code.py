@@ -6,7 +6,6 @@ folder; a traceback that is shown holds their frames alone. The built-in worlds 
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
@@ -45,6 +44,8 @@ def import_users(module_name: str, flag: str) -> ModuleType:
         # The module itself, or a package it lies in, is not there; a missing import inside it is the user's crash.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             here = sorted(entry[:-3] for entry in os.listdir() if entry.endswith(".py"))
+            import difflib  # for a refusal alone
+
             near = difflib.get_close_matches(module_name, here, n=1)
             hint = f'did you mean "{near[0]}"?' if near else "go to the folder it lies in, or set PYTHONPATH"
             where = f"in {os.getcwd()} or on the Python path"

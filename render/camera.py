@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.snapshot import VISIBLE
-from twixt.render.interpolation.poses import FARTHEST
+from twixt.render.interpolation.trust import FARTHEST
 
 # The camera never looks straight up or down: there "z up" has no meaning. Radians, half a degree off.
 MAX_ELEVATION_RAD = math.radians(89.5)

@@ -17,7 +17,6 @@ from twixt.ipc import spans as kinds
 from twixt.ipc import start
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.trace_file import tracing_viewer
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.input import Event
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_simulation
@@ -45,8 +44,13 @@ def view(config: Config, name: str | None, owned: bool, loading: Loading | None 
     attached, so it does that last; another viewer first, so that where nobody lets it in no window flashes up.
     loading: what is imported already.
     """
+    loading = loading or Loading()
+    if config.profile is None:
+        return _view(config, name, owned, loading, None)
+    from twixt.ipc.trace_file import tracing_viewer
+
     with tracing_viewer(config, owned) as spans:
-        return _view(config, name, owned, loading or Loading(), spans)
+        return _view(config, name, owned, loading, spans)
 
 
 def _view(config: Config, name: str | None, owned: bool, loading: Loading, spans: Recorder | None) -> int:

@@ -14,7 +14,8 @@ Always: the answers of `add` grow, and `point_from` is never earlier than asked.
 from __future__ import annotations
 
 from collections import deque
-from statistics import median
+
+from twixt.render.refresh import median
 
 # Intervals the period is the mean of: a second at 60 Hz. The extreme share at either end is left out.
 AVERAGED_INTERVALS, EXTREME_SHARE = 60, 0.1

@@ -9,8 +9,8 @@ Pure: `SwapProbe` says how long to pause and is told the instants.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
-from statistics import median
 from typing import NamedTuple
 
 # The first swaps of a new window wait for it to be mapped and sized.
@@ -116,3 +116,10 @@ class SwapProbe:
         if reported is not None and PLAUSIBLE_HZ[0] <= reported <= PLAUSIBLE_HZ[1]:
             return Refresh(False, round(1e9 / reported), f"{reason}; {reported:g} Hz as reported")
         return Refresh(False, None, f"{reason}; refresh unknown")
+
+
+def median(values: Iterable[float]) -> float:
+    """Of one value or more. The statistics module, which has it too, costs a start 4 ms."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

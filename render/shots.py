@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 # When a picture asked for without an instant is taken, in seconds after the first frame; in a shorter run at its end.
 DEFAULT_AT_S = 2.0
@@ -48,7 +51,10 @@ class Shots:
             path, self._path = self._path, None
         else:
             path = self._free_name(time.strftime("twixt-%Y%m%d-%H%M%S"))
-        self._writer = self._writer or ThreadPoolExecutor(1, "screenshots")
+        if self._writer is None:
+            from concurrent.futures import ThreadPoolExecutor  # late: it brings all of logging
+
+            self._writer = ThreadPoolExecutor(1, "screenshots")
         self._written.append(self._writer.submit(save_png, path, pixels))
 
     def close(self) -> None:

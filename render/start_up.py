@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from twixt.ipc import spans as kinds
 from twixt.ipc.errors import TwixtError
 from twixt.render.input import Event, Key
 
@@ -139,6 +138,8 @@ class StartUp:
             return False
         if self._loaded_ns is None:
             if self._spans is not None:
+                from twixt.ipc import spans as kinds
+
                 self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
             if self._config.overlay:
                 from twixt.render.panel import Panel
@@ -165,7 +166,11 @@ class StartUp:
         return is_more
 
     def _load(self) -> None:
+        """What may be wanted at any time from now on: a frame must not wait for it."""
         self._load_begin_ns = time.perf_counter_ns()
+        import twixt.render.interpolation.method
+        import twixt.render.trails
+
         if self._config.overlay:
             import twixt.render.panel
         if self._config.draw is not None or self._config.split is not None:

@@ -14,7 +14,7 @@ import math
 import signal
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twixt.ipc import spans as kinds
 from twixt.ipc import start
@@ -23,7 +23,6 @@ from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.host import Host
 from twixt.ipc.layout import Layout
-from twixt.ipc.trace_file import Trace, open_trace, written_at_the_end
 from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.pace import check_pace, dt_log_of, stride_of
@@ -42,6 +41,9 @@ from twixt.sim.world import (
     make_world,
     state_hash,
 )
+
+if TYPE_CHECKING:
+    from twixt.ipc.trace_file import Trace
 
 INTERRUPTED = 130
 # A viewer takes half a second to come up; one that does not in this time is broken, and time starts without it.
@@ -69,6 +71,10 @@ def simulate(
     the run ends after `config.seconds` or `steps`, whichever is first, or never. json_file: where the physics and
     channel blocks go at the end, `-` for standard output.
     """
+    if config.profile is None:
+        return _simulate(config, door, viewer, None, steps, print_hash, json_file)
+    from twixt.ipc.trace_file import open_trace, written_at_the_end
+
     trace = open_trace(config, kinds.PHYSICS) if viewer is None else viewer.trace
     with written_at_the_end(trace):
         return _simulate(config, door, viewer, trace, steps, print_hash, json_file)

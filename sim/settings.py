@@ -5,7 +5,6 @@ The type is that of the parameter's annotation, else of its default; without eit
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import types
@@ -86,6 +85,8 @@ def _whole(text: str) -> int:
 
 
 def _known(key: str, names: list[str]) -> str:
+    import difflib  # for a refusal alone
+
     near = difflib.get_close_matches(key, names, n=1)
     if near:
         return f'did you mean "{near[0]}"?'

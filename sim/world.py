@@ -10,7 +10,6 @@ after the standard library and installed packages, but before our own folder: th
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import numbers
@@ -202,6 +201,8 @@ def _import_users(module_name: str) -> ModuleType:
 
 
 def _near(word: str, known: Sequence[str]) -> str:
+    import difflib  # for a refusal alone
+
     near = difflib.get_close_matches(word, known, n=1)
     return f'did you mean "{near[0]}"?' if near else ""
 

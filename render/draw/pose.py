@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.render.draw.quaternion_glsl import QUATERNION_GLSL
-from twixt.render.interpolation import auto
-from twixt.render.interpolation.hermite import MOST_TURN_RAD
-from twixt.render.interpolation.poses import FARTHEST
+from twixt.render.interpolation import trust
+from twixt.render.interpolation.trust import FARTHEST, MOST_TURN_RAD
 
 # How moderngl reads one `BODY` record, and its scale a second time, as the half float that it is.
 RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
@@ -232,16 +231,16 @@ def pose_glsl(variant: PoseVariant) -> str:
     """The text that declares `drawn_pose()`, after `#version` and FRAME_GLSL."""
     constants: dict[str, object] = {
         "FARTHEST": f"{_bits_of(FARTHEST):#x}u",
-        "LARGEST_COMPARED": f"{_bits_of(auto.LARGEST_COMPARED):#x}u",
+        "LARGEST_COMPARED": f"{_bits_of(trust.LARGEST_COMPARED):#x}u",
         "CONTINUITY": f"{CONTINUITY_MASK}u",
         "VISIBLE": f"{VISIBLE}u",
         "HAS_VELOCITY": f"{HAS_VELOCITY}u",
         "HAS_ANGULAR_VELOCITY": f"{HAS_ANGULAR_VELOCITY}u",
-        "ACCELERATION_CHANGE2": auto.ACCELERATION_CHANGE**2,
-        "WAY_OFF2": auto.WAY_OFF**2,
-        "SWING": auto.SWING,
-        "TURN_OFF_RAD": auto.TURN_OFF_RAD,
-        "TURN_OFF_OF_CHANGE": auto.TURN_OFF_OF_CHANGE,
+        "ACCELERATION_CHANGE2": trust.ACCELERATION_CHANGE**2,
+        "WAY_OFF2": trust.WAY_OFF**2,
+        "SWING": trust.SWING,
+        "TURN_OFF_RAD": trust.TURN_OFF_RAD,
+        "TURN_OFF_OF_CHANGE": trust.TURN_OFF_OF_CHANGE,
         "MOST_TURN2": MOST_TURN_RAD**2,
         "HERMITE": METHODS.index("hermite"),
         "AUTO": METHODS.index("auto"),

@@ -28,11 +28,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.errors import TwixtError
-from twixt.render.interpolation.columns import Rule
-from twixt.render.interpolation.method import Method
-from twixt.render.interpolation.poses import Poses, records_of
+
+if TYPE_CHECKING:
+    from twixt.render.interpolation.columns import Rule
+    from twixt.render.interpolation.method import Method
+    from twixt.render.interpolation.poses import Poses, records_of
 
 # Name -> module in this folder, class. In the order in which they are offered.
 METHODS: dict[str, tuple[str, str]] = {
@@ -49,6 +52,7 @@ METHODS: dict[str, tuple[str, str]] = {
 }
 
 __all__ = ["METHODS", "Method", "Poses", "Rule", "create", "records_of"]
+_HOMES = {"Method": "method", "Poses": "poses", "Rule": "columns", "records_of": "poses"}
 
 
 def create(
@@ -70,3 +74,9 @@ def create(
         raise TwixtError(f"{named_by} must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
     method.rules = rules or {}
     return method
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

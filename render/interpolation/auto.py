@@ -28,18 +28,14 @@ from numpy.typing import NDArray
 from twixt.render.interpolation.hermite import Floats, bend, gap_between, moving, remainder, spin, turning
 from twixt.render.interpolation.linear import Linear
 from twixt.render.interpolation.poses import Poses, continues
-
-# A circle changes its acceleration by 0.52 at 30 degrees a step, by this at 41; a bounce by more than 1.
-ACCELERATION_CHANGE = 0.7
-# A circle at 30 degrees a step leaves 0.044, at 48 this; a bounce the share by which it is off the interval's middle.
-WAY_OFF = 0.07
-# A cubic between velocities up to this times the mean one stays between its ends.
-SWING = 3.0
-# Beyond this (m, m/s) the squares that are compared are no float32 any more: straight.
-LARGEST_COMPARED = 1e15
-# What the angular velocities may miss the newer orientation by (radians), and per change of theirs times the gap.
-TURN_OFF_RAD = 0.25
-TURN_OFF_OF_CHANGE = 0.25
+from twixt.render.interpolation.trust import (
+    ACCELERATION_CHANGE,
+    LARGEST_COMPARED,
+    SWING,
+    TURN_OFF_OF_CHANGE,
+    TURN_OFF_RAD,
+    WAY_OFF,
+)
 
 
 class Auto(Linear):

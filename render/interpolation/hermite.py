@@ -16,17 +16,15 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
 from twixt.render.interpolation.linear import Linear
-from twixt.render.interpolation.poses import FARTHEST, Poses, continues
+from twixt.render.interpolation.poses import Poses, continues
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
+from twixt.render.interpolation.trust import FARTHEST, MOST_TURN_RAD
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Records = NDArray[np.void]
 
 NS_PER_S = 1e9
-# A body that turns further than this between two snapshots (64 turns, radians) is turned the short way: single
-# precision, in which it is drawn, no longer holds such an angle to 1e-4, and nobody sees the difference.
-MOST_TURN_RAD = 128 * np.pi
 
 
 class Hermite(Linear):

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE, new_bodies
 from twixt.render.interpolation.quaternion import normalized
-
-# A coordinate beyond this is a mistake of the world: its square is no longer a float32. Drawn as hidden, as NaN is.
-FARTHEST = 1e30
+from twixt.render.interpolation.trust import FARTHEST
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ Always: what the user's code raises becomes a `TwixtError` that says what of the
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -38,6 +37,8 @@ def find(reference: str, what: str, example: str, sketch: str) -> Any:
     if hasattr(module, name):
         return getattr(module, name)
     own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
+    import difflib  # for a refusal alone
+
     near = difflib.get_close_matches(name, own, n=1)
     hint = f'did you mean "{near[0]}"?' if near else f"write one there: {sketch.format(name=name)}"
     place = getattr(module, "__file__", None) or "no file"

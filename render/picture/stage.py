@@ -22,13 +22,13 @@ from twixt.render.history import History
 from twixt.render.labels import PlacedLabel, Viewport, place
 from twixt.render.picture.picture import Picture, Shown
 from twixt.render.playback import PlaybackClock
-from twixt.render.trails import Trails, trail_rows
-from twixt.render.user_drawing import Drawn, Frame, UserDrawing, load
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
     from twixt.ipc.scene import Scene
     from twixt.ipc.snapshot import Head, Snapshot
+    from twixt.render.trails import Trails
+    from twixt.render.user_drawing import Drawn, UserDrawing
 
 MAIN, LEFT = "main", "left"
 # What the left half shows unless told otherwise: what a plain viewer would.
@@ -70,7 +70,11 @@ class Stage:
         self._trails: dict[str, Trails] = {}
         self._trail_colors: NDArray[np.float64] = np.zeros((0, 3))  # of the shapes, 0..1
         self._world_epoch: int | None = None  # of what is drawn
-        self._drawing: UserDrawing | None = None if config.draw is None else load(config.draw)
+        self._drawing: UserDrawing | None = None
+        if config.draw is not None:
+            from twixt.render.user_drawing import load
+
+            self._drawing = load(config.draw)
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._carriers: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}  # of a camera on a body
         self._present_ns = 0
@@ -177,6 +181,8 @@ class Stage:
 
     def _trail(self, on: bool) -> None:
         """Trails of pictures and bodies that have them already go on."""
+        from twixt.render.trails import Trails, trail_rows
+
         rows = trail_rows(self.count)
         had, self._trails = self._trails, {}
         if on:
@@ -304,6 +310,8 @@ class Stage:
             return
         following = None if pair.next is None else self._copies.get(pair.next.slot)
         passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
+        from twixt.render.user_drawing import Frame
+
         added: Drawn = drawing.draw(Frame(passed_s, shown.main.draw_time_ns, pair.alpha, previous, following, poses))
         for points in added.points:
             self.renderer.points(*points)

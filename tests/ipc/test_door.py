@@ -7,6 +7,7 @@ import fcntl
 import os
 import socket
 import stat
+import tempfile
 import threading
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_a_folder_that_others_may_enter_is_closed_to_them(names_folder: Path) ->
 def test_without_a_runtime_folder_of_the_users_the_temporary_one_serves(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(doors.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     for given in ("", str(tmp_path / "missing")):
         monkeypatch.setenv("XDG_RUNTIME_DIR", given)
         assert doors.runtime_folder() == tmp_path / f"twixt-{os.geteuid()}"
