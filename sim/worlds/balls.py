@@ -140,14 +140,16 @@ class Balls(World):
 
     def _scene(self) -> Scene:
         half = self.half_width
-        height = 2 * half * HEIGHT_PER_WIDTH * min(1.0, (HALF_WIDTH_M / half) ** FLATTER_POWER)
+        flatter = min(1.0, (HALF_WIDTH_M / half) ** FLATTER_POWER)
+        height = 2 * half * HEIGHT_PER_WIDTH * flatter
+        away = half * (0.7 + 0.3 * flatter)  # a flatter box fills the picture from nearer
         # Stripes, at first: how they mix shows how the pile pours.
         stripe = np.arange(self.count) % self.side * len(PALETTE) // self.side
         balls = [Sphere(radius=1.0, color=color) for color in PALETTE]
         return Scene(
             [balls[row] for row in stripe],
             camera=Camera(
-                eye=(1.45 * half, -3.13 * half, 2.4 * half), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0
+                eye=(1.45 * away, -3.13 * away, 2.4 * away), target=(0.0, 0.0, 0.36 * height), fov_y_deg=42.0
             ),
             ground=0.0,
             outline=((-half, -half, 0.0), (half, half, height)),

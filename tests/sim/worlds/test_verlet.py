@@ -63,3 +63,9 @@ def test_velocities_are_those_by_which_the_beads_moved() -> None:
 def test_a_cloth_that_is_none_is_refused(settings: dict[str, int]) -> None:
     with pytest.raises(TwixtError, match="columns and rows must be from 2 to 200"):
         Verlet(**settings)
+
+
+@pytest.mark.parametrize("wind", [21.0, -1e9, np.nan, np.inf])
+def test_a_wind_that_is_none_is_refused(wind: float) -> None:
+    with pytest.raises(TwixtError, match="wind must be from -20 to 20"):
+        Verlet(wind=wind)
