@@ -28,7 +28,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import MAX_CAPACITY, Layout
 from twixt.ipc.plan import Plan
 from twixt.ipc.reception import Reception
-from twixt.ipc.ring import OpenSlot, RecordsKept, RingWriter
+from twixt.ipc.ring import OpenSlot, RecordsKept, RingWriter, Stored
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Head
 
@@ -167,15 +167,12 @@ class Host:
         self._reception.wake_waiting()
         return published_ns
 
-    def newest(self) -> NDArray[np.void] | None:
-        """The bodies of the newest snapshot, None before the first. To be read or copied before the next is published."""
+    def newest(self) -> Stored | None:
+        """The newest snapshot as it lies in its slot, to be read or copied before the next one is published; None before
+        the first."""
         with self._writing:
             self._require_running()
-            stored = self._writer.last_two()
-        if not stored:
-            return None
-        stored[-1].bodies.flags.writeable = False
-        return stored[-1].bodies
+            return next(iter(self._writer.last_two()[-1:]), None)
 
     @property
     def columns(self) -> dict[str, tuple[str, int]]:

@@ -10,7 +10,6 @@ the last state are never lost; snapshots under way leave in time also while phys
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable
@@ -29,7 +28,7 @@ from twixt.ipc.troubles import FIELDS
 from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
-from twixt.sim.health import sickness
+from twixt.sim.health import Health
 from twixt.sim.held import Held, WorldChanged
 from twixt.sim.publisher import InPlace, Publisher
 from twixt.sim.schedule import Schedule
@@ -41,9 +40,8 @@ LONGEST_WAIT_NS = 50_000_000
 # What a viewer's lead is taken to be until it has told: two frames at 60 Hz. A viewer that has just come finds what
 # it needs at once, instead of a few snapshots that are late for it.
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
-# How often viewers are told about physics, and the bodies are looked through for numbers that are none.
+# How often viewers are told about physics.
 STATUS_NS = 200_000_000
-HEALTH_CHECK_S = 0.5
 
 
 class Physics:
@@ -75,7 +73,7 @@ class Physics:
         self._wait = wait or host.wait_command
         self._collector, self._dt_log, self._spans = collector, dt_log, spans
         self._name = type(world).__name__
-        self._held = Held(world)
+        self._held, self._health = Held(world), Health(self._name)
         self._cost_ns = 0
         self._step_end_ns: int | None = None
         self._waited_ns = 0
@@ -114,7 +112,8 @@ class Physics:
 
     def finish(self) -> None:
         """The last state is published, whatever `publish_hz` and trouble say, and looked through."""
-        self._check_health()
+        if not self.warning:
+            self._warn(self._health.look_at_all(filled_bodies(self.world).records, self.schedule.tick))
         self.publisher.release_all()
         if self._is_unpublished or self._is_lost:
             self._publish(in_time=True)
@@ -157,7 +156,7 @@ class Physics:
             self.publisher.write_plan(schedule.plan)
         self._is_unpublished = True
         if schedule.tick >= self._check_tick:
-            self._check_tick = schedule.tick + math.ceil(HEALTH_CHECK_S / schedule.dt_s)
+            self._check_tick = schedule.tick + self._health.steps_until_next(len(self.world.bodies), schedule.dt_s)
             self._check_health()
 
     def _publish(self, in_time: bool = False) -> None:
@@ -302,7 +301,17 @@ class Physics:
     # -- a world that misbehaves
 
     def _check_health(self) -> None:
-        if not self.warning:
-            self.warning = sickness(filled_bodies(self.world), self.schedule.tick, self._name)
-            if self.warning:
-                print(f"twixt: {self.warning}", file=sys.stderr, flush=True)
+        if not self.warning and (newest := self._newest()) is not None:
+            self._warn(self._health.look(*newest))
+
+    def _newest(self) -> tuple[NDArray[np.void], int] | None:
+        """The bodies and after which step; where the world writes them in place, as they were last published."""
+        if not writes_in_place(self.world):
+            return self.world.bodies.records, self.schedule.tick
+        newest = self._host.newest()
+        return None if newest is None else (newest.bodies, newest.head.tick)
+
+    def _warn(self, warning: str) -> None:
+        if warning:
+            self.warning = warning
+            print(f"twixt: {warning}", file=sys.stderr, flush=True)

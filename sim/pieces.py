@@ -45,13 +45,11 @@ class Pieces:
         else:
             self._array = array
 
-    @property
-    def is_converted(self) -> bool:
-        """Whether numbers may become infinite on the way; numpy's own warning of it is the caller's to silence."""
-        return self._array is not None
-
     def write(self, start: int, stop: int) -> None:
-        """Bodies `start` to `stop`, `PIECE` at most, into the records. Raises TwixtError for what cannot be drawn."""
+        """Bodies `start` to `stop`, `PIECE` at most, into the records. Raises TwixtError for what cannot be drawn.
+
+        A number too large becomes infinite on the way; numpy's own warning of it is the caller's to silence.
+        """
         width = self._width
         if self._array is None:
             flat, blocks = self._flat[width * start : width * stop], self._blocks[start:stop]

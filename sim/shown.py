@@ -80,7 +80,7 @@ class ShownBodies:
         if opened is not None:
             self._write_columns(slice(0, count), own)
             return opened
-        with np.errstate(all="ignore"):  # whatever the loop has set: what is too large is refused in words
+        with np.errstate(all="ignore"):
             checked = {field: rows.checked(field, value, count) for field, value in fields.items()}
         self._fetch_kept()
         match = self._matched(count, ids)
@@ -107,10 +107,7 @@ class ShownBodies:
             for field, value in fields.items():
                 pieces.append(piece := self._pieces[field])
                 piece.begin(value, count, ready.targets[field])
-            if any(piece.is_converted for piece in pieces):
-                with np.errstate(all="ignore"):
-                    write_all(pieces, count)
-            else:
+            with np.errstate(all="ignore"):  # whatever the loop has set: what is too large is refused in words
                 write_all(pieces, count)
         except BaseException:
             opened.drop()
@@ -137,7 +134,7 @@ class ShownBodies:
         newest = self._host.newest() if self._kept_by_host else None
         if newest is not None:
             for field in self._kept_by_host:
-                blocks_of(field, self._records.bodies)[: self._used] = blocks_of(field, newest)
+                blocks_of(field, self._records.bodies)[: self._used] = blocks_of(field, newest.bodies)
         self._kept_by_host = ()
 
     def _write_columns(self, places: Any, own: Mapping[str, NDArray[Any]]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from twixt.sim.bodies import Bodies
-from twixt.sim.health import sickness
+from twixt.sim.health import LOOKED_AT, Health
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30, -3e38])
@@ -15,7 +15,7 @@ def test_the_first_body_that_is_nowhere_is_named(name: str, axis: int, value: fl
     bodies = Bodies(50)
     getattr(bodies, name)[7, axis] = value
     getattr(bodies, name)[30, axis] = value
-    said = sickness(bodies, 12, "Orbit")
+    said = Health("Orbit").look(bodies.records, 12)
     assert said.startswith(f"body 7 has the {name} [")
     assert "after step 12; it is not drawn; look in Orbit.step for a division by zero" in said
 
@@ -24,8 +24,8 @@ def test_the_first_body_that_is_nowhere_is_named(name: str, axis: int, value: fl
 def test_bodies_that_are_somewhere_are_well(value: float) -> None:
     bodies = Bodies(50)
     bodies.position[:, 1] = value
-    assert sickness(bodies, 1, "Orbit") == ""
-    assert sickness(Bodies(0), 1, "Orbit") == ""
+    assert Health("Orbit").look_at_all(bodies.records, 1) == ""
+    assert Health("Orbit").look(Bodies(0).records, 1) == ""
 
 
 def test_a_hidden_body_may_be_anywhere() -> None:
@@ -33,4 +33,23 @@ def test_a_hidden_body_may_be_anywhere() -> None:
     bodies.position[1] = np.nan
     bodies.despawn(1)
     bodies.position[1] = np.nan
-    assert sickness(bodies, 1, "Orbit") == ""
+    assert Health("Orbit").look_at_all(bodies.records, 1) == ""
+
+
+@pytest.mark.parametrize("place", [0, LOOKED_AT - 1, LOOKED_AT, 3 * LOOKED_AT - 5])
+def test_many_bodies_are_looked_at_in_turn_and_each_within_one_round(place: int) -> None:
+    bodies, health = Bodies(3 * LOOKED_AT - 4), Health("Orbit")
+    for _ in range(4):  # a round, and one more
+        assert health.look(bodies.records, 1) == ""
+    bodies.position[place, 1] = np.inf
+    said = [health.look(bodies.records, step) for step in range(2, 5)]
+    assert sum(map(bool, said)) == 1
+    assert f"body {place} has the position" in "".join(said)
+    assert f"body {place} has" in health.look_at_all(bodies.records, 5)
+
+
+def test_few_bodies_are_looked_at_twice_a_second_and_many_a_part_after_each_step() -> None:
+    health = Health("Orbit")
+    assert health.steps_until_next(0, 0.01) == health.steps_until_next(LOOKED_AT, 0.01) == 50
+    assert health.steps_until_next(10 * LOOKED_AT, 0.01) == 5
+    assert health.steps_until_next(10**6, 0.01) == health.steps_until_next(64, 2.0) == 1

@@ -322,12 +322,12 @@ def test_a_position_that_is_no_number_is_named_once_and_the_run_goes_on(
     assert lab.physics.publisher.meter.steps > 90
 
 
-def test_infinite_speeds_that_cancel_are_found_and_huge_but_finite_ones_are_not_blamed(
+def test_bodies_that_are_far_off_but_drawn_are_not_blamed(
     make_host: MakeHost, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Far(Walk):
         def step(self, dt: float) -> None:
-            self.bodies.position[:] = 3e38
+            self.bodies.position[:] = 9e29
 
     lab = Lab(make_host(), Far())
     lab.run_ms(1000)
