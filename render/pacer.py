@@ -140,7 +140,8 @@ class Pacer:
             self._deadline_ns = now_ns + usual_ns
             return self._plan(now_ns, None)
         covered_ns = max(self._leads.quantile(COVERED, interval_ns), self._latest_leads.quantile(0.5))
-        lead_ns = min(covered_ns + self._margin_ns, interval_ns)
+        # What usually takes more than the interval starts at once: its deadline is put off, not its start.
+        lead_ns = max(min(covered_ns + self._margin_ns, interval_ns), self._latest_works.quantile(0.5))
         if self._grid is not None:
             return self._plan_on_display(self._grid, now_ns, lead_ns, interval_ns)
         swap_ns = self._swaps.quantile(0.5)

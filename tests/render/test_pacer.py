@@ -155,6 +155,19 @@ def test_work_that_stays_many_intervals_long_is_a_load_all_the_same() -> None:
     assert fps(between(shown, 4, 6)) == pytest.approx(6.6, rel=0.03)
 
 
+@pytest.mark.parametrize("display", [FreeDisplay(), BlockingDisplay(SIXTY_HZ)], ids=["timer", "vsync"])
+@pytest.mark.parametrize("work_ms", [40, 500, 7000])
+def test_a_frame_that_cannot_make_its_deadline_starts_at_once(
+    display: FreeDisplay | BlockingDisplay, work_ms: float
+) -> None:
+    shown = play(Pacer("auto", None, display.refresh), display, lambda t: work_ms, 12 * work_ms / 1000)
+    waited_ms = [(b.plan.start_ns - a.times.swap_end_ns) / MS for a, b in pairwise(shown)]
+    at_once = [waited for waited, frame in zip(waited_ms, shown[1:], strict=True) if "at once" in frame.result.reason]
+    assert at_once
+    assert max(at_once) < 1000 / 60 + 1, "at most until the refresh that it can make"
+    assert max(waited_ms) < max(20, 0.25 * work_ms), "an interval is 1.2 times the work"
+
+
 def test_a_frame_slightly_late_keeps_the_grid() -> None:
     shown = play(free_pacer(), FreeDisplay(), lambda t: 6 if 1 < t < 1.01 else 3, 2)
     ends = [frame.times.swap_end_ns for frame in shown]
