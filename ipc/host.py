@@ -29,6 +29,7 @@ from twixt.ipc.layout import MAX_CAPACITY, Layout
 from twixt.ipc.plan import Plan
 from twixt.ipc.reception import Reception
 from twixt.ipc.ring import OpenSlot, RecordsKept, RingWriter, Stored
+from twixt.ipc.room import NoRoom
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Head
 
@@ -179,6 +180,13 @@ class Host:
         """What every snapshot carries beside its bodies: name -> (dtype, values per body)."""
         return self._columns
 
+    def reserve(self, count: int) -> None:
+        """Room for `count` bodies from now on. Raises NoRoom, and goes on as before, where there is none."""
+        with self._writing:
+            self._require_running()
+            if count > self.capacity:
+                self._grow(count)
+
     def set_columns(self, columns: Mapping[str, tuple[str, int]]) -> None:
         """From the next snapshot on these columns; moves to another segment, where the last two have new ones zero."""
         with self._writing:
@@ -265,8 +273,14 @@ class Host:
             call_guarded(self.on_all_viewers_gone)
 
     def _grow(self, count: int) -> None:
-        """Room for `count` bodies: as many again as now, so that growing stays rare."""
-        self._move(max(count, min(2 * self.capacity, MAX_CAPACITY)))
+        """Room for `count` bodies; where there is room for as many again as now, for these, so that growing stays rare."""
+        ample = max(count, min(2 * self.capacity, MAX_CAPACITY))
+        try:
+            self._move(ample)
+        except (NoRoom, memory.SharedMemoryError):
+            if ample == count:
+                raise
+            self._move(count)
 
     def _move(self, capacity: int) -> None:
         """On to a segment for `capacity` bodies and the columns of now."""

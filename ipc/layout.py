@@ -216,7 +216,12 @@ class Layout:
 
     def snapshot_bytes(self, count: int) -> int:
         """What a snapshot of `count` bodies takes to read: head, records, columns."""
-        return HEAD.itemsize + count * (BODY.itemsize + sum(column.bytes_per_body for column in self.columns))
+        return HEAD.itemsize + count * self.bytes_per_body
+
+    @property
+    def bytes_per_body(self) -> int:
+        """Of a record and the columns beside it."""
+        return BODY.itemsize + sum(column.bytes_per_body for column in self.columns)
 
     def blocks(self) -> Iterator[tuple[int, int]]:
         """(offset, bytes) of all that may ever be non-zero, in order; everything between is padding."""

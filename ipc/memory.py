@@ -21,6 +21,7 @@ import stat
 import sys
 import weakref
 
+from twixt.ipc import room
 from twixt.ipc.errors import TwixtError
 
 NAME = "twixt"  # how the memory shows in /proc/PID/maps
@@ -90,6 +91,8 @@ def create(size: int) -> Memory:
     """`size` bytes of zeroed shared memory, writable by this mapping alone."""
     if size < 1:
         raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
+    # Asking for more than there is would end in the kernel killing a process, not in an error.
+    room.require(size, "shared memory for all bodies")
     if sys.platform == "linux":
         return _create_memfd(size)
     if sys.platform == "win32":
@@ -139,7 +142,6 @@ def _seals() -> int:
 def _create_memfd(size: int) -> Memory:
     import fcntl
 
-    _require_free(size)
     made: list[int] = []
     try:
         made.append(os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
@@ -190,17 +192,6 @@ def _map_named(name: str, size: int) -> Memory:
     if sys.platform != "win32":
         raise SharedMemoryError(f"shared memory is mapped by name on Windows alone, got {name!r}")
     return Memory(mmap.mmap(-1, size, tagname=name, access=mmap.ACCESS_READ), size)
-
-
-def _require_free(size: int) -> None:
-    """Asking for more than there is would end in the kernel killing a process, not in an error."""
-    try:
-        with open("/proc/meminfo") as meminfo:
-            free = next(int(line.split()[1]) * 1024 for line in meminfo if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError, IndexError):
-        return
-    if size > free:
-        raise SharedMemoryError(f"shared memory of {size} bytes is needed, {free} are available; use fewer bodies")
 
 
 def _not_for_children(mapping: mmap.mmap, descriptor: int) -> mmap.mmap:

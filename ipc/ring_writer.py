@@ -175,6 +175,7 @@ class RingWriter:
             rows = {name: np.zeros((len(stored.bodies), width), dtype) for name, dtype, width, _ in layout.columns}
             rows |= {name: stored.columns[name] for name in shared}
             new._write(stored.number, stored.head, stored.bodies, rows, stored.head.published_ns)
+        new._source = None  # a view of the old memory, which is to go
         new._words[at.SCENE_VERSION] = old._words[at.SCENE_VERSION]
         plan = sequence.read_record(old._words, new._fence, at.PLAN_SEQUENCE, len(Plan._fields))
         if plan is not None and plan[0]:

@@ -29,7 +29,7 @@ from twixt.ipc.snapshot import (
     VISIBLE,
     new_bodies,
 )
-from twixt.sim.columns import Column, Columns, checked_columns
+from twixt.sim.columns import Column, Columns, checked_columns, require_bodies
 from twixt.sim.corrections import Corrections
 
 CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
@@ -42,7 +42,8 @@ class Bodies:
 
     Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
     `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to them whole: `bodies.position = p`.
-    columns: the world's own values of each body, by name; see `Column`. Raises TwixtError for what cannot be one.
+    columns: the world's own values of each body, by name; see `Column`. Raises TwixtError for what cannot be one, and
+    for more bodies than there is memory for, before any is taken.
     """
 
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None) -> None:
@@ -51,10 +52,12 @@ class Bodies:
         if count > MAX_CAPACITY:
             needed = f"{int(count) * BODY.itemsize / 2**30:,.1f} GiB a snapshot"
             raise TwixtError(f"Bodies(count) must be at most {MAX_CAPACITY:,}, got {count:,}: that would be {needed}")
+        declared = checked_columns(columns)
+        require_bodies(int(count), declared)
         self._storage = new_bodies(int(count))
         self._given_flags = 0
         self._free: list[int] = []
-        self._columns = Columns(checked_columns(columns), int(count))
+        self._columns = Columns(declared, int(count))
         self._corrections: Corrections | None = None
         self._take_views(int(count))
 
@@ -270,7 +273,9 @@ class Bodies:
     def _append(self) -> int:
         count = len(self)
         if count == len(self._storage):
-            grown = new_bodies(count + 1 + int(count * GROWTH))
+            capacity = count + 1 + int(count * GROWTH)
+            require_bodies(capacity, self._columns.declared)
+            grown = new_bodies(capacity)
             grown[:count] = self._storage
             self._storage = grown
             self._columns.make_room(len(grown))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc import room
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION, NO_OFFSET
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import COLUMN_DTYPES, MAX_COLUMN_WIDTH, MAX_COLUMNS, Layout
@@ -131,13 +132,13 @@ def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
     if not isinstance(declared, Mapping | None):
         raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {declared!r}')
     columns = dict(declared or {})
+    if len(columns) > MOST_COLUMNS:
+        raise TwixtError(f"there must be at most {MOST_COLUMNS} columns, got {len(columns):,}; widen some instead")
     for name, column in columns.items():
         if not isinstance(column, Column):
             raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {column!r} for {name!r}')
         if name in TAKEN_NAMES:
             raise TwixtError(f"a column must not be called {name!r}, which every body has; choose another name")
-    if len(columns) > MOST_COLUMNS:
-        raise TwixtError(f"a world declares at most {MOST_COLUMNS} columns, got {len(columns)}; widen some instead")
     Layout.for_bodies(0, {name: (column.dtype, column.width) for name, column in columns.items()})
     scale3 = columns.get(SCALE3)
     if scale3 is not None and (scale3.dtype, scale3.width) != ("<f4", 3):
@@ -145,6 +146,12 @@ def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
             f'the column {SCALE3!r} is a body\'s scale along its own axes and must be Column("f4", 3), got {scale3}'
         )
     return columns
+
+
+def require_bodies(count: int, declared: Mapping[str, Column]) -> None:
+    """Raises TwixtError unless there is memory for `count` bodies with these columns, here and where viewers read them."""
+    layout = {name: (column.dtype, column.width) for name, column in declared.items()}
+    room.require_bodies(count, Layout.for_bodies(0, layout).bytes_per_body, layout)
 
 
 def scene_with_columns(scene: Scene, declared: Mapping[str, Column]) -> Scene:

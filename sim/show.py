@@ -27,7 +27,7 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_door
 from twixt.ipc.spans import PHYSICS
 from twixt.ipc.trace_file import open_trace
-from twixt.sim.columns import Column, Columns, checked_columns, scene_with_columns
+from twixt.sim.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
 from twixt.sim.view import LONGEST_S, VIEWER_PATIENCE_S, View
 from twixt.sim.viewer_process import ViewerProcess, start_viewer
 
@@ -63,7 +63,9 @@ def show(
         scene = dataclasses.replace(scene, shapes=[Sphere()])
     capacity = max(1, len(scene.shapes) if count is None else int(count))
     scene.check_bodies(max(capacity, len(scene.shapes)))
-    own = Columns(checked_columns(columns), capacity)
+    declared = checked_columns(columns)
+    require_bodies(capacity, declared)
+    own = Columns(declared, capacity)
     scene = scene_with_columns(scene, own.declared)
     name = name or f"show-{os.getpid()}-{next(_numbers)}"
     config = _config(name, options)

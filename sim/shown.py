@@ -21,7 +21,7 @@ from twixt.ipc.host import Host
 from twixt.ipc.ring import OpenSlot
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD, VISIBLE
 from twixt.sim import rows
-from twixt.sim.columns import Columns
+from twixt.sim.columns import Columns, require_bodies
 from twixt.sim.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.pieces import Pieces, write_all
 from twixt.sim.records import FIELDS, Records, blocks_of
@@ -82,6 +82,9 @@ class ShownBodies:
             return opened
         with np.errstate(all="ignore"):
             checked = {field: rows.checked(field, value, count) for field, value in fields.items()}
+        if count > len(self._records):
+            require_bodies(count, self._columns.declared)
+            self._host.reserve(count)
         self._fetch_kept()
         match = self._matched(count, ids)
         self._come_and_go(match)
