@@ -29,6 +29,7 @@ from twixt.ipc.snapshot import BODY, Head
 # numpy copies structured records field by field (330 us for 10,000); as plain words it is one memcpy (20 us).
 WORDS = np.dtype("<u8")
 WORDS_PER_BODY = BODY.itemsize // at.WORD
+NO_WORDS = np.zeros(0, WORDS)
 
 
 class RingError(TwixtError):
@@ -156,8 +157,7 @@ class RingWriter:
         self._words: sequence.Words = memory.view[: layout.segment_bytes].cast("Q")
         self._slots = [_Slot(memory.view, layout, slot) for slot in range(layout.slots)]
         self._opened: OpenSlot | None = None
-        self._source: NDArray[np.void] | None = None
-        self._source_words = np.zeros(0, WORDS)
+        self._forget_source()
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
@@ -175,7 +175,7 @@ class RingWriter:
             rows = {name: np.zeros((len(stored.bodies), width), dtype) for name, dtype, width, _ in layout.columns}
             rows |= {name: stored.columns[name] for name in shared}
             new._write(stored.number, stored.head, stored.bodies, rows, stored.head.published_ns)
-        new._source = None  # a view of the old memory, which is to go
+        new._forget_source()  # a view of the old memory, which is to go
         new._words[at.SCENE_VERSION] = old._words[at.SCENE_VERSION]
         plan = sequence.read_record(old._words, new._fence, at.PLAN_SEQUENCE, len(Plan._fields))
         if plan is not None and plan[0]:
@@ -250,7 +250,7 @@ class RingWriter:
     def close(self) -> None:
         """Let go of the memory; viewers keep what they have mapped."""
         self._slots = []
-        self._source = None
+        self._forget_source()
         self._words = memoryview(b"").cast("Q")
         self._memory.close()
 
@@ -313,6 +313,10 @@ class RingWriter:
             return np.ascontiguousarray(bodies).view(WORDS)
         self._source, self._source_words = bodies, bodies.view(WORDS)
         return self._source_words
+
+    def _forget_source(self) -> None:
+        self._source: NDArray[np.void] | None = None
+        self._source_words = NO_WORDS
 
     def _require_room(self, count: int) -> None:
         if count > self.layout.capacity:
