@@ -283,7 +283,9 @@ class RingReader:
 
     def _deliver(self, claim: Claim) -> None:
         self.counters.skipped += max(0, claim.number - max(self._read, self._attached_at) - 1)
-        self.counters.bytes_per_snapshot = claim.bytes
+        size = claim.bytes
+        if size != self.counters.bytes_per_snapshot:  # else the same number would be kept anew in every frame
+            self.counters.bytes_per_snapshot = size
         self._read = claim.number
 
     def _count_pair(self, claims: list[Claim]) -> None:

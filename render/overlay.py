@@ -1,7 +1,7 @@
 """The overlay: how smooth it is, why, and what the keys do, drawn over the picture with Dear ImGui.
 
-The one idea: people read a figure a few times a second, so the panels are laid out anew only every few
-frames (or at once when the mouse is used on them); in between, the same triangles are drawn again.
+The one idea: people read a figure a few times a second, so the panels are laid out anew only as often
+(or at once when the mouse is used on them); in between, the same triangles are drawn again.
 
 It takes plain input events and a size, and touches no window: which libglfw is loaded does not matter, and
 it draws offscreen as well. Import this module late: it pulls in imgui-bundle.
@@ -26,9 +26,9 @@ with glfw_library.sharing():
     import imgui_bundle
     from imgui_bundle import imgui
 
-# Frames for which the same layout is drawn: at 60 Hz figures change 7 times a second, which is as fast as they
-# can be read, and seven of eight frames are spared the layout.
-FRAMES_PER_LAYOUT = 8
+# For so long the same layout is drawn: figures change 7 times a second, which is as fast as they can be read, and
+# seven of eight frames at 60 Hz are spared the layout.
+LAYOUT_NS = 8 * 1_000_000_000 // 60
 # A panel that finds its own size is not shown before it was laid out twice.
 LAYOUTS_AT_ONCE = 3
 FONT_PX = 15.0
@@ -41,6 +41,9 @@ class Used(NamedTuple):
     pressed: list[str]  # keys whose buttons were clicked, by name
     turned: list[Turn]  # sliders that moved, in order
     all_off: bool  # trouble is to end
+
+
+NOTHING_USED = Used([], [], False)
 
 
 def new_context() -> Any:
@@ -63,7 +66,7 @@ def begin(size_px: tuple[int, int], scale: float) -> None:
     io = imgui.get_io()
     io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
     io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
-    io.delta_time = FRAMES_PER_LAYOUT / 60
+    io.delta_time = LAYOUT_NS / 1e9
     imgui.backends.opengl3_new_frame()
     imgui.new_frame()
 
@@ -80,10 +83,10 @@ class Overlay:
 
     def __init__(self) -> None:
         self._context = new_context()
-        self._frames_shown = 0
+        self._laid_out_ns = 0
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
-        self._used = Used([], [], False)
+        self._used = NOTHING_USED
         self._is_turning = False  # a slider is in the user's hand
         self._panes = Panes()
         self._shown_panes: list[Pane] = []
@@ -95,26 +98,28 @@ class Overlay:
         events: Iterable[Any],
         size_px: tuple[int, int],
         framebuffer_scale: float = 1.0,
+        now_ns: int | None = None,
     ) -> Used:
         """Draws the overlay and answers what the mouse did on it.
 
         state: asked only when the panels are laid out anew. events: of this frame; `render.input`'s.
-        framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays.
+        framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays. now_ns: of perf_counter_ns,
+        for tests.
         """
         imgui.set_current_context(self._context)
         is_used = self._take(events, framebuffer_scale)
         size = (*size_px, framebuffer_scale)
         if is_used or size != self._size:
             self._layouts_due = LAYOUTS_AT_ONCE
-        if self._layouts_due or self._frames_shown >= FRAMES_PER_LAYOUT:
+        now_ns = time.perf_counter_ns() if now_ns is None else now_ns
+        if self._layouts_due or now_ns - self._laid_out_ns >= LAYOUT_NS:
             self._size = size
             self._layouts_due = max(0, self._layouts_due - 1)
-            self._frames_shown = 0
+            self._laid_out_ns = now_ns
             self._lay_out(state(), size_px, framebuffer_scale)
-        self._frames_shown += 1
         self._panes.draw(self._shown_panes, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
-        used, self._used = self._used, Used([], [], False)
+        used, self._used = self._used, NOTHING_USED
         return used
 
     def covers(self, x_px: float, y_px: float) -> bool:
@@ -132,9 +137,8 @@ class Overlay:
         began_ns = time.perf_counter_ns()
         begin(size_px, scale)
         shown = show_panels(imgui, state, (size_px[0] / scale, size_px[1] / scale))
-        self._used = Used(
-            self._used.pressed + shown.pressed, self._used.turned + shown.turned, self._used.all_off or shown.all_off
-        )
+        if shown.pressed or shown.turned or shown.all_off:
+            self._used = Used(shown.pressed, shown.turned, shown.all_off)
         self._shown_panes = [Pane(*(length * scale for length in panel)) for panel in shown.panels]
         imgui.render()
         self._is_turning = imgui.is_any_item_active()

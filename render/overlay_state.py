@@ -17,6 +17,7 @@ REMEMBERED = 240
 
 # How a frame got its picture, in the words of the frame log; the strip's colours go by this order.
 MODES = ("interpolated", "held", "extrapolated", "none")
+NUMBER_OF = {mode: number for number, mode in enumerate(MODES)}
 
 
 class Recent:
@@ -25,14 +26,16 @@ class Recent:
     def __init__(self) -> None:
         self._figures = np.zeros(REMEMBERED, np.float32)
         self._modes = np.full(REMEMBERED, MODES.index("none"), np.uint8)
-        self._added = 0
+        self._next = 0  # where the next figure goes
+        self._held = 0
 
     def add(self, figure_ms: float, mode: str = "none") -> None:
         """Takes in one frame or step. mode: one of `MODES`."""
-        at = self._added % REMEMBERED
+        at = self._next
         self._figures[at] = figure_ms
-        self._modes[at] = MODES.index(mode)
-        self._added += 1
+        self._modes[at] = NUMBER_OF[mode]
+        self._next = (at + 1) % REMEMBERED
+        self._held = min(self._held + 1, REMEMBERED)
 
     @property
     def figures_ms(self) -> NDArray[np.float32]:
@@ -46,16 +49,16 @@ class Recent:
 
     def percentile_ms(self, percent: float) -> float:
         """A percentile of the remembered figures; 0 when there are none."""
-        return float(np.percentile(self.figures_ms, percent)) if self._added else 0.0
+        return float(np.percentile(self.figures_ms, percent)) if self._held else 0.0
 
     def mean_ms(self) -> float:
         """The mean of the remembered figures; 0 when there are none."""
-        return float(self.figures_ms.mean()) if self._added else 0.0
+        return float(self.figures_ms.mean()) if self._held else 0.0
 
     def _in_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        if self._added <= REMEMBERED:
-            return values[: self._added].copy()
-        return np.roll(values, -(self._added % REMEMBERED))
+        if self._held < REMEMBERED:
+            return values[: self._held].copy()
+        return np.concatenate((values[self._next :], values[: self._next]))
 
 
 @dataclass(frozen=True, eq=False)

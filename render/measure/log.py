@@ -104,19 +104,19 @@ class FrameLog:
 
 
 class _RowWriter:
-    """Rows as lines; remembers the line before, for the intervals."""
+    """Rows as lines; remembers when the frame before was shown, for the intervals."""
 
     def __init__(self, file: TextIO) -> None:
         self._csv = csv.writer(file)
         self._csv.writerow(HEADER)
         self._process = os.getpid()
         self._first_ns: int | None = None
-        self._before: FrameRow | None = None
+        self._before_ns = np.zeros(2, np.int64)  # its swap's begin and return; 0 before the first
 
     def write(self, row: FrameRow) -> None:
         if self._first_ns is None:
             self._first_ns = row.swap_begin_ns
-        before = self._before
+        begin_before_ns, end_before_ns = self._before_ns.tolist()
         drawn = row.mode != "none"
         own: list[Any] = list(row)
         own[GPU_AT] = MISSING if row.gpu_ns is None else row.gpu_ns
@@ -125,18 +125,18 @@ class _RowWriter:
             "twixt", self._process, "0x0", "Other", row.planned_refreshes, 0, 0,
             f"{(row.swap_begin_ns - self._first_ns) / 1e9:.7f}",
             _ms(row.present_ns - row.swap_begin_ns),
-            MISSING if before is None else _ms(row.swap_begin_ns - before.swap_begin_ns),
+            _ms(row.swap_begin_ns - begin_before_ns) if end_before_ns else MISSING,
             0, "Other",
             _ms(row.work_end_ns - row.swap_begin_ns),
             _ms(row.present_ns - row.swap_begin_ns),
-            MISSING if before is None else _ms(row.present_ns - before.present_ns),
+            _ms(row.present_ns - end_before_ns) if end_before_ns else MISSING,
             *own,
             _ms(row.work_end_ns - row.start_ns),
             _ms(row.present_ns - row.draw_due_ns) if drawn else MISSING,
             _ms(row.present_ns - row.newest_due_ns) if drawn else MISSING,
             _ms(row.present_ns - row.used_published_ns) if drawn else MISSING,
         ])  # fmt: skip
-        self._before = row
+        self._before_ns[:] = row.swap_begin_ns, row.present_ns
 
 
 def read_log(path: str | Path) -> FrameTable:

@@ -11,7 +11,7 @@ from twixt.render.controls import KEYS
 from twixt.render.input import MouseButton, MouseMove
 from twixt.render.labels import PlacedLabel
 from twixt.render.measure.frames import FrameRow
-from twixt.render.overlay import FRAMES_PER_LAYOUT, LAYOUTS_AT_ONCE, Overlay
+from twixt.render.overlay import LAYOUT_NS, LAYOUTS_AT_ONCE, Overlay
 from twixt.render.overlay_labels import LabelOverlay
 from twixt.render.overlay_state import MODES, REMEMBERED, OverlayState, Recent
 from twixt.render.panel import Ages
@@ -21,6 +21,11 @@ TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,)
 NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "delay": (0.0, 0.0)}
 # Where the lines are that unfold, with two diagnostics.
 SMOOTH_PX, TROUBLE_PX = (60, 182), (570, 136)
+
+
+# Frames of 60 Hz for which a layout stands.
+FRAMES_PER_LAYOUT = 8
+FRAME_NS = -(-LAYOUT_NS // FRAMES_PER_LAYOUT)
 
 
 def state_of(**changed) -> OverlayState:
@@ -53,6 +58,7 @@ class Screen:
         self.framebuffer = context.framebuffer([context.renderbuffer(SIZE_PX, 4)])
         self.framebuffer.use()
         self.overlay = Overlay()
+        self.now_ns = 10**15  # of a clock that only frames move
         self.asked = 0
         self.turned = []
         self.all_off = False
@@ -67,7 +73,8 @@ class Screen:
         pressed = []
         for _ in range(frames):
             self.framebuffer.clear()
-            used = self.overlay.draw(ask, events, SIZE_PX, scale)
+            self.now_ns += FRAME_NS
+            used = self.overlay.draw(ask, events, SIZE_PX, scale, self.now_ns)
             pressed += used.pressed
             self.turned += used.turned
             self.all_off |= used.all_off

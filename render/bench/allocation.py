@@ -1,0 +1,195 @@
+"""What a frame leaves behind in memory: counts of objects, the same on every machine.
+
+The one idea: Python makes and drops small objects all the time, from memory that it keeps for them; what costs frames
+their evenness is what stays: objects that pile up, or that only the garbage collector takes away. So a frame's
+objects are those made in it that are still there when it has ended (its row, the last of each figure that is
+remembered), and growth is how many more there are after many frames than before.
+
+Always: the real frame loop with overlay and frame log, reading a real channel. Nothing here is a time.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from twixt.ipc.bench import Row, Say
+from twixt.ipc.config import Config
+from twixt.ipc.host import Host
+from twixt.ipc.link import Link, attach
+from twixt.ipc.plan import Plan
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.session import open_door
+from twixt.ipc.snapshot import Head, new_bodies
+from twixt.render.display import open_display
+from twixt.render.frame_loop import FrameLoop
+from twixt.render.measure.log import FrameLog
+from twixt.render.pacer import Pacer
+from twixt.render.shots import Shots
+
+# Frames until all that a viewer remembers of the past is full; the clock's 1024 snapshots are the longest.
+FRAMES_AT_FIRST = 1100
+# Frames whose objects are counted one by one, and frames over which growth is: the clock forgets every 256 snapshots.
+COUNTED_FRAMES, GROWTH_FRAMES = 60, 2 * 256
+BAR = 50
+BODIES, DT_NS, LEAD_NS = 300, 16_666_667, 50_000_000
+SIZE_PX = (320, 240)  # what is drawn costs time, and makes no object
+
+
+class Allocation(NamedTuple):
+    """What frames leave. objects: made in one frame without a new snapshot and there when it ends, the median; with
+    a new snapshot: the same where each frame has one.
+
+    growth: blocks more for each frame, over many. garbage: objects in cycles for each frame, which only the collector
+    finds. where: the lines that make most of a frame's objects, and how many a frame.
+    """
+
+    objects: float
+    objects_with_snapshot: float
+    growth: float
+    garbage: float
+    where: dict[str, float]
+
+
+def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """The rows of the benchmark: objects a frame with overlay and log, as the default world is shown."""
+    say("objects that frames leave behind")
+    with frames() as made:
+        found = measured(made)
+    note = f"after {FRAMES_AT_FIRST} frames"
+    name = "objects made in a frame and there at its end"
+    yield Row(name, "", found.objects, "the bar", BAR, COUNTED_FRAMES, note)
+    yield Row(f"{name}, with a snapshot", "", found.objects_with_snapshot, "", None, COUNTED_FRAMES, note)
+    yield Row("objects more after a frame than before", "", found.growth, "", None, GROWTH_FRAMES, note)
+    yield Row("objects in cycles, a frame", "", found.garbage, "", None, GROWTH_FRAMES, note)
+
+
+class Frames(NamedTuple):
+    """Each makes one frame."""
+
+    with_news: Callable[[], object]  # a snapshot was published since the frame before
+    without_news: Callable[[], object]
+
+
+@contextmanager
+def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames]:
+    """Frames drawn offscreen as fast as they go, with a log file; the first ones are over."""
+    config = Config(size_px=SIZE_PX, offscreen=True, pacing="unlimited", overlay=overlay, interpolation=interpolation)
+    window = open_display(config)
+    try:
+        with tempfile.TemporaryDirectory() as folder, _physics() as (publish, link):
+            log = FrameLog(os.path.join(folder, "frames.csv"))
+            loop = FrameLoop(config, window, link, Pacer("unlimited"), log, Shots(None, None), [])
+
+            def without_news() -> None:
+                loop.frame()
+                log.write_some()
+
+            def frame() -> None:
+                publish()
+                without_news()
+
+            try:
+                frame()
+                loop.is_starting = False
+                if overlay:
+                    from twixt.render.panel import Panel
+
+                    loop.panel = Panel(link, config.pacing)
+                for _ in range(FRAMES_AT_FIRST):
+                    frame()
+                gc.collect()
+                gc.freeze()
+                yield Frames(frame, without_news)
+            finally:
+                gc.unfreeze()
+                loop.close()
+                log.close()
+    finally:
+        window.close()
+
+
+@contextmanager
+def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
+    """A simulation that publishes its next snapshot when it is told to, and a link to it."""
+    door = open_door(f"frames-{os.getpid()}")
+    host = Host(door, Scene([Sphere(0.1)] * BODIES), BODIES)
+    bodies = new_bodies(BODIES)
+    bodies["position"] = np.random.default_rng(0).uniform(-1, 1, (BODIES, 3))
+    host.write_plan(Plan(1, 0, time.perf_counter_ns(), 0, 1.0))
+    ticks = count()
+
+    def publish() -> None:
+        tick = next(ticks)
+        now_ns = time.perf_counter_ns()
+        bodies["position"][:, 2] += 0.001
+        host.publish(
+            Head(
+                tick=tick, sim_time_ns=now_ns - began_ns + LEAD_NS, due_ns=now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES
+            ),
+            bodies,
+        )
+
+    began_ns = time.perf_counter_ns()
+    try:
+        publish()
+        link = attach(door.name)
+        try:
+            yield publish, link
+        finally:
+            link.close()
+    finally:
+        host.end()
+
+
+def measured(made: Frames, growth_frames: int = GROWTH_FRAMES) -> Allocation:
+    """What such frames leave behind. Garbage is not collected meanwhile.
+
+    Python keeps up to some thousand dropped tuples and the like for later; a collection gives these back, so there is
+    one before each count.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    gc.collect()
+    try:
+        blocks = sys.getallocatedblocks()
+        for _ in range(growth_frames):
+            made.with_news()
+        garbage = gc.collect() / growth_frames
+        growth = (sys.getallocatedblocks() - blocks) / growth_frames
+        with_snapshot, _ = _one_by_one(made.with_news)
+        counts, places = _one_by_one(made.without_news)
+    finally:
+        if was_enabled:
+            gc.enable()
+    where = {place: count / COUNTED_FRAMES for place, count in places.most_common(20)}
+    return Allocation(median(counts), median(with_snapshot), growth, garbage, where)
+
+
+def _one_by_one(frame: Callable[[], object]) -> tuple[list[int], Counter[str]]:
+    counts: list[int] = []
+    places: Counter[str] = Counter()
+    tracemalloc.start()
+    try:
+        for _ in range(COUNTED_FRAMES):
+            tracemalloc.clear_traces()
+            frame()
+            gc.collect()
+            traces = tracemalloc.take_snapshot().traces
+            counts.append(len(traces))
+            places.update(f"{trace.traceback[0].filename}:{trace.traceback[0].lineno}" for trace in traces)
+    finally:
+        tracemalloc.stop()
+    return counts, places

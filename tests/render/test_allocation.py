@@ -1,0 +1,53 @@
+"""Frames leave nothing behind: counted on the real frame loop with overlay and log, never timed."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from twixt.render.bench import allocation
+from twixt.render.bench.allocation import BAR, Allocation, Frames, measured
+
+# Of the words of a clock's reasons each new one is kept; blocks a frame.
+MOST_GROWTH = 0.5
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Allocation]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("run")
+        folder.chmod(0o700)
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        with allocation.frames() as made:
+            yield measured(made)
+
+
+def test_memory_does_not_grow_with_frames(found: Allocation) -> None:
+    assert found.growth < MOST_GROWTH
+
+
+def test_no_frame_leaves_garbage_that_only_the_collector_finds(found: Allocation) -> None:
+    assert found.garbage == 0
+
+
+def test_what_a_frame_makes_and_keeps_is_few_objects(found: Allocation) -> None:
+    assert found.objects <= BAR, found.where
+    assert found.objects_with_snapshot <= 2 * BAR, found.where
+
+
+def test_what_a_frame_leaves_is_found() -> None:
+    """The measuring itself: an object a frame, and a cycle a frame."""
+    kept: list[object] = []
+
+    def frame() -> None:
+        kept.append(object())
+        cycle: list[object] = []
+        cycle.append(cycle)
+
+    gc.collect()
+    seen = measured(Frames(frame, frame), growth_frames=100)
+    assert 1 <= seen.growth < 2
+    assert seen.garbage == 1
+    assert seen.objects >= 1
