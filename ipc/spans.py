@@ -147,11 +147,14 @@ class Recorder:
 
 
 class SpanMemory:
-    """The rings of both processes, in memory without a name: the kernel frees it with the last of them."""
+    """The rings of both processes, in memory without a name: the kernel frees it with the last of them.
 
-    def __init__(self, descriptor: int, kept: int = KEPT_SPANS) -> None:
-        self.descriptor = descriptor
-        self._kept = kept
+    path: by which another process of this user opens it, until `close`.
+    """
+
+    def __init__(self, descriptor: int, kept: int = KEPT_SPANS, path: str = "") -> None:
+        self.path = path
+        self._descriptor, self._kept = descriptor, kept
         self._view = memoryview(mmap.mmap(descriptor, _bytes_of(kept)))
         self._words = self._view[:HEAD_BYTES].cast("q")
 
@@ -159,11 +162,19 @@ class SpanMemory:
     def create(cls, origin_ns: int, kept: int = KEPT_SPANS) -> SpanMemory:
         """New memory, whose time axis begins at `origin_ns`. Raises TwixtError where there is none to be had."""
         try:
-            memory = cls(_new_descriptor(_bytes_of(kept)), kept)
+            descriptor, path = _new_descriptor(_bytes_of(kept))
+            memory = cls(descriptor, kept, path)
         except OSError as error:
             needed = f"{_bytes_of(kept) >> 20} MB"
             raise TwixtError(f"--profile needs {needed} of memory: {error.strerror}; leave it out") from error
         memory._words[ORIGIN_WORD], memory._words[FRONT_WORD] = origin_ns, os.getpid()
+        return memory
+
+    @classmethod
+    def open(cls, path: str, kept: int = KEPT_SPANS) -> SpanMemory:
+        """What another process created, by its `path`. Raises OSError where that has ended."""
+        memory = cls(os.open(path, os.O_RDWR | os.O_CLOEXEC), kept)
+        memory.close()
         return memory
 
     @property
@@ -184,11 +195,13 @@ class SpanMemory:
         """What was told so far, by each side that ever recorded."""
         return [told for side in range(len(SIDES)) if (told := self._read(side)) is not None]
 
-    def close_descriptor(self) -> None:
-        """Nobody else will inherit it."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
+    def close(self) -> None:
+        """Nobody else opens it from now on; this object reads and writes as before. May be called again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            if self.path and not self.path.startswith("/proc/"):
+                os.unlink(self.path)
 
     def _ring(self, side: int) -> memoryview:
         ring_bytes = HEAD_BYTES + self._kept * SPAN.size
@@ -212,13 +225,14 @@ def _bytes_of(kept: int) -> int:
     return HEAD_BYTES + len(SIDES) * (HEAD_BYTES + kept * SPAN.size)
 
 
-def _new_descriptor(size: int) -> int:
-    if not hasattr(os, "memfd_create"):
+def _new_descriptor(size: int) -> tuple[int, str]:
+    """Of new memory, and the path by which others open it."""
+    if not hasattr(os, "memfd_create"):  # untested
         import tempfile
 
-        with tempfile.TemporaryFile() as file:  # untested
-            file.truncate(size)
-            return os.dup(file.fileno())
+        descriptor, path = tempfile.mkstemp(prefix="twixt-trace-")
+        os.ftruncate(descriptor, size)
+        return descriptor, path
     descriptor = os.memfd_create("twixt-trace", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size)
     if sys.platform == "linux":
@@ -226,4 +240,4 @@ def _new_descriptor(size: int) -> int:
 
         # Shorter memory would end whoever reads it.
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-    return descriptor
+    return descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -1,6 +1,6 @@
 """`--profile FILE`: what both processes did, on one time axis, as a file that Perfetto and chrome://tracing open.
 
-The one idea: the process that began the run begins the trace, its viewer inherits it, and who is left at the end
+The one idea: the process that began the run begins the trace, its viewer has a part in it, and who is left at the end
 writes the file from both rings of `spans`. Always: FILE is whole or as it was before (a temporary name beside it,
 then renamed); one process writes it. Where both processes are killed nobody is left, and there is no file.
 
@@ -20,14 +20,13 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 from twixt.ipc import spans as told
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.spans import KINDS, PHYSICS, SIDES, VIEWER, Recorded, Recorder, Span, SpanMemory
 
-# By which a viewer that belongs to a run finds the memory it inherited.
-VARIABLE = "TWIXT_TRACE"
 # Frames a second are counted over so long.
 FPS_OVER_NS = 500_000_000
 # The threads of a trace: the one that records, and those that do something beside it.
@@ -44,19 +43,9 @@ class Trace:
         self._command, self._memory = command, memory
         self._is_open, self._process_id = True, os.getpid()
 
-    @property
-    def descriptor(self) -> int:
-        """What the viewer is to inherit; -1 once it has."""
-        return self._memory.descriptor
-
-    @property
-    def environ(self) -> dict[str, str]:
-        """What the viewer is to find in its environment."""
-        return {VARIABLE: str(self.descriptor)}
-
-    def handed_on(self) -> None:
-        """The viewer has it, or there will be none."""
-        self._memory.close_descriptor()
+    def shared_with(self, config: Config) -> Config:
+        """The config for a viewer that is to have a part in this trace."""
+        return replace(config, span_memory=self._memory.path)
 
     @property
     def is_orphaned(self) -> bool:
@@ -66,7 +55,7 @@ class Trace:
     def close(self) -> None:
         """Nothing is written here; another process does, or a run that was refused has nothing to tell."""
         self.spans.close()
-        self._memory.close_descriptor()
+        self._memory.close()
         self._is_open = False
 
     def write(self) -> None:
@@ -93,16 +82,14 @@ def open_trace(config: Config, side: int) -> Trace | None:
     return Trace(os.fspath(config.profile), config.command, SpanMemory.create(origin_ns), side)
 
 
-def inherited_trace(config: Config) -> Trace | None:
-    """The viewer's copy of the trace that the process which started it began; None without one."""
-    text = os.environ.pop(VARIABLE, "")
-    if config.profile is None or not text:
+def shared_trace(config: Config) -> Trace | None:
+    """The viewer's part in the trace that the process which started it began; None without one."""
+    if config.profile is None or config.span_memory is None:
         return None
     try:
-        memory = SpanMemory(int(text))
-    except (OSError, ValueError):  # started by something that closed it: the run is worth more than its trace
+        memory = SpanMemory.open(config.span_memory)
+    except OSError:  # whoever began it has gone, and the run with it
         return None
-    memory.close_descriptor()
     return Trace(config.profile, config.command, memory, VIEWER)
 
 
@@ -124,7 +111,7 @@ def written_at_the_end(trace: Trace | None) -> Iterator[None]:
 def tracing_viewer(config: Config, owned: bool) -> Iterator[Recorder | None]:
     """Where a viewer records while it runs. Its file is written here at the end, unless the run it belongs to does
     that; a viewer that is refused leaves none."""
-    trace = inherited_trace(config) if owned else open_trace(config, VIEWER)
+    trace = shared_trace(config) if owned else open_trace(config, VIEWER)
     if trace is None:
         yield None
         return

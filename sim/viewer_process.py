@@ -67,8 +67,10 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
         from twixt.ipc.trace_file import open_trace
 
         trace = open_trace(config, PHYSICS)
-    viewer = _take_early() if trace is None and on_end is None else None
-    viewer = viewer or ViewerProcess(_command(), on_end, trace, is_told=True)
+        config = config if trace is None else trace.shared_with(config)
+    viewer = _take_early() if on_end is None else None
+    viewer = viewer or ViewerProcess(_command(), on_end, is_told=True)
+    viewer.trace = trace
     viewer.tell(name, config)
     return viewer
 
@@ -88,22 +90,18 @@ class ViewerProcess:
     whether it waits for `tell`; it ends by itself when this process does so without."""
 
     def __init__(
-        self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None, trace: Trace | None = None,
-        is_told: bool = False,
-    ) -> None:  # fmt: skip
-        self.trace = trace
+        self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None, is_told: bool = False
+    ) -> None:
+        self.trace: Trace | None = None
         self.is_to_end = False  # set by whoever is about to end it: what comes then is no news
         self._owner_pid = os.getpid()
         self._reaping = threading.Lock()
         self._ended = threading.Event()
         self._on_end = on_end
-        environ = {**ONE_THREAD, **os.environ, OWNED_VARIABLE: "1"} | ({} if trace is None else trace.environ)
-        inherited = () if trace is None else (trace.descriptor,)
+        environ = {**ONE_THREAD, **os.environ, OWNED_VARIABLE: "1"}
         reads = subprocess.PIPE if is_told else subprocess.DEVNULL
         self._spawned_ns = time.perf_counter_ns()
-        self._process = subprocess.Popen(command, stdin=reads, env=environ, pass_fds=inherited)
-        if trace is not None:
-            trace.handed_on()
+        self._process = subprocess.Popen(command, stdin=reads, env=environ)
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()
 
     def tell(self, name: str, config: Config) -> None:

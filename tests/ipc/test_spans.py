@@ -86,7 +86,7 @@ def test_what_a_killed_process_recorded_is_still_there() -> None:
     memory = SpanMemory.create(0, KEPT)
     child = os.fork()
     if not child:
-        recorder = SpanMemory(memory.descriptor, KEPT).recorder(VIEWER)
+        recorder = SpanMemory.open(memory.path, KEPT).recorder(VIEWER)
         recorder.add(SWAP, 1, 2, 3)
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
