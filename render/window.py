@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
@@ -19,6 +20,7 @@ from twixt.render.wayland_frame import FrameCallback
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
+from glfw import library  # noqa: E402
 
 OFFSCREEN_HINT = "draw without a window: --offscreen"
 
@@ -75,7 +77,7 @@ class Window:
         glfw.make_context_current(self.handle)
         self.backend = {glfw.PLATFORM_X11: "x11", glfw.PLATFORM_WAYLAND: "wayland", glfw.PLATFORM_WIN32: "win32",
                         glfw.PLATFORM_COCOA: "cocoa"}.get(glfw.get_platform(), "unknown")  # fmt: skip
-        self.context = context.of_window(lambda name: int(glfw.get_proc_address(name) or 0))
+        self.context = context.of_window(_function_finder())
         self.screen = self.context.screen
         self.renderer = str(self.context.info["GL_RENDERER"])
         software_gl.after_context(self.renderer)
@@ -237,6 +239,14 @@ class Window:
 
 def _text(text: bytes | str) -> str:
     return text.decode(errors="replace") if isinstance(text, bytes) else text
+
+
+def _function_finder() -> Callable[[str], int]:
+    """Where the context's functions lie, by name. Some 700 are asked for, while another thread imports (`start_up`): a
+    call that gave Python's lock away, as glfw's own does, would wait each time to have it back."""
+    find = ctypes.PyDLL("glfw", handle=library.glfw._handle).glfwGetProcAddress
+    find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+    return lambda name: find(name.encode()) or 0
 
 
 def _address(pointer: Any) -> int:
