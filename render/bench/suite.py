@@ -41,11 +41,14 @@ class Wanted(NamedTuple):
     command: str = ""
 
 
-def of_viewer(*modules: str) -> Rows:
-    """The rows of modules of this folder, loaded when they are wanted: some need what others do without."""
+def of_viewer(*modules: str, when_whole: str = "") -> Rows:
+    """The rows of modules of this folder, loaded when they are wanted: some need what others do without.
+
+    when_whole: one that takes as long for few rounds as for many, and so is left out of quick runs.
+    """
 
     def rows(share: float, say: Say) -> Iterator[Row]:
-        for module in modules:
+        for module in (*modules, *([when_whole] if when_whole and share >= 1 else [])):
             yield from importlib.import_module(f"twixt.render.bench.{module}").rows(share, say)
 
     return rows
@@ -53,7 +56,7 @@ def of_viewer(*modules: str) -> Rows:
 
 # In the order in which they are measured: what only copies memory first, what fills it last.
 GROUPS: dict[str, Rows] = {
-    "frame": of_viewer("costs", "still_frame"),
+    "frame": of_viewer("costs", "still_frame", when_whole="allocation"),
     "interpolation": of_viewer("interpolation"),
     "draw": of_viewer("live", "shapes"),
     "start": of_viewer("start"),

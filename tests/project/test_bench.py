@@ -52,8 +52,10 @@ def test_every_group_comes_out_with_figures_limits_a_page_and_a_plot(tmp_path: P
             assert row["note"].startswith("not measured: no display that waits for vsync"), row
             continue
         assert row["figure"] >= 0, row
-        assert row["limit"] > 0, row
         assert row["rounds"] > 0, row
+        if row["limit"] is None:
+            continue
+        assert row["limit"] > 0, row
         assert math.isclose(row["ratio"], row["figure"] / row["limit"])
         assert math.isclose(row["over"], row["figure"] - row["limit"], abs_tol=1e-9)
         assert "not measured" not in row["note"], row
