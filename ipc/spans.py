@@ -60,6 +60,7 @@ KINDS = (
     Kind("garbage", "generation"),
     Kind("pace", "lead_ns", "rate_ppm"),
     Kind("window"),
+    Kind("imports"),
     Kind("probe the display"),
     Kind("attach"),
     Kind("programs"),
@@ -75,11 +76,12 @@ KINDS = (
     Kind("swap", "frame"),
     Kind("write the log"),
     Kind("account"),
+    Kind("rest"),
 )
 (
     START, IMPORT_WORLD, MAKE_WORLD, FIRST_SNAPSHOT, AWAIT_VIEWER, STEP, WORK, STALL, PUBLISH, WAIT, COMMAND, GARBAGE,
-    PACE, WINDOW, PROBE, ATTACH, PROGRAMS, LOAD, FRAME, EVENTS, INTAKE, DRAW, OVERLAY, FINISH, SLOW_RENDER,
-    AWAIT_SWAP, SWAP, LOG, ACCOUNT,
+    PACE, WINDOW, IMPORTS, PROBE, ATTACH, PROGRAMS, LOAD, FRAME, EVENTS, INTAKE, DRAW, OVERLAY, FINISH, SLOW_RENDER,
+    AWAIT_SWAP, SWAP, LOG, ACCOUNT, REST,
 ) = range(len(KINDS))  # fmt: skip
 
 

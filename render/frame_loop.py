@@ -94,6 +94,8 @@ class FrameLoop:
         now_ns = time.perf_counter_ns()
         if self._rested_since_ns:
             self._pacer.restart("frames rested")
+            if spans is not None:
+                spans.add(kinds.REST, self._rested_since_ns, now_ns)
         planned = self._pacer.next_frame(now_ns)
         self._use_idle_time(planned.start_ns - time.perf_counter_ns())
         start_ns = self._wait.until(planned.start_ns)

@@ -67,10 +67,12 @@ def _view(config: Config, name: str | None, owned: bool, loading: Loading, spans
         window = open_display(config)
     finally:
         start.ended("viewer_window")
+        if spans is not None:
+            spans.lap(kinds.WINDOW)
         loading.finish()
         start.ended("viewer_imports")
     if spans is not None:
-        spans.lap(kinds.WINDOW)
+        spans.lap(kinds.IMPORTS)
     try:
         early: list[Event] = []
         refresh = probe_refresh(window, early)
