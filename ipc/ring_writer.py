@@ -157,7 +157,8 @@ class RingWriter:
         self._words: sequence.Words = memory.view[: layout.segment_bytes].cast("Q")
         self._slots = [_Slot(memory.view, layout, slot) for slot in range(layout.slots)]
         self._opened: OpenSlot | None = None
-        self._forget_source()
+        self._source: NDArray[np.void] | None = None
+        self._source_words = NO_WORDS
 
     @staticmethod
     def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
@@ -315,8 +316,7 @@ class RingWriter:
         return self._source_words
 
     def _forget_source(self) -> None:
-        self._source: NDArray[np.void] | None = None
-        self._source_words = NO_WORDS
+        self._source, self._source_words = None, NO_WORDS
 
     def _require_room(self, count: int) -> None:
         if count > self.layout.capacity:

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.corrections import turn_between
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.layout import MAX_CAPACITY
 from twixt.ipc.snapshot import (
     BODY,
     CONTINUITY_MASK,
@@ -49,9 +48,6 @@ class Bodies:
     def __init__(self, count: int, columns: Mapping[str, Column] | None = None) -> None:
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
             raise TwixtError(f"Bodies(count) must be a whole number >= 0, got {count!r}")
-        if count > MAX_CAPACITY:
-            needed = f"{int(count) * BODY.itemsize / 2**30:,.1f} GiB a snapshot"
-            raise TwixtError(f"Bodies(count) must be at most {MAX_CAPACITY:,}, got {count:,}: that would be {needed}")
         declared = checked_columns(columns)
         require_bodies(int(count), declared)
         self._storage = new_bodies(int(count))

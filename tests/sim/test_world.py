@@ -171,7 +171,7 @@ def test_what_is_not_there_is_refused_with_what_is_near(users_folder: Path) -> N
     assert "metronome" in refused("metronom")
     assert "needs a value for size; give it with --set size=VALUE" in refused("typed:Needs")
     assert "Bodies(count) must be a whole number >= 0, got -1" in refused("my_orbit:Orbit", ("count", "-1"))
-    assert "got 1,000,000,000: that would be 59.6 GiB a snapshot" in refused("my_orbit:Orbit", ("count", "1e9"))
+    assert "got 1,000,000,000, which would need 305,175 MiB" in refused("my_orbit:Orbit", ("count", "1e9"))
 
 
 @pytest.mark.parametrize("name", [":", "a:", ":A", "a b:C", "a..b:C", "my_orbit.py:", "a:B:C", "../x:Y"])
