@@ -52,7 +52,7 @@ check: setup    ## format, lint, types, fast tests
 	cd build/types && ../../$(BIN)/mypy --config-file ../../pyproject.toml
 	$(BIN)/python -m pytest -m "not stress and not display" $(ARGS)
 
-bench: setup    ## what publishing, reading and drawing cost, each beside its physical limit
+bench: setup    ## what everything costs, each beside its physical limit (ARGS=--quick: that it works)
 	$(BIN)/twixt bench $(ARGS)
 
 clean:          ## remove what setup and the tests made

@@ -35,8 +35,9 @@ def draw(rows: Iterable[Row], path: str) -> None:
     figure, (axes,) = new_figure(WIDTH_IN, HEIGHT_IN)
     for shape, points in ours.items():
         color = COLORS.get(shape, INK)
-        axes.plot(*zip(*points, strict=True), "-o", color=color, markersize=4, label=f"{shape}, as the viewer draws it")
-        axes.plot(*zip(*least[shape], strict=True), "--", color=color, linewidth=1, label=f"{shape}, the least")
+        axes.plot(*zip(*points, strict=True), "-o", color=color, markersize=4, label=shape)
+        axes.plot(*zip(*least[shape], strict=True), "--", color=color, linewidth=1)
+    axes.plot([], [], "--", color=GREY, linewidth=1, label="the least of the same")
     if empty:
         axes.plot(*zip(*empty, strict=True), ":", color=GREY, label=EMPTY)
     axes.set_xscale("log")
@@ -44,5 +45,5 @@ def draw(rows: Iterable[Row], path: str) -> None:
     axes.set_xlabel("bodies", fontsize=FONT_PT, color=INK)
     axes.set_ylabel("frames a second", fontsize=FONT_PT, color=INK)
     axes.grid(color=RULE, linewidth=0.6)
-    axes.legend(fontsize=FONT_PT - 1, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    axes.legend(fontsize=FONT_PT - 1, frameon=False, loc="lower left")
     save(figure, path)
