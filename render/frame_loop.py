@@ -210,6 +210,8 @@ class FrameLoop:
 
     def close(self) -> None:
         """The last pictures are written; GL objects go with the context."""
+        if self.spans is not None and self._rested_since_ns:
+            self.spans.add(kinds.REST, self._rested_since_ns, time.perf_counter_ns())
         if self._waker is not None:
             self._waker.close()
         self._shots.close()
