@@ -10,8 +10,9 @@ import pytest
 from twixt.render.bench import allocation
 from twixt.render.bench.allocation import BAR, Allocation, Frames, measured
 
-# Of the words of a clock's reasons each new one is kept; blocks a frame.
-MOST_GROWTH = 0.5
+# What the clock remembers of the last half minute is not full yet, and each new wording of its reasons is kept: less
+# than a block a frame, which is the least that anything lost in each frame would be.
+MOST_GROWTH = 1.0
 
 
 @pytest.fixture(scope="module")
