@@ -275,5 +275,5 @@ def test_the_picture_shows_truth_and_drawn_dots_at_800_px(tmp_path: Path) -> Non
         columns = (np.abs(pixels - wanted).max(axis=2) < 40).any(axis=0)
         for part in np.array_split(columns, 5):
             assert part.sum() > 20, f"{colour} in each method's column"
-    with pytest.raises(TwixtError, match="cannot write the picture"):
+    with pytest.raises(TwixtError, match="cannot write the plot"):
         picture(PICTURED.record(5.6), str(tmp_path / "no" / "motion.png"))
