@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import moderngl
 
+from twixt.render.draw.beyond import beyond_program
 from twixt.render.draw.boxes import BOX
 from twixt.render.draw.cast import CastShape, cast_point_program, cast_quad_program
+from twixt.render.draw.plain_spheres import ball_program, coin_program, disc_program, dot_program
 from twixt.render.draw.planes import plane_program
 from twixt.render.draw.pose import PoseVariant
 from twixt.render.draw.rounded import CAPSULE, CYLINDER, ELLIPSOID
@@ -31,6 +33,7 @@ class Pass(NamedTuple):
     writes_depth: bool = True
 
 
+PLAIN_POINTS = moderngl.DEPTH_TEST | moderngl.PROGRAM_POINT_SIZE
 POINTS = moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE
 QUADS = moderngl.DEPTH_TEST | moderngl.BLEND
 
@@ -52,6 +55,9 @@ def _sphere_quads(context: moderngl.Context, variant: PoseVariant) -> moderngl.P
     return cast_quad_program(context, variant, ELLIPSOID) if variant.stretched else quad_program(context, variant)
 
 
+# Those that draw spheres: which of them, and in which order, sphere_drawing.py says.
+SPHERE_PASSES = ("beyond", "dots", "discs", "coins", "balls", "points", "quads")
+
 # In this order: what has soft edges comes after planes, which have none; shadows fall where no body stands.
 PASSES = {
     "planes": Pass(plane_program, moderngl.DEPTH_TEST),
@@ -63,6 +69,11 @@ PASSES = {
     "capsule quads": _quads(CAPSULE),
     "ellipsoids": _points(ELLIPSOID),
     "ellipsoid quads": _quads(ELLIPSOID),
+    "beyond": Pass(beyond_program, POINTS, writes_depth=False),
+    "dots": Pass(dot_program, PLAIN_POINTS),
+    "discs": Pass(disc_program, PLAIN_POINTS),
+    "coins": Pass(coin_program, PLAIN_POINTS),
+    "balls": Pass(ball_program, PLAIN_POINTS),
     "points": Pass(_sphere_points, POINTS),
     "quads": Pass(_sphere_quads, QUADS),
     "shadows": Pass(shadow_program, moderngl.DEPTH_TEST | moderngl.BLEND, writes_depth=False),

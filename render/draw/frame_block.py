@@ -13,6 +13,8 @@ from twixt.render.camera import CameraMatrices
 
 # A part of the framebuffer: left, bottom, width, height, px.
 Viewport = tuple[int, int, int, int]
+# Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_glsl.py.
+GUARD_PX = 64
 
 # std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(
@@ -25,6 +27,7 @@ FRAME_BLOCK = np.dtype(
         ("up_eye", "<f4", 4),
         ("light_world", "<f4", 4),
         ("grid", "<f4", 4),
+        ("guard", "<f4", 4),
     ]
 )
 # std140; the order is LAYER_GLSL's: shares, gaps, counts, methods. Packed for each layer in each frame.
@@ -44,8 +47,18 @@ def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDA
     block["light_eye"] = *(view[:3, :3] @ light), float(scene.unlit)
     block["up_eye"] = *view[:3, 2], scene.ground if scene.ground is not None else 0.0
     block["light_world"][:3] = light
+    block["guard"][:2] = (
+        projection[0, 0] * width_px / (width_px + 2 * GUARD_PX),
+        projection[1, 1] * height_px / (height_px + 2 * GUARD_PX),
+    )
     block["grid"] = *camera.target[:2], *viewport[:2]
     return block
+
+
+def guarded(viewport: Viewport) -> Viewport:
+    """The viewport into which points are drawn; what lies outside the picture is to be cut off."""
+    left_px, bottom_px, width_px, height_px = viewport
+    return left_px - GUARD_PX, bottom_px - GUARD_PX, width_px + 2 * GUARD_PX, height_px + 2 * GUARD_PX
 
 
 def quaternion_of(rotation: NDArray[np.floating]) -> tuple[float, float, float, float]:

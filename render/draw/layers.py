@@ -55,13 +55,14 @@ class Slots(NamedTuple):
 
 
 class PlacedLayer(NamedTuple):
-    """A layer ready to draw. block: a packed `LAYER_BLOCK`."""
+    """A layer ready to draw. block: a packed `LAYER_BLOCK`. number: its place among the picture's layers."""
 
     group: str | None
     slots: Slots
     bodies: int
     variant: PoseVariant
     block: bytes
+    number: int = 0
 
 
 def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:

@@ -56,6 +56,7 @@ layout(std140) uniform Frame {
     vec4 up_eye;         // world z in eye space; w: height of the ground, metres
     vec4 light_world;    // towards the light, world
     vec4 grid;           // x, y of the middle of the grid of lines, metres; left, bottom of the picture in px
+    vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture
 };
 """
 

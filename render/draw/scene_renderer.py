@@ -23,14 +23,18 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY
 from twixt.render.camera import CameraMatrices
-from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, PASSES, BodyPrograms
-from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block
+from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, PASSES, SPHERE_PASSES, BodyPrograms
+from twixt.render.draw.detail import possible
+from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block, guarded
 from twixt.render.draw.layers import Layer, PlacedLayer, place
 from twixt.render.draw.lines import Grid, Outline
 from twixt.render.draw.marks import Dots, SmoothLines
 from twixt.render.draw.membership import Membership
+from twixt.render.draw.portions import Portions
 from twixt.render.draw.pose import WAYS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
+from twixt.render.draw.sphere_drawing import Range, SphereDrawing
+from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
 from twixt.render.software_gl import is_software
 
 # Every OpenGL allows a part of a uniform buffer to begin at a multiple of this.
@@ -38,6 +42,7 @@ LAYER_STRIDE = 256
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
 # Beyond this many bodies the ground goes without shadows: they would be one dark carpet, and cost a quad each.
 MOST_SHADOWS = 20_000
+ALL_PX = (0.0, float(LARGEST_POINT_PX))
 
 
 class SceneRenderer:
@@ -63,6 +68,8 @@ class SceneRenderer:
         self._frame_block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._is_software = is_software(context.info["GL_RENDERER"])
+        self._portions = Portions(self._is_software)
+        self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
         self._timers: list[moderngl.Query] = []
         self._timed = 0  # timers in use by the picture that is being drawn
         self._is_finished = True
@@ -120,6 +127,7 @@ class SceneRenderer:
                 known = ", ".join(sorted(repr(name) for name in self.layers))
                 raise TwixtError(f"this scene has the layers {known}, got {layer.group!r}")
         placed = [layer for layer in (place(layer, self._ring) for layer in layers) if layer.bodies]
+        placed = [layer._replace(number=number) for number, layer in enumerate(placed)]
         left_px, bottom_px, width_px, height_px = viewport
         if self._is_finished:
             self._target, self._size_px, self._timed, self._is_finished = self._context.fbo, (1, 1), 0, False
@@ -237,7 +245,9 @@ class SceneRenderer:
             self._grid.draw(math.dist(camera.eye, camera.target))
         most = max((layer.bodies for layer in layers), default=0)
         for name in PASSES:
-            if self._is_drawn(name, most):
+            if name == "points":
+                self._draw_spheres(layers, camera)
+            elif name not in SPHERE_PASSES and self._is_drawn(name, most):
                 self._draw_bodies(name, layers)
         if scene.outline is not None:
             context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
@@ -248,23 +258,43 @@ class SceneRenderer:
     def _is_drawn(self, name: str, count: int) -> bool:
         """Whether this program is used at all for `count` bodies."""
         scene = self._scene
+        if name in SPHERE_PASSES:
+            return name in ("beyond", "quads") or name in possible(count, self._is_software)
         return name != "shadows" or (scene.ground is not None and not scene.unlit and 0 < count <= MOST_SHADOWS)
 
-    def _draw_bodies(self, name: str, layers: list[PlacedLayer], most: int | None = None) -> None:
+    def _draw_spheres(self, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
+        for name in ("points", "quads"):  # stretched, they are ellipsoids
+            self._draw_bodies(name, [layer for layer in layers if layer.variant.stretched])
+        layers = [layer for layer in layers if not layer.variant.stretched]
+        count = sum(self._members.of(layer.group, "points").drawn(layer.bodies) for layer in layers)
+        if count and self._viewport:
+            largest = max(layers, key=lambda layer: layer.bodies)
+            sample = self._ring.sample(largest.slots.older)
+            self._spheres.draw(self._scene, layers, count, sample, camera, self._viewport[3])
+
+    def _draw_bodies(
+        self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int | None = None
+    ) -> None:
+        with_members = [(layer, self._members.of(layer.group, name)) for layer in layers]
+        with_members = [(layer, members) for layer, members in with_members if members.drawn(layer.bodies)]
+        if not with_members:
+            return
         self._context.enable_only(PASSES[name].flags)
         self._target.depth_mask = PASSES[name].writes_depth
-        for number, layer in enumerate(layers):
-            members = self._members.of(layer.group, name)
+        for layer, members in with_members:
             drawn = members.drawn(layer.bodies)
-            if not drawn:
-                continue
             program = self._programs.get(name, layer.variant)
             array = self._ring.vertex_array(
                 (name, layer.group, layer.variant), program, self._members.shape_rows, members.indices,
                 layer.slots, layer.variant.stretched,
             )  # fmt: skip
-            self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, number * LAYER_STRIDE, LAYER_STRIDE)
-            array.render(moderngl.POINTS, vertices=drawn if most is None else min(drawn, most))
+            if name in SPHERE_PASSES and not layer.variant.stretched:
+                program["range_px"] = range_px
+                if name != "quads":
+                    self._target.viewport = guarded(self._viewport)
+            self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
+            self._portions.render(array, drawn if most is None else min(drawn, most))
+            self._target.viewport = self._viewport
         self._target.depth_mask = True
 
     def _take_members(self, count: int) -> None:

@@ -17,7 +17,9 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY
+from twixt.render.draw.detail import sampled_rows
 from twixt.render.draw.pose import (
     RECORD_FIELDS,
     RECORD_FORMAT,
@@ -30,6 +32,7 @@ from twixt.render.draw.pose import (
 )
 
 STRETCH_BYTES = 12
+NO_BODIES = np.zeros(0, BODY)
 # Vertex arrays kept. A few for each pair of slots; which slots make a pair changes as the ring is thinned.
 MOST_VERTEX_ARRAYS = 512
 
@@ -43,6 +46,7 @@ class SnapshotRing:
         self._records: dict[int, moderngl.Buffer] = {}
         self._stretches: dict[int, moderngl.Buffer] = {}
         self._counts: dict[int, int] = {}
+        self._samples: dict[int, NDArray[np.void]] = {}
         self._stretched: dict[int, int] = {}  # rows of `scale3` that belong to the slot's snapshot
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
         self.slots = slots
@@ -55,6 +59,10 @@ class SnapshotRing:
     def count(self, slot: int) -> int:
         """Bodies of the snapshot last uploaded into the slot; 0 when none was."""
         return self._counts.get(slot, 0)
+
+    def sample(self, slot: int) -> NDArray[np.void]:
+        """Some records of the slot, dtype `BODY`, evenly out of all: `sampled_rows` of detail.py."""
+        return self._samples.get(slot, NO_BODIES)
 
     @property
     def filled(self) -> Iterator[int]:
@@ -73,6 +81,7 @@ class SnapshotRing:
         if count:
             buffer.write(records)
         self._counts[slot] = count
+        self._samples[slot] = np.frombuffer(records, BODY, count)[sampled_rows(count)].copy()
         self._stretched[slot] = 0
 
     def upload_stretch(self, slot: int, scale3: NDArray[np.float32]) -> None:
@@ -131,6 +140,7 @@ class SnapshotRing:
                 buffer.release()
             buffers.clear()
         self._counts.clear()
+        self._samples.clear()
         self._stretched.clear()
 
     def _room(self, buffers: dict[int, moderngl.Buffer], slot: int, row_bytes: int) -> moderngl.Buffer:
@@ -141,7 +151,23 @@ class SnapshotRing:
                 self._vertex_arrays.pop(key).release()
             if buffer is not None:
                 buffer.release()
-            buffer = buffers[slot] = self._context.buffer(reserve=self._capacity * row_bytes, dynamic=True)
+                del buffers[slot]
+            buffer = buffers[slot] = self._new_buffer(self._capacity * row_bytes)
+        return buffer
+
+    def _new_buffer(self, size_bytes: int) -> moderngl.Buffer:
+        held = sum(buffer.size for kept in (self._records, self._stretches) for buffer in kept.values())
+        self._context.error  # noqa: B018  # forgets an older one
+        try:
+            buffer = self._context.buffer(reserve=size_bytes, dynamic=True)
+        except moderngl.Error:
+            buffer = None
+        if buffer is None or self._context.error == "GL_OUT_OF_MEMORY":
+            mib = 1 / (1 << 20)
+            raise TwixtError(
+                f"the graphics card has no room for a snapshot of {self._capacity:,} bodies: {size_bytes * mib:.0f} MiB "
+                f"beside the {held * mib:.0f} MiB that hold others; run with fewer bodies"
+            )
         return buffer
 
 

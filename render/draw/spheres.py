@@ -1,116 +1,124 @@
-"""Spheres, ray cast in the fragment shader: true outline, true depth, a two-tone skin that shows spin.
+"""Spheres at their finest: true outline, smooth edge, true depth, a two-tone skin that shows spin.
 
-The one idea: most spheres are small points, which is the cheapest thing OpenGL can draw; those that a point
-cannot show (larger than a point may be, or with their centre outside the picture, where points vanish) are
-drawn as quads by a second program over the same bodies. Each sphere is drawn by exactly one of the two, and
-both cast the same rays, so that nothing changes when a sphere passes from one to the other. A body with a scale
-along each of its axes is drawn as the sphere of the same volume: there are no ellipsoids yet.
+The one idea: a small sphere is a point, the cheapest thing OpenGL can draw. Its outline is an ellipse, and mapped
+to the unit circle by a matrix of its own the sphere is a hemisphere over it: a pixel costs no ray. What a point
+cannot show (wider than a point may be, or around the eye) is a rectangle whose pixels cast true rays.
 
 Edges are smoothed by coverage (alpha), so spheres are drawn after what lies behind them. What is the same in
 all pixels of a sphere is worked out once, in the vertex shader, and handed on flat. So is what is the same in
 all spheres: llvmpipe checks the bounds of a uniform block at each access in each pixel, a quarter of the cost.
+Where spheres are many, plain_spheres.py draws them.
 """
 
 from __future__ import annotations
 
 import moderngl
 
-from twixt.render.draw.light_glsl import LIGHT_GLSL
-from twixt.render.draw.pose import FRAME_GLSL, PoseVariant, pose_glsl
-from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
+from twixt.render.draw.light_glsl import LIGHT_GLSL, POLYNOMIAL_GLSL
+from twixt.render.draw.pose import FRAME_GLSL, PoseVariant
+from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX, sphere_points, sphere_vertex_glsl
 
-# Widest point used, px. Quads are as good above, and drivers may stop at 255 (llvmpipe) or less.
-LARGEST_POINT_PX = 128
+__all__ = ["LARGEST_POINT_PX", "point_program", "quad_program"]
 
-_VERTEX_COMMON = (
-    ROTATE_GLSL
-    + """
-// How far the outline of the sphere reaches from its projected centre along one axis, in units of the tangent:
-// tan(theta + half angle) - tan(theta). Negative or infinite where the sphere reaches the eye's plane.
-float outline_reach(float sideways, float depth, float radius) {
-    float distance2 = sideways * sideways + depth * depth;
-    float room2 = distance2 - radius * radius;
-    if (room2 <= 0.0) return -1.0;
-    return radius * distance2 / (depth * (depth * sqrt(room2) - abs(sideways) * radius));
-}
-
-// xyz: centre in eye space, w: radius; w = 0: not drawn.
-vec4 ball_of(Pose pose) {
-    float radius = shape_size.x * mean_scale(pose);
-    vec3 center = (view * vec4(pose.position, 1.0)).xyz;
-    // Outside the view's four sides, or behind: to the side planes by their distance, not by the angle.
-    vec2 slope = 1.0 / lens.xy;
-    vec2 beyond = (abs(center.xy) + center.z * slope) * inversesqrt(1.0 + slope * slope);
-    bool seen = pose.visible && radius > 0.0 && center.z < radius && all(lessThan(beyond, vec2(radius)));
-    return vec4(center, seen ? radius : 0.0);
-}
-
-// The diameter in px of the point that covers the ball, or 0 where a quad must.
-float point_diameter(vec4 ball) {
-    float depth = -ball.z;
-    if (depth <= 2.0 * ball.w) return 0.0;
-    if (any(greaterThanEqual(abs(ball.xy) * lens.xy, vec2(0.999 * depth)))) return 0.0;
-    float clip_z = lens.z * ball.z + lens.w;
-    if (abs(clip_z) >= depth) return 0.0;
-    float reach = max(outline_reach(ball.x, depth, ball.w), outline_reach(ball.y, depth, ball.w));
-    float diameter = 2.0 * reach / picture.z + 2.0;
-    return diameter <= LARGEST_POINT ? diameter : 0.0;
-}
-
-// Two axes of the body in eye space, for the pattern; and the colour.
-void skin_of(Pose pose, vec4 ball, out vec4 first, out vec4 second, out vec4 albedo) {
-    vec4 turn = turn_after(view_turn, pose.orientation);
-    // A pixel in radii: borders in the pattern are that wide, and it fades where pixels cover much of it.
-    float px = max(-ball.z, ball.w) * picture.z / ball.w;
-    first = vec4(rotate(turn, vec3(1.0, 0.0, 0.0)) / px, 1.0 / ball.w);
-    second = vec4(rotate(turn, vec3(0.0, 1.0, 0.0)) / px, 0.5 / (ball.w * ball.w * px));
-    albedo = vec4(pose.color, light_eye.w > 0.5 ? -1.0 : 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
-}
-"""
-).replace("LARGEST_POINT", f"{LARGEST_POINT_PX}.0")
-
-# A point that must not be seen is put on the far plane, not outside the picture: one clipped point slows
-# software drawing of all of them.
 _POINT_VERTEX = (
-    _VERTEX_COMMON
+    POLYNOMIAL_GLSL
     + """
-flat out vec4 ball, first_axis, second_axis, albedo, light, lens_flat;
-flat out vec2 middle;
+flat out vec4 outline;  // to the unit circle: xx, xy, yy of the matrix (1 / px); w: radius in px
+flat out vec4 middle;   // of the ellipse, px; z: radius over distance; w: depth of the pattern, below 0: plain colour
+flat out vec4 front;    // away from the picture's plane, ball's frame; w: red
+flat out vec4 linear;   // brightness by the normal; w: green
+flat out vec4 light;    // towards the light; w: blue
+flat out vec4 first_axis, second_axis;  // of the body, over a pixel
+
 void main() {
     Pose pose = drawn_pose();
-    ball = ball_of(pose);
-    float diameter = ball.w > 0.0 ? point_diameter(ball) : 0.0;
-    if (diameter == 0.0) {
-        gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
-        gl_PointSize = 1.0;
-        ball = first_axis = second_axis = albedo = light = lens_flat = vec4(0.0);
-        middle = vec2(0.0);
-        return;
+    vec4 ball = ball_of(pose);
+    gl_Position = NOWHERE;
+    gl_PointSize = 1.0;
+    bool drawn = is_drawn_as_point(ball);
+    float depth = drawn ? -ball.z : 1.0, radius = drawn ? ball.w : 0.1;
+    vec3 center = drawn ? ball.xyz : vec3(0.0, 0.0, -1.0);
+
+    // The ellipse in the plane at 1 m: along the way from the picture's middle, and across.
+    vec2 tangent = center.xy / depth;
+    float room2 = depth * depth - radius * radius, distance2 = dot(center, center);
+    float along = radius * sqrt(distance2 - radius * radius) / room2, across = radius * inversesqrt(room2);
+    vec2 at = tangent * (depth * depth / room2);
+    float per_along = picture.z / along, per_across = picture.z / across;
+    float stretch = (per_along - per_across) / max(dot(tangent, tangent), 1e-12);
+    outline = vec4(per_across + stretch * tangent.x * tangent.x, stretch * tangent.x * tangent.y,
+                   per_across + stretch * tangent.y * tangent.y, 0.5 / per_across);
+    vec3 to_eye = center * -inversesqrt(distance2);
+    middle = vec4(at / picture.z + 0.5 * picture.xy + grid.zw, radius * inversesqrt(distance2),
+                  light_eye.w > 0.5 ? -1.0 : pattern_depth(per_across));
+    front = vec4(facing(vec3(0.0, 0.0, 1.0), to_eye), pose.color.r);
+    linear = vec4(facing(brightness_by_normal(light_eye.xyz, up_eye.yz), to_eye), pose.color.g);
+    light = vec4(facing(light_eye.xyz, to_eye), pose.color.b);
+    vec4 turn = turn_after(view_turn, pose.orientation);
+    first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) / per_across, 0.0);
+    second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) / per_across, 0.0);
+    if (drawn) {
+        gl_PointSize = 2.0 * along / picture.z + 2.0;
+        // Its w is free to choose, and comes to the pixels at no cost: what a radius is in depth.
+        float radius_depth = 0.5 * -lens.w * radius / (depth * depth);
+        gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / depth, 1.0) / radius_depth;
     }
-    skin_of(pose, ball, first_axis, second_axis, albedo);
-    light = vec4(light_eye.xyz, up_eye.y);
-    lens_flat = vec4(0.5 - 0.5 * lens.z, 0.5 * lens.w, picture.z, up_eye.z);
-    middle = 0.5 * picture.xy + grid.zw;
-    gl_PointSize = diameter;
-    gl_Position = vec4(ball.xy * lens.xy, lens.z * ball.z + lens.w, -ball.z);
 }
 """
 )
 
-_QUAD_VERTEX = (
-    _VERTEX_COMMON
+_POINT_FRAGMENT = (
+    "#version 330 core\n"
+    + POLYNOMIAL_GLSL
     + """
+flat in vec4 outline, middle, front, linear, light, first_axis, second_axis;
+out vec4 color;
+const float FAINT_DEPTH = 0.999999;
+
+void main() {
+    vec2 off = gl_FragCoord.xy - middle.xy;
+    vec2 side = vec2(outline.x * off.x + outline.y * off.y, outline.y * off.x + outline.z * off.y);
+    float off2 = dot(side, side);
+    float covered = min((1.0 - off2) * outline.w + 0.5, 1.0);
+    if (covered <= 0.0) discard;
+    float height = sqrt(max(1.0 - off2, 0.0));
+    // Seen from near, the outline is nearer than the ball's middle.
+    vec3 normal = vec3(side * (1.0 - middle.z * height), height + middle.z * off2);
+    float nearer = dot(normal, front.xyz);
+    float depth = gl_FragCoord.z - gl_FragCoord.w * nearer * (1.0 + middle.z * nearer);
+    // The faint outer half of the edge stands before nothing but the background: with its true depth it would
+    // keep out the ball behind, drawn later, and show what is behind that.
+    gl_FragDepth = covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
+
+    vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
+    float towards = dot(normal, light.xyz);
+    vec3 albedo = vec3(front.w, linear.w, light.w);
+    vec3 lit_color = lit_by_polynomial(albedo * (1.0 - middle.w * (1.0 - turned.x * turned.y)),
+                                       dot(normal, linear.xyz), towards, 2.0 * height * towards - light.z, height);
+    color = vec4(middle.w < 0.0 ? albedo : lit_color, covered);
+}
+"""
+)
+
+_QUAD_VERTEX = """
 out vec4 vertex_ball, vertex_first, vertex_second, vertex_albedo;
 void main() {
     Pose pose = drawn_pose();
-    vertex_ball = ball_of(pose);
+    vec4 ball = ball_of(pose);
+    vertex_ball = vec4(0.0);
     vertex_first = vertex_second = vertex_albedo = vec4(0.0);
-    if (vertex_ball.w > 0.0 && point_diameter(vertex_ball) > 0.0) vertex_ball.w = 0.0;
-    if (vertex_ball.w > 0.0) skin_of(pose, vertex_ball, vertex_first, vertex_second, vertex_albedo);
+    if (ball.w > 0.0 && !fits_point(ball)) {
+        vertex_ball = ball;
+        vec4 turn = turn_after(view_turn, pose.orientation);
+        // A pixel in radii: borders in the pattern are that wide.
+        float px = max(-ball.z, ball.w) * picture.z / ball.w;
+        vertex_first = vec4(rotate(turn, vec3(1.0, 0.0, 0.0)) / px, 1.0 / ball.w);
+        vertex_second = vec4(rotate(turn, vec3(0.0, 1.0, 0.0)) / px, 0.5 / (ball.w * ball.w * px));
+        vertex_albedo = vec4(pose.color, light_eye.w > 0.5 ? -1.0 : pattern_depth(px));
+    }
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
-)
 
 _QUAD_GEOMETRY = (
     "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
@@ -152,11 +160,11 @@ void main() {
 """
 )
 
-_FRAGMENT = (
+_QUAD_FRAGMENT = (
     "#version 330 core\n"
     + LIGHT_GLSL
     + """
-flat in vec4 ball;         // centre in eye space, radius; radius 0: not drawn
+flat in vec4 ball;         // centre in eye space, radius
 flat in vec4 first_axis;   // the body's x over a pixel; 1 / radius
 flat in vec4 second_axis;  // the body's y over a pixel; what turns the room to the outline into coverage
 flat in vec4 albedo;       // colour; depth of the pattern, below 0: plain colour without light
@@ -174,13 +182,11 @@ void main() {
     vec3 aside = ray * along - ball.xyz;
     float room = ball.w * ball.w - dot(aside, aside);
     float covered = min(room * second_axis.w + 0.5, 1.0);
-    if (covered <= 0.0 || ball.w == 0.0) discard;
+    if (covered <= 0.0) discard;
     room = max(room, 0.0);
     float distance = along - sqrt(room * per_square);
     float depth = lens_flat.x + lens_flat.y / distance;
-    if (NEAR_ENOUGH_TO_CLIP && (distance <= 0.0 || depth < 0.0)) discard;
-    // The faint outer half of the edge stands before nothing but the background: with its true depth it would
-    // keep out the ball behind, drawn later, and show what is behind that.
+    if (distance <= 0.0 || depth < 0.0) discard;
     gl_FragDepth = covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
 
     vec3 normal = (ray * distance - ball.xyz) * first_axis.w;
@@ -194,17 +200,11 @@ void main() {
 
 
 def point_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Draws nearly all spheres; takes GL_POINTS of bodies."""
-    vertex = "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + _POINT_VERTEX
-    return context.program(vertex_shader=vertex, fragment_shader=_fragment(clip=False))
+    """Draws the spheres that fit a point; takes GL_POINTS of bodies, into the guarded viewport."""
+    return sphere_points(context, variant, _POINT_VERTEX, _POINT_FRAGMENT)
 
 
 def quad_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """Draws the spheres that a point cannot show; takes GL_POINTS of bodies."""
-    vertex = "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + _QUAD_VERTEX
-    return context.program(vertex_shader=vertex, geometry_shader=_QUAD_GEOMETRY, fragment_shader=_fragment(clip=True))
-
-
-def _fragment(clip: bool) -> str:
-    """clip: spheres may reach through the near plane (a point's sphere never does)."""
-    return _FRAGMENT.replace("NEAR_ENOUGH_TO_CLIP", "true" if clip else "false")
+    """Draws the spheres that do not fit a point; takes GL_POINTS of bodies."""
+    vertex = sphere_vertex_glsl(variant, _QUAD_VERTEX)
+    return context.program(vertex_shader=vertex, geometry_shader=_QUAD_GEOMETRY, fragment_shader=_QUAD_FRAGMENT)

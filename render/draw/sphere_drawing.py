@@ -1,0 +1,64 @@
+"""The spheres of a picture: one draw for nearly all of them, and more only if some are too large for it.
+
+Always: every sphere that is seen is drawn by exactly one program, whatever `detail.py` chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.render.camera import CameraMatrices
+from twixt.render.draw.detail import Detail, choose, sampled_radii, sizes_in
+from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
+
+Range = tuple[float, float]
+DrawBodies = Callable[[str, list[PlacedLayer], Range], None]
+
+
+class SphereDrawing:
+    """Draws with `draw_bodies(program, layers, range_px)`, and remembers how it drew last."""
+
+    def __init__(
+        self, context: moderngl.Context, is_software: bool, draw_bodies: DrawBodies, flush: Callable[[], object]
+    ) -> None:
+        self._draw_bodies = draw_bodies
+        self._flush = flush
+        self._is_software = is_software
+        self._any_beyond = context.query(samples=True)
+        self._detail: Detail | None = None
+        self._radii: tuple[Scene, NDArray[np.float32]] | None = None
+
+    def draw(
+        self, scene: Scene, layers: list[PlacedLayer], count: int, sample: NDArray[np.void],
+        camera: CameraMatrices, height_px: int,
+    ) -> None:  # fmt: skip
+        """Draws the `count` spheres of these layers. sample: records of the largest of them, as `SnapshotRing.sample`."""
+        bodies = max(layer.bodies for layer in layers)
+        if self._radii is None or self._radii[0] is not scene or len(self._radii[1]) != len(sample):
+            self._radii = scene, sampled_radii(scene, bodies)
+        sizes = sizes_in(sample, self._radii[1], count, camera, height_px)
+        self._detail = choose(sizes, count, self._is_software, self._detail)
+        name, largest_px = self._detail
+        is_any_larger = self._ask_beyond(layers, largest_px)
+        self._draw_bodies(name, layers, (0.0, largest_px))
+        if not is_any_larger():
+            return
+        if largest_px < LARGEST_POINT_PX:
+            is_any_larger = self._ask_beyond(layers, LARGEST_POINT_PX)
+            self._draw_bodies("balls", layers, (largest_px, LARGEST_POINT_PX))
+            if not is_any_larger():
+                return
+        self._draw_bodies("quads", layers, (0.0, LARGEST_POINT_PX))
+
+    def _ask_beyond(self, layers: list[PlacedLayer], largest_px: float) -> Callable[[], bool]:
+        """Whether a sphere is too large for points up to this width: to be asked after the draw that follows."""
+        with self._any_beyond:
+            self._draw_bodies("beyond", layers, (0.0, largest_px))
+        self._flush()  # else the answer comes with the last pixel of the draw that follows
+        return lambda: self._any_beyond.samples > 0
