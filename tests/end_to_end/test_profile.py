@@ -161,6 +161,19 @@ def test_physics_alone_and_a_viewer_alone_leave_their_own_side(start: Starter) -
     assert trace("viewer", "swap")
 
 
+def test_a_loop_of_the_users_own_leaves_a_trace_when_its_view_is_closed(start: Starter) -> None:
+    run = start.script(
+        "import twixt\n"
+        "with twixt.show(twixt.Scene([twixt.Sphere()]), viewer=False, profile='t.json') as view:\n"
+        "    for x in range(3):\n"
+        "        view.publish(position=[[x, 0, 0]])\n"
+    )
+    assert run.end() == 0, run.err
+    one_line(run, "trace in t.json")
+    trace = Traced(start.folder / "t.json")
+    assert [span["args"]["tick"] for span in trace("physics", "publish")] == [0, 1, 2]
+
+
 def test_a_run_that_is_refused_leaves_no_trace(start: Starter) -> None:
     run = start("run", "no_such_world", *OFFSCREEN, "--profile", "t.json")
     assert run.end() == 2
