@@ -5,6 +5,7 @@ Always: a command's work is imported when it runs; `--help` and a shell that com
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -224,6 +225,10 @@ def _config(**values: Any) -> Config:
 
     config = Config(**values, command=_typed(), started_ns=twixt.STARTED_NS)
     config.check_files()
+    if ":" not in config.world:
+        # Built-in worlds have no linear algebra that gains from a thread a core. numpy starts those all the same, and
+        # they spin for 40 ms, on the core where the viewer comes up. What a user's own world does is the user's.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return config
 
 
@@ -241,7 +246,9 @@ def _run(config: Config) -> int:
     name = config.name or f"run-{os.getpid()}"
     door = open_door(name)
     viewer = start_viewer(name, config)
+    gc.disable()  # of what is imported nothing is garbage
     from twixt.sim.loop import simulate
 
+    gc.enable()
     start.ended("physics_imports")
     return simulate(config, door=door, viewer=viewer)

@@ -22,7 +22,6 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
-from pathlib import Path
 
 from twixt.ipc import fork
 from twixt.ipc.errors import TwixtError
@@ -43,7 +42,7 @@ class DoorError(TwixtError):
 class Door:
     """A name that is taken: bound and listening. Made by `open_door`."""
 
-    def __init__(self, name: str, listener: socket.socket, path: Path) -> None:
+    def __init__(self, name: str, listener: socket.socket, path: str) -> None:
         self.name = name
         self.listener = listener
         self.path = path
@@ -73,14 +72,14 @@ def open_door(name: str) -> Door:
     check_system()
     check_name(name)
     folder = runtime_folder()
-    path = folder / (name + SUFFIX)
+    path = os.path.join(folder, name + SUFFIX)
     with _locked(folder), _address(path) as address:
         if _answers(path):
             raise DoorError(
                 f'a simulation named "{name}" is already running; choose another --name, '
                 f"or look at it with: twixt view {name}"
             )
-        path.unlink(missing_ok=True)
+        _unlink(path)
         with fork.LOCK:
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
@@ -100,7 +99,7 @@ def open_door(name: str) -> Door:
 def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
     """Connect to the simulation of that name and check who answers. Raises TwixtError if there is none."""
     check_name(name)
-    path = runtime_folder() / (name + SUFFIX)
+    path = os.path.join(runtime_folder(), name + SUFFIX)
     try:
         connection.settimeout(timeout_s)
         with _address(path) as address:
@@ -123,16 +122,18 @@ def running() -> list[str]:
     """The names with a live simulation, sorted."""
     if not hasattr(socket, "AF_UNIX"):
         return []
-    return sorted(path.name.removesuffix(SUFFIX) for path in runtime_folder().glob("*" + SUFFIX) if _answers(path))
+    folder = runtime_folder()
+    names = [file.removesuffix(SUFFIX) for file in os.listdir(folder) if file.endswith(SUFFIX) and file[0] != "."]
+    return sorted(name for name in names if _answers(os.path.join(folder, name + SUFFIX)))
 
 
 def remove_stale(name: str, patience_s: float = LOCK_PATIENCE_S) -> bool:
     """Remove the socket of a killed simulation. False, and nothing done, when somebody answers there."""
-    path = runtime_folder() / (name + SUFFIX)
-    with _locked(path.parent, patience_s):
+    path = os.path.join(runtime_folder(), name + SUFFIX)
+    with _locked(os.path.dirname(path), patience_s):
         if _answers(path):
             return False
-        path.unlink(missing_ok=True)
+        _unlink(path)
         return True
 
 
@@ -148,29 +149,29 @@ def check_name(name: str) -> None:
         raise DoorError(f"a simulation's name must be letters, digits, - and _, at most 64, got {name!r}")
 
 
-def runtime_folder() -> Path:
+def runtime_folder() -> str:
     """The folder of the sockets, made if it is missing; raises DoorError where it is not this user's alone.
 
     `twixt` in XDG_RUNTIME_DIR where that is a folder of this user, else `twixt-<uid>` in the temporary one.
     """
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
-        folder = Path(given, "twixt")
+        folder = os.path.join(given, "twixt")
     else:
         import tempfile
 
-        folder = Path(tempfile.gettempdir(), f"twixt-{os.geteuid()}")
+        folder = os.path.join(tempfile.gettempdir(), f"twixt-{os.geteuid()}")
     try:
         with contextlib.suppress(FileExistsError):
-            folder.mkdir(0o700)
-        status = folder.lstat()
+            os.mkdir(folder, 0o700)
+        status = os.lstat(folder)
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise DoorError(
                 f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
                 "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
             )
         if stat.S_IMODE(status.st_mode) & 0o077:
-            folder.chmod(0o700)
+            os.chmod(folder, 0o700)
     except OSError as error:
         raise DoorError(
             f"cannot use {folder} for the simulations' names: {error.strerror}; "
@@ -196,7 +197,7 @@ def peer_uid(connection: socket.socket) -> int:
     return int(uid)
 
 
-def _answers(path: Path) -> bool:
+def _answers(path: str) -> bool:
     """Somebody listens there. A full backlog is somebody too."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, _address(path) as address:
         probe.setblocking(False)
@@ -210,20 +211,20 @@ def _answers(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _address(path: Path) -> Iterator[str]:
+def _address(path: str) -> Iterator[str]:
     """The path as a socket's address: a short way round through the folder's descriptor where it is too long."""
     if len(os.fsencode(path)) <= ADDRESS_BYTES:
-        yield str(path)
+        yield path
         return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
+        yield f"/proc/self/fd/{folder}/{os.path.basename(path)}"
     finally:
         os.close(folder)
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
+def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
     """Alone among those who make and remove sockets here. The kernel drops the lock of whoever dies."""
     import fcntl
 
@@ -246,13 +247,18 @@ def _locked(folder: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]
         os.close(descriptor)
 
 
-def _identity(path: Path) -> tuple[int, int, int]:
+def _identity(path: str) -> tuple[int, int, int]:
     """Tells this very file from a later one of the same name, even where inode numbers are used again."""
-    status = path.lstat()
+    status = os.lstat(path)
     return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
-def _unlink_own(path: Path, identity: tuple[int, int, int]) -> None:
-    with contextlib.suppress(OSError, DoorError), _locked(path.parent):
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _unlink_own(path: str, identity: tuple[int, int, int]) -> None:
+    with contextlib.suppress(OSError, DoorError), _locked(os.path.dirname(path)):
         if _identity(path) == identity:
-            path.unlink()
+            os.unlink(path)

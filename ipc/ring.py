@@ -21,7 +21,21 @@ Not here: why each store and load stands in its place (`sequence`), how segments
 
 from __future__ import annotations
 
-from twixt.ipc.ring_reader import Claim, Counters, RingReader
-from twixt.ipc.ring_writer import OpenSlot, RecordsKept, RingError, RingWriter, Stored
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twixt.ipc.ring_reader import Claim, Counters, RingReader
+    from twixt.ipc.ring_writer import OpenSlot, RecordsKept, RingError, RingWriter, Stored
 
 __all__ = ["Claim", "Counters", "OpenSlot", "RecordsKept", "RingError", "RingReader", "RingWriter", "Stored"]
+
+_READER, _WRITER = "twixt.ipc.ring_reader", "twixt.ipc.ring_writer"
+
+
+def __getattr__(name: str) -> Any:
+    # Each side loads its own half.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _READER if name in ("Claim", "Counters", "RingReader") else _WRITER
+    return getattr(importlib.import_module(home), name)

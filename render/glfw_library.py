@@ -17,7 +17,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 LIBRARY_VARIABLE = "PYGLFW_LIBRARY"
 VARIANT_VARIABLE = "PYGLFW_LIBRARY_VARIANT"
@@ -28,12 +27,12 @@ def choose(environ: dict[str, str] | os._Environ[str] = os.environ) -> None:
     if environ.get(LIBRARY_VARIABLE):
         return
     if sys.platform == "linux":
-        library = _folder_of("glfw") / variant(environ) / "libglfw.so"
+        library = os.path.join(_folder_of("glfw"), variant(environ), "libglfw.so")
     else:  # elsewhere a library is known by its path, so the overlay's own is the one to share (untested)
         name = "libglfw.3.dylib" if sys.platform == "darwin" else "glfw3.dll"
-        library = _folder_of("imgui_bundle") / name
-    if library.is_file():
-        environ[LIBRARY_VARIABLE] = str(library)
+        library = os.path.join(_folder_of("imgui_bundle"), name)
+    if os.path.isfile(library):
+        environ[LIBRARY_VARIABLE] = library
 
 
 def variant(environ: dict[str, str] | os._Environ[str] = os.environ) -> str:
@@ -72,6 +71,6 @@ def _wayland_answers(environ: dict[str, str] | os._Environ[str]) -> bool:
     return True
 
 
-def _folder_of(package: str) -> Path:
+def _folder_of(package: str) -> str:
     spec = importlib.util.find_spec(package)
-    return Path(spec.origin).parent if spec and spec.origin else Path()
+    return os.path.dirname(spec.origin) if spec and spec.origin else ""

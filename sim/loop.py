@@ -23,7 +23,6 @@ from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.host import Host
 from twixt.ipc.layout import Layout
-from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.pace import check_pace, dt_log_of, stride_of
 from twixt.sim.physics import LONGEST_WAIT_NS, Physics
@@ -44,6 +43,7 @@ from twixt.sim.world import (
 
 if TYPE_CHECKING:
     from twixt.ipc.trace_file import Trace
+    from twixt.sim.dt_log import DtLog
 
 INTERRUPTED = 130
 # A viewer takes half a second to come up; one that does not in this time is broken, and time starts without it.

@@ -6,13 +6,16 @@ Raises TwixtError with value, rule and way out, before anything runs. Decides no
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.sim.dt_log import DtLog, Origin, Replay, check_origin, read_dt_log
 from twixt.sim.schedule import FASTEST, SLOWEST
 from twixt.sim.stride import MAX_STEP_MS, Plain, Stride, Widening
 from twixt.sim.world import LONGEST_DT, SHORTEST_DT
+
+if TYPE_CHECKING:
+    from twixt.sim.dt_log import DtLog, Origin, Replay
 
 # Published further ahead, nothing that a user does would be seen for seconds.
 MAX_LEAD_MS = 10_000.0
@@ -49,10 +52,16 @@ def stride_of(config: Config, dt_s: float) -> Stride:
 
 def dt_log_of(config: Config, dt_s: float) -> DtLog | None:
     """The log that --dt-log asks for, open."""
-    return None if config.dt_log is None else DtLog(config.dt_log, _origin_of(config, dt_s))
+    if config.dt_log is None:
+        return None
+    from twixt.sim.dt_log import DtLog
+
+    return DtLog(config.dt_log, _origin_of(config, dt_s))
 
 
 def _replay_of(config: Config, path: str, dt_s: float) -> Replay:
+    from twixt.sim.dt_log import Replay, check_origin, read_dt_log
+
     log = read_dt_log(path)
     check_origin(path, log, _origin_of(config, dt_s))
     if not log.has_end:
@@ -66,4 +75,6 @@ def _replay_of(config: Config, path: str, dt_s: float) -> Replay:
 
 
 def _origin_of(config: Config, dt_s: float) -> Origin:
+    from twixt.sim.dt_log import Origin
+
     return Origin(config.world, config.seed, dt_s, config.settings)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.spans import Recorder
 from twixt.ipc.troubles import FIELDS
 from twixt.sim.crash import blamed_on_the_world
-from twixt.sim.dt_log import DtLog
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.health import Health
 from twixt.sim.held import Held, WorldChanged
@@ -34,6 +33,9 @@ from twixt.sim.publisher import InPlace, Publisher
 from twixt.sim.schedule import Schedule
 from twixt.sim.trouble import Trouble
 from twixt.sim.world import World, filled_bodies, write_bodies, writes_in_place
+
+if TYPE_CHECKING:
+    from twixt.sim.dt_log import DtLog
 
 # A wait is cut here, so that the caller sees soon that the viewer has gone or the time is over.
 LONGEST_WAIT_NS = 50_000_000

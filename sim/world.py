@@ -10,7 +10,6 @@ after the standard library and installed packages, but before our own folder: th
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import numbers
 import os
@@ -164,6 +163,8 @@ def check_writes_all(world: World) -> None:
 
 def state_hash(world: World) -> str:
     """SHA-256 of the bytes of all bodies and of the world's own columns, as hexadecimal digits."""
+    import hashlib
+
     digest = hashlib.sha256(filled_bodies(world).records.tobytes())
     for column in world.bodies.columns.values():
         digest.update(column.tobytes())

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
@@ -139,7 +138,7 @@ class _RowWriter:
         self._before_ns[:] = row.swap_begin_ns, row.present_ns
 
 
-def read_log(path: str | Path) -> FrameTable:
+def read_log(path: str | os.PathLike[str]) -> FrameTable:
     """The rows of a log file. Columns are found by name; ones that are not ours are passed over."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
@@ -154,7 +153,7 @@ def read_log(path: str | Path) -> FrameTable:
         raise TwixtError(f"cannot read the frame log {str(path)!r}: {reason}; {_MAKE_ONE}") from None
 
 
-def _rows(path: str | Path, lines: Iterator[list[str]], header: list[str]) -> Iterator[FrameRow]:
+def _rows(path: str | os.PathLike[str], lines: Iterator[list[str]], header: list[str]) -> Iterator[FrameRow]:
     wanted = [(header.index(name), kind) for name, kind in KIND_OF.items()]
     for number, line in enumerate(lines, start=2):
         if len(line) < len(header):

@@ -18,7 +18,7 @@ from twixt.ipc import door as doors
 
 def leave_behind(name: str) -> Path:
     """The socket of a killed simulation: bound, and nobody listens."""
-    path = doors.runtime_folder() / (name + doors.SUFFIX)
+    path = Path(doors.runtime_folder(), name + doors.SUFFIX)
     with socket.socket(socket.AF_UNIX) as killed:
         killed.bind(str(path))
         killed.listen()
@@ -26,7 +26,7 @@ def leave_behind(name: str) -> Path:
 
 
 def test_the_folder_is_this_users_alone(names_folder: Path) -> None:
-    assert doors.runtime_folder() == names_folder
+    assert doors.runtime_folder() == str(names_folder)
     assert stat.S_IMODE(names_folder.stat().st_mode) == 0o700
 
 
@@ -43,7 +43,7 @@ def test_without_a_runtime_folder_of_the_users_the_temporary_one_serves(
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     for given in ("", str(tmp_path / "missing")):
         monkeypatch.setenv("XDG_RUNTIME_DIR", given)
-        assert doors.runtime_folder() == tmp_path / f"twixt-{os.geteuid()}"
+        assert doors.runtime_folder() == str(tmp_path / f"twixt-{os.geteuid()}")
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
@@ -78,7 +78,7 @@ def test_a_live_name_is_refused_and_free_again_once_closed(name: str, nothing_le
         doors.open_door(name)
     door.close()
     door.close()
-    assert not door.path.exists()
+    assert not Path(door.path).exists()
     doors.open_door(name).close()
 
 
@@ -90,7 +90,7 @@ def test_a_name_with_more_callers_than_may_wait_is_alive(name: str, monkeypatch:
             caller = callers.enter_context(socket.socket(socket.AF_UNIX))
             caller.setblocking(False)
             with contextlib.suppress(BlockingIOError):
-                caller.connect(str(door.path))
+                caller.connect(door.path)
         assert doors.running() == [name]
         with pytest.raises(doors.DoorError, match="already running"):
             doors.open_door(name)
@@ -108,10 +108,10 @@ def test_the_socket_of_a_killed_simulation_is_replaced(name: str) -> None:
 
 def test_closing_leaves_the_socket_of_a_later_simulation_alone(name: str) -> None:
     first = doors.open_door(name)
-    first.path.unlink()
+    Path(first.path).unlink()
     second = doors.open_door(name)
     first.close()
-    assert second.path.exists()
+    assert Path(second.path).exists()
     second.close()
 
 
@@ -121,7 +121,7 @@ def test_a_stale_socket_is_removed_only_while_nobody_answers(name: str) -> None:
     assert not path.exists()
     with contextlib.closing(doors.open_door(name)) as door:
         assert not doors.remove_stale(name)
-        assert door.path.exists()
+        assert Path(door.path).exists()
 
 
 def test_of_many_that_take_a_name_at_once_exactly_one_gets_it(name: str) -> None:
@@ -163,7 +163,7 @@ def test_a_folder_with_a_long_name_serves_too(
     with socket.socket(socket.AF_UNIX) as caller:
         doors.connect(caller, name, 20)
     door.close()
-    assert not door.path.exists()
+    assert not Path(door.path).exists()
 
 
 def test_a_forked_child_that_ends_takes_no_name_away(name: str) -> None:
