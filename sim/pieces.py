@@ -57,7 +57,8 @@ class Pieces:
             flat = self._converted(self._array[start:stop])
             blocks = as_blocks(self._field, flat)
         if not (self._is_whole or rows.are_fine(self._field, flat)):
-            rows.checked(self._field, self._value, self._count)  # which tells of all that is wrong, if it is
+            whole = rows.shaped(self._field, self._value, self._count)
+            rows.refuse_wrong(self._field, np.ascontiguousarray(whole, np.float32))
         self._target[start:stop] = blocks
 
     def end(self) -> None:

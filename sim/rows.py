@@ -55,9 +55,7 @@ def checked(field: str, value: ArrayLike, count: int) -> Values:
         return _color(value, count)
     values = np.ascontiguousarray(shaped(field, value, count), np.float32)
     if not are_fine(field, values.reshape(-1)):
-        _refuse_unless_finite(field, values)
-        if field == "orientation":
-            _refuse_unless_unit(values)
+        refuse_wrong(field, values)
     return values
 
 
@@ -77,6 +75,13 @@ def are_fine(field: str, flat: Values) -> bool:
         return False
     count = len(flat) // 4
     return field != "orientation" or abs(squares - count) < 0.02 + LENGTHS_ROUNDING * count
+
+
+def refuse_wrong(field: str, values: Values) -> None:
+    """Raises TwixtError that names the first of these rows that cannot be drawn, if there is any."""
+    _refuse_unless_finite(field, values)
+    if field == "orientation":
+        _refuse_unless_unit(values)
 
 
 def checked_columns(passed: Mapping[str, ArrayLike], declared: Mapping[str, Column], count: int) -> dict[str, Values]:

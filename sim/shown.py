@@ -124,7 +124,7 @@ class ShownBodies:
     def _copied(self) -> OpenSlot:
         opened = self._host.open_slot(self._used)
         try:
-            opened.mark, records = None, opened.records
+            records = opened.records
             records.view(RECORD)[...] = self._records.bodies[: self._used].view(RECORD)
             opened.mark = _Ready(self._rest, {field: blocks_of(field, records) for field in self._fields})
         except BaseException:
