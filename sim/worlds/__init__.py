@@ -15,7 +15,9 @@ class BuiltIn(NamedTuple):
 
 WORLDS = {
     "balls": BuiltIn(
-        "twixt.sim.worlds.balls", "Balls", "a few hundred balls tumble in a rocking box: contacts, friction, spin"
+        "twixt.sim.worlds.balls",
+        "Balls",
+        "a few hundred balls, or ten thousand, tumble in a rocking box: contacts, friction, spin",
     ),
     "metronome": BuiltIn(
         "twixt.sim.worlds.metronome",

@@ -79,7 +79,9 @@ class ContactList:
         self.one = np.concatenate((one.take(order), body))
         self.other = np.concatenate((other.take(order), np.full(body.size, count)))
         self.radii = radii.take(keep).take(order)
-        self.normal = np.empty((3, self.one.size), np.float32)
+        # x, y, z, x, y: a cross product takes two windows of it.
+        self.around = np.empty((5, self.one.size), np.float32)
+        self.normal = self.around[:3]
         self.normal[:, self.pairs :] = -WALL_NORMALS.take(wall, axis=1)
         self.gap = np.empty(self.one.size, np.float32)
 
@@ -117,6 +119,7 @@ class ContactList:
         offset -= position.take(self.one[:pairs], axis=1)
         distance = np.sqrt(dot(offset, offset))
         np.divide(offset, distance, out=self.normal[:, :pairs])
+        self.around[3:] = self.around[:2]
         np.subtract(distance, self.radii, out=self.gap[:pairs])
         self.gap[pairs:] = wall_gaps.take(self.wall_places)
 
@@ -130,7 +133,12 @@ class ContactList:
 
 def dot(one: Floats, other: Floats) -> Floats:
     """Of vectors (3, m), (m,)."""
-    out = one[0] * other[0]
-    out += one[1] * other[1]
-    out += one[2] * other[2]
+    return np.einsum("ij,ij->j", one, other)
+
+
+def cross(around: Floats, vectors: Floats) -> Floats:
+    """The products one x other of vectors (3, m), the first given as x, y, z, x, y, (5, m)."""
+    others = np.concatenate((vectors, vectors[:2]))
+    out = around[1:4] * others[2:]
+    out -= around[2:] * others[1:4]
     return out

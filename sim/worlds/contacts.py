@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.sim.worlds.contact_list import NO_IMPULSES, ContactList, dot
+from twixt.sim.worlds.contact_list import NO_IMPULSES, ContactList, cross, dot
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
@@ -38,8 +38,8 @@ FAST_SHARE = 0.1
 # step, but no further than the other (metres): one fast ball must not make all look far.
 REACH_M = 0.004
 REACH_MAX_M = 0.06
-# The passes over all contacts in a substep, and which of them take friction and spin along: those cost two and a half
-# times as much, and pushes need to be about right before it is known what friction may do.
+# The passes over all contacts in a substep, and which of them take friction and spin along: those cost more than twice
+# as much, and go on from pushes that are about right. With fewer of either, a heavy ball on small ones never rests.
 PASSES = (False, True, False, True)
 # Overlap that is left alone, so that resting contacts stay contacts (metres).
 SLOP_M = 0.0004
@@ -86,6 +86,22 @@ class Material:
     rolling_loss_hz: float = 1.0
 
 
+class Ends(NamedTuple):
+    """The two bodies of m contacts: their places in a raveled (3, n + 1), (2, 3, m); what a unit of impulse gives to
+    the velocity of each, the first negative, and a unit of torque to the speed of its surface, (2, 1, m) 1/kg."""
+
+    places: Ints
+    yields: Floats
+    turns: Floats
+
+
+class Group(NamedTuple):
+    """Contacts that are solved at once."""
+
+    rows: slice
+    ends: Ends
+
+
 class ContactSolver:
     """Advances `Spheres` in a box; between steps it keeps the impulses of the contacts, nothing else.
 
@@ -97,7 +113,7 @@ class ContactSolver:
         self, balls: Spheres, low: Floats, high: Floats, material: Material, substep_s: float = 1 / 120
     ) -> None:
         self.balls, self.material, self.substep_s = balls, material, substep_s
-        self.low, self.high = np.float32(low)[:, None], np.float32(high)[:, None]
+        self.low, self.high = low.astype(np.float32)[:, None], high.astype(np.float32)[:, None]
         self.inverse_mass = np.append(1.0 / balls.mass, 0.0).astype(np.float32)
         self.push = np.zeros(0, np.float32)
         self._known = NO_IMPULSES
@@ -128,9 +144,8 @@ class ContactSolver:
         np.multiply(balls.spin, balls.radius, out=surface[:, :count])
         contacts = self._contacts = self._find(dt)
         self.push, self.grip = contacts.recall(self._known, h)
-        self.one_yields = self.inverse_mass.take(contacts.one)
-        self.other_yields = self.inverse_mass.take(contacts.other)
-        fall = np.float32(gravity * h)[:, None]
+        groups = [Group(rows, self._ends(rows)) for rows in contacts.groups]
+        fall = (gravity * h).astype(np.float32)[:, None]
         most_push = np.zeros_like(self.push)
         impact = most_push
         for substep in range(substeps):
@@ -144,10 +159,10 @@ class ContactSolver:
             allowed = np.minimum(contacts.gap + SLOP_M, 0)
             allowed *= PART_BY_VELOCITY_HZ
             np.maximum(allowed, -PART_MAX_M_S, out=allowed)
-            np.divide(contacts.gap, h, out=allowed, where=contacts.gap > 0)
+            np.copyto(allowed, contacts.gap / h, where=contacts.gap > 0)
             for has_friction in PASSES:
-                for group in contacts.groups:
-                    self._solve(velocity, surface, group, allowed[group], has_friction)
+                for group in groups:
+                    self._solve(velocity, surface, group, allowed[group.rows], has_friction)
             balls.position += velocity[:, :count] * h
             self._part(h)
             np.maximum(most_push, self.push, out=most_push)
@@ -188,10 +203,14 @@ class ContactSolver:
         relative -= velocity.take(contacts.one, axis=1)
         return dot(relative, contacts.normal)
 
-    def _bodies(self, at: Ints) -> tuple[Ints, Ints, Floats, Floats]:
-        """Of the contacts `at`: one and other, and how much each yields (1/kg)."""
-        contacts = self._contacts
-        return contacts.one.take(at), contacts.other.take(at), self.one_yields.take(at), self.other_yields.take(at)
+    def _ends(self, which: slice | Ints) -> Ends:
+        """The two ends of the contacts `which`."""
+        contacts, bodies = self._contacts, self.inverse_mass.size
+        both = np.stack((contacts.one[which], contacts.other[which]))
+        yields = self.inverse_mass.take(both)[:, None]
+        turns = -SPIN_INVERSE_MASS * yields
+        yields[0] *= -1
+        return Ends(both[:, None] + (bodies * np.arange(3))[:, None], yields, turns)
 
     def _share(self, closing: Floats, h: float) -> None:
         """Divide each body's mass among the contacts of a group that will act in this substep."""
@@ -199,7 +218,7 @@ class ContactSolver:
         acts = closing * h < SLOP_M - contacts.gap
         acts |= self.push > 0
         sharers = contacts.count_in_groups(np.flatnonzero(acts))
-        self.touches = sharers.any(axis=0)
+        self.touches = np.asarray(sharers.any(axis=0))
         ease = (np.maximum(sharers, 1).astype(np.float32) * self.inverse_mass).ravel()
         both = ease.take(contacts.one_in_group)
         both += ease.take(contacts.other_in_group)
@@ -208,41 +227,42 @@ class ContactSolver:
 
     def _begin(self, velocity: Floats, surface: Floats) -> None:
         """Give what the contacts remember."""
-        contacts = self._contacts
         at = np.flatnonzero(self.push)
-        normal, grip = contacts.normal.take(at, axis=1), self.grip.take(at, axis=1)
-        _turn(surface, normal, grip, *self._bodies(at))
-        grip += normal * self.push.take(at)
-        _push(velocity, grip, *self._bodies(at))
+        around, grip, ends = self._contacts.around.take(at, axis=1), self.grip.take(at, axis=1), self._ends(at)
+        _turn(surface, around, grip, ends)
+        grip += around[:3] * self.push.take(at)
+        _push(velocity, grip, ends)
 
-    def _solve(self, velocity: Floats, surface: Floats, group: slice, allowed: Floats, has_friction: bool) -> None:
+    def _solve(self, velocity: Floats, surface: Floats, group: Group, allowed: Floats, has_friction: bool) -> None:
         """Bring the closing speed of a group's contacts towards `allowed` (m/s, (m,)), their sliding towards 0."""
-        contacts = self._contacts
-        one, other, normal = contacts.one[group], contacts.other[group], contacts.normal[:, group]
-        bodies = one, other, self.one_yields[group], self.other_yields[group]
-        relative = velocity.take(other, axis=1)
-        relative -= velocity.take(one, axis=1)
+        rows, ends = group
+        around, old_push = self._contacts.around[:, rows], self.push[rows]
+        normal = around[:3]
+        one, relative = velocity.ravel().take(ends.places)
+        relative -= one
         along = dot(relative, normal)
-        less = along + allowed
-        less *= self.effective_mass[group]
-        push = np.maximum(self.push[group] - less, 0)
-        change = normal * (push - self.push[group])
-        self.push[group] = push
+        push = along + allowed
+        push *= self.effective_mass[rows]
+        np.subtract(old_push, push, out=push)
+        np.maximum(push, 0, out=push)
+        change = normal * (push - old_push)
+        self.push[rows] = push
         if has_friction:
-            turning = surface.take(other, axis=1)
-            turning += surface.take(one, axis=1)
-            _add_cross(relative, normal, turning)
+            one, turning = surface.ravel().take(ends.places)
+            turning += one
+            relative += cross(around, turning)
             relative -= normal * along
-            relative *= self.grip_mass[group]
-            grip = self.grip[:, group] - relative
+            relative *= self.grip_mass[rows]
+            old_grip = self.grip[:, rows]
+            grip = np.subtract(old_grip, relative, out=relative)
             limit = push * self.material.friction
             limit /= np.maximum(np.sqrt(dot(grip, grip)), limit + TINY)
             grip *= limit
-            more = grip - self.grip[:, group]
-            self.grip[:, group] = grip
-            _turn(surface, normal, more, *bodies)
+            more = grip - old_grip
+            self.grip[:, rows] = grip
+            _turn(surface, around, more, ends)
             change += more
-        _push(velocity, change, *bodies)
+        _push(velocity, change, ends)
 
     def _part(self, h: float) -> None:
         """Move overlapping balls apart, without a word to their velocities."""
@@ -251,7 +271,7 @@ class ContactSolver:
         at = np.flatnonzero(depth > 0)
         move = np.minimum(depth.take(at) * PART_BY_PLACE, PART_MAX_M_S * h) * self.effective_mass.take(at)
         moved = np.zeros((3, self.inverse_mass.size), np.float32)
-        _push(moved, contacts.normal.take(at, axis=1) * move, *self._bodies(at))
+        _push(moved, contacts.normal.take(at, axis=1) * move, self._ends(at))
         self.balls.position += moved[:, :-1]
 
     def _bounce(self, velocity: Floats, impact: Floats, most_push: Floats) -> None:
@@ -261,32 +281,14 @@ class ContactSolver:
             return
         wanted = self._closing(velocity).take(at) + self.material.restitution * impact.take(at)
         impulse = np.maximum(-self.effective_mass.take(at) * wanted, 0)
-        _push(velocity, contacts.normal.take(at, axis=1) * impulse, *self._bodies(at))
+        _push(velocity, contacts.normal.take(at, axis=1) * impulse, self._ends(at))
 
 
-def _push(velocity: Floats, impulse: Floats, one: Ints, other: Ints, one_yields: Floats, other_yields: Floats) -> None:
+def _push(velocity: Floats, impulse: Floats, ends: Ends) -> None:
     """Give `impulse` (3, m) to `other`, and its opposite to `one`."""
-    for axis in range(3):
-        np.subtract.at(velocity[axis], one, impulse[axis] * one_yields)
-        np.add.at(velocity[axis], other, impulse[axis] * other_yields)
+    np.add.at(velocity.ravel(), ends.places.ravel(), (impulse * ends.yields).ravel())
 
 
-def _turn(
-    surface: Floats, normal: Floats, grip: Floats, one: Ints, other: Ints, one_yields: Floats, other_yields: Floats
-) -> None:
+def _turn(surface: Floats, around: Floats, grip: Floats, ends: Ends) -> None:
     """Give to both the torque of `grip` (3, m), which acts on their surfaces."""
-    torque = np.zeros_like(grip)
-    _add_cross(torque, normal, grip)
-    torque *= SPIN_INVERSE_MASS
-    for axis in range(3):
-        np.subtract.at(surface[axis], one, torque[axis] * one_yields)
-        np.subtract.at(surface[axis], other, torque[axis] * other_yields)
-
-
-def _add_cross(out: Floats, one: Floats, other: Floats) -> None:
-    out[0] += one[1] * other[2]
-    out[0] -= one[2] * other[1]
-    out[1] += one[2] * other[0]
-    out[1] -= one[0] * other[2]
-    out[2] += one[0] * other[1]
-    out[2] -= one[1] * other[0]
+    np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, grip) * ends.turns).ravel())
