@@ -43,13 +43,17 @@ SPEED_M_S = 1.3  # almost the same at all radii of the disc, as in real ones
 BREATH, BREATH_HZ, BREATHS = 0.045, 0.11, 1.3
 LEAN, LEAN_HZ, LEANS = 0.11, 0.035, 0.8
 SPIN_HZ = (0.05, 0.4)
+EPOCHS_FROM = 0x3F80_0000  # the bits of 1.0
 SCALES = (0.85, 1.15)  # of the bodies' shape, by ring
 
 
 class Rings:
-    """`count` rings, from the middle outward, each with about as many bodies. radius: (count,) metres."""
+    """`count` rings, from the middle outward, each with about as many bodies. radius: (count,) metres.
 
-    def __init__(self, count: int, random: np.random.Generator) -> None:
+    epoch: that of all bodies, 0 to 65535.
+    """
+
+    def __init__(self, count: int, epoch: int, random: np.random.Generator) -> None:
         self.radius = CORE_M / 4 + DISC_M * _radius_shares(count)
         self._outward = self.radius / DISC_M
         self._speed = SPEED_M_S / (self.radius + CORE_M)
@@ -60,7 +64,9 @@ class Rings:
         self._spin = 2 * math.pi * random.uniform(*SPIN_HZ, count)
         self._spin_start = random.uniform(0, 2 * math.pi, count)
         self._matrices = np.zeros((count, KEPT, WORDS), np.float32)
-        # Flags and scale are the bits of a float that is neither tiny nor infinite.
+        # Flags and scale are the bits of a float that is neither tiny nor infinite. So is the epoch made: only whether
+        # it is the same counts.
+        self._matrices[:, ONE, EPOCH] = np.array(EPOCHS_FROM + epoch, np.uint32).view(np.float32)
         scale = random.uniform(*SCALES, count).astype(np.float16).view(np.uint16).astype(np.uint32)
         flags = np.uint32(VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY)
         self._matrices[:, ONE, FLAGS_AND_SCALE] = (scale << np.uint32(16) | flags).view(np.float32)

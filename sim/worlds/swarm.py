@@ -22,7 +22,7 @@ from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK
 from twixt.sim.bodies import Bodies
 from twixt.sim.worlds.formula import FormulaWorld
-from twixt.sim.worlds.galaxy import COLOR, CORE_M, DISC_M, EPOCH, FIRST_TURN, HEIGHT, KEPT, ONE, WORDS, Rings
+from twixt.sim.worlds.galaxy import COLOR, CORE_M, DISC_M, FIRST_TURN, HEIGHT, KEPT, ONE, WORDS, Rings
 from twixt.sim.worlds.limits import check_count
 
 Float32s = NDArray[np.float32]
@@ -34,7 +34,7 @@ MANY = 250_000
 BODY_BYTES = 5 * BODY.itemsize + 4 * KEPT + 4
 # Enough flocks that rings are not seen as such; a product has a price of its own, which large ones share out.
 FLOCKS_MIN, FLOCKS_MAX = 64, 1024
-BODIES_PER_FLOCK = 400
+BODIES_PER_FLOCK = 800
 # Bodies written at a time: 256 kB of records stay in a core's second-level cache between the passes over them.
 CHUNK = 4096
 
@@ -70,11 +70,11 @@ class Swarm(FormulaWorld):
         """Simulated time 0; `seed` decides every body's place, colour and spin."""
         random = np.random.default_rng(seed)
         count = len(self.bodies)
-        self.rings = Rings(-(-count // self._size), random)
+        self._cuts = (self._cuts + 1) & CONTINUITY_MASK
+        self.rings = Rings(-(-count // self._size), self._cuts, random)
         flock = np.arange(count) // self._size
         self._kept = _kept(flock, self.rings.radius, random)
         self._color = _colors(flock, self.rings.radius, random)
-        self._cuts = (self._cuts + 1) & CONTINUITY_MASK
         self.time_ns = 0
 
     def write(self) -> None:
@@ -95,7 +95,6 @@ class Swarm(FormulaWorld):
             np.matmul(kept, matrices[first : first + whole], out=floats[begin:last].reshape(whole, size, WORDS))
             if last < end:
                 np.matmul(self._kept[last:end], matrices[first + whole], out=floats[last:end])
-            words[begin:end, EPOCH] = self._cuts
             words[begin:end, COLOR] = self._color[begin:end]
 
 
