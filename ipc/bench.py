@@ -5,7 +5,7 @@ take turns, round by round in one run, and the medians of both stand beside each
 would take their place in the cache, and both would be slower than either is in use.
 
 Always: a figure that could not be measured is None, with the reason in `note`. Nothing is judged here.
-Does not measure a reader in another process: it finds the bytes in another core's cache, and takes longer.
+Reads are timed in this process: a reader in another finds the bytes in another core's cache, and takes longer.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from __future__ import annotations
 import gc
 import os
 import statistics
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import Layout
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, Link, attach, open_door
@@ -28,7 +34,25 @@ BODIES = 10_000
 # Larger than any cache: what is measured is main memory.
 LARGE_BYTES = 64 << 20
 # Rounds of a whole run: about a second for each group of rows.
-ROUNDS, LARGE_ROUNDS = 2000, 31
+ROUNDS, LARGE_ROUNDS, WOKEN_ROUNDS = 2000, 31, 400
+# Bodies published to a viewer that waits, and what is wanted of that (us): 4 KiB, and as many as elsewhere.
+WOKEN = {64: "over <= 8", BODIES: "over <= 15"}
+# Reads of pairs at that rate: ten seconds.
+PAIRS, PAIRS_HZ = 600, 60
+# From when a viewer has asked for a wake until it sleeps; and for its process to come up.
+FALLING_ASLEEP_NS, PATIENCE_S = 300_000, 20.0
+# A viewer that only waits.
+WAITER = """
+import sys
+from twixt.ipc.session import attach
+link = attach(sys.argv[1], 20.0)
+while link.ended is None:
+    link.wake_when_newer()
+    link.wait(1.0)
+    link.poll()
+    for claim in link.unread(1):
+        pass
+"""
 # A median of fewer is none.
 FEWEST_ROUNDS = 3
 READ_BUDGET_BYTES = 256 << 20
@@ -95,15 +119,16 @@ def interleaved(
 
 
 class Memcpy:
-    """Copies `size` bytes to the next of `places`, as plainly as can be."""
+    """Copies `size` bytes, a multiple of 8, to the next of `places`, as plainly as can be."""
 
     def __init__(self, size: int, places: int = 1) -> None:
-        self._source = np.ones(size, np.uint8)
-        self._places = [np.ones(size, np.uint8) for _ in range(places)]
+        # As words: numpy copies them with memcpy, and bytes by a way that takes twice as long where they are not cached.
+        self._source = np.ones(size // 8, np.uint64)
+        self._places = [np.ones(size // 8, np.uint64) for _ in range(places)]
         self._next = 0
 
     def __call__(self) -> None:
-        np.copyto(self._places[self._next], self._source)
+        self._places[self._next][...] = self._source
         self._next = (self._next + 1) % len(self._places)
 
 
@@ -139,11 +164,16 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             yield from _read(channel, link, size, rounds)
         finally:
             link.close()
+    for count, bar in WOKEN.items():
+        say(f"publish {count:,} bodies to a viewer that waits")
+        yield _woken(count, bar, rounds_of(WOKEN_ROUNDS, share))
     say("publish 64 MiB")
     rounds = rounds_of(LARGE_ROUNDS, share)
     with Channel(LARGE_BYTES // BODY.itemsize) as channel:
         published, copied = interleaved(rounds, channel.publish, Memcpy(LARGE_BYTES))
-    yield Row("publish 64 MiB", "ms", published / 1e3, "memcpy", copied / 1e3, rounds)
+        yield Row("publish 64 MiB", "ms", published / 1e3, "memcpy", copied / 1e3, rounds, bar="ratio <= 1.05")
+        say("read pairs of 64 MiB")
+        yield from pairs_read(channel, rounds_of(PAIRS, share))
 
 
 def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
@@ -152,6 +182,91 @@ def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
     for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
         published, copied = interleaved(rounds, channel.publish, Memcpy(size, places))
         yield Row(name, "us", published, limit_name, copied, rounds)
+    filled = np.full(BODIES * BODY.itemsize // 8, 7, np.uint64)
+
+    def fill(records: NDArray[np.void]) -> None:
+        records.view(np.uint64).fill(7)
+
+    head = Head(count=BODIES)
+    published, made = interleaved(rounds, lambda: channel.host.publish_in_place(head, fill), lambda: filled.fill(7))
+    yield Row(f"{name} in place", "us", published, "the same written to an array", made, rounds)
+
+
+def _woken(count: int, bar: str, rounds: int) -> Row:
+    """A publish while a viewer in another process sleeps until there is one, and is woken."""
+    with Channel(count) as channel, waiting_viewer(channel.host) as is_waiting:
+        wakes_ns: list[int] = []
+        wake = channel.host._reception.wake_waiting
+
+        def timed_wake() -> None:
+            begin_ns = time.perf_counter_ns()
+            wake()
+            wakes_ns.append(time.perf_counter_ns() - begin_ns)
+
+        published, copied = interleaved(rounds, channel.publish, Memcpy(count * BODY.itemsize), before=is_waiting)
+        channel.host._reception.wake_waiting = timed_wake  # type: ignore[method-assign]
+        interleaved(rounds, channel.publish, before=is_waiting)
+    note = f"{statistics.median(wakes_ns) / 1e3:.1f} us of it for the wake: the system's call, with its sleeper on another core"
+    return Row(f"publish {count:,} bodies and wake", "us", published, "memcpy", copied, rounds, note, bar=bar)
+
+
+@contextmanager
+def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
+    """A viewer in a process of its own that does nothing but wait for snapshots. Gives what returns when it waits."""
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *sys.path])
+    viewer = subprocess.Popen([sys.executable, "-P", "-c", WAITER, host.name], env={**os.environ, "PYTHONPATH": path})
+
+    def is_waiting() -> None:
+        patience_ends_s = time.monotonic() + PATIENCE_S
+        while not host._reception.viewers_waiting:
+            if viewer.poll() is not None or time.monotonic() > patience_ends_s:
+                raise TwixtError(f"the viewer that was to wait did not: its process ended with {viewer.poll()}")
+            time.sleep(0)
+        asleep_ns = time.perf_counter_ns() + FALLING_ASLEEP_NS
+        while time.perf_counter_ns() < asleep_ns:
+            pass
+
+    try:
+        yield is_waiting
+    finally:
+        viewer.kill()
+        viewer.wait()
+
+
+def pairs_read(channel: Channel, reads: int) -> Iterator[Row]:
+    """Reads of the two newest snapshots, each a whole copy, while they are published 60 times a second; and as fast as
+    can be, for a fifth as many."""
+    link, stop = attach(channel.host.name), threading.Event()
+    failed: dict[float, int] = {}
+    retried: dict[float, int] = {}
+    try:
+        for period_s, times in ((1 / PAIRS_HZ, reads), (0.0, rounds_of(reads, 0.2))):
+            for _ in range(2):
+                channel.publish()
+            stop.clear()
+            writer = threading.Thread(target=_publish_on, args=(channel, period_s, stop))
+            before = link.counters
+            writer.start()
+            try:
+                for _ in range(times):
+                    begin_s = time.perf_counter()
+                    link.latest_pair()
+                    time.sleep(max(0.0, begin_s + period_s - time.perf_counter()))
+            finally:
+                stop.set()
+                writer.join()
+            failed[period_s] = link.counters["pairs_failed"] - before["pairs_failed"]
+            retried[period_s] = link.counters["retries"] - before["retries"]
+    finally:
+        link.close()
+    paced, (free_failed, free) = 1 / PAIRS_HZ, (failed[0.0], rounds_of(reads, 0.2))
+    note = f"of {reads} reads; {retried[paced]} again; by a writer that never rests {free_failed} of {free}"
+    yield Row("pair reads of 64 MiB failed", "reads", failed[paced], "reads", reads, reads, note, bar="figure <= 0")
+
+
+def _publish_on(channel: Channel, period_s: float, stop: threading.Event) -> None:
+    while not stop.wait(period_s):
+        channel.publish()
 
 
 def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]:

@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from twixt.ipc import wire
@@ -161,3 +161,12 @@ def encode_theirs(kind: str, fields: dict[str, Any], what: str, descriptors: int
     except wire.WireError:
         sys.excepthook(*sys.exc_info())
         return wire.encode(kind, {**fields, what: None}, descriptors=descriptors)
+
+
+def call_guarded(callback: Callable[[], Any] | None) -> Any:
+    """A callback's answer, or None where it raises: its fault is shown, and the thread goes on."""
+    try:
+        return callback() if callback is not None else None
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        return None

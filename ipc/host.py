@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,6 +24,7 @@ from twixt.ipc import fork, memory
 from twixt.ipc.commands import Command
 from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.guest import call_guarded
 from twixt.ipc.layout import MAX_CAPACITY, Layout
 from twixt.ipc.plan import Plan
 from twixt.ipc.reception import Reception
@@ -127,7 +127,7 @@ class Host:
         with self._writing:
             self._require_running()
             if len(bodies) > self._writer.layout.capacity:
-                self._grow(len(bodies))
+                self.reserve(len(bodies))
             published_ns = self._writer.publish(head, bodies, columns)
         self._reception.wake_waiting()
         return published_ns
@@ -150,14 +150,12 @@ class Host:
             slot.drop()
 
     def open_slot(self, count: int) -> OpenSlot:
-        """The next snapshot's records, to be written in place and then made visible with `complete`, or dropped.
-
-        Nothing else can be published meanwhile; the host may be ended.
-        """
+        """The next snapshot's records, to be written in place and then made visible with `complete`, or dropped. Nothing
+        else can be published meanwhile; the host may be ended."""
         with self._writing:
             self._require_running()
             if count > self._writer.layout.capacity:
-                self._grow(count)
+                self.reserve(count)
             return self._writer.open_slot(count)
 
     def complete(self, slot: OpenSlot, head: Head, columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
@@ -169,8 +167,7 @@ class Host:
         return published_ns
 
     def newest(self) -> Stored | None:
-        """The newest snapshot as it lies in its slot, to be read or copied before the next one is published; None before
-        the first."""
+        """The newest snapshot where it lies, to be read before the next is published; None before the first."""
         with self._writing:
             self._require_running()
             return next(iter(self._writer.last_two()[-1:]), None)
@@ -181,11 +178,18 @@ class Host:
         return self._columns
 
     def reserve(self, count: int) -> None:
-        """Room for `count` bodies from now on. Raises NoRoom, and goes on as before, where there is none."""
+        """Room for `count` bodies, for twice as many as now where there is so much. Else raises NoRoom, and goes on."""
         with self._writing:
             self._require_running()
-            if count > self.capacity:
-                self._grow(count)
+            if count <= self.capacity:
+                return
+            ample = max(count, min(2 * self.capacity, MAX_CAPACITY))
+            try:
+                self._move(ample)
+            except (NoRoom, memory.SharedMemoryError):
+                if ample == count:
+                    raise
+                self._move(count)
 
     def set_columns(self, columns: Mapping[str, tuple[str, int]]) -> None:
         """From the next snapshot on these columns; moves to another segment, where the last two have new ones zero."""
@@ -272,16 +276,6 @@ class Host:
         if was_last:
             call_guarded(self.on_all_viewers_gone)
 
-    def _grow(self, count: int) -> None:
-        """Room for `count` bodies; where there is room for as many again as now, for these, so that growing stays rare."""
-        ample = max(count, min(2 * self.capacity, MAX_CAPACITY))
-        try:
-            self._move(ample)
-        except (NoRoom, memory.SharedMemoryError):
-            if ample == count:
-                raise
-            self._move(count)
-
     def _move(self, capacity: int) -> None:
         """On to a segment for `capacity` bodies and the columns of now."""
         old_writer = self._writer
@@ -303,12 +297,3 @@ class Host:
                 f'the simulation "{self.name}" has ended in this process; publish before Host.end, '
                 "and in the process that made the host"
             )
-
-
-def call_guarded(callback: Callable[[], Any] | None) -> Any:
-    """A callback's answer, or None where it raises: its fault is shown, and the thread goes on."""
-    try:
-        return callback() if callback is not None else None
-    except Exception:
-        sys.excepthook(*sys.exc_info())
-        return None

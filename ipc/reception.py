@@ -68,12 +68,15 @@ class Reception:
         """Viewers are answered from now on."""
         self._thread.start()
 
+    @property
+    def viewers_waiting(self) -> int:
+        return len(self._waiting)
+
     def wake_waiting(self) -> None:
         """One wake for each viewer that asked for one. With nobody waiting: one look at an empty queue."""
-        waiting = self._waiting
-        while waiting:
+        while self._waiting:
             try:
-                guest = waiting.popleft()
+                guest = self._waiting.popleft()
             except IndexError:  # the daemon thread was faster
                 return
             guest.wake()

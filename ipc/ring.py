@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from twixt.ipc.ring_reader import Claim, Counters, RingReader
-    from twixt.ipc.ring_writer import OpenSlot, RecordsKept, RingError, RingWriter, Stored
+    from twixt.ipc.ring_writer import RingWriter, Stored
+from twixt.ipc.slot import OpenSlot, RecordsKept, RingError
 
 __all__ = ["Claim", "Counters", "OpenSlot", "RecordsKept", "RingError", "RingReader", "RingWriter", "Stored"]
 

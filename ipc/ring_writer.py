@@ -7,9 +7,7 @@ Not here: the order of stores (`sequence`), what the numbers of a head mean.
 
 from __future__ import annotations
 
-import gc
 import struct
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -19,77 +17,14 @@ from numpy.typing import NDArray
 
 from twixt.ipc import layout as at
 from twixt.ipc import sequence
-from twixt.ipc.errors import TwixtError
 from twixt.ipc.fence import Fence, make_fence
 from twixt.ipc.layout import HEAD_PACKING, Layout, LayoutError
 from twixt.ipc.memory import Memory
 from twixt.ipc.plan import Plan
+from twixt.ipc.slot import WORDS, WORDS_PER_BODY, OpenSlot, RingError, Slot
 from twixt.ipc.snapshot import BODY, Head
 
-# numpy copies structured records field by field (330 us for 10,000); as plain words it is one memcpy (20 us).
-WORDS = np.dtype("<u8")
-WORDS_PER_BODY = BODY.itemsize // at.WORD
 NO_WORDS = np.zeros(0, WORDS)
-
-
-class RingError(TwixtError):
-    """Something that cannot be published."""
-
-
-class RecordsKept(RingError):
-    """Whoever wrote a slot in place can go on writing it: they still hold a view of it."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "records written in place must not be kept, nor any part of them: from now on viewers read that memory; "
-            "take views anew each time, and copy what is needed later"
-        )
-
-
-class OpenSlot:
-    """A slot that is written in place, until it is complete or dropped; dropped, its snapshot never was.
-
-    count: bodies. mark: what was last said here of this slot's bytes, None when they were written since in another way.
-    """
-
-    def __init__(self, writer: RingWriter, number: int, count: int, slot: _Slot) -> None:
-        self.writer, self.number, self.count = writer, number, count
-        self._slot = slot
-        self._records: NDArray[np.void] | None = None
-
-    @property
-    def records(self) -> NDArray[np.void]:
-        """The slot's own memory, shape (count,), dtype BODY, holding an older snapshot or nothing. Read-only in the
-        end; views of it that were taken meanwhile are not, see `is_kept`."""
-        if self._records is None:
-            # An array of this snapshot's own: it is the base of every view of `records`, so that they can be counted.
-            self._base = self._slot.records(self.count)
-            self._records = self._base[:]
-            self._references = sys.getrefcount(self._base)
-        return self._records
-
-    @property
-    def mark(self) -> object:
-        return self._slot.mark
-
-    @mark.setter
-    def mark(self, mark: object) -> None:
-        self._slot.mark = mark
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether a view of `records` is left that somebody could write through. Other kinds of pointers are not seen."""
-        if self._records is None:
-            return False
-        if sys.getrefcount(self._base) > self._references:
-            gc.collect()  # one in a frame that is garbage harms nobody
-        return sys.getrefcount(self._base) > self._references
-
-    def drop(self) -> None:
-        """It is written no more. Without effect once complete."""
-        if self._records is not None:
-            self._records.flags.writeable = False
-        self.writer.forget(self)
 
 
 class Stored(NamedTuple):
@@ -99,38 +34,6 @@ class Stored(NamedTuple):
     head: Head
     bodies: NDArray[np.void]
     columns: dict[str, NDArray[np.generic]]
-
-
-class _Slot:
-    """The writer's views of one slot, made once.
-
-    By `frombuffer`: its arrays keep the mapping from being closed under them, those of `ndarray(buffer=...)` do not.
-    """
-
-    def __init__(self, view: memoryview, layout: Layout, slot: int) -> None:
-        start = layout.slot_offset(slot)
-        self.sequence = layout.sequence_word(slot)
-        head = layout.head_offset(slot)
-        self.head = view[head : head + HEAD_PACKING.size]
-        self.published = head // at.WORD + at.PUBLISHED_IN_HEAD
-        self.bodies = np.frombuffer(view, WORDS, layout.capacity * WORDS_PER_BODY, layout.bodies_offset(slot))
-        self.columns = {
-            name: np.frombuffer(view, dtype, layout.capacity * width, start + offset).reshape(layout.capacity, width)
-            for name, dtype, width, offset in layout.columns
-        }
-        self.mark: object = None
-        self._view, self._records_offset = view, layout.bodies_offset(slot)
-        self._count, self._target = 0, self.bodies[:0]
-
-    def target(self, count: int) -> NDArray[np.uint64]:
-        """Where so many bodies go."""
-        if count != self._count:
-            self._count, self._target = count, self.bodies[: count * WORDS_PER_BODY]
-        return self._target
-
-    def records(self, count: int) -> NDArray[np.void]:
-        """So many bodies, an array of its own."""
-        return np.frombuffer(self._view, BODY, count, self._records_offset)
 
 
 class RingWriter:
@@ -155,7 +58,7 @@ class RingWriter:
         header = layout.header()
         memory.view[: len(header)] = header
         self._words: sequence.Words = memory.view[: layout.segment_bytes].cast("Q")
-        self._slots = [_Slot(memory.view, layout, slot) for slot in range(layout.slots)]
+        self._slots = [Slot(memory.view, layout, slot) for slot in range(layout.slots)]
         self._opened: OpenSlot | None = None
         self._source: NDArray[np.void] | None = None
         self._source_words = NO_WORDS
@@ -295,7 +198,7 @@ class RingWriter:
         sequence.end_write(words, self._fence, at.LATEST, slot.sequence, number)
         return published_ns
 
-    def _copy_columns(self, slot: _Slot, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
+    def _copy_columns(self, slot: Slot, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
         for name, rows in slot.columns.items():
             np.copyto(rows[:count], columns[name].reshape(count, rows.shape[1]))
 
