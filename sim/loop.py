@@ -177,6 +177,7 @@ class _Run:
     def live(self, watch: Watch, steps: int | None) -> None:
         """Steps until something ends the run."""
         physics, host = self._made()
+        self._collector.begin()  # now: it would hold up the answer to the viewer that comes
         if self._viewer is not None:
             patience_ends = time.monotonic() + VIEWER_PATIENCE_S
             while not (host.viewer_came.wait(LONGEST_WAIT_NS / 1e9) or watch.is_due):
@@ -185,7 +186,6 @@ class _Run:
             start.ended("physics_viewer")
             if self._spans is not None:
                 self._spans.lap(kinds.AWAIT_VIEWER)
-        self._collector.begin()
         physics.start()
         # In a run the viewer counts the seconds, from its first frame on.
         seconds = self._config.seconds if self._viewer is None else None

@@ -8,7 +8,6 @@ Imports nothing of the render process: the child finds it by itself.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -16,11 +15,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import twixt
 from twixt.ipc.errors import TwixtError
 
+TYPE_CHECKING = False  # as `typing` has it; the viewer's start does not wait for that to be imported
 if TYPE_CHECKING:
     from twixt.ipc.config import Config
     from twixt.ipc.trace_file import Trace
@@ -106,6 +105,8 @@ class ViewerProcess:
 
     def tell(self, name: str, config: Config) -> None:
         """What it is to show, and how. Once."""
+        import json
+
         told = {"name": name, "config": config.to_json(), "spawned_ns": self._spawned_ns}
         writing = self._process.stdin
         assert writing is not None
