@@ -8,7 +8,6 @@ Always: the table, the page and the JSON document hold the same rows. Measures n
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from twixt.ipc.bench import Row, Say
 from twixt.ipc.config import check_file
 from twixt.ipc.errors import TwixtError
 from twixt.render.bench import page, table
+from twixt.render.bench.child import rows_of
 from twixt.render.bench.conditions import Others, conditions
 from twixt.render.bench.document import Before, Key, change, document, read_earlier
 from twixt.render.measure.report import write_json
@@ -42,14 +42,14 @@ class Wanted(NamedTuple):
 
 
 def of_viewer(*modules: str, when_whole: str = "") -> Rows:
-    """The rows of modules of this folder, loaded when they are wanted: some need what others do without.
+    """The rows of modules of this folder, each in a process of its own.
 
     when_whole: one that takes as long for few rounds as for many, and so is left out of quick runs.
     """
 
     def rows(share: float, say: Say) -> Iterator[Row]:
         for module in (*modules, *([when_whole] if when_whole and share >= 1 else [])):
-            yield from importlib.import_module(f"twixt.render.bench.{module}").rows(share, say)
+            yield from rows_of(f"twixt.render.bench.{module}", share, say)
 
     return rows
 

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import twixt
 from twixt.ipc.bench import Row, Say
 from twixt.ipc.errors import TwixtError
+from twixt.render.bench.child import python
 from twixt.render.bench.processes import process
 
 COUNTS, QUICK_COUNTS = (1_000, 10_000), (200,)
@@ -72,10 +70,7 @@ def _rows(what: str, found: dict[str, Any], ours: dict[str, Any], used: str) -> 
 
 
 def _measured(name: str, count: int, seconds: float) -> dict[str, Any]:
-    code = (
-        f"import sys; sys.path.append({os.path.dirname(os.path.abspath(str(twixt.__file__)))!r})\n"
-        f"from twixt.render.bench.peers.same_scene import measure\nmeasure({name!r}, {count}, {seconds})"
-    )
-    with process([sys.executable, "-P", "-c", code]) as child:
+    code = f"from twixt.render.bench.peers.same_scene import measure\nmeasure({name!r}, {count}, {seconds})"
+    with process(python(code)) as child:
         child.wait(PATIENCE_S)
         return dict(json.loads(child.out.splitlines()[-1]))
