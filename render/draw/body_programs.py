@@ -14,11 +14,13 @@ import moderngl
 
 from twixt.render.draw.beyond import beyond_program
 from twixt.render.draw.boxes import BOX
+from twixt.render.draw.capsules import CAPSULE
 from twixt.render.draw.cast import CastShape, cast_point_program, cast_quad_program
+from twixt.render.draw.cylinders import CYLINDER
+from twixt.render.draw.ellipsoids import ELLIPSOID
 from twixt.render.draw.plain_spheres import ball_program, coin_program, disc_program, dot_program
 from twixt.render.draw.planes import plane_program
 from twixt.render.draw.pose import PoseVariant
-from twixt.render.draw.rounded import CAPSULE, CYLINDER, ELLIPSOID
 from twixt.render.draw.shadows import shadow_program
 from twixt.render.draw.spheres import point_program, quad_program
 

@@ -1,47 +1,97 @@
-"""Boxes, ray cast (see cast.py): three faces of one tone each, with edges that catch light.
+"""Boxes (see cast.py): up to three faces, each of one tone, with edges that catch light.
 
-The one idea: between three pairs of planes, a ray is in the box after it entered the last pair and before it left
-the first. How long it stays there tells how near the pixel is to the outline. At most three faces are seen, and
-each is lit once, in the vertex shader.
+The one idea: a box is three pairs of planes. Seen from one direction, its outline is three strips as well, one along
+each edge, and of the planes that face the eye the farthest is the one seen. With true rays, one is in the box after
+it entered the last pair and before it left the first; how long it stays tells how near the outline is.
 """
 
 from __future__ import annotations
 
 from twixt.render.draw.cast import CastShape
-from twixt.render.draw.light_glsl import LIGHT_GLSL
 
-_VERTEX = (
-    LIGHT_GLSL
-    + """
-vec3 size_of(Pose pose) { return shape_size * pose.scale; }
+_SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
+_SUPPORT = "float support(vec3 size, vec3 along) { return dot(size, abs(along)); }"
 
-float support(vec3 size, vec3 along) { return dot(size, abs(along)); }
+# A face that is turned from the eye by more than that would be less than a pixel wide, and its depth no number.
+_POINT_VERTEX = """
+flat out vec4 face_x, face_y, face_z;  // depth: by a pixel to the right, up, at the middle; w: brightness
+flat out vec4 edge_x, edge_y, edge_z;  // strips along the edges: across, px; half a width, with the soft edge
+flat out vec4 albedo;
+const float EDGE_ON = 0.03;
 
-vec3 face_tone(Body body, int axis, float away) {
+void hide() {
+    face_x = face_y = face_z = vec4(0.0, 0.0, 1.0, 0.0);
+    edge_x = edge_y = edge_z = albedo = vec4(0.0);
+}
+
+vec4 face_of(Body body, int axis) {
+    vec3 normal = eye_axis(body, axis);
+    float away = dot(normal, body.center);
+    if (away > 0.0) normal = -normal;
+    float ahead = body.size[axis] - abs(away), facing = abs(away) * inversesqrt(dot(body.center, body.center));
+    float tone = light_eye.w > 0.5 ? 1.0 : brightness(normal, facing, light_eye.xyz, up_eye.yz);
+    if (ahead > -EDGE_ON * abs(away)) return vec4(0.0, 0.0, -1.0, tone);
+    float bend = 0.5 * lens.w / ahead;
+    float depth = 0.5 - 0.5 * lens.z + bend * (dot(normal.xy, body.tangent) - normal.z);
+    return vec4(normal.xy * (bend * picture.z), depth, tone);
+}
+
+vec3 edge_of(vec2 along, vec2 one, vec2 other) {
+    vec2 across = normalize(vec2(-along.y, along.x) + 1e-12);
+    return vec3(across, abs(dot(across, one)) + abs(dot(across, other)) + 0.5);
+}
+
+void show(Body body, vec2 middle) {
+    face_x = face_of(body, 0);
+    face_y = face_of(body, 1);
+    face_z = face_of(body, 2);
+    mat3 edges = mat3(eye_axis(body, 0) * body.size.x, eye_axis(body, 1) * body.size.y, eye_axis(body, 2) * body.size.z);
+    float px = 1.0 / (body.depth * picture.z);
+    vec2 x = (edges[0].xy + body.tangent * edges[0].z) * px, y = (edges[1].xy + body.tangent * edges[1].z) * px;
+    vec2 z = (edges[2].xy + body.tangent * edges[2].z) * px;
+    edge_x = vec4(edge_of(x, y, z), middle.x);
+    edge_y = vec4(edge_of(y, z, x), middle.y);
+    edge_z = vec4(edge_of(z, x, y), 0.0);
+    albedo = vec4(body.color, 0.0);
+}
+"""
+
+_POINT_FRAGMENT = """
+flat in vec4 face_x, face_y, face_z, edge_x, edge_y, edge_z, albedo;
+void main() {
+    vec2 off = gl_FragCoord.xy - vec2(edge_x.w, edge_y.w);
+    float x = dot(off, face_x.xy) + face_x.z, y = dot(off, face_y.xy) + face_y.z, z = dot(off, face_z.xy) + face_z.z;
+    float depth = max(max(x, y), z);
+    float covered = min(edge_x.z - abs(dot(off, edge_x.xy)),
+                        min(edge_y.z - abs(dot(off, edge_y.xy)), edge_z.z - abs(dot(off, edge_z.xy))));
+    gl_FragDepth = depth_of(depth, covered);
+    color = vec4(albedo.rgb * (x == depth ? face_x.w : y == depth ? face_y.w : face_z.w), covered);
+}
+"""
+
+_QUAD_GEOMETRY = """
+vec3 face_tone(Body body, int axis) {
     if (light_eye.w > 0.5) return body.color;
-    vec3 normal = eye_axis(body, axis) * (away > 0.0 ? -1.0 : 1.0);
-    float facing = abs(away) * inversesqrt(dot(body.center, body.center));
-    return lit(body.color, normal, facing, light_eye.xyz, up_eye.yz);
+    vec3 normal = eye_axis(body, axis);
+    float away = dot(normal, body.center);
+    if (away > 0.0) normal = -normal;
+    return lit(body.color, normal, 1.0, light_eye.xyz, up_eye.yz);
 }
 
 // Rays are in half edges from here on.
 void paint(Body body) {
-    vec3 away = body.right * body.center.x + body.up * body.center.y + body.back * body.center.z;
-    tone_x = vec4(face_tone(body, 0, away.x), light_eye.w > 0.5 ? -1.0 : 1.0);
-    tone_y.xyz = face_tone(body, 1, away.y);
-    tone_z.xyz = face_tone(body, 2, away.z);
-    vec3 per_size = 1.0 / body.size;
-    across.xyz *= per_size;
-    upward.xyz *= per_size;
-    way.xyz *= per_size;
-#if !POINT
-    from_eye.xyz *= per_size;
-#endif
+    tone_x = vec4(face_tone(body, 0), light_eye.w > 0.5 ? -1.0 : detail(body));
+    tone_y.xyz = face_tone(body, 1);
+    tone_z.xyz = face_tone(body, 2);
+    extent.xyz = body.size;
+    across.xyz /= body.size;
+    upward.xyz /= body.size;
+    way.xyz /= body.size;
+    from_eye.xyz /= body.size;
 }
 """
-)
 
-_FRAGMENT = """
+_QUAD_FRAGMENT = """
 vec3 entry;  // where along the ray it passes the near plane of each pair
 float near;  // the last of these
 
@@ -60,8 +110,11 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
 vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 tone = entry.x >= max(entry.y, entry.z) ? tone_x.rgb : entry.y >= entry.z ? tone_y.rgb : tone_z.rgb;
     if (tone_x.w < 0.0) return tone;
+    vec3 face = vec3(equal(entry, vec3(near)));
+    float grazing = 1.0 - abs(dot(face, d * extent.xyz));
+    tone += 0.10 * grazing * grazing;
     // To the nearest border of the face, in halves of it and in px. Along its normal there is no border.
-    vec3 face = vec3(equal(entry, vec3(near))), steep = face / (d + 1e-20), inside = 1.0 - abs(q) + face * 1e9;
+    vec3 steep = face / (d + 1e-20), inside = 1.0 - abs(q) + face * 1e9;
     vec3 px = abs(across.xyz - d * dot(steep, across.xyz)) + abs(upward.xyz - d * dot(steep, upward.xyz));
     px *= (1.0 - face) * px_move;
     vec3 border_px = inside / max(px, 1e-9);
@@ -69,9 +122,9 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     // Where a face is only a few pixels wide, a rim would be all of it.
     rim *= clamp(0.125 / max(max(px.x, px.y), px.z) - 0.25, 0.0, 1.0);
     // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
-    tone *= 0.90 + 0.10 * smoothstep(0.0, 0.25, min(min(inside.x, inside.y), inside.z));
-    return mix(tone, tone * 0.55 + 0.42, 0.7 * rim);
+    tone *= 1.0 - 0.10 * tone_x.w * (1.0 - smoothstep(0.0, 0.25, min(min(inside.x, inside.y), inside.z)));
+    return mix(tone, tone * 0.55 + 0.42, 0.7 * rim * tone_x.w);
 }
 """
 
-BOX = CastShape(_VERTEX, _FRAGMENT)
+BOX = CastShape(_SIZE, _SUPPORT, _POINT_VERTEX, _POINT_FRAGMENT, _QUAD_GEOMETRY, _QUAD_FRAGMENT)

@@ -23,6 +23,13 @@ vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float faci
     return albedo * (mix(COOL, WARM, sun) * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
 }
 
+// The same without a tint, as one factor of the albedo.
+float brightness(vec3 normal, float facing, vec3 light, vec2 up) {
+    float towards = dot(normal, light), sun = max(towards * 0.85 + 0.15, 0.0);
+    float gloss = pow(max(2.0 * normal.z * towards - light.z, 0.0), 16.0), grazing = 1.0 - facing;
+    return sqrt(0.34 + 0.22 * dot(normal.yz, up) + 0.92 * sun * sun) + 0.20 * gloss + 0.10 * grazing * grazing;
+}
+
 // normal: unit, eye space. facing: cosine between the normal and the way to the eye.
 // light: towards it, eye space. up: y and z of the world's z; its x is 0, for the camera never rolls.
 vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec2 up) {

@@ -1,0 +1,132 @@
+"""Capsules (see cast.py): the balls around all points of a stretch of the body's own z.
+
+The one idea: a capsule's surface is that of a ball around some point of its axis. Which point: where the endless
+cylinder is met, or the end next to that. A cylinder touches the balls inside it all around, so that is exact.
+"""
+
+from __future__ import annotations
+
+from twixt.render.draw.cast import CastShape
+from twixt.render.draw.round_skin import (
+    POINT_SKIN_FRAGMENT,
+    POINT_SKIN_VERTEX,
+    QUAD_SKIN_FRAGMENT,
+    QUAD_SKIN_GEOMETRY,
+)
+
+# Under a scale of each axis the cross section stays round.
+ROUND_SIZE = """
+vec3 size_of(Pose pose) {
+    float around = 0.5 * (pose.scale.x + pose.scale.y);
+    return shape_size * vec3(around, around, pose.scale.z);
+}
+"""
+_SUPPORT = "float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along); }"
+
+# In radii, in the frame u along the axis as seen, v across it, w to the eye.
+AXIAL_POINT_VERTEX = (
+    POINT_SKIN_VERTEX
+    + """
+flat out vec4 turn;    // what a pixel to the right and one up are in u, and in v
+flat out vec4 form;    // half the axis as seen; its sine and cosine against the view; px of half a radius
+flat out vec4 deep;    // depth by u, by the axis's point, by w; at the middle
+flat out vec4 albedo;  // w: depth by v
+flat out vec4 quarter; // pattern: by (e^2 - v^2), by e v, where e is across the axis as v; middle, least
+
+void hide() {
+    turn = form = albedo = quarter = light_uvw = up_uvw = vec4(0.0);
+    deep = vec4(0.0, 0.0, 0.0, 1.0);
+}
+
+void show(Body body, vec2 middle) {
+    float radius = body.size.x, px = body.depth * picture.z / radius;
+    vec3 w = normalize(-body.center), axis = eye_axis(body, 2);
+    // The end that is nearer to the eye.
+    float sine = dot(axis, w);
+    float side = sine < 0.0 ? -1.0 : 1.0;
+    axis *= side;
+    sine = max(abs(sine), STEEPEST);
+    vec3 u = axis - w * dot(axis, w);
+    float cosine = length(u);
+    u = cosine > STEEPEST ? u / cosine : normalize(vec3(w.z, 0.0, -w.x));
+    cosine = max(cosine, STEEPEST);
+    vec3 v = cross(w, u);
+    turn = vec4(u.xy, v.xy) * px;
+    form = vec4(body.size.z / radius * cosine, sine, cosine, 0.5 / px);
+    float bend = 0.5 * lens.w * radius / (body.depth * body.depth);
+    deep = vec4(u.z * bend, w.z * sine / cosine * bend, w.z * bend, 0.5 - 0.5 * lens.z + 0.5 * lens.w / body.depth);
+    albedo = vec4(skin_color(body), v.z * bend);
+    light_skin(mat3(u, v, w), middle);
+    vec3 e = cross(axis, v), x = eye_axis(body, 0);
+    float by_v = dot(x, v), by_e = dot(x, e), strength = pattern_depth(px);
+    quarter = vec4(vec2(by_v * by_e, by_v * by_v - by_e * by_e) * (2.0 * side * strength / px),
+                   1.0 - strength, 1.0 - 2.0 * strength);
+}
+""".replace("STEEPEST", "1e-3")
+)
+
+AXIAL_POINT_FRAGMENT = (
+    POINT_SKIN_FRAGMENT
+    + """
+flat in vec4 turn, form, deep, albedo, quarter;
+
+// e, v: the surface's place across the axis.
+float pattern(float e, float v) {
+    return clamp(quarter.x * (e * e - v * v) + quarter.y * (e * v) + quarter.z, quarter.w, 1.0);
+}
+"""
+)
+
+_POINT_FRAGMENT = (
+    AXIAL_POINT_FRAGMENT
+    + """
+void main() {
+    vec2 off = gl_FragCoord.xy - vec2(light_uvw.w, up_uvw.w);
+    float u = dot(off, turn.xy), v = dot(off, turn.zw), room = 1.0 - v * v;
+    float past = u - clamp(u, -form.x, form.x);
+    float covered = (room - past * past) * form.w + 0.5;
+    float along = clamp(u + sqrt(max(room, 0.0)) * form.y, -form.x, form.x), across = u - along;
+    vec3 normal = vec3(across, v, sqrt(max(room - across * across, 0.0)));
+    float depth = deep.x * u + deep.y * along + deep.z * normal.z + albedo.w * v + deep.w;
+    gl_FragDepth = depth_of(depth, covered);
+    color = vec4(skin(albedo.rgb, normal, pattern(form.z * normal.z - form.y * across, v)), covered);
+}
+"""
+)
+
+AXIAL_QUAD_GEOMETRY = (
+    QUAD_SKIN_GEOMETRY
+    + """
+void paint(Body body) {
+    paint_skin(body, body.size.x);
+    extent.xyz = vec3(body.size.x, detail(body), body.size.z);
+}
+"""
+)
+
+_QUAD_FRAGMENT = (
+    QUAD_SKIN_FRAGMENT
+    + """
+vec3 normal;
+
+void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
+    float radius = extent.x;
+    // The axis's point that is nearest to the ray.
+    float aa = max(dot(d.xy, d.xy), 1e-9), along = -dot(p.xy, d.xy) / aa, z = p.z + d.z * along;
+    vec3 from = vec3(p.xy, p.z - clamp(z, -extent.z, extent.z)), aside = from - d * dot(from, d);
+    covered = (radius * radius - dot(aside, aside)) * (0.5 * per_px / radius) + 0.5;
+    // Where the ray enters the endless cylinder; then the ball around that place of the axis, or around its end.
+    vec2 past = p.xy + d.xy * along;
+    z -= d.z * sqrt(max(radius * radius - dot(past, past), 0.0) / aa);
+    from.z = p.z - clamp(z, -extent.z, extent.z);
+    float nearest = -dot(from, d);
+    aside = from + d * nearest;
+    t = nearest - sqrt(max(radius * radius - dot(aside, aside), 0.0));
+    normal = (from + d * t) / radius;
+}
+
+vec3 shade(vec3 q, vec3 d, float per_px) { return skin(normal, d, q.xy * per_px); }
+"""
+)
+
+CAPSULE = CastShape(ROUND_SIZE, _SUPPORT, AXIAL_POINT_VERTEX, _POINT_FRAGMENT, AXIAL_QUAD_GEOMETRY, _QUAD_FRAGMENT)

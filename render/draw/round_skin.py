@@ -1,0 +1,71 @@
+"""What round shapes share: one colour in two tones that show spin, lit in a frame of the body's own.
+
+The one idea: a skin's four quarters around the body's z are told by the sign of a product, x times y, which is also
+how far a pixel is from their borders. A capsule, a cylinder and an ellipsoid have the skin of a sphere, so that a
+short capsule looks like a ball.
+
+Small bodies are lit in three directions: u across the view, along the body's axis as seen, v, w towards the eye.
+Their light leaves out what is not seen at that size: the tint, and the rim where the surface turns away.
+"""
+
+import math
+
+# As in light_glsl.py.
+_WRAP, _PAST, _AMBIENT, _SUN = 0.85, 0.15, 0.34, 0.92
+# What directions towards the light are scaled by, so that a sum of squares is the light's share.
+_LIT = _WRAP * math.sqrt(_SUN)
+
+POINT_SKIN_VERTEX = """
+flat out vec4 light_uvw;  // towards the light, times LIT; w: x of the middle of the body, px
+flat out vec4 up_uvw;     // upward, times AMBIENT_UP; w: y
+const float AMBIENT_UP = 0.22;
+
+// How deep the pattern is on a body of which a pixel is `px` radii.
+float pattern_depth(float px) { return light_eye.w > 0.5 ? 0.0 : 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0); }
+
+// What light is left where there is none is taken out.
+vec3 skin_color(Body body) { return light_eye.w > 0.5 ? body.color / UNLIT : body.color; }
+
+void light_skin(mat3 uvw, vec2 middle) {
+    bool is_lit = light_eye.w < 0.5;
+    light_uvw = vec4(is_lit ? light_eye.xyz * uvw * LIT : vec3(0.0), middle.x);
+    up_uvw = vec4(is_lit ? up_eye.xyz * uvw * AMBIENT_UP : vec3(0.0), middle.y);
+}
+""".replace("UNLIT", str(math.sqrt(_AMBIENT + _SUN * _PAST**2))).replace("LIT", str(_LIT))
+
+POINT_SKIN_FRAGMENT = (
+    """
+flat in vec4 light_uvw, up_uvw;
+
+// pattern: brightness by it.
+vec3 skin(vec3 albedo, vec3 normal, float pattern) {
+    float towards = dot(normal, light_uvw.xyz), sun = max(towards + PAST, 0.0);
+    float gloss = max(normal.z * towards - 0.5 * light_uvw.z, 0.0);
+    gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
+    return albedo * (sqrt(dot(normal, up_uvw.xyz) + AMBIENT + sun * sun) * pattern) + GLOSS * gloss;
+}
+""".replace("GLOSS", str(0.20 * (2 / _LIT) ** 16))
+    .replace("AMBIENT", str(_AMBIENT))
+    .replace("PAST", str(_PAST * math.sqrt(_SUN)))
+)
+
+QUAD_SKIN_GEOMETRY = """
+void paint_skin(Body body, float radius) {
+    float px = max(body.depth, radius) * picture.z / radius;
+    tone_x = vec4(body.color, light_eye.w > 0.5 ? -1.0 : 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
+    tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
+    tone_z.xyz = body.up * up_eye.y + body.back * up_eye.z;
+}
+"""
+
+QUAD_SKIN_FRAGMENT = """
+// from_z: the surface's place across z, in px. d: along the ray, unit, metres.
+vec3 skin(vec3 normal, vec3 d, vec2 from_z) {
+    if (tone_x.w < 0.0) return tone_x.rgb;
+    vec2 side = clamp(from_z, -1.0, 1.0);
+    float tone = 1.0 - tone_x.w * (1.0 - side.x * side.y);
+    float facing = -dot(normal, d), towards = dot(normal, tone_y.xyz);
+    float mirrored = 2.0 * facing * towards + dot(tone_y.xyz, d);
+    return lit_by(tone_x.rgb * tone, towards, dot(normal, tone_z.xyz), mirrored, facing);
+}
+"""
