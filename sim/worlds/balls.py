@@ -20,7 +20,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
 from twixt.sim.world import World
-from twixt.sim.worlds.contacts import ContactSolver, Material, Spheres
+from twixt.sim.worlds.contacts import QUICK, ContactSolver, Material, Spheres
 from twixt.sim.worlds.limits import check_count
 
 Floats = NDArray[np.floating[Any]]
@@ -106,7 +106,7 @@ class Balls(World):
         self.orientation[3] = 1.0
         half = self.half_width
         low, high = np.array([-half, -half, 0.0]), np.array([half, half, np.inf])
-        self.solver = ContactSolver(self.state, low, high, Material(), substep_s=self.dt / 2)
+        self.solver = ContactSolver(self.state, low, high, Material(), self.dt / 2, QUICK)
         self.time_s = 0.0
         self.bodies.teleport(np.arange(self.count), position.T, scale=radius)
         self._write()

@@ -6,9 +6,8 @@ remembered impulses and stands still. Contacts solved at once share a body witho
 body's mass divided by the number of its contacts in the group (mass splitting, Tonge, Benevolenski, Voroshilov 2012).
 What overlaps is pushed apart, a little by velocity, mostly by place (as in Catto, "Solver2D", 2024).
 
-Why numpy: no engine for Python that is kept up steps ten thousand spheres faster, and a compiler (numba) would
-make the first start wait for seconds. What a step costs is memory: single precision, no row of all contacts more
-than needed, and freed memory kept.
+Why numpy: a compiler (numba) makes imports and first starts wait, and lags behind new Pythons; an engine would be a
+second world to explain. What a step costs is memory: single precision, few rows of contacts, and freed memory kept.
 
 Always: momentum between two spheres is conserved; friction never exceeds `friction` times the normal impulse; same
 state and same dt, same bytes (no threads, no hash order). Arrays are components x bodies.
@@ -39,8 +38,10 @@ FAST_SHARE = 0.1
 REACH_M = 0.004
 REACH_MAX_M = 0.06
 # The passes over all contacts in a substep, and which of them take friction and spin along: those cost more than twice
-# as much, and go on from pushes that are about right. With fewer of either, a heavy ball on small ones never rests.
-PASSES = (False, True, False, True)
+# as much, and go on from pushes that are about right. The quick ones are enough for balls of a few times each other's
+# weight; one of fifteen times never rests on the small ones.
+THOROUGH = (False, True, False, True)
+QUICK = (False, False, True)
 # Overlap that is left alone, so that resting contacts stay contacts (metres).
 SLOP_M = 0.0004
 # Overlap beyond the slop shrinks at this rate by velocity (1/s), so that a pile's weight is asked for and remembered;
@@ -57,9 +58,8 @@ SPIN_INVERSE_MASS = 2.5
 
 # Keeps a quotient of two zeros at zero.
 TINY = 1e-20
-# glibc gives freed memory back to the system, and a step of ten thousand balls then takes twice as long, in page
-# faults; but it keeps twice as much as the largest block that it saw come and go (mallopt(3), "dynamic mmap threshold";
-# 32 MiB is the most). Nothing is touched, and other allocators do not mind.
+# glibc gives freed memory back, and a step of ten thousand balls then takes twice as long, in page faults; but it keeps
+# twice the largest block that it saw come and go, up to 32 MiB (mallopt(3)). Other allocators do not mind.
 KEPT_BLOCK_BYTES = 31 << 20
 
 
@@ -106,13 +106,19 @@ class ContactSolver:
     """Advances `Spheres` in a box; between steps it keeps the impulses of the contacts, nothing else.
 
     low, high: corners of the box, (3,) metres. A wall is at rest and infinitely heavy; body n stands for all six.
-    substep_s: the longest substep. 1/120 for little overlap; twice that where bodies are many.
+    substep_s: the longest substep. 1/120 for little overlap; twice that where bodies are many. passes: see `THOROUGH`.
     """
 
     def __init__(
-        self, balls: Spheres, low: Floats, high: Floats, material: Material, substep_s: float = 1 / 120
+        self,
+        balls: Spheres,
+        low: Floats,
+        high: Floats,
+        material: Material,
+        substep_s: float = 1 / 120,
+        passes: tuple[bool, ...] = THOROUGH,
     ) -> None:
-        self.balls, self.material, self.substep_s = balls, material, substep_s
+        self.balls, self.material, self.substep_s, self.passes = balls, material, substep_s, passes
         self.low, self.high = low.astype(np.float32)[:, None], high.astype(np.float32)[:, None]
         self.inverse_mass = np.append(1.0 / balls.mass, 0.0).astype(np.float32)
         self.push = np.zeros(0, np.float32)
@@ -160,7 +166,7 @@ class ContactSolver:
             allowed *= PART_BY_VELOCITY_HZ
             np.maximum(allowed, -PART_MAX_M_S, out=allowed)
             np.copyto(allowed, contacts.gap / h, where=contacts.gap > 0)
-            for has_friction in PASSES:
+            for has_friction in self.passes:
                 for group in groups:
                     self._solve(velocity, surface, group, allowed[group.rows], has_friction)
             balls.position += velocity[:, :count] * h

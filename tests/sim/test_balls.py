@@ -170,7 +170,7 @@ def test_a_single_ball_falls_lies_and_is_a_world() -> None:
 
 def test_a_step_of_another_length_ends_in_the_same_pile() -> None:
     world = Balls(count=60, rocking_deg=0.0)
-    for _ in range(240):
+    for _ in range(300):
         world.step(1 / 30)
     assert world.solver.overlap() < 0.02
     assert np.abs(world.state.velocity).max() < 0.05
