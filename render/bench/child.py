@@ -48,10 +48,10 @@ def rows_of(module: str, share: float, say: Say) -> Iterator[Row]:
                         yield Row(**told)
                     case "error":
                         raise TwixtError(told)
-            if code := child.wait():
+            if ended := child.wait():
                 words.seek(0)
                 last = words.read().decode(errors="replace").strip().splitlines()[-1:]
-                raise TwixtError(f"its process ended with {code}: {''.join(last) or 'it said nothing'}")
+                raise TwixtError(f"its process ended with {ended}: {''.join(last) or 'it said nothing'}")
         finally:
             _end(child)
 
