@@ -15,7 +15,7 @@ from twixt.ipc.config import Config
 from twixt.render.controls import Controls
 from twixt.render.frame_rows import NO_HEAD, FrameFacts, row_of
 from twixt.render.input import Event
-from twixt.render.intake import Intake
+from twixt.render.intake import MOST_SLOTS, Intake
 from twixt.render.labels import PlacedLabel, head
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from twixt.render.overlay_labels import LabelOverlay
     from twixt.render.panel import More, Panel
 
-# Snapshots on the GPU: a late clock draws five or six behind the newest, and a burst must not push those out.
-MOST_SLOTS, LEAST_SLOTS = 64, 4
-GPU_BYTES = 256 << 20
 # Frames whose look into the future is reported to physics: the largest of one second at 60 Hz.
 LEAD_FRAMES = 60
 # Spare time before the next frame that a bounded garbage collection or a log row may use.
@@ -73,8 +70,7 @@ class FrameLoop:
         self._window, self._link, self._pacer, self._shots, self.spans = window, link, pacer, shots, spans
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._wait = HybridWait()
-        slots = gpu_slots(link.counters["bytes_per_snapshot"])
-        self.stage = Stage(config, window.context, link.scene, slots, lambda: link.latest_pair()[-1].bodies)
+        self.stage = Stage(config, window.context, link.scene, MOST_SLOTS, lambda: link.latest_pair()[-1].bodies)
         self.intake = Intake(link, self.stage)
         self._steering = Steering(config, link, self.stage, early)
         self._labels: LabelOverlay | None = None
@@ -148,6 +144,7 @@ class FrameLoop:
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:
             self.panel.note(row, self.intake.newest)
+        self.intake.make_room()
         self._rest.note(row.draw_time_ns, row.present_ns)
         if events or taken.is_news or stage.moves_by_itself or self._is_told_anew():
             self._rest.stir(row.present_ns)
@@ -300,11 +297,6 @@ class FrameLoop:
             self.spans.add(kinds.LOG, begin_ns, time.perf_counter_ns())
         if self.log.count % FRAMES_PER_COLLECTION == 0:
             gc.collect(1)
-
-
-def gpu_slots(snapshot_bytes: int) -> int:
-    """How many snapshots of this size are kept on the GPU."""
-    return min(MOST_SLOTS, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
 
 
 def _work_until(end_ns: int) -> None:

@@ -58,6 +58,7 @@ class History:
         self._entries: list[Entry] = []
         self._times: list[int] = []
         self._free = list(range(slots - 1, -1, -1))
+        self._most = slots
         self._lent: set[int] = set()
         self._in_use: dict[str, Pair] = {}
         self._world_epoch: int | None = None
@@ -78,6 +79,15 @@ class History:
     def oldest(self) -> Entry | None:
         return self._entries[0] if self._entries else None
 
+    def limit(self, slots: int) -> None:
+        """Hold no more than so many from now on, for they have become larger; what is held beyond goes as new ones come."""
+        self._most = min(self.slots, max(MIN_SLOTS, slots))
+
+    @property
+    def spare(self) -> int | None:
+        """The slot that is given next without one giving way for it; None where there is none."""
+        return self._free[-1] if self._free and len(self._entries) + len(self._lent) < self._most else None
+
     def slot_for(self, head: Head) -> int | None:
         """A slot to upload this snapshot into, then to `commit` or `discard`; None when nobody will draw it
         (a duplicate, of an older world, or behind the pair in use)."""
@@ -90,8 +100,11 @@ class History:
             oldest_ns = self._oldest_in_use_ns
             if oldest_ns is not None and head.sim_time_ns < oldest_ns:
                 return None
-        if not self._free and not self._give_way(head):
-            return None
+        while len(self._entries) + len(self._lent) >= self._most or not self._free:
+            if not self._give_way(head):
+                if self._free and len(self._entries) + len(self._lent) < self.slots:
+                    break
+                return None
         slot = self._free.pop()
         self._lent.add(slot)
         return slot
@@ -113,6 +126,12 @@ class History:
         """The upload was torn: the slot is free again."""
         self._lent.remove(slot)
         self._free.append(slot)
+
+    def lose(self, slot: int) -> None:
+        """There is no room for what was to lie in the slot: what is held now is as much as there can be."""
+        self._lent.remove(slot)
+        self.slots -= 1
+        self._most = min(self._most, len(self._entries))
 
     def pair(self, draw_time_ns: int, user: str = "") -> Pair | None:
         """The snapshots around `draw_time_ns`, from now on the user's pair in use; None while nothing is held."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from twixt.ipc.rules import SCALE3
+from twixt.ipc.snapshot import BODY
 from twixt.render.arrival import as_drawn, is_drawn_as_published
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 # Bytes uploaded in one frame at most; the newest snapshot always is. 64 MiB take about 5 ms on software GL.
 BYTE_BUDGET = 64 << 20
+# Snapshots on the GPU: a late clock draws five or six behind the newest, and a burst must not push those out.
+MOST_SLOTS, LEAST_SLOTS = 64, 4
+GPU_BYTES = 256 << 20
+# Snapshots from this size on get their memory before they are read.
+LARGE_BYTES = 4 << 20
 # How long a status or the end of physics may wait to be noticed: under a frame, so that only a loop that makes many
 # hundred frames a second is spared asking the kernel in each.
 PATIENCE_NS = 4_000_000
@@ -44,10 +50,26 @@ class Intake:
         self._link, self._stage = link, stage
         self._scene_version = link.scene_version
         self._newest_tick = 0
+        self._count = len(link.scene.shapes)  # bodies of the snapshot last seen
+        self._roomy: dict[int, int] = {}  # slots that have memory, for so many bodies
+        stage.history.limit(gpu_slots(self._count * BODY.itemsize))
+        self.make_room()
         self._world_epoch: int | None = None
         self.plan: Plan = link.plan()
         self.newest: Head | None = None
         stage.replan(self.plan)
+
+    def make_room(self) -> None:
+        """For the time after a frame: the memory of a slot that large snapshots will need is got before one is read.
+
+        Its first touch takes several times as long as the copy, and the writer may come round meanwhile.
+        """
+        count, slot = self._count, self._stage.history.spare
+        if count * BODY.itemsize < LARGE_BYTES or slot is None or self._roomy.get(slot, 0) >= count:
+            return
+        self._roomy[slot] = count
+        # Fresh zeros are one page, read again and again.
+        self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
 
     def take(self) -> Taken:
         """Fetch everything that is new. Call once a frame, as late as the frame allows."""
@@ -71,6 +93,9 @@ class Intake:
             if head.world_epoch != self._world_epoch:
                 self._world_epoch = head.world_epoch
                 self._newest_tick = head.tick
+            if head.count != self._count:
+                self._count = head.count
+                stage.history.limit(gpu_slots(head.count * BODY.itemsize))
             slot = stage.history.slot_for(head)
             if slot is None:  # nobody will draw it, but it tells the clock about physics
                 stage.observe(head)
@@ -102,3 +127,8 @@ class Intake:
             stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))
         stage.add(snapshot, slot)
         return True
+
+
+def gpu_slots(snapshot_bytes: int) -> int:
+    """How many snapshots of this size are kept on the GPU."""
+    return min(MOST_SLOTS, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))

@@ -20,7 +20,7 @@ from twixt.ipc.snapshot import BODY
 from twixt.render.bench.processes import command, family, memory_bytes, process
 from twixt.render.bench.start import BARE, bare_s, first_picture
 from twixt.render.bench.turns import row
-from twixt.render.frame_loop import gpu_slots
+from twixt.render.intake import gpu_slots
 
 WORLD, COUNT, QUICK_COUNT, PUBLISH_HZ = "swarm", 1_000_000, 20_000, 30
 SECONDS, QUICK_SECONDS = 8.0, 0.5
