@@ -77,10 +77,6 @@ def test_importing_twixt_loads_no_library() -> None:
     assert not loaded_by("import twixt") & {"numpy", "glfw", "moderngl", "click", "rich", "imgui_bundle", "matplotlib"}
 
 
-def test_help_needs_no_numpy() -> None:
-    assert "numpy" not in loaded_by("import twixt; twixt.main(['run', '--help'])")
-
-
 def test_the_physics_process_loads_nothing_that_draws() -> None:
     loaded = loaded_by("import twixt.sim.loop, twixt.sim.show")
     assert not loaded & {"glfw", "moderngl", "imgui_bundle", "matplotlib", "click", "rich", "PIL"}
