@@ -17,6 +17,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.ipc import door, memory, wire
 from twixt.ipc.commands import Command
 from twixt.ipc.errors import TwixtError
@@ -24,7 +27,7 @@ from twixt.ipc.line import Line
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring_reader import Claim, Counters, RingReader
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import Snapshot
+from twixt.ipc.snapshot import Snapshot, new_bodies
 
 # For the simulation to answer: it may still be importing its world.
 ATTACH_PATIENCE_S = 20.0
@@ -128,6 +131,11 @@ class Link:
     def latest_pair(self) -> tuple[Snapshot, ...]:
         """Private copies of the two newest snapshots, older first; fewer while there are fewer."""
         return self._ring.pair()
+
+    def newest_bodies(self) -> NDArray[np.void]:
+        """A private copy of the newest snapshot's bodies, dtype `BODY`; empty while there is none."""
+        newest = self._ring.newest()
+        return new_bodies(0) if newest is None else newest.bodies
 
     @property
     def counters(self) -> dict[str, int]:

@@ -235,6 +235,11 @@ class RingReader:
         self.counters.pairs_failed += 1
         return ()
 
+    def newest(self) -> Snapshot | None:
+        """A private copy of the newest snapshot; None before the first, or when the writer overtook every attempt."""
+        attempts = (self._copy(number) for _ in range(ATTEMPTS) if (number := self.latest))
+        return next((snapshot for snapshot in attempts if snapshot is not None), None)
+
     def plan(self) -> Plan:
         """The plan in force; the last one known while it is being replaced. Before the first: rate 1, number 0."""
         words = self._segments[-1].words

@@ -70,7 +70,7 @@ class FrameLoop:
         self._window, self._link, self._pacer, self._shots, self.spans = window, link, pacer, shots, spans
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._wait = HybridWait()
-        self.stage = Stage(config, window.context, link.scene, MOST_SLOTS, lambda: link.latest_pair()[-1].bodies)
+        self.stage = Stage(config, window.context, link.scene, MOST_SLOTS, link.newest_bodies)
         self.intake = Intake(link, self.stage)
         self._steering = Steering(config, link, self.stage, early)
         self._labels: LabelOverlay | None = None

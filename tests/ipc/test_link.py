@@ -83,6 +83,7 @@ def test_a_late_viewer_finds_scene_plan_and_the_newest_snapshots(channel: Any) -
     assert link.scene.shapes == [Box(), Sphere()]
     assert link.plan() == Plan(3, 1, 10, 20, 0.5)
     assert link.latest_pair() == ()
+    assert len(link.newest_bodies()) == 0
     assert list(link.unread(WHOLE)) == []
 
 
@@ -96,7 +97,10 @@ def test_every_snapshot_is_delivered_once_and_in_order(channel: Any) -> None:
         assert [claim.head.published_ns for claim in claims] == published
         assert all(claim.is_valid() for claim in claims)
     assert link.counters["skipped"] == 0
-    assert [snapshot.tick for snapshot in link.latest_pair()] == [6, 7]
+    older, newest = link.latest_pair()
+    assert (older.tick, newest.tick) == (6, 7)
+    assert (link.newest_bodies() == newest.bodies).all()
+    assert len(newest.bodies)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
