@@ -8,6 +8,7 @@ made when it is first drawn by, or ahead of that when there is time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import moderngl
@@ -15,7 +16,8 @@ import moderngl
 from twixt.render.draw.beyond import beyond_program
 from twixt.render.draw.boxes import BOX
 from twixt.render.draw.capsules import CAPSULE
-from twixt.render.draw.cast import CastShape, cast_point_program, cast_quad_program
+from twixt.render.draw.cast import CastShape, cast_beyond_program, cast_point_program, cast_quad_program
+from twixt.render.draw.cast_drawing import STRETCHED
 from twixt.render.draw.cylinders import CYLINDER
 from twixt.render.draw.ellipsoids import ELLIPSOID
 from twixt.render.draw.plain_spheres import ball_program, coin_program, disc_program, dot_program
@@ -28,56 +30,53 @@ FRAME_BINDING, LAYER_BINDING = 0, 1
 
 
 class Pass(NamedTuple):
-    """How one program draws. flags: moderngl's, of what is switched on."""
+    """How one program draws. flags: moderngl's, of what is switched on. is_guarded: into the guarded viewport."""
 
     make: Callable[[moderngl.Context, PoseVariant], moderngl.Program]
     flags: int
     writes_depth: bool = True
+    is_guarded: bool = False
 
 
 PLAIN_POINTS = moderngl.DEPTH_TEST | moderngl.PROGRAM_POINT_SIZE
 POINTS = moderngl.DEPTH_TEST | moderngl.BLEND | moderngl.PROGRAM_POINT_SIZE
 QUADS = moderngl.DEPTH_TEST | moderngl.BLEND
 
-
-def _points(shape: CastShape) -> Pass:
-    return Pass(lambda context, variant: cast_point_program(context, variant, shape), POINTS)
-
-
-def _quads(shape: CastShape) -> Pass:
-    return Pass(lambda context, variant: cast_quad_program(context, variant, shape), QUADS)
-
-
-def _sphere_points(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    """With a scale along each axis a sphere is an ellipsoid."""
-    return cast_point_program(context, variant, ELLIPSOID) if variant.stretched else point_program(context, variant)
+CAST_SHAPES = {
+    "boxes": BOX,
+    "cylinders": CYLINDER,
+    "capsules": CAPSULE,
+    "ellipsoids": ELLIPSOID,
+    STRETCHED: ELLIPSOID,
+}
 
 
-def _sphere_quads(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    return cast_quad_program(context, variant, ELLIPSOID) if variant.stretched else quad_program(context, variant)
+def _cast_passes(kind: str, shape: CastShape) -> dict[str, Pass]:
+    return {
+        kind: Pass(partial(cast_point_program, shape=shape, points=shape.points), POINTS, is_guarded=True),
+        f"plain {kind}": Pass(
+            partial(cast_point_program, shape=shape, points=shape.plain_points), PLAIN_POINTS, is_guarded=True
+        ),
+        f"beyond {kind}": Pass(partial(cast_beyond_program, shape=shape), POINTS, writes_depth=False, is_guarded=True),
+        f"large {kind}": Pass(partial(cast_quad_program, shape=shape), QUADS),
+    }
 
 
 # Those that draw spheres: which of them, and in which order, sphere_drawing.py says.
 SPHERE_PASSES = ("beyond", "dots", "discs", "coins", "balls", "points", "quads")
 
-# In this order: what has soft edges comes after planes, which have none; shadows fall where no body stands.
+# In this order: what has soft edges comes after planes, which have none; shadows fall where no body stands. Of the
+# shapes that are cast cast_drawing.py says which.
 PASSES = {
     "planes": Pass(plane_program, moderngl.DEPTH_TEST),
-    "boxes": _points(BOX),
-    "box quads": _quads(BOX),
-    "cylinders": _points(CYLINDER),
-    "cylinder quads": _quads(CYLINDER),
-    "capsules": _points(CAPSULE),
-    "capsule quads": _quads(CAPSULE),
-    "ellipsoids": _points(ELLIPSOID),
-    "ellipsoid quads": _quads(ELLIPSOID),
-    "beyond": Pass(beyond_program, POINTS, writes_depth=False),
-    "dots": Pass(dot_program, PLAIN_POINTS),
-    "discs": Pass(disc_program, PLAIN_POINTS),
-    "coins": Pass(coin_program, PLAIN_POINTS),
-    "balls": Pass(ball_program, PLAIN_POINTS),
-    "points": Pass(_sphere_points, POINTS),
-    "quads": Pass(_sphere_quads, QUADS),
+    **{name: one for kind, shape in CAST_SHAPES.items() for name, one in _cast_passes(kind, shape).items()},
+    "beyond": Pass(beyond_program, POINTS, writes_depth=False, is_guarded=True),
+    "dots": Pass(dot_program, PLAIN_POINTS, is_guarded=True),
+    "discs": Pass(disc_program, PLAIN_POINTS, is_guarded=True),
+    "coins": Pass(coin_program, PLAIN_POINTS, is_guarded=True),
+    "balls": Pass(ball_program, PLAIN_POINTS, is_guarded=True),
+    "points": Pass(point_program, POINTS, is_guarded=True),
+    "quads": Pass(quad_program, QUADS),
     "shadows": Pass(shadow_program, moderngl.DEPTH_TEST | moderngl.BLEND, writes_depth=False),
 }
 

@@ -7,7 +7,7 @@ it entered the last pair and before it left the first; how long it stays tells h
 
 from __future__ import annotations
 
-from twixt.render.draw.cast import CastShape
+from twixt.render.draw.cast import CastShape, PointCast
 
 _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return dot(size, abs(along)); }"
@@ -18,11 +18,6 @@ flat out vec4 face_x, face_y, face_z;  // depth: by a pixel to the right, up, at
 flat out vec4 edge_x, edge_y, edge_z;  // strips along the edges: across, px; half a width, with the soft edge
 flat out vec4 albedo;
 const float EDGE_ON = 0.03;
-
-void hide() {
-    face_x = face_y = face_z = vec4(0.0, 0.0, 1.0, 0.0);
-    edge_x = edge_y = edge_z = albedo = vec4(0.0);
-}
 
 vec4 face_of(Body body, int axis) {
     vec3 normal = eye_axis(body, axis);
@@ -66,6 +61,47 @@ void main() {
                         min(edge_y.z - abs(dot(off, edge_y.xy)), edge_z.z - abs(dot(off, edge_z.xy))));
     gl_FragDepth = depth_of(depth, covered);
     color = vec4(albedo.rgb * (x == depth ? face_x.w : y == depth ? face_y.w : face_z.w), covered);
+}
+"""
+
+# The pairs of planes again: side by side rays pass from one to the next by the same way for each pixel.
+_PLAIN_VERTEX = """
+flat out vec4 right, up;  // how far a pixel to the right, up, is from the middle of each pair, along the ray; middle, px
+flat out vec4 half_way;   // from the middle of each pair to its planes, along the ray, m; w: depth at the middle
+flat out vec4 tone;       // brightness of the faces; w: depth by a metre towards the eye
+flat out vec3 albedo;
+
+float tone_of(Body body, int axis, float away) {
+    vec3 normal = eye_axis(body, axis) * (away > 0.0 ? -1.0 : 1.0);
+    float towards = dot(normal, light_eye.xyz);
+    float brightness = BASE + dot(normal, brightness_by_normal(light_eye.xyz, up_eye.yz)) + SQUARE * towards * towards;
+    return light_eye.w > 0.5 ? 1.0 : brightness;
+}
+
+void show(Body body, vec2 middle) {
+    float per_distance = inversesqrt(dot(body.center, body.center)), metres_px = body.depth * picture.z;
+    vec3 d = body.right * body.center.x + body.up * body.center.y + body.back * body.center.z;
+    d *= per_distance;
+    // A ray along a plane is no number.
+    vec3 per_d = mix(vec3(1.0), vec3(-1.0), lessThan(d, vec3(0.0))) / max(abs(d), 1e-3);
+    right = vec4(body.right * per_d * metres_px, middle.x);
+    up = vec4(body.up * per_d * metres_px, middle.y);
+    float bend = 0.5 * lens.w / body.depth;
+    half_way = vec4(abs(per_d) * body.size, 0.5 - 0.5 * lens.z + bend);
+    tone = vec4(tone_of(body, 0, d.x), tone_of(body, 1, d.y), tone_of(body, 2, d.z), bend * per_distance);
+    albedo = body.color;
+}
+"""
+
+_PLAIN_FRAGMENT = """
+flat in vec4 right, up, half_way, tone;
+flat in vec3 albedo;
+void main() {
+    vec2 off = gl_FragCoord.xy - vec2(right.w, up.w);
+    vec3 at = right.xyz * off.x + up.xyz * off.y, enter = half_way.xyz + at, leave = half_way.xyz - at;
+    float near = min(min(enter.x, enter.y), enter.z), far = min(min(leave.x, leave.y), leave.z);
+    gl_FragDepth = near + far > 0.0 ? half_way.w + tone.w * near : 1.0;
+    color = vec4(albedo * (near == enter.x ? tone.x : near == enter.y ? tone.y : tone.z), 1.0);
 }
 """
 
@@ -127,4 +163,11 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 }
 """
 
-BOX = CastShape(_SIZE, _SUPPORT, _POINT_VERTEX, _POINT_FRAGMENT, _QUAD_GEOMETRY, _QUAD_FRAGMENT)
+BOX = CastShape(
+    _SIZE,
+    _SUPPORT,
+    PointCast(_POINT_VERTEX, _POINT_FRAGMENT),
+    PointCast(_PLAIN_VERTEX, _PLAIN_FRAGMENT),
+    _QUAD_GEOMETRY,
+    _QUAD_FRAGMENT,
+)

@@ -6,8 +6,10 @@ cylinder is met, or the end next to that. A cylinder touches the balls inside it
 
 from __future__ import annotations
 
-from twixt.render.draw.cast import CastShape
+from twixt.render.draw.cast import CastShape, PointCast
 from twixt.render.draw.round_skin import (
+    PLAIN_SKIN_FRAGMENT,
+    PLAIN_SKIN_VERTEX,
     POINT_SKIN_FRAGMENT,
     POINT_SKIN_VERTEX,
     QUAD_SKIN_FRAGMENT,
@@ -23,46 +25,61 @@ vec3 size_of(Pose pose) {
 """
 _SUPPORT = "float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along); }"
 
-# In radii, in the frame u along the axis as seen, v across it, w to the eye.
-AXIAL_POINT_VERTEX = (
-    POINT_SKIN_VERTEX
-    + """
-flat out vec4 turn;    // what a pixel to the right and one up are in u, and in v
-flat out vec4 form;    // half the axis as seen; its sine and cosine against the view; px of half a radius
-flat out vec4 deep;    // depth by u, by the axis's point, by w; at the middle
-flat out vec4 albedo;  // w: depth by v
-flat out vec4 quarter; // pattern: by (e^2 - v^2), by e v, where e is across the axis as v; middle, least
+# A body with an axis, in radii, in the frame u along the axis as seen, v across it, w to the eye.
+_AXIS = """
+flat out vec4 turn;  // what a pixel to the right and one up are in u, and in v
+flat out vec4 form;  // half the axis as seen; its sine and cosine against the view; px of half a radius
+flat out vec4 deep;  // depth by u, by the axis's point, by w; at the middle
 
-void hide() {
-    turn = form = albedo = quarter = light_uvw = up_uvw = vec4(0.0);
-    deep = vec4(0.0, 0.0, 0.0, 1.0);
-}
+struct Axis {
+    mat3 uvw;      // eye space
+    vec3 way;      // of the axis, to the end that is nearer to the eye
+    float px;      // radii that a pixel spans
+    float deep_v;  // depth by v
+    bool is_turned;
+};
 
-void show(Body body, vec2 middle) {
-    float radius = body.size.x, px = body.depth * picture.z / radius;
-    vec3 w = normalize(-body.center), axis = eye_axis(body, 2);
-    // The end that is nearer to the eye.
-    float sine = dot(axis, w);
-    float side = sine < 0.0 ? -1.0 : 1.0;
-    axis *= side;
-    sine = max(abs(sine), STEEPEST);
-    vec3 u = axis - w * dot(axis, w);
+Axis axis_of(Body body) {
+    float radius = body.size.x;
+    Axis axis;
+    axis.px = body.depth * picture.z / radius;
+    axis.way = eye_axis(body, 2);
+    vec3 w = normalize(-body.center);
+    float sine = dot(axis.way, w);
+    axis.is_turned = sine < 0.0;
+    if (axis.is_turned) axis.way = -axis.way;
+    vec3 u = axis.way - w * abs(sine);
     float cosine = length(u);
     u = cosine > STEEPEST ? u / cosine : normalize(vec3(w.z, 0.0, -w.x));
+    sine = max(abs(sine), STEEPEST);
     cosine = max(cosine, STEEPEST);
-    vec3 v = cross(w, u);
-    turn = vec4(u.xy, v.xy) * px;
-    form = vec4(body.size.z / radius * cosine, sine, cosine, 0.5 / px);
+    axis.uvw = mat3(u, cross(w, u), w);
+    turn = vec4(u.xy, axis.uvw[1].xy) * axis.px;
+    form = vec4(body.size.z / radius * cosine, sine, cosine, 0.5 / axis.px);
     float bend = 0.5 * lens.w * radius / (body.depth * body.depth);
     deep = vec4(u.z * bend, w.z * sine / cosine * bend, w.z * bend, 0.5 - 0.5 * lens.z + 0.5 * lens.w / body.depth);
-    albedo = vec4(skin_color(body), v.z * bend);
-    light_skin(mat3(u, v, w), middle);
-    vec3 e = cross(axis, v), x = eye_axis(body, 0);
-    float by_v = dot(x, v), by_e = dot(x, e), strength = pattern_depth(px);
-    quarter = vec4(vec2(by_v * by_e, by_v * by_v - by_e * by_e) * (2.0 * side * strength / px),
-                   1.0 - strength, 1.0 - 2.0 * strength);
+    axis.deep_v = axis.uvw[1].z * bend;
+    return axis;
 }
 """.replace("STEEPEST", "1e-3")
+
+AXIAL_POINT_VERTEX = (
+    POINT_SKIN_VERTEX
+    + _AXIS
+    + """
+flat out vec4 albedo;   // w: depth by v
+flat out vec4 quarter;  // pattern: by (e^2 - v^2), by e v, where e is across the axis as v; middle, least
+
+void show(Body body, vec2 middle) {
+    Axis axis = axis_of(body);
+    albedo = vec4(skin_color(body), axis.deep_v);
+    light_skin(axis.uvw, middle);
+    vec3 x = eye_axis(body, 0);
+    float by_v = dot(x, axis.uvw[1]), by_e = dot(x, cross(axis.way, axis.uvw[1])), strength = pattern_depth(axis.px);
+    vec2 quarters = vec2(by_v * by_e, by_v * by_v - by_e * by_e) * (2.0 * strength / axis.px);
+    quarter = vec4(axis.is_turned ? -quarters : quarters, 1.0 - strength, 1.0 - 2.0 * strength);
+}
+"""
 )
 
 AXIAL_POINT_FRAGMENT = (
@@ -90,6 +107,44 @@ void main() {
     float depth = deep.x * u + deep.y * along + deep.z * normal.z + albedo.w * v + deep.w;
     gl_FragDepth = depth_of(depth, covered);
     color = vec4(skin(albedo.rgb, normal, pattern(form.z * normal.z - form.y * across, v)), covered);
+}
+"""
+)
+
+AXIAL_PLAIN_VERTEX = (
+    PLAIN_SKIN_VERTEX
+    + _AXIS
+    + """
+flat out vec3 place;  // the middle, px; depth by v
+
+void show(Body body, vec2 middle) {
+    Axis axis = axis_of(body);
+    light_skin(body, axis.uvw, axis.px);
+    place = vec3(middle, axis.deep_v);
+}
+"""
+)
+
+AXIAL_PLAIN_FRAGMENT = (
+    PLAIN_SKIN_FRAGMENT
+    + """
+flat in vec4 turn, form, deep;
+flat in vec3 place;
+"""
+)
+
+_PLAIN_FRAGMENT = (
+    AXIAL_PLAIN_FRAGMENT
+    + """
+void main() {
+    vec2 off = gl_FragCoord.xy - place.xy;
+    float u = dot(off, turn.xy), v = dot(off, turn.zw), room = 1.0 - v * v;
+    float along = clamp(u + sqrt(max(room, 0.0)) * form.y, -form.x, form.x), across = u - along;
+    room -= across * across;
+    vec3 normal = vec3(across, v, sqrt(max(room, 0.0)));
+    float depth = deep.x * u + deep.y * along + deep.z * normal.z + place.z * v + deep.w;
+    gl_FragDepth = room > 0.0 ? depth : 1.0;
+    color = skin(normal);
 }
 """
 )
@@ -129,4 +184,11 @@ vec3 shade(vec3 q, vec3 d, float per_px) { return skin(normal, d, q.xy * per_px)
 """
 )
 
-CAPSULE = CastShape(ROUND_SIZE, _SUPPORT, AXIAL_POINT_VERTEX, _POINT_FRAGMENT, AXIAL_QUAD_GEOMETRY, _QUAD_FRAGMENT)
+CAPSULE = CastShape(
+    ROUND_SIZE,
+    _SUPPORT,
+    PointCast(AXIAL_POINT_VERTEX, _POINT_FRAGMENT),
+    PointCast(AXIAL_PLAIN_VERTEX, _PLAIN_FRAGMENT),
+    AXIAL_QUAD_GEOMETRY,
+    _QUAD_FRAGMENT,
+)

@@ -2,16 +2,16 @@
 
 The one idea: a small body is seen from one direction only. So where it is small, all that its pixels need is worked
 out once, in the vertex shader, for rays that run side by side; the body is a point, the cheapest thing OpenGL can
-draw. What is larger, or where a point would be cut off, is drawn as a rectangle by a second program over the same
-bodies, with the true ray of every pixel. Each body is drawn by exactly one of the two; where they meet, no outline
-is off by more than a sixth of a pixel.
+draw. What is larger, or around the eye, is a rectangle whose pixels cast true rays. Each body is drawn by exactly
+one of the two; which sizes are points, and in which of two qualities, cast_drawing.py says.
 
 A shape says how far it reaches along a direction, `support`: from that follow whether it is in sight, how large a
-point covers it, and its rectangle. Edges are smoothed by coverage. Depth is that of the surface.
+point covers it, and its rectangle. Depth is that of the surface; edges are smoothed by coverage, but for the plain
+quality.
 
-Software drawing is what is counted here. It works through all of a pixel's shader and takes 3 ns or so for each
-operation on eight pixels; a flat vec4 more costs 30 ns a body; and `discard` costs more than all the pixels that it
-saves: a pixel that is not covered gets the depth of the background instead, which never passes.
+Software drawing is what is counted here. It works through a pixel's whole shader, some 3 ns for each operation on
+eight pixels; a flat vec4 more costs 30 ns a body; and `discard` costs more than the pixels that it saves: a pixel
+that is not covered gets the depth of the background instead, which never passes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ from typing import NamedTuple
 
 import moderngl
 
-from twixt.render.draw.light_glsl import LIGHT_GLSL
+from twixt.render.draw.light_glsl import LIGHT_GLSL, POLYNOMIAL_GLSL
 from twixt.render.draw.pose import FRAME_GLSL, PoseVariant, pose_glsl
 from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
 
-# A point's square of its width times a pixel's angle is at most this: four times what side by side rays are off, px.
-# At 600 px and a field of view of 40 degrees points are up to 22 px wide. Drivers may stop at 63.
-LARGEST_POINT = 0.6
+# Rims and shades at the edges of a body come in from this width to twice that; points have none.
+DETAIL_PX = 22.0
+
+
+class PointCast(NamedTuple):
+    """vertex: `void show(Body, vec2 middle)`, which fills flat outputs of its own. fragment: a main that takes them."""
+
+    vertex: str
+    fragment: str
 
 
 class CastShape(NamedTuple):
@@ -34,8 +40,7 @@ class CastShape(NamedTuple):
 
     size: `vec3 size_of(Pose)`, half extents in metres, not above 0 where there is nothing to see.
     support: `float support(vec3 size, vec3 along)`, how far it reaches along a direction, times that one's length.
-    point_vertex: `void hide()` and `void show(Body, vec2 middle)`, which fill flat outputs of its own.
-    point_fragment: a main that takes them.
+    points, plain_points: the two qualities.
     quad_geometry: `void paint(Body)`, which fills `tone_x`, `tone_y`, `tone_z` and `extent`, and may scale the ray.
     quad_fragment: `void meet(p, d, per_px, out t, out covered)`, where along the ray surface begins and how much of
     the pixel it covers; `vec3 shade(q, d, per_px)`, its colour there. All in the body's frame.
@@ -43,8 +48,8 @@ class CastShape(NamedTuple):
 
     size: str
     support: str
-    point_vertex: str
-    point_fragment: str
+    points: PointCast
+    plain_points: PointCast
     quad_geometry: str
     quad_fragment: str
 
@@ -88,6 +93,8 @@ Body body_of(vec3 center, vec4 to_body, vec3 size, vec3 color) {
 """
 
 _SEEN = """
+uniform vec2 range_px;  // y: the widest point
+
 // Inside the view's four sides, and not behind the eye.
 bool is_seen(Body body) {
     vec2 slope = 1.0 / lens.xy, side = vec2(body.center.x < 0.0 ? -1.0 : 1.0, body.center.y < 0.0 ? -1.0 : 1.0);
@@ -97,9 +104,9 @@ bool is_seen(Body body) {
 }
 
 bool is_point(Body body) {
-    return body.depth > 2.0 * body.half_depth && abs(lens.z * body.center.z + lens.w) < body.depth
-           && body.width_px * body.width_px * picture.z < LARGEST_POINT
-           && all(lessThan(abs(body.center.xy) * lens.xy, vec2(0.999 * body.depth)));
+    return all(greaterThan(body.size, vec3(0.0))) && body.depth > 2.0 * body.half_depth
+           && abs(lens.z * body.center.z + lens.w) < body.depth && body.width_px <= range_px.y
+           && all(lessThan(abs(body.center.xy) * guard.xy, vec2(0.999 * body.depth)));
 }
 
 SIZE
@@ -110,23 +117,33 @@ Body drawn_body(out vec4 to_body) {
     vec3 size = pose.visible ? size_of(pose) : vec3(0.0);
     return body_of((view * vec4(pose.position, 1.0)).xyz, to_body, size, pose.color);
 }
-""".replace("LARGEST_POINT", str(LARGEST_POINT))
+"""
 
-# What is not to be seen is put on the far plane, not outside the picture: one clipped point slows software drawing
-# of all of them.
+# A point that is not drawn is put into the corner of the guarded viewport, see sphere_glsl.py.
 _POINT_MAIN = """
 void main() {
-    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
-    gl_PointSize = 1.0;
-    hide();
     vec4 to_body;
     Body body = drawn_body(to_body);
-    if (!is_seen(body) || !is_point(body)) return;
-    gl_PointSize = body.width_px;
-    gl_Position = vec4(body.center.xy * lens.xy, lens.z * body.center.z + lens.w, body.depth);
     show(body, 0.5 * picture.xy + grid.zw + body.tangent / picture.z);
+    gl_PointSize = 1.0;
+    gl_Position = vec4(1.0);
+    if (is_point(body)) {
+        gl_PointSize = body.width_px;
+        gl_Position = vec4(body.center.xy * guard.xy, lens.z * body.center.z + lens.w, body.depth);
+    }
 }
 """
+
+# As beyond.py has it for spheres.
+_BEYOND_MAIN = """
+void main() {
+    vec4 to_body;
+    Body body = drawn_body(to_body);
+    gl_PointSize = 1.0;
+    gl_Position = is_seen(body) && !is_point(body) ? vec4(0.0, 0.0, -1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
+}
+"""
+_BEYOND_FRAGMENT = "out vec4 color; void main() { color = vec4(0.0); }"
 
 _POINT_FRAGMENT = """
 out vec4 color;
@@ -162,10 +179,10 @@ _QUAD_GEOMETRY = (
     "in vec4 vertex_center[], vertex_turn[], vertex_size[], vertex_color[];\n"
     + "".join(f"vec4 {name};  // {meaning}\nflat out vec4 told_{name};\n" for name, meaning in _TOLD.items())
     + """
-// What small bodies do without, in the larger: from 0 where they become points to 1 at twice that width.
+// What small bodies do without, in the larger ones.
 float detail(Body body) {
     if (body.depth <= body.half_depth) return 1.0;
-    return clamp(body.width_px * sqrt(picture.z / LARGEST_POINT) - 1.0, 0.0, 1.0);
+    return clamp(body.width_px / DETAIL_PX - 1.0, 0.0, 1.0);
 }
 
 PAINT
@@ -196,7 +213,7 @@ void main() {
     EndPrimitive();
 }
 """
-).replace("LARGEST_POINT", str(LARGEST_POINT))
+).replace("DETAIL_PX", str(DETAIL_PX))
 
 _QUAD_FRAGMENT = (
     "".join(f"flat in vec4 told_{name};\n#define {name} told_{name}\n" for name in _TOLD)
@@ -226,10 +243,21 @@ void main() {
 )
 
 
-def cast_point_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:
-    """Draws the small bodies of this shape; takes GL_POINTS of bodies."""
-    vertex = (FRAME_GLSL, pose_glsl(variant), ROTATE_GLSL, LIGHT_GLSL, _seen(shape), shape.point_vertex, _POINT_MAIN)
-    return context.program(vertex_shader=_text(*vertex), fragment_shader=_text(_POINT_FRAGMENT, shape.point_fragment))
+def cast_point_program(
+    context: moderngl.Context, variant: PoseVariant, shape: CastShape, points: PointCast
+) -> moderngl.Program:
+    """Draws the small bodies of this shape; takes GL_POINTS of bodies, into the guarded viewport."""
+    head = FRAME_GLSL, pose_glsl(variant), ROTATE_GLSL, LIGHT_GLSL, POLYNOMIAL_GLSL, _seen(shape)
+    return context.program(
+        vertex_shader=_text(*head, points.vertex, _POINT_MAIN),
+        fragment_shader=_text(_POINT_FRAGMENT, points.fragment),
+    )
+
+
+def cast_beyond_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:
+    """A sample passes for each body of this shape that is seen and no point; takes GL_POINTS of bodies."""
+    head = FRAME_GLSL, pose_glsl(variant), ROTATE_GLSL, _seen(shape)
+    return context.program(vertex_shader=_text(*head, _BEYOND_MAIN), fragment_shader=_text(_BEYOND_FRAGMENT))
 
 
 def cast_quad_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:

@@ -6,8 +6,15 @@ passes between the two ends tells whether it is met; whichever of the round side
 
 from __future__ import annotations
 
-from twixt.render.draw.capsules import AXIAL_POINT_FRAGMENT, AXIAL_POINT_VERTEX, AXIAL_QUAD_GEOMETRY, ROUND_SIZE
-from twixt.render.draw.cast import CastShape
+from twixt.render.draw.capsules import (
+    AXIAL_PLAIN_FRAGMENT,
+    AXIAL_PLAIN_VERTEX,
+    AXIAL_POINT_FRAGMENT,
+    AXIAL_POINT_VERTEX,
+    AXIAL_QUAD_GEOMETRY,
+    ROUND_SIZE,
+)
+from twixt.render.draw.cast import CastShape, PointCast
 from twixt.render.draw.round_skin import QUAD_SKIN_FRAGMENT
 
 _SUPPORT = "float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }"
@@ -27,6 +34,20 @@ void main() {
     gl_FragDepth = depth_of(depth, covered);
     vec3 normal = on_end < around ? vec3(form.z, 0.0, form.y) : vec3(-form.y * e, v, form.z * e);
     color = vec4(skin(albedo.rgb, normal, pattern(e, v)), covered);
+}
+"""
+)
+
+_PLAIN_FRAGMENT = (
+    AXIAL_PLAIN_FRAGMENT
+    + """
+void main() {
+    vec2 off = gl_FragCoord.xy - place.xy;
+    float u = dot(off, turn.xy), v = dot(off, turn.zw), around = sqrt(max(1.0 - v * v, 0.0));
+    float on_end = (form.x - u) / form.y, e = min(around, on_end), along = u + e * form.y;
+    float depth = deep.x * u + deep.y * along + deep.z * (form.z * e) + place.z * v + deep.w;
+    gl_FragDepth = around > 0.0 && abs(u) < form.x + form.y * around ? depth : 1.0;
+    color = skin(on_end < around ? vec3(form.z, 0.0, form.y) : vec3(-form.y * e, v, form.z * e));
 }
 """
 )
@@ -71,4 +92,11 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 """
 )
 
-CYLINDER = CastShape(ROUND_SIZE, _SUPPORT, AXIAL_POINT_VERTEX, _POINT_FRAGMENT, AXIAL_QUAD_GEOMETRY, _QUAD_FRAGMENT)
+CYLINDER = CastShape(
+    ROUND_SIZE,
+    _SUPPORT,
+    PointCast(AXIAL_POINT_VERTEX, _POINT_FRAGMENT),
+    PointCast(AXIAL_PLAIN_VERTEX, _PLAIN_FRAGMENT),
+    AXIAL_QUAD_GEOMETRY,
+    _QUAD_FRAGMENT,
+)

@@ -5,8 +5,10 @@ The one idea: measured so, an ellipsoid is a ball of radius 1 and a straight ray
 
 from __future__ import annotations
 
-from twixt.render.draw.cast import CastShape
+from twixt.render.draw.cast import CastShape, PointCast
 from twixt.render.draw.round_skin import (
+    PLAIN_SKIN_FRAGMENT,
+    PLAIN_SKIN_VERTEX,
     POINT_SKIN_FRAGMENT,
     POINT_SKIN_VERTEX,
     QUAD_SKIN_FRAGMENT,
@@ -17,41 +19,65 @@ _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return length(size * along); }"
 
 # In half axes: u to the right in the picture, v up, h to the eye, all at right angles.
-_POINT_VERTEX = (
-    POINT_SKIN_VERTEX
-    + """
-flat out vec4 turn;    // u by a pixel to the right, and by one up; v by one up; middle of the pattern
+_BALL = """
+flat out vec4 turn;    // u by a pixel to the right, and by one up; v by one up
 flat out vec4 deep;    // depth by u, v, h; at the middle
 flat out vec4 bent;    // the normal across the view by u, v, h; towards the eye by h
-flat out vec4 bent_up; // the normal's third by v, h; blue; least of the pattern
-flat out vec4 first;   // the body's x by u, v, h, so much that times y it is the pattern; red
-flat out vec4 second;  // y; green
+flat out vec4 bent_up; // the normal's third by v, h
 
-void hide() {
-    turn = bent = bent_up = first = second = light_uvw = up_uvw = vec4(0.0);
-    deep = vec4(0.0, 0.0, 0.0, 1.0);
-}
+struct Ball {
+    vec3 u, v, h;  // body's frame
+    mat3 uvw;      // the normal's, eye space
+    float px;      // radii that a pixel spans, of the ball with as much in it
+};
 
-void show(Body body, vec2 middle) {
+Ball ball_of(Body body) {
     vec3 per_size = 1.0 / body.size, center = body.center;
     vec3 to_eye = normalize(-(body.right * center.x + body.up * center.y + body.back * center.z));
     float steep = length(to_eye * per_size), metres_px = body.depth * picture.z;
-    vec3 h = to_eye * per_size / steep, right = body.right * per_size * metres_px, up = body.up * per_size * metres_px;
-    vec3 u = normalize(right - h * dot(right, h)), v = cross(h, u);
-    turn = vec4(dot(right, u), dot(up, u), dot(up, v), 0.0);
-    float bend = 0.5 * lens.w / (body.depth * body.depth);
-    vec3 backward = body.back * body.size * bend;
-    deep = vec4(dot(backward, u), dot(backward, v), dot(backward, h), 0.5 - 0.5 * lens.z + 0.5 * lens.w / body.depth);
-    vec3 sideways = normalize(u * per_size), third = cross(to_eye, sideways);
-    bent = vec4(dot(u * per_size, sideways), dot(v * per_size, sideways), dot(h * per_size, sideways), steep);
+    vec3 right = body.right * per_size * metres_px, up = body.up * per_size * metres_px;
+    Ball ball;
+    ball.h = to_eye * per_size / steep;
+    ball.u = normalize(right - ball.h * dot(right, ball.h));
+    ball.v = cross(ball.h, ball.u);
+    turn = vec4(dot(right, ball.u), dot(up, ball.u), dot(up, ball.v), 0.0);
+    vec3 backward = body.back * body.size * (0.5 * lens.w / (body.depth * body.depth));
+    float at_middle = 0.5 - 0.5 * lens.z + 0.5 * lens.w / body.depth;
+    deep = vec4(dot(backward, ball.u), dot(backward, ball.v), dot(backward, ball.h), at_middle);
+    vec3 sideways = normalize(ball.u * per_size), third = cross(to_eye, sideways);
+    vec3 of_v = ball.v * per_size, of_h = ball.h * per_size;
+    bent = vec4(dot(ball.u * per_size, sideways), dot(of_v, sideways), dot(of_h, sideways), steep);
+    bent_up = vec4(dot(of_v, third), dot(of_h, third), 0.0, 0.0);
+    ball.uvw = transpose(mat3(body.right, body.up, body.back)) * mat3(sideways, third, to_eye);
+    ball.px = metres_px * pow(per_size.x * per_size.y * per_size.z, 1.0 / 3.0);
+    return ball;
+}
+"""
+
+_NORMAL = """
+vec3 normal_of(vec3 q) {
+    vec3 normal = vec3(dot(bent.xyz, q), bent_up.x * q.y + bent_up.y * q.z, bent.w * q.z);
+    return normal * inversesqrt(dot(normal, normal));
+}
+"""
+
+_POINT_VERTEX = (
+    POINT_SKIN_VERTEX
+    + _BALL
+    + """
+// Pattern: its middle and least are the ws of `turn` and `bent_up`.
+flat out vec4 first;   // the body's x by u, v, h, so much that times y it is the pattern; red
+flat out vec4 second;  // y; green; blue is the z of `bent_up`
+
+void show(Body body, vec2 middle) {
+    Ball ball = ball_of(body);
     vec3 color = skin_color(body);
-    float px = metres_px * pow(per_size.x * per_size.y * per_size.z, 1.0 / 3.0), strength = pattern_depth(px);
-    bent_up = vec4(dot(v * per_size, third), dot(h * per_size, third), color.b, 1.0 - 2.0 * strength);
-    first = vec4(vec3(u.x, v.x, h.x) * (2.0 * strength / px), color.r);
-    second = vec4(u.y, v.y, h.y, color.g);
+    float strength = pattern_depth(ball.px);
+    first = vec4(vec3(ball.u.x, ball.v.x, ball.h.x) * (2.0 * strength / ball.px), color.r);
+    second = vec4(ball.u.y, ball.v.y, ball.h.y, color.g);
+    bent_up.zw = vec2(color.b, 1.0 - 2.0 * strength);
     turn.w = 1.0 - strength;
-    mat3 to_eye_space = transpose(mat3(body.right, body.up, body.back));
-    light_skin(to_eye_space * mat3(sideways, third, to_eye), middle);
+    light_skin(ball.uvw, middle);
 }
 """
 )
@@ -60,7 +86,9 @@ _POINT_FRAGMENT = (
     POINT_SKIN_FRAGMENT
     + """
 flat in vec4 turn, deep, bent, bent_up, first, second;
-
+"""
+    + _NORMAL
+    + """
 void main() {
     vec2 off = gl_FragCoord.xy - vec2(light_uvw.w, up_uvw.w);
     float u = dot(off, turn.xy), v = off.y * turn.z, room = 1.0 - u * u - v * v;
@@ -69,10 +97,35 @@ void main() {
     float covered = 0.5 * room * inversesqrt(max(dot(slope, slope), 1e-9)) + 0.5;
     vec3 q = vec3(u, v, sqrt(max(room, 0.0)));
     gl_FragDepth = depth_of(dot(deep.xyz, q) + deep.w, covered);
-    vec3 normal = vec3(dot(bent.xyz, q), bent_up.x * v + bent_up.y * q.z, bent.w * q.z);
-    normal *= inversesqrt(dot(normal, normal));
     float pattern = clamp(dot(first.xyz, q) * dot(second.xyz, q) + turn.w, bent_up.w, 1.0);
-    color = vec4(skin(vec3(first.w, second.w, bent_up.z), normal, pattern), covered);
+    color = vec4(skin(vec3(first.w, second.w, bent_up.z), normal_of(q), pattern), covered);
+}
+"""
+)
+
+_PLAIN_VERTEX = (
+    PLAIN_SKIN_VERTEX
+    + _BALL
+    + """
+void show(Body body, vec2 middle) {
+    Ball ball = ball_of(body);
+    light_skin(body, ball.uvw, ball.px);
+    bent_up.zw = middle;
+}
+"""
+)
+
+_PLAIN_FRAGMENT = (
+    PLAIN_SKIN_FRAGMENT
+    + "flat in vec4 turn, deep, bent, bent_up;\n"
+    + _NORMAL
+    + """
+void main() {
+    vec2 off = gl_FragCoord.xy - bent_up.zw;
+    float u = dot(off, turn.xy), v = off.y * turn.z, room = 1.0 - u * u - v * v;
+    vec3 q = vec3(u, v, sqrt(max(room, 0.0)));
+    gl_FragDepth = room > 0.0 ? dot(deep.xyz, q) + deep.w : 1.0;
+    color = skin(normal_of(q));
 }
 """
 )
@@ -113,4 +166,11 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 """
 )
 
-ELLIPSOID = CastShape(_SIZE, _SUPPORT, _POINT_VERTEX, _POINT_FRAGMENT, _QUAD_GEOMETRY, _QUAD_FRAGMENT)
+ELLIPSOID = CastShape(
+    _SIZE,
+    _SUPPORT,
+    PointCast(_POINT_VERTEX, _POINT_FRAGMENT),
+    PointCast(_PLAIN_VERTEX, _PLAIN_FRAGMENT),
+    _QUAD_GEOMETRY,
+    _QUAD_FRAGMENT,
+)

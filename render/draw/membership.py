@@ -12,20 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
+from twixt.render.draw.cast_drawing import CAST_KINDS, STRETCHED
 from twixt.render.draw.layers import layer_bodies
 from twixt.render.draw.shape_table import KIND_NAMES, shape_table
 
-# Which bodies a program draws. What is small enough is drawn as a point, the rest as quads.
+# Which bodies a program draws.
 KIND_OF = {
     "planes": "planes",
-    "boxes": "boxes",
-    "box quads": "boxes",
-    "cylinders": "cylinders",
-    "cylinder quads": "cylinders",
-    "capsules": "capsules",
-    "capsule quads": "capsules",
-    "ellipsoids": "ellipsoids",
-    "ellipsoid quads": "ellipsoids",
+    **{
+        f"{quality}{name}": "spheres" if name == STRETCHED else name
+        for name in CAST_KINDS
+        for quality in ("", "plain ", "beyond ", "large ")
+    },
     "beyond": "spheres",
     "dots": "spheres",
     "discs": "spheres",
@@ -59,7 +57,7 @@ class Membership:
     def __init__(self, context: moderngl.Context, scene: Scene, count: int) -> None:
         table = shape_table(scene, count)
         self.count = count
-        self.shape_rows = context.buffer(table.rows.tobytes())
+        self.shape_rows = context.buffer(table.rows)
         self._context = context
         by_layer = layer_bodies(scene, count)
         self.layers = frozenset(by_layer)
@@ -85,4 +83,4 @@ class Membership:
 
     def _members_of(self, bodies: NDArray[np.uint32]) -> Members:
         end = int(bodies[-1]) + 1 if len(bodies) else 0
-        return Members(bodies, end, None if end == len(bodies) else self._context.buffer(bodies.tobytes()))
+        return Members(bodies, end, None if end == len(bodies) else self._context.buffer(bodies))

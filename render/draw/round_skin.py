@@ -49,6 +49,39 @@ vec3 skin(vec3 albedo, vec3 normal, float pattern) {
     .replace("PAST", str(_PAST * math.sqrt(_SUN)))
 )
 
+# As for spheres in plain_spheres.py: light and pattern together are a polynomial in the normal.
+PLAIN_SKIN_VERTEX = """
+flat out vec4 by_normal;  // brightness: constant, u, v, w
+flat out vec4 by_square;  // u^2 (less w^2), v^2 (less w^2), u v, u w
+flat out vec4 albedo;     // w: v w
+
+void light_skin(Body body, mat3 uvw, float px) {
+    by_normal = vec4(1.0, 0.0, 0.0, 0.0);
+    by_square = vec4(0.0);
+    albedo = vec4(body.color, 0.0);
+    if (light_eye.w > 0.5) return;
+    float contrast = 0.20 * clamp(1.33 - 6.0 * px, 0.0, 1.0);
+    vec3 x = eye_axis(body, 0) * uvw * (2.4 * contrast), y = eye_axis(body, 1) * uvw;
+    vec3 light = light_eye.xyz * uvw * sqrt(SQUARE * (1.0 - contrast)), square = light * light + x * y;
+    vec3 linear = brightness_by_normal(light_eye.xyz, up_eye.yz) * uvw * (1.0 - contrast);
+    vec3 mixed = 2.0 * light.xxy * light.yzz + x.xxy * y.yzz + x.yzz * y.xxy;
+    by_normal = vec4(BASE * (1.0 - contrast) + square.z, linear);
+    by_square = vec4(square.xy - square.z, mixed.xy);
+    albedo.w = mixed.z;
+}
+"""
+
+PLAIN_SKIN_FRAGMENT = """
+flat in vec4 by_normal, by_square, albedo;
+
+vec4 skin(vec3 n) {
+    float brightness = by_normal.x + n.z * by_normal.w
+                     + n.x * (by_normal.y + by_square.x * n.x + by_square.z * n.y + by_square.w * n.z)
+                     + n.y * (by_normal.z + by_square.y * n.y + albedo.w * n.z);
+    return vec4(albedo.rgb * brightness, 1.0);
+}
+"""
+
 QUAD_SKIN_GEOMETRY = """
 void paint_skin(Body body, float radius) {
     float px = max(body.depth, radius) * picture.z / radius;

@@ -24,6 +24,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY
 from twixt.render.camera import CameraMatrices
 from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, PASSES, SPHERE_PASSES, BodyPrograms
+from twixt.render.draw.cast_drawing import CAST_KINDS, STRETCHED, CastDrawing, cast_passes
 from twixt.render.draw.detail import possible
 from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block, guarded
 from twixt.render.draw.layers import Layer, PlacedLayer, place
@@ -70,6 +71,7 @@ class SceneRenderer:
         self._is_software = is_software(context.info["GL_RENDERER"])
         self._portions = Portions(self._is_software)
         self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
+        self._casts = CastDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
         self._timers: list[moderngl.Query] = []
         self._timed = 0  # timers in use by the picture that is being drawn
         self._is_finished = True
@@ -168,10 +170,10 @@ class SceneRenderer:
         slot = next(self._ring.filled, None)
         if slot is None or self._viewport is None:
             return False
-        stretched = self._ring.is_stretched(slot)
+        stretched, count = self._ring.is_stretched(slot), self._ring.count(slot)
         for way, name, group in product(WAYS, PASSES, sorted(self.layers, key=str)):
             variant = PoseVariant(way, stretched)
-            if self._programs.has(name, variant) or not self._is_drawn(name, self._ring.count(slot)):
+            if self._programs.has(name, variant) or not self._is_drawn(name, count, stretched):
                 continue
             layer = place(Layer(slot, group=group), self._ring)._replace(variant=variant)
             if self._members.of(group, name).drawn(layer.bodies):
@@ -244,29 +246,41 @@ class SceneRenderer:
             context.enable_only(moderngl.BLEND)
             self._grid.draw(math.dist(camera.eye, camera.target))
         most = max((layer.bodies for layer in layers), default=0)
-        for name in PASSES:
-            if name == "points":
-                self._draw_spheres(layers, camera)
-            elif name not in SPHERE_PASSES and self._is_drawn(name, most):
-                self._draw_bodies(name, layers)
+        self._draw_bodies("planes", layers)
+        for kind in CAST_KINDS:
+            self._draw_cast(kind, layers, camera)
+        self._draw_spheres([layer for layer in layers if not layer.variant.stretched], camera)
+        if self._is_drawn("shadows", most):
+            self._draw_bodies("shadows", layers)
         if scene.outline is not None:
             context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
             self._target.depth_mask = False
             self._outline.draw()
             self._target.depth_mask = True
 
-    def _is_drawn(self, name: str, count: int) -> bool:
-        """Whether this program is used at all for `count` bodies."""
-        scene = self._scene
+    def _is_drawn(self, name: str, count: int, stretched: bool = False) -> bool:
+        """Whether this program may be used at all for `count` bodies."""
+        scene, is_software = self._scene, self._is_software
         if name in SPHERE_PASSES:
-            return name in ("beyond", "quads") or name in possible(count, self._is_software)
+            return not stretched and (name in ("beyond", "quads") or name in possible(count, is_software))
+        for kind in CAST_KINDS:
+            if name.endswith(kind):
+                of_kind = sum(self._members.of(layer, kind).drawn(count) for layer in self.layers)
+                return name in cast_passes(kind, of_kind, is_software) and (stretched or kind != STRETCHED)
         return name != "shadows" or (scene.ground is not None and not scene.unlit and 0 < count <= MOST_SHADOWS)
 
+    def _draw_cast(self, kind: str, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
+        if kind == STRETCHED:
+            layers = [layer for layer in layers if layer.variant.stretched]
+        count = self._count(kind, layers)
+        if count and self._viewport:
+            self._casts.draw(kind, layers, count, camera, self._viewport[3])
+
+    def _count(self, name: str, layers: list[PlacedLayer]) -> int:
+        return sum(self._members.of(layer.group, name).drawn(layer.bodies) for layer in layers)
+
     def _draw_spheres(self, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
-        for name in ("points", "quads"):  # stretched, they are ellipsoids
-            self._draw_bodies(name, [layer for layer in layers if layer.variant.stretched])
-        layers = [layer for layer in layers if not layer.variant.stretched]
-        count = sum(self._members.of(layer.group, "points").drawn(layer.bodies) for layer in layers)
+        count = self._count("points", layers)
         if count and self._viewport:
             largest = max(layers, key=lambda layer: layer.bodies)
             sample = self._ring.sample(largest.slots.older)
@@ -288,10 +302,10 @@ class SceneRenderer:
                 (name, layer.group, layer.variant), program, self._members.shape_rows, members.indices,
                 layer.slots, layer.variant.stretched,
             )  # fmt: skip
-            if name in SPHERE_PASSES and not layer.variant.stretched:
+            if "range_px" in program:
                 program["range_px"] = range_px
-                if name != "quads":
-                    self._target.viewport = guarded(self._viewport)
+            if PASSES[name].is_guarded:
+                self._target.viewport = guarded(self._viewport)
             self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
             self._portions.render(array, drawn if most is None else min(drawn, most))
             self._target.viewport = self._viewport
