@@ -11,6 +11,9 @@ import moderngl
 
 @contextmanager
 def nothing_drawn() -> Iterator[None]:
-    """Draw calls return at once while inside; all else is done."""
-    with patch.object(moderngl.VertexArray, "render", lambda *_, **__: None):
+    """Draw calls and clears return at once while inside; all else is done, and finds nothing to wait for."""
+    with (
+        patch.object(moderngl.VertexArray, "render", lambda *_, **__: None),
+        patch.object(moderngl.Framebuffer, "clear", lambda *_, **__: None),
+    ):
         yield

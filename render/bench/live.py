@@ -49,7 +49,7 @@ class Stretches(NamedTuple):
     """Frames a second of each kind of frame, turn by turn."""
 
     fps: dict[str, list[float]]
-    uploads: int  # snapshots taken in meanwhile
+    uploads: int  # frames that took in a newer snapshot
 
 
 def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
@@ -83,7 +83,9 @@ def fps_of(name: str) -> tuple[str, int] | None:
 def _rows(count: int, found: Stretches) -> Iterator[Row]:
     ours, lean, empty = (found.fps[kind] for kind in (OURS, LEAN, EMPTY))
     name = fps_name("sphere", count)
-    yield row(name, "fps", ours, LEAN, lean, f"ratio >= {BARS[count]:g}", f"{found.uploads} snapshots taken in")
+    yield row(
+        name, "fps", ours, LEAN, lean, f"ratio >= {BARS[count]:g}", f"{found.uploads} frames took in a newer snapshot"
+    )
     yield row(name, "fps", ours, EMPTY, empty)
     if OVERLAY in found.fps:
         yield row(f"{name}, overlay", "fps", found.fps[OVERLAY], LEAN, lean, f"ratio >= {OVERLAY_BAR:g}")
@@ -94,17 +96,17 @@ def measure(
 ) -> Stretches:
     """Turns of frames of those kinds, on that window."""
     with _frame_loop(config, window, link) as loop:
-        frames = _frames(config, window, link, loop)
+        seen: set[int] = set()
+        frames = _frames(config, window, link, loop, seen)
         lean_s = _seconds(frames[LEAN], FEWEST_FRAMES) / FEWEST_FRAMES
         length = max(FEWEST_FRAMES, round(stretch_s / lean_s))
         fps: dict[str, list[float]] = {kind: [] for kind in kinds}
-        read = link.counters["pairs_read"]
         with uncollected():
             for _ in turns(rounds, BUDGET_S):
                 for kind in kinds:
                     _settle(frames[kind])
                     fps[kind].append(length / _seconds(frames[kind], length))
-        return Stretches(fps, link.counters["pairs_read"] - read)
+        return Stretches(fps, len(seen))
 
 
 @contextmanager
@@ -126,8 +128,8 @@ def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
         loop.stage.renderer.release()
 
 
-def _frames(config: Config, window: Any, link: Link, loop: FrameLoop) -> dict[str, Frame]:
-    """What makes one frame of each kind."""
+def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, seen: set[int]) -> dict[str, Frame]:
+    """What makes one frame of each kind. seen: the newest tick of each of the viewer's own frames is added."""
     from twixt.render.panel import Panel
 
     older, newer = (snapshot.bodies["position"] for snapshot in link.latest_pair())
@@ -140,7 +142,7 @@ def _frames(config: Config, window: Any, link: Link, loop: FrameLoop) -> dict[st
     def ours(with_panel: Panel | None) -> Frame:
         def frame() -> None:
             loop.panel = with_panel
-            loop.frame()
+            seen.add(loop.frame().newest_tick)
 
         return frame
 

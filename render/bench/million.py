@@ -58,12 +58,12 @@ def _watched(count: int, seconds: float, flags: tuple[str, ...]) -> Iterator[Row
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
     channel, frames = report["channel"], report["frames"]
-    read, failed = channel["pairs_read"], channel["retries"] + channel["pairs_failed"]
+    read, failed = report["physics"]["published"] - channel["skipped"], channel["retries"] + channel["pairs_failed"]
     said = (
         f"{channel['skipped']} never read whole because others came first; {frames['mean_fps']:.1f} fps drawn; "
         f"physics held {report['physics']['rate']['p50']:.2f} of real time"
     )
-    yield Row(f"failed reads, {count:,} bodies", "reads", failed, "all reads", read, 1, said, bar="figure <= 0")
+    yield Row(f"failed reads, {count:,} bodies", "reads", failed, "snapshots read", read, 1, said, bar="figure <= 0")
     snapshot = count * BODY.itemsize
     slots, ring = Layout.for_bodies(count).slots, gpu_slots(snapshot)
     least = (slots + ring + 1) * snapshot

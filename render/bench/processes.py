@@ -21,7 +21,7 @@ from twixt.ipc.link import Link, attach
 from twixt.ipc.session import running
 
 # For a world of a million bodies to be made; what takes longer hangs.
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 # How often something is looked at that tells nobody when it changes.
 LOOK_S = 0.01
 # What a process gets to end by itself.
