@@ -1,16 +1,18 @@
 """What showing costs a simulation: a publish of `twixt.show`, and the steps of a world that somebody watches.
 
-One idea: to tell a few percent apart, the very same steps are made over and over, from the same start, without a
-viewer and with one, by a loop that never rests. Whole rounds are compared, so that waiting for a core counts;
-the CPU time beside it leaves that out: where it grew much less, no core was free.
+One idea: to tell a few per mille apart, the same viewer is stopped and let go on in turns, half a second each, while
+the loop of `twixt sim` steps and publishes at the world's own rate. What counts is the CPU time of a step, all threads
+of this process together. By the clock such a simulation is not slowed at all; and one that never rests would be by
+whatever else draws on its core.
 
-Always: the viewer is a process of its own, drawing offscreen, and is gone when the rows are there.
+Always: the viewer is a process of its own, drawing offscreen as fast as it can, and is gone when the rows are there.
 Does not keep a core free for the viewer.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import time
 from collections.abc import Iterator
@@ -19,102 +21,110 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.bench import BODIES, Memcpy, Row, Say, interleaved, rounds_of
+from twixt.ipc.bench import Memcpy, Row, Say, interleaved, rounds_of
 from twixt.ipc.config import Config
+from twixt.ipc.layout import MAX_SLOTS
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_door
 from twixt.ipc.snapshot import BODY
 from twixt.ipc.troubles import Troubles
 from twixt.sim.physics import Physics
 from twixt.sim.publisher import Publisher
-from twixt.sim.schedule import FASTEST, Schedule
+from twixt.sim.schedule import Schedule
 from twixt.sim.show import show
 from twixt.sim.trouble import Trouble
 from twixt.sim.viewer_process import ViewerProcess, start_viewer
 from twixt.sim.world import World, drawable_scene, load_world
 
-SHOW_ROUNDS = 1000
-# The default world; of a thousand balls the rounds differ among themselves by more than a viewer costs.
-WATCHED_WORLD, WATCHED_BALLS = "balls", 300
-# A round is about 0.4 s. Each time a viewer comes, so many rounds are made before it and with it.
-WATCHED_STEPS, WATCHED_TIMES, ROUNDS_A_TIME = 150, 4, 3
+# Bodies shown, and rounds of each: half a second or so.
+SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
+# What is wanted of a publish of `twixt.show`, us.
+SHOW_BODY_US, SHOW_US = 0.012, 20
+# The world that is watched: the one whose steps are cheap beside what is seen of them.
+WATCHED_WORLD, WATCHED = "swarm", (1_000, 10_000, 100_000)
+# Rounds with the viewer, and as many with it stopped; seconds of each.
+WATCHED_ROUNDS, ROUND_S = 16, 0.5
+# After it was stopped or let go on: what was under way, and what it missed (seconds).
+TURN_S = 0.05
 # A viewer that has come loads its overlay and compiles its programs first; its steps do not count (seconds).
-SETTLING_S = 1.0
+SETTLING_S = 2.0
 # For a viewer to come, and to go (seconds).
 PATIENCE_S = 10.0
 
 
 def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     """The rows of the simulation's side. share: of a whole run's rounds. say: told what is measured next."""
-    for kind in (np.float32, np.float64):
-        say(f"twixt.show, {np.dtype(kind).name}")
-        yield _shown(np.dtype(kind), rounds_of(SHOW_ROUNDS, share))
-    say("a simulation that is watched")
-    yield _watched(share)
+    for count, rounds in SHOWN.items():
+        for kind in (np.float32, np.float64):
+            say(f"twixt.show, {count:,} bodies, {np.dtype(kind).name}")
+            yield _shown(count, np.dtype(kind), rounds_of(rounds, share))
+    for count in WATCHED if share >= 1 else WATCHED[:1]:
+        say(f"a simulation of {count:,} bodies that is watched")
+        yield _watched(count, rounds_of(WATCHED_ROUNDS, share), ROUND_S * min(1.0, 4 * share))
 
 
-def _shown(kind: np.dtype, rounds: int) -> Row:
+def _shown(count: int, kind: np.dtype, rounds: int) -> Row:
     """A publish through `twixt.show`, position and orientation given as arrays of that kind."""
     random = np.random.default_rng(0)
-    position = random.random((BODIES, 3)).astype(kind)
-    orientation: NDArray[np.floating] = random.normal(size=(BODIES, 4)).astype(kind)
+    position = random.random((count, 3)).astype(kind)
+    orientation: NDArray[np.floating] = random.normal(size=(count, 4)).astype(kind)
     orientation /= np.linalg.norm(orientation, axis=1, keepdims=True)
-    with show(Scene([Sphere()]), count=BODIES, name=f"bench-{os.getpid()}", viewer=False) as view:
-        published, copied = interleaved(
-            rounds, lambda: view.publish(position=position, orientation=orientation), Memcpy(BODIES * BODY.itemsize)
-        )
-    name = f"show {BODIES:,} bodies, {kind.name}"
-    return Row(name, "us", published, "memcpy", copied, rounds)
+    with show(Scene([Sphere()]), count=count, name=f"bench-{os.getpid()}", viewer=False) as view:
+
+        def publish() -> None:
+            view.publish(position=position, orientation=orientation)
+
+        for _ in range(MAX_SLOTS):  # a slot is first written whole
+            publish()
+        published, copied = interleaved(rounds, publish, Memcpy(count * BODY.itemsize))
+    note = f"{(published - SHOW_US) / count * 1e3:.1f} ns a body and {SHOW_US} us"
+    bar = f"figure <= {SHOW_BODY_US * count + SHOW_US:.0f}"
+    return Row(f"show {count:,} bodies, {kind.name}", "us", published, "memcpy", copied, rounds, note, bar=bar)
 
 
-def _watched(share: float) -> Row:
-    name = f"step {WATCHED_BALLS} balls, watched"
-    run = _Unpaced(load_world(WATCHED_WORLD, [("count", str(WATCHED_BALLS))]), max(1, round(WATCHED_STEPS * share)))
+def _watched(count: int, rounds: int, round_s: float) -> Row:
+    name, limit_name = f"step of {count:,} bodies, watched", "the viewer stopped"
+    run = _Paced(load_world(WATCHED_WORLD, [("count", str(count))]))
     alone: list[Round] = []
     watched: list[Round] = []
-    shares: list[float | None] = []
     try:
-        run.round()  # what is slow the first time
-        for _ in range(max(1, round(WATCHED_TIMES * share))):
-            alone += [run.round() for _ in range(ROUNDS_A_TIME)]
-            viewer = run.start_viewer()
-            try:
-                if not run.is_watched(viewer):
-                    why = f"no viewer came: it {viewer.ending}"
-                    return Row(name, "ms", None, "not watched", _step_ms(alone), len(alone), why)
-                others = _Others(viewer.pid)
-                watched += [run.round() for _ in range(ROUNDS_A_TIME)]
-                shares.append(others.share())
-            finally:
-                viewer.terminate()
-                viewer.stop(PATIENCE_S)
+        viewer = run.start_viewer()
+        try:
+            if not run.is_watched(viewer):
+                return Row(name, "us", None, limit_name, None, 0, f"no viewer came: it {viewer.ending}")
+            others = _Others(viewer.pid)
+            for _ in range(rounds):
+                for taken, number in ((alone, signal.SIGSTOP), (watched, signal.SIGCONT)):
+                    os.kill(viewer.pid, number)
+                    run.turns(TURN_S)
+                    taken.append(run.turns(round_s))
+            share = others.share()
+        finally:
+            viewer.terminate()
+            viewer.stop(PATIENCE_S)
     finally:
         run.host.end()
-    with_ms, alone_ms = _step_ms(watched), _step_ms(alone)
-    spread = (max(alone).step_ms - min(alone).step_ms) / alone_ms
-    note = (
-        f"slowed by {with_ms / alone_ms - 1:.1%}, in CPU time by {_cpu_ms(watched) / _cpu_ms(alone) - 1:.1%}; "
-        f"rounds without a viewer differ by up to {spread:.1%}"
-    )
-    known = [part for part in shares if part is not None]
-    if known:
-        note += f"; meanwhile other programs had up to {max(known):.0%} of a core"
-    return Row(name, "ms", with_ms, "not watched", alone_ms, len(watched), note)
+    with_us, alone_us = _cpu_us(watched), _cpu_us(alone)
+    note = f"CPU time; {_late(watched)} of {rounds} rounds late by the clock, {_late(alone)} with the viewer stopped"
+    if share is not None:
+        note += f"; other programs had {share:.0%} of a core"
+    noise = statistics.stdev(one.cpu_us for one in alone) / alone_us / rounds**0.5
+    return Row(name, "us", with_us, limit_name, alone_us, rounds, note, noise, "ratio <= 1.02")
 
 
 class Round(NamedTuple):
-    """The mean cost of a step: by the clock, and what its thread had of a core."""
+    """What this process had of the cores for a step, and how many steps are missing by the clock."""
 
-    step_ms: float
-    cpu_ms: float
-
-
-def _step_ms(rounds: list[Round]) -> float:
-    return statistics.median(taken.step_ms for taken in rounds)
+    cpu_us: float
+    missing: float
 
 
-def _cpu_ms(rounds: list[Round]) -> float:
-    return statistics.median(taken.cpu_ms for taken in rounds)
+def _late(rounds: list[Round]) -> int:
+    return sum(taken.missing > 1 for taken in rounds)
+
+
+def _cpu_us(rounds: list[Round]) -> float:
+    return statistics.median(taken.cpu_us for taken in rounds)
 
 
 class _Others:
@@ -144,32 +154,31 @@ class _Others:
         return ticks / os.sysconf("SC_CLK_TCK")
 
 
-class _Unpaced:
-    """A world in the loop of `twixt sim`, told to run so fast that it never waits; rounds of the same steps."""
+class _Paced:
+    """A world in the loop of `twixt sim`, at its own rate."""
 
-    def __init__(self, world: World, steps: int) -> None:
-        self.name, self._steps = f"bench-{os.getpid()}", steps
+    def __init__(self, world: World) -> None:
+        self.name = f"bench-{os.getpid()}"
         self.host = Host(open_door(self.name), drawable_scene(world), len(world.bodies))
         config = Config()
-        schedule = Schedule(world.dt, FASTEST, None, round(1e9 / config.publish_hz))
+        self._dt_s = world.dt
+        schedule = Schedule(world.dt, 1.0, None, round(1e9 / config.publish_hz))
         publisher = Publisher(self.host, schedule.plan, config.publish_hz)
         self._physics = Physics(world, lambda: world, 0, schedule, publisher, self.host, Trouble(Troubles(), 0))
         self._physics.start()
 
-    def round(self) -> Round:
-        """The same steps as in every round, with everything that the loop does between them."""
+    def turns(self, seconds: float) -> Round:
+        """What the loop does for so long."""
         meter = self._physics.publisher.meter
-        self._physics.world.reset(0)  # type: ignore[attr-defined]  # this world has one
-        ends = meter.steps + self._steps
-        begin_ns, begin_cpu_ns = time.perf_counter_ns(), time.thread_time_ns()
-        while meter.steps < ends:
+        steps, begin_cpu_ns, end_s = meter.steps, time.process_time_ns(), time.monotonic() + seconds
+        while time.monotonic() < end_s:
             self._physics.turn()
-        cpu_ns, took_ns = time.thread_time_ns() - begin_cpu_ns, time.perf_counter_ns() - begin_ns
-        return Round(took_ns / self._steps / 1e6, cpu_ns / self._steps / 1e6)
+        cpu_ns, made = time.process_time_ns() - begin_cpu_ns, meter.steps - steps
+        return Round(cpu_ns / max(1, made) / 1e3, seconds / self._dt_s - made)
 
     def start_viewer(self) -> ViewerProcess:
         self.host.viewer_came.clear()
-        return start_viewer(self.name, Config(offscreen=True))
+        return start_viewer(self.name, Config(offscreen=True, seconds=3600.0))
 
     def is_watched(self, viewer: ViewerProcess) -> bool:
         """Goes on until the viewer has come and settled; whether it has."""
@@ -178,7 +187,5 @@ class _Unpaced:
             if viewer.poll() is not None or time.monotonic() > patience_ends:
                 return False
             self._physics.turn()
-        settled = time.monotonic() + SETTLING_S
-        while time.monotonic() < settled:
-            self._physics.turn()
+        self.turns(SETTLING_S)
         return viewer.poll() is None

@@ -27,7 +27,9 @@ class Held:
 
     def look(self, world: World, step: int) -> Scene | None:
         """The scene to tell viewers of, if another one than before holds after `step`. Raises WorldChanged."""
-        bodies = getattr(world, "bodies", None)
+        bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
+        if bodies is self._bodies and scene is self._scene and len(self._bodies) == self._count:
+            return None
         if bodies is not self._bodies and not (isinstance(bodies, Bodies) and len(bodies) == self._count):
             found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
             raise WorldChanged(

@@ -130,7 +130,7 @@ class Physics:
         begin_ns, trouble, schedule, spans = self._now_ns(), self.trouble, self.schedule, self._spans
         if spans is not None:
             spans.start(begin_ns)
-        if stall_ns := trouble.stall_ns(schedule.before_sim_time_ns, schedule.sim_time_ns):
+        if trouble.now.stall and (stall_ns := trouble.stall_ns(schedule.before_sim_time_ns, schedule.sim_time_ns)):
             trouble.wait(stall_ns, self.publisher.release)
             if spans is not None:
                 spans.lap(kinds.STALL)

@@ -195,6 +195,8 @@ class Publisher:
 
     def release(self, now_ns: int) -> int | None:
         """Makes visible what was delayed until `now_ns`; the instant at which the next one is, None without any."""
+        if not self._line:  # as always without injected delays
+            return None
         for one in self._line.take(now_ns):
             self._send(one.head, one.bodies, one.columns, self._now_ns())
         return self._line.next_release_ns

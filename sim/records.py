@@ -15,21 +15,23 @@ from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, RECORD, new_bodies
 
 # A block of so many bytes is copied fastest as this type; the bits are the same.
 BLOCKS = {16: "c16", 12: "V12", 4: "u4", 2: "u2"}
-FIELDS = ("position", "orientation", "velocity", "angular_velocity", "scale", "color")
+FIELDS = {
+    name: BLOCKS[BODY[name].itemsize]
+    for name in ("position", "orientation", "velocity", "angular_velocity", "scale", "color")
+}
 
 Places = NDArray[np.int64] | slice
 
 
 def blocks_of(field: str, records: NDArray[np.void]) -> NDArray[Any]:
     """That field of `records` (dtype `BODY`) as one block for each of them, shape (n,): a view."""
-    kind = BLOCKS[BODY[field].itemsize]
-    rows = records[field]
-    return rows.view(kind)[:, 0] if rows.ndim == 2 else rows.view(kind)
+    rows = records[field].view(FIELDS[field])
+    return rows[:, 0] if rows.ndim == 2 else rows
 
 
 def as_blocks(field: str, values: NDArray[Any]) -> NDArray[Any]:
     """Contiguous rows of the field's own type as such blocks."""
-    return values.reshape(-1).view(BLOCKS[BODY[field].itemsize])
+    return values.reshape(-1).view(FIELDS[field])
 
 
 class Records:
