@@ -25,7 +25,7 @@ from twixt.render.picture.stage import Stage, side_by_side
 from twixt.render.playback import PlaybackClock
 from twixt.render.pointer import covers_nothing
 from twixt.render.recent import Recent
-from twixt.render.rest import Rest, Waker
+from twixt.render.rest import Rest, Told, Waker
 from twixt.render.shots import Shots
 from twixt.render.steering import Steering
 from twixt.render.wait import HybridWait
@@ -79,7 +79,7 @@ class FrameLoop:
         self._waker: Waker | None = None
         self._rested_since_ns = self._taken_ns = 0
         self._waiting_events: list[Event] = []  # came while frames rested; the next frame obeys them
-        self._told: tuple[object, ...] = ()
+        self._told = Told()
         self._swap_ns = 0
         link.poll()
         self._steering.reflect(self.intake.plan)
@@ -146,7 +146,7 @@ class FrameLoop:
             self.panel.note(row, self.intake.newest)
         self.intake.make_room()
         self._rest.note(row.draw_time_ns, row.present_ns)
-        if events or taken.is_news or stage.moves_by_itself or self._is_told_anew():
+        if events or taken.is_news or stage.moves_by_itself or self._told.is_new(self._link, self.controls.overlay):
             self._rest.stir(row.present_ns)
         if spans is not None:
             spans.add(kinds.SWAP, times.swap_begin_ns, times.swap_end_ns, row.frame)
@@ -190,8 +190,9 @@ class FrameLoop:
         self._waiting_events = self._window.wait_events(REST_S)
         now_ns = time.perf_counter_ns()
         self.stage.pass_still(now_ns)
-        taken = self.intake.take()
-        if self._waiting_events or taken.is_news or self._window.take_damage() or self._is_told_anew():
+        self._link.poll()  # whatever woke it is taken in, else it would do so again
+        is_news = self.intake.take().is_news or self._told.is_new(self._link, self.controls.overlay)
+        if self._waiting_events or is_news or self._window.take_damage():
             self._rest.stir(now_ns)
 
     def rest_while_hidden(self) -> None:
@@ -279,14 +280,6 @@ class FrameLoop:
             self._rested_since_ns = self.last.present_ns or time.perf_counter_ns()
             self.log.write_some(self.log.count)
             gc.collect()
-
-    def _is_told_anew(self) -> bool:
-        """Whether physics says something of itself that the overlay does not show yet."""
-        link = self._link
-        if self._told and self._told[0] is link.status and self._told[1] is link.ended:
-            return False
-        before, self._told = self._told, (link.status, link.ended)
-        return self.controls.overlay and before != self._told
 
     def _use_idle_time(self, idle_ns: int) -> None:
         if idle_ns < IDLE_NS:

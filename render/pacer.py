@@ -145,8 +145,8 @@ class Pacer:
         if self._grid is not None:
             return self._plan_on_display(self._grid, now_ns, lead_ns, interval_ns)
         swap_ns = self._swaps.quantile(0.5)
-        if self._shown_ns is None:
-            self._deadline_ns = now_ns + interval_ns
+        if self._shown_ns is None:  # nothing to keep an even distance to: at once
+            self._deadline_ns = now_ns + lead_ns + swap_ns
         else:
             self._deadline_ns = self._shown_ns + interval_ns
         usual_end_ns = now_ns + self._latest_works.quantile(0.5) + swap_ns
@@ -222,7 +222,8 @@ class Pacer:
         self._reasons.append(why)
 
     def restart(self, why: str) -> None:
-        """Frames stopped for a while (the window was hidden): the next starts a new grid, and nothing was missed."""
+        """Frames stopped for a while (nothing moved, or nobody could see it): the next starts at once and with it a new
+        grid, and nothing was missed."""
         self._shown_ns = self._done_ns = None
         if self._grid is not None:
             self._grid.restart()
@@ -239,7 +240,8 @@ class Pacer:
             if usual_end_ns > target_ns + HOPE * period_ns:
                 self._deadline_ns = grid.point_from(usual_end_ns)
                 self._reasons.append("past its deadline: starts at once, the grid restarts here")
-        return self._plan(max(now_ns, self._deadline_ns - lead_ns), self._swap_at_ns())
+        start_ns = now_ns if self._shown_ns is None else max(now_ns, self._deadline_ns - lead_ns)
+        return self._plan(start_ns, self._swap_at_ns())
 
     def _swap_at_ns(self) -> int | None:
         if self._grid is None:

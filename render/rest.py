@@ -13,6 +13,10 @@ import os
 import select
 import threading
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from twixt.ipc.link import Link
 
 # From the last thing that stirred a picture that is paused: long enough for the overlay to be laid out and for
 # physics to answer a key.
@@ -20,6 +24,8 @@ PAUSED_NS = 300_000_000
 # The same for a world that is not paused, but publishes nothing: a stall that ends sooner is a rough stretch of a run,
 # and its frames belong into the log.
 SILENT_NS = 1_000_000_000
+# Of physics' status the overlay does not show these, or takes them from snapshots.
+SEEN_ELSEWHERE = ("tick", "step_ms", "lead_ms", "rate")
 
 
 class Rest:
@@ -42,6 +48,24 @@ class Rest:
     def is_due(self, now_ns: int, is_paused: bool) -> bool:
         """Whether frames may stop until something stirs."""
         return now_ns - self._stirred_ns >= (PAUSED_NS if is_paused else SILENT_NS)
+
+
+class Told:
+    """What physics says of itself, as far as the overlay shows it."""
+
+    def __init__(self) -> None:
+        self._heard: object = None
+        self._shown: tuple[object, ...] = ()
+
+    def is_new(self, link: Link, is_shown: bool) -> bool:
+        """Whether an overlay that is shown has to say something else than when this was last asked."""
+        heard = link.status, link.ended
+        if heard == self._heard:
+            return False
+        before, self._heard = self._shown, heard
+        said = {name: value for name, value in link.status.items() if name not in SEEN_ELSEWHERE}
+        self._shown = said, link.ended
+        return is_shown and before != self._shown
 
 
 class Waker:
