@@ -61,7 +61,8 @@ class Viewer:
         self.tick += 1
         now_ns = time.perf_counter_ns()
         self.bodies["position"][0, 0] = self.tick
-        self.host.publish(Head(tick=self.tick, sim_time_ns=self.tick * DT_NS, due_ns=now_ns, count=1), self.bodies)
+        head = Head(tick=self.tick, sim_time_ns=self.tick * DT_NS, due_ns=now_ns, count=len(self.bodies))
+        self.host.publish(head, self.bodies)
 
     def frames_until(self, condition: Callable[[], object]) -> int:
         for number in range(MANY):

@@ -1,0 +1,80 @@
+"""What a frame does to find out what is new: nothing but a look at shared memory where nothing is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.render.test_rest import Viewer, viewer
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.snapshot import BODY, new_bodies
+from twixt.render import intake
+from twixt.render.intake import GPU_BYTES, LEAST_SLOTS, MOST_SLOTS, PATIENCE_NS, gpu_slots
+
+__all__ = ["viewer"]
+
+
+def test_frames_without_news_upload_nothing_and_seldom_ask_the_kernel(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, loop, line = [], viewer.loop, viewer.link._line
+    has_news = line.has_news
+    monkeypatch.setattr(line, "has_news", lambda: asked.append(time.perf_counter_ns()) or has_news())
+    monkeypatch.setattr(viewer.link, "unread", lambda _budget: pytest.fail("looked for snapshots where none is new"))
+    monkeypatch.setattr(loop.stage.renderer, "upload", lambda *_: pytest.fail("uploaded what was not new"))
+    began_ns = time.perf_counter_ns()
+    for _ in range(200):
+        loop.intake.take()
+    assert len(asked) <= (time.perf_counter_ns() - began_ns) / PATIENCE_NS + 1
+
+
+def test_a_new_snapshot_and_a_new_scene_are_taken_in_by_the_very_next_frame(viewer: Viewer) -> None:
+    loop = viewer.loop
+    assert loop.intake.take() == (0, False)
+    viewer.publish()
+    assert loop.intake.take() == (1, True)
+    viewer.host.write_scene(Scene([Sphere(0.7)]))
+    viewer.publish()
+    for _ in range(100_000):  # the scene itself comes over the connection
+        if loop.intake.take().is_news and loop.stage.scene.distinct_shapes == (Sphere(0.7),):
+            break
+    else:
+        pytest.fail("the scene never came")
+
+
+def test_every_unread_snapshot_is_uploaded_once(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    uploaded = []
+    upload = viewer.loop.stage.renderer.upload
+    monkeypatch.setattr(
+        viewer.loop.stage.renderer, "upload", lambda slot, *rest: (uploaded.append(slot), upload(slot, *rest))
+    )
+    for count in (1, 3, 0, 2):
+        for _ in range(count):
+            viewer.publish()
+        assert viewer.loop.intake.take().steps == count
+        viewer.loop.frame()
+    assert len(uploaded) == 6
+
+
+def test_larger_snapshots_later_on_shorten_the_ring(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that begins with one body must not keep 64 snapshots of a million."""
+    loop, count, room = viewer.loop, 1000, 5
+    monkeypatch.setattr(intake, "GPU_BYTES", room * count * BODY.itemsize)
+    viewer.bodies = new_bodies(count)
+    for _ in range(room + 3):
+        viewer.publish()
+        loop.frame()
+    for _ in range(100_000):  # the larger segment comes over the connection
+        if loop.intake.newest is not None and loop.intake.newest.tick == viewer.tick:
+            break
+        loop.frame()
+    assert loop.stage.renderer._ring.capacity >= count
+    assert 2 <= len(loop.stage.history) <= room
+
+
+@pytest.mark.parametrize(
+    ("size", "slots"), [(0, MOST_SLOTS), (64, MOST_SLOTS), (GPU_BYTES // 10, 10), (1 << 40, LEAST_SLOTS)]
+)
+def test_the_ring_holds_what_fits_within_bounds(size: int, slots: int) -> None:
+    assert gpu_slots(size) == slots
