@@ -217,10 +217,10 @@ class Link:
         self._say("attach", {"owned": self._owned})
         while True:
             self._take_in()
+            if self._reader is not None and self.scene_version:
+                return  # also where the end came with the scene: there is something to show, and what to say
             if self.ended is not None:
                 raise LinkError(f'the simulation "{self.name}" let nobody in: {self.ended.message}')
-            if self._reader is not None and self.scene_version:
-                return
             if not self._line.sleep_until(deadline_ns):
                 raise LinkError(
                     f'the simulation "{self.name}" has not answered for {timeout_s:g} s; '
