@@ -198,7 +198,9 @@ class LeanMeshBoxes(_Lean):
     flags = moderngl.DEPTH_TEST | moderngl.CULL_FACE
 
     def _vertex_array(self) -> moderngl.VertexArray:
-        corners, normals, indices = [], [], []
+        corners: list[NDArray[np.floating]] = []
+        normals: list[NDArray[np.floating]] = []
+        indices: list[int] = []
         for axis in range(3):
             for side in (-1.0, 1.0):
                 first = len(corners)

@@ -27,7 +27,7 @@ FEW = 300
 # From so many on points are plain where the CPU draws: as fine ones, they would take another 1 ms and more.
 MANY = 1500
 # Side by side rays are off by a fourth of the point's width, px, squared, times a pixel's angle. At most, px:
-OFF_PX, PLAIN_OFF_PX = 0.15, 0.45
+OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
 
 
 def cast_passes(kind: str, count: int, is_software: bool) -> tuple[str, ...]:

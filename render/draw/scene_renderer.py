@@ -291,7 +291,7 @@ class SceneRenderer:
     ) -> None:
         with_members = [(layer, self._members.of(layer.group, name)) for layer in layers]
         with_members = [(layer, members) for layer, members in with_members if members.drawn(layer.bodies)]
-        if not with_members:
+        if not with_members or self._viewport is None:
             return
         self._context.enable_only(PASSES[name].flags)
         self._target.depth_mask = PASSES[name].writes_depth

@@ -10,10 +10,30 @@ from hypothesis import strategies as st
 
 from twixt.ipc import config
 from twixt.ipc.groups import RESERVED_NAMES
-from twixt.ipc.scene import Box, Camera, ColorBy, Group, Plane, Scene, SceneError, Sphere
+from twixt.ipc.scene import (
+    Box,
+    Camera,
+    Capsule,
+    ColorBy,
+    Cylinder,
+    Ellipsoid,
+    Group,
+    Plane,
+    Scene,
+    SceneError,
+    Sphere,
+)
 
 FULL = Scene(
-    [Sphere(0.1), Sphere(0.1, color=(1, 0, 0)), Box((1, 2, 3)), Plane((4, 5))],
+    [
+        Sphere(0.1),
+        Sphere(0.1, color=(1, 0, 0)),
+        Box((1, 2, 3)),
+        Plane((4, 5)),
+        Capsule(0.2, 3.0, color=(0, 0, 1)),
+        Cylinder(0.3, 0.01),
+        Ellipsoid((3, 2, 1)),
+    ],
     camera=Camera(eye=(1, 2, 3), target=(0, 1, 0), fov_y_deg=50, body=2),
     ground=-1.5,
     outline=((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0)),
@@ -118,6 +138,16 @@ def test_parents_and_groups_always_arrive_as_they_were_said_and_a_circle_never(
         (lambda: Sphere(color="red"), "each from 0 to 1, got 'red'"),  # type: ignore[arg-type]
         (lambda: Box((1, None, 1)), r"Box.size .* got \(1, None, 1\)"),  # type: ignore[arg-type]
         (lambda: Plane(5), "Plane.size must be 2 finite lengths"),  # type: ignore[arg-type]
+        (lambda: Capsule(radius=0), r"Capsule.radius must be a finite length > 0 \(metres\), got 0"),
+        (lambda: Capsule(length=0), "Capsule.length must be a finite length > 0 .* got 0"),
+        (lambda: Capsule(color=(0, 0, 2)), "Capsule.color .* each from 0 to 1"),
+        (lambda: Cylinder(radius=float("inf")), "Cylinder.radius .* got inf"),
+        (lambda: Cylinder(length=-1), "Cylinder.length .* got -1"),
+        (lambda: Cylinder(0.5, (1, 2)), r"Cylinder.length .* got \(1, 2\)"),  # type: ignore[arg-type]
+        (lambda: Ellipsoid((1, 0, 1)), r"Ellipsoid.size must be 3 finite lengths > 0 .* got \(1, 0, 1\)"),
+        (lambda: Ellipsoid(2.0), "Ellipsoid.size .* got 2.0"),  # type: ignore[arg-type]
+        (lambda: Scene([Sphere(), "cube"]), "Sphere, Box, Plane, Capsule, .* got 'cube' for body 1"),  # type: ignore[list-item]
+        (lambda: Scene([Sphere()] * 9 + [None] + [Sphere()] * 9), "got None for body 9"),  # type: ignore[list-item]
     ],
 )
 def test_what_cannot_be_drawn_is_refused_where_it_is_said(wrong: Any, said: str) -> None:
@@ -147,7 +177,14 @@ def test_bodies_that_are_not_there_are_refused_once_their_number_is_known(scene:
 
 def test_what_comes_from_numpy_arrives_as_plain_numbers() -> None:
     scene = Scene(
-        [Sphere(np.float32(0.5), np.array([1, 0, 0.0])), Box(np.ones(3)), Plane(np.ones(2))],
+        [
+            Sphere(np.float32(0.5), np.array([1, 0, 0.0])),
+            Box(np.ones(3)),
+            Plane(np.ones(2)),
+            Capsule(np.float32(0.5), np.int64(2)),
+            Cylinder(np.ones(1), np.float64(1)),
+            Ellipsoid(np.ones(3)),
+        ],
         camera=Camera(np.array([1.0, 2, 3]), np.zeros(3, np.float32), np.float32(40)),
         ground=np.float32(-1),
         outline=(np.zeros(3), np.ones(3)),
@@ -171,6 +208,8 @@ def test_numpy_indices_are_indices() -> None:
     [
         lambda head: head | {"format": 1},
         lambda head: head | {"bodies": head["bodies"] + 1},
+        lambda head: head | {"shapes": head["shapes"][:3]},
+        lambda head: head | {"shapes": [*head["shapes"][:-1], {"kind": "cone"}]},
         lambda head: head | {"parents": 5},
         lambda head: head | {"members": [1, -1]},
         lambda head: head | {"members": []},

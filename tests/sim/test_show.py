@@ -16,7 +16,7 @@ import twixt
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.scene import SHAPES, Scene, Sphere
 from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.sim.matching import RecordsById
@@ -484,6 +484,16 @@ def test_the_worlds_in_examples_run(world: str) -> None:
     orbit = names["Orbit"](count=5)
     orbit.step(orbit.dt)
     assert np.allclose(np.linalg.norm(orbit.bodies.position, axis=1), 1)
+
+
+def test_the_world_of_shapes_in_examples_turns_all_of_them() -> None:
+    world = runpy.run_path(str(CHECKOUT / "examples" / "shapes.py"))["Tumbling"]()
+    check_world(world)
+    before = world.bodies.orientation.copy()
+    world.step(world.dt)
+    assert np.allclose(np.linalg.norm(world.bodies.orientation, axis=1), 1)
+    assert (np.abs(world.bodies.orientation - before).max(axis=1) > 1e-3).all()
+    assert len(drawable_scene(world).distinct_shapes) == len(SHAPES)
 
 
 def test_the_world_with_columns_in_examples_heats_where_its_torch_goes() -> None:
