@@ -87,8 +87,8 @@ def sizes_in(
 
 def choose(sizes: Sizes, count: int, is_software: bool, last: Detail | None = None) -> Detail:
     """How to draw `count` spheres. last: how they were drawn in the picture before."""
-    kept = KEPT if last == FINEST else 1.0
-    if not is_software or sizes.covered_px + count * BODY_PX <= FINEST_PX * kept:
+    affordable_px = FINEST_PX * (KEPT if last == FINEST else 1.0)
+    if not is_software or sizes.covered_px + count * BODY_PX <= affordable_px:
         return FINEST
     for name, limit_px in PLAIN:
         if name == "coins" and count < MANY_BODIES:
@@ -99,9 +99,10 @@ def choose(sizes: Sizes, count: int, is_software: bool, last: Detail | None = No
 
 
 def possible(count: int, is_software: bool) -> set[str]:
-    """What `choose` may ever answer for so many spheres."""
+    """What `choose` may answer for so many spheres of about one size."""
     if not is_software:
         return {FINEST.name}
-    if count * BODY_PX <= FINEST_PX:
-        return {FINEST.name, "balls"}
-    return {name for name, _ in PLAIN if name != "coins" or count >= MANY_BODIES}
+    names = {name for name, limit_px in PLAIN if count * (BODY_PX + (KEPT * limit_px) ** 2) > FINEST_PX}
+    if count < MANY_BODIES:
+        names.discard("coins")
+    return names | ({FINEST.name} if count * BODY_PX <= FINEST_PX * KEPT else set())

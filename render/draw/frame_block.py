@@ -63,17 +63,17 @@ def guarded(viewport: Viewport) -> Viewport:
 
 def quaternion_of(rotation: NDArray[np.floating]) -> tuple[float, float, float, float]:
     """A rotation matrix (3, 3) as a unit quaternion xyzw, by the largest of its four components (Shepperd 1978)."""
-    m = np.asarray(rotation, np.float64)
-    trace = float(np.trace(m))
-    squares = np.array([2 * m[0, 0] - trace, 2 * m[1, 1] - trace, 2 * m[2, 2] - trace, trace])
-    largest = int(np.argmax(squares))
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation.tolist()
+    # Four times the square of each component, less one.
+    squares = (xx - yy - zz, yy - xx - zz, zz - xx - yy, xx + yy + zz)
+    largest = squares.index(max(squares))
     if largest == 3:
-        x, y, z, w = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], 1 + squares[3]
+        x, y, z, w = zy - yz, xz - zx, yx - xy, 1 + squares[3]
     elif largest == 0:
-        x, y, z, w = 1 + squares[0], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[2, 1] - m[1, 2]
+        x, y, z, w = 1 + squares[0], yx + xy, xz + zx, zy - yz
     elif largest == 1:
-        x, y, z, w = m[0, 1] + m[1, 0], 1 + squares[1], m[1, 2] + m[2, 1], m[0, 2] - m[2, 0]
+        x, y, z, w = yx + xy, 1 + squares[1], zy + yz, xz - zx
     else:
-        x, y, z, w = m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], 1 + squares[2], m[1, 0] - m[0, 1]
-    length = math.sqrt(x * x + y * y + z * z + w * w)
-    return float(x / length), float(y / length), float(z / length), float(w / length)
+        x, y, z, w = xz + zx, zy + yz, 1 + squares[2], yx - xy
+    length = math.hypot(x, y, z, w)
+    return x / length, y / length, z / length, w / length

@@ -9,6 +9,7 @@ Always: each body is in exactly one layer: in `CHILDREN` if it has a parent, els
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -92,6 +93,19 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
     way = "mixed" if mix > 0 else "curved" if method in ("hermite", "auto") else "linear"
     variant = PoseVariant(way, ring.is_stretched(older) and (newer is None or ring.is_stretched(newer)))
     return PlacedLayer(layer.group, _all_slots(ring, count, older, newer, before), count, variant, block)
+
+
+def place_all(layers: Iterable[Layer], ring: SnapshotRing, groups: Collection[str | None]) -> list[PlacedLayer]:
+    """Those of a picture that have bodies. groups: which there are. Raises TwixtError."""
+    placed: list[PlacedLayer] = []
+    for layer in layers:
+        if layer.group not in groups:
+            known = ", ".join(sorted(repr(name) for name in groups))
+            raise TwixtError(f"this scene has the layers {known}, got {layer.group!r}")
+        one = place(layer, ring)
+        if one.bodies:
+            placed.append(one._replace(number=len(placed)))
+    return placed
 
 
 def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:

@@ -5,9 +5,8 @@
     discs   to 9 px     lit, of one depth
     dots    to 2.5 px   squares of the disc's area and mean brightness
 
-The one idea: a pixel knows where in the point it lies, and with that its normal; light and skin together are a
-polynomial of degree 2 in the normal, whose coefficients are worked out once a sphere. Light is that of
-spheres.py without the highlight; edges are hard.
+The one idea: a pixel knows where in the point it lies, and with that its normal; one direction stands for all
+light, and the product of two axes of the body for its skin. Edges are hard, and there is no highlight.
 
 Of one depth: a sphere stands as the disc through its middle. Where no body reaches into another this changes no
 pixel, for the disc lies within the ball; where one does, their seam is off by at most a radius. In return hidden
@@ -21,7 +20,7 @@ import moderngl
 
 from twixt.render.draw.light_glsl import POLYNOMIAL_GLSL
 from twixt.render.draw.pose import PoseVariant
-from twixt.render.draw.sphere_glsl import sphere_points
+from twixt.render.draw.sphere_glsl import FULL_CONTRAST, sphere_points
 
 _PLACE = """
 void place(vec4 ball, bool drawn, float diameter) {
@@ -56,25 +55,29 @@ out vec4 color;
 void main() { color = vec4(albedo, 1.0); }
 """
 
-# One direction stands for the light and the sky, which is enough at this size (off by 0.033 on the average).
+# One direction stands for the light and the sky, which is off by 0.033 of the brightness on the average.
+_ONE_LIGHT = """
+const float ACROSS = 0.63;  // brightness where the normal is across it
+vec3 light_by_one() { return 0.28 * light_eye.xyz + 0.09 * vec3(0.0, up_eye.yz); }
+"""
+
 _DISC_VERTEX = (
     _PLACE
+    + _ONE_LIGHT
     + """
-flat out vec4 albedo;  // w: brightness where the normal is across `light`
-flat out vec3 light;
+flat out vec3 albedo, light;
 void main() {
     Pose pose = drawn_pose();
     vec4 ball = ball_of(pose);
     place(ball, is_drawn_as_point(ball), width_px(ball));
     bool plain = light_eye.w > 0.5;
-    albedo = vec4(pose.color, plain ? 1.0 : 0.63);
-    light = plain ? vec3(0.0) : facing(0.28 * light_eye.xyz + 0.09 * vec3(0.0, up_eye.yz), normalize(-ball.xyz));
+    albedo = pose.color * (plain ? 1.0 : ACROSS);
+    light = plain ? vec3(0.0) : facing(light_by_one(), normalize(-ball.xyz)) * (1.0 / ACROSS);
 }
 """
 )
 _DISC_FRAGMENT = """#version 330 core
-flat in vec4 albedo;
-flat in vec3 light;
+flat in vec3 albedo, light;
 out vec4 color;
 void main() {
     vec2 at = gl_PointCoord * 2.0 - 1.0;
@@ -82,48 +85,39 @@ void main() {
     if (off2 > 1.0) discard;
     float height = (1.0 - off2) * (1.0 + 0.6 * off2);  // near sqrt(1 - off2), at a fifth of its cost
     float towards = at.x * light.x - at.y * light.y + height * light.z;
-    color = vec4(albedo.rgb * (albedo.w + towards * (1.0 + 1.7 * towards)), 1.0);
+    color = vec4(albedo * (1.0 + towards * (1.0 + 1.07 * towards)), 1.0);
 }
 """
 
 _SKIN_VERTEX = (
-    POLYNOMIAL_GLSL
-    + _PLACE
+    _PLACE
+    + _ONE_LIGHT
     + """
-flat out vec4 by_normal;  // brightness: constant, x, y, z
-flat out vec4 by_square;  // x^2 (less z^2), y^2 (less z^2), x y, x z
-flat out vec4 albedo;     // x: y z
+flat out vec4 light;   // over the brightness across it; w: red
+flat out vec4 first_axis, second_axis;  // of the body; their product is the pattern; w: green, blue
 void main() {
     Pose pose = drawn_pose();
     vec4 ball = ball_of(pose);
     float width = width_px(ball);
-    place(ball, is_drawn_as_point(ball), width);
+    bool drawn = is_drawn_as_point(ball), plain = light_eye.w > 0.5;
+    place(ball, drawn, width);
 #if OWN_DEPTH
-    // A point's w is free to choose, and comes to the pixels at no cost: what its radius is in depth.
-    if (is_drawn_as_point(ball)) gl_Position /= 0.5 * -lens.w * ball.w / -ball.z;
+    // A point's w is free to choose, and comes to the pixels at no cost: what its radius is in depth, towards the eye.
+    if (drawn) gl_Position /= 0.5 * lens.w * ball.w / (ball.z + ball.w);
 #endif
     vec3 to_eye = normalize(-ball.xyz);
     vec4 turn = turn_after(view_turn, pose.orientation);
     float contrast = pattern_depth(2.0 / width);
-    vec3 x = facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) * (2.4 * contrast);
-    vec3 y = facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye);
-    vec3 light = facing(light_eye.xyz, to_eye) * sqrt(SQUARE * (1.0 - contrast));
-    vec3 linear = facing(brightness_by_normal(light_eye.xyz, up_eye.yz), to_eye) * (1.0 - contrast);
-    vec3 square = light * light + x * y;
-    vec3 mixed = 2.0 * light.xxy * light.yzz + x.xxy * y.yzz + x.yzz * y.xxy;
-    by_normal = vec4(BASE * (1.0 - contrast) + square.z, linear);
-    by_square = vec4(square.xy - square.z, mixed.xy);
-    albedo = vec4(mixed.z, pose.color);
-    if (light_eye.w > 0.5) {
-        by_normal = vec4(1.0, 0.0, 0.0, 0.0);
-        by_square = vec4(0.0);
-        albedo.x = 0.0;
-    }
+    float sharpness = sqrt(width * (contrast / FULL_CONTRAST));
+    vec3 albedo = pose.color * (plain ? 1.0 : ACROSS * (1.0 - contrast));
+    light = vec4(plain ? vec3(0.0) : facing(light_by_one(), to_eye) * (1.0 / ACROSS), albedo.r);
+    first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) * sharpness, albedo.g);
+    second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) * sharpness, albedo.b);
 }
 """
 )
 _SKIN_FRAGMENT = """
-flat in vec4 by_normal, by_square, albedo;
+flat in vec4 light, first_axis, second_axis;
 out vec4 color;
 void main() {
     vec2 at = gl_PointCoord * 2.0 - 1.0;
@@ -136,11 +130,11 @@ void main() {
     if (off2 > 1.0) discard;
     float height = (1.0 - off2) * (1.0 + 0.6 * off2);
 #endif
-    vec2 n = vec2(at.x, -at.y);
-    float brightness = by_normal.x + height * by_normal.w
-                     + n.x * (by_normal.y + by_square.x * n.x + by_square.z * n.y + by_square.w * height)
-                     + n.y * (by_normal.z + by_square.y * n.y + albedo.x * height);
-    color = vec4(albedo.yzw * brightness, 1.0);
+    vec3 normal = vec3(at.x, -at.y, height);
+    float towards = dot(normal, light.xyz);
+    float side = clamp(dot(normal, first_axis.xyz) * dot(normal, second_axis.xyz), -1.0, 1.0);
+    float brightness = (1.0 + towards * (1.0 + 1.07 * towards)) * (1.0 + TONES * side);
+    color = vec4(vec3(light.w, first_axis.w, second_axis.w) * brightness, 1.0);
 }
 """
 
@@ -163,5 +157,6 @@ def ball_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Pr
 
 
 def _with_skin(context: moderngl.Context, variant: PoseVariant, own_depth: bool) -> moderngl.Program:
-    defined = f"#define OWN_DEPTH {int(own_depth)}\n"
+    # The pattern's tones are those of FULL_CONTRAST, around a mean that fades with the size.
+    defined = f"#define OWN_DEPTH {int(own_depth)}\n#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
     return sphere_points(context, variant, defined + _SKIN_VERTEX, "#version 330 core\n" + defined + _SKIN_FRAGMENT)

@@ -4,8 +4,8 @@ The one idea: a picture is a few small uniform blocks and a fixed list of draw c
 shadows, outline; one for each program and layer that has such bodies), whatever the number of bodies; nothing
 here runs once a body.
 
-Always: what is drawn is decided by the layers and the camera alone; drawing the same again gives the same
-pixels. The framebuffer that is in use when `draw` is called is the one drawn into, and nothing outside the
+Always: what is drawn is decided by the layers and the camera alone, but for how finely many spheres are (detail.py);
+drawing the same again gives the same pixels. The framebuffer that is in use when `draw` is called is the one drawn into, and nothing outside the
 viewport is touched. It owns no window, reads no clock and does not know what the slots' snapshots are called.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import moderngl
 import numpy as np
@@ -27,7 +28,8 @@ from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, PASSES
 from twixt.render.draw.cast_drawing import CAST_KINDS, STRETCHED, CastDrawing, cast_passes
 from twixt.render.draw.detail import possible
 from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block, guarded
-from twixt.render.draw.layers import Layer, PlacedLayer, place
+from twixt.render.draw.gpu_timers import GpuTimers
+from twixt.render.draw.layers import Layer, PlacedLayer, place, place_all
 from twixt.render.draw.lines import Grid, Outline
 from twixt.render.draw.marks import Dots, SmoothLines
 from twixt.render.draw.membership import Membership
@@ -35,23 +37,22 @@ from twixt.render.draw.portions import Portions
 from twixt.render.draw.pose import WAYS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.draw.sphere_drawing import Range, SphereDrawing
-from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
+from twixt.render.draw.sphere_glsl import ALL_PX
 from twixt.render.software_gl import is_software
 
-# Every OpenGL allows a part of a uniform buffer to begin at a multiple of this.
-LAYER_STRIDE = 256
+LAYER_STRIDE = 256  # every OpenGL allows a part of a uniform buffer to begin at a multiple of this
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
 # Beyond this many bodies the ground goes without shadows: they would be one dark carpet, and cost a quad each.
 MOST_SHADOWS = 20_000
-ALL_PX = (0.0, float(LARGEST_POINT_PX))
+NO_VIEWPORT: Viewport = (0, 0, 0, 0)
+MOST = 1 << 32
 
 
 class SceneRenderer:
     """The scene on the GPU. Needs a context of OpenGL 3.3 or later, and that it is current."""
 
     def __init__(self, context: moderngl.Context, scene: Scene, slots: int = 8, capacity: int = 1) -> None:
-        if context.version_code < 330:
-            code = context.version_code
+        if (code := context.version_code) < 330:
             raise TwixtError(
                 f"drawing needs OpenGL 3.3 or later, this display offers {code // 100}.{code // 10 % 10}; "
                 "update the graphics driver, or draw in software with LIBGL_ALWAYS_SOFTWARE=1"
@@ -64,21 +65,20 @@ class SceneRenderer:
         self._grid, self._outline = Grid(context), Outline(context)
         for drawn in (self._grid, self._outline):
             drawn.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-        self._dots: Dots | None = None
-        self._lines: SmoothLines | None = None
+        self._marks: dict[type[Dots | SmoothLines], Dots | SmoothLines] = {}
         self._frame_block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._is_software = is_software(context.info["GL_RENDERER"])
         self._portions = Portions(self._is_software)
         self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
         self._casts = CastDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
-        self._timers: list[moderngl.Query] = []
-        self._timed = 0  # timers in use by the picture that is being drawn
+        self._timers = GpuTimers(context, self._is_software)
         self._is_finished = True
-        self._viewport: Viewport | None = None  # of the picture drawn last
+        self._viewport = NO_VIEWPORT  # of the picture drawn last
         self._target: moderngl.Framebuffer = context.fbo
         self._size_px = (1, 1)
         self._scene = scene
+        self._frame_key: tuple[object, ...] = ()  # what the frame block was made of
         if scene.outline is not None:
             self._outline.set(scene.outline)
         self._members = Membership(context, scene, self._ring.capacity)
@@ -95,7 +95,7 @@ class SceneRenderer:
 
     def set_scene(self, scene: Scene) -> None:
         """Takes a scene that was published anew; the snapshots on the GPU stay."""
-        self._scene = scene
+        self._scene, self._frame_key = scene, ()
         if scene.outline is not None:
             self._outline.set(scene.outline)
         self._take_members(self._ring.capacity)
@@ -113,32 +113,29 @@ class SceneRenderer:
     def upload_scale3(self, slot: int, scale3: NDArray[np.floating]) -> None:
         """Copies the scales along the bodies' own axes, (n, 3), that belong to what was last uploaded into the slot.
 
-        Multiplies the records' uniform scale. A sphere takes their geometric mean: there are no ellipsoids yet.
+        Multiplies the records' uniform scale. A sphere is drawn as an ellipsoid then.
         """
-        if scale3.ndim != 2 or scale3.shape[1] != 3:
-            raise TwixtError(f"scale3 must be three numbers a body, shape (n, 3), got {scale3.shape}")
-        self._ring.upload_stretch(slot, np.asarray(scale3, np.float32))
+        self._ring.upload_stretch(slot, scale3)
 
     def draw(self, layers: Sequence[Layer], camera: CameraMatrices, viewport: Viewport) -> None:
         """Draws the layers into a part of the framebuffer in use: left, bottom, width, height in px.
 
         Pictures drawn before `finish` make one frame, side by side. Raises TwixtError.
         """
-        for layer in layers:
-            if layer.group not in self.layers:
-                known = ", ".join(sorted(repr(name) for name in self.layers))
-                raise TwixtError(f"this scene has the layers {known}, got {layer.group!r}")
-        placed = [layer for layer in (place(layer, self._ring) for layer in layers) if layer.bodies]
-        placed = [layer._replace(number=number) for number, layer in enumerate(placed)]
+        placed = place_all(layers, self._ring, self.layers)
         left_px, bottom_px, width_px, height_px = viewport
         if self._is_finished:
-            self._target, self._size_px, self._timed, self._is_finished = self._context.fbo, (1, 1), 0, False
+            self._target, self._size_px, self._is_finished = self._context.fbo, (1, 1), False
+            self._timers.begin_frame()
         self._size_px = max(self._size_px[0], left_px + width_px), max(self._size_px[1], bottom_px + height_px)
         self._viewport = self._target.viewport = self._target.scissor = viewport
-        self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
+        key = (camera.view.tobytes(), camera.projection.tobytes(), camera.target, viewport)
+        if key != self._frame_key:
+            self._frame_key = key
+            self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
         self._frame_block.bind_to_uniform_block(FRAME_BINDING)
         self._write_blocks(placed)
-        with self._timer():
+        with self._timers.next():
             self._draw_all(placed, camera)
         self._target.scissor = None  # type: ignore[assignment]  # stubs
 
@@ -147,19 +144,11 @@ class SceneRenderer:
 
         Hidden by bodies that stand before them. What is not finite is skipped. Raises TwixtError.
         """
-        if self._dots is None:
-            self._dots = Dots(self._context)
-            self._dots.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-        self._dots.set(positions, colors, size_px)
-        self._draw_marks(self._dots, moderngl.PROGRAM_POINT_SIZE)
+        self._draw_marks(Dots, moderngl.PROGRAM_POINT_SIZE, positions, colors, size_px)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike) -> None:
         """Thin lines in the picture drawn last: starts and ends (n, 3), metres; colors as for `points`."""
-        if self._lines is None:
-            self._lines = SmoothLines(self._context)
-            self._lines.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-        self._lines.set(starts, ends, colors)
-        self._draw_marks(self._lines, 0)
+        self._draw_marks(SmoothLines, 0, starts, ends, colors)
 
     def prepare(self) -> bool:
         """Makes one of the programs that a change of method will need; False when there is none left to make.
@@ -168,7 +157,7 @@ class SceneRenderer:
         Without it the frame after the change takes that long. Shows nothing.
         """
         slot = next(self._ring.filled, None)
-        if slot is None or self._viewport is None:
+        if slot is None or self._viewport == NO_VIEWPORT:
             return False
         stretched, count = self._ring.is_stretched(slot), self._ring.count(slot)
         for way, name, group in product(WAYS, PASSES, sorted(self.layers, key=str)):
@@ -193,13 +182,11 @@ class SceneRenderer:
 
     @property
     def gpu_ns(self) -> int | None:
-        """How long the GPU worked on the last frame. Waits for it, so ask after `finish`.
+        """How long the GPU worked on the last frame; None before the first, and where the CPU draws.
 
-        None before the first, and where the CPU draws: there OpenGL's timer sees only the commands being taken in.
+        Waits for it, so ask after `finish`.
         """
-        if not self._timed or self._is_software:
-            return None
-        return sum(timer.elapsed for timer in self._timers[: self._timed])
+        return self._timers.elapsed_ns
 
     def read_pixels(self) -> NDArray[np.uint8]:
         """The frame drawn last, shape (height, width, 3), top row first. On a window: before it is swapped."""
@@ -212,23 +199,22 @@ class SceneRenderer:
         self._ring.release()
         self._members.release()
 
-    def _draw_marks(self, marks: Dots | SmoothLines, flags: int) -> None:
-        if self._viewport is None:
+    def _draw_marks(self, kind: type[Dots | SmoothLines], flags: int, *what: Any) -> None:
+        marks = self._marks.get(kind)
+        if marks is None:
+            marks = self._marks[kind] = kind(self._context)
+            marks.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+        marks.set(*what)
+        if self._viewport == NO_VIEWPORT:
             return
         self._target.use()
         self._target.viewport = self._target.scissor = self._viewport
         self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | flags)
         self._target.depth_mask = False
-        with self._timer():
+        with self._timers.next():
             marks.draw()
         self._target.depth_mask = True
         self._target.scissor = None  # type: ignore[assignment]  # stubs
-
-    def _timer(self) -> moderngl.Query:
-        if self._timed == len(self._timers):
-            self._timers.append(self._context.query(time=True))
-        self._timed += 1
-        return self._timers[self._timed - 1]
 
     def _write_blocks(self, layers: list[PlacedLayer]) -> None:
         if self._layer_blocks.size < len(layers) * LAYER_STRIDE:
@@ -272,31 +258,27 @@ class SceneRenderer:
     def _draw_cast(self, kind: str, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
         if kind == STRETCHED:
             layers = [layer for layer in layers if layer.variant.stretched]
-        count = self._count(kind, layers)
-        if count and self._viewport:
+        if count := self._count(kind, layers):
             self._casts.draw(kind, layers, count, camera, self._viewport[3])
 
     def _count(self, name: str, layers: list[PlacedLayer]) -> int:
         return sum(self._members.of(layer.group, name).drawn(layer.bodies) for layer in layers)
 
     def _draw_spheres(self, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
-        count = self._count("points", layers)
-        if count and self._viewport:
-            largest = max(layers, key=lambda layer: layer.bodies)
-            sample = self._ring.sample(largest.slots.older)
+        if count := self._count("points", layers):
+            sample = self._ring.sample(max(layers, key=lambda layer: layer.bodies).slots.older)
             self._spheres.draw(self._scene, layers, count, sample, camera, self._viewport[3])
 
-    def _draw_bodies(
-        self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int | None = None
-    ) -> None:
-        with_members = [(layer, self._members.of(layer.group, name)) for layer in layers]
-        with_members = [(layer, members) for layer, members in with_members if members.drawn(layer.bodies)]
-        if not with_members or self._viewport is None:
+    def _draw_bodies(self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int = MOST) -> None:
+        found = [(layer, self._members.of(layer.group, name)) for layer in layers]
+        counted = [(layer, members, members.drawn(layer.bodies)) for layer, members in found]
+        if not any(count for *_, count in counted):
             return
         self._context.enable_only(PASSES[name].flags)
         self._target.depth_mask = PASSES[name].writes_depth
-        for layer, members in with_members:
-            drawn = members.drawn(layer.bodies)
+        for layer, members, count in counted:
+            if not count:
+                continue
             program = self._programs.get(name, layer.variant)
             array = self._ring.vertex_array(
                 (name, layer.group, layer.variant), program, self._members.shape_rows, members.indices,
@@ -307,7 +289,7 @@ class SceneRenderer:
             if PASSES[name].is_guarded:
                 self._target.viewport = guarded(self._viewport)
             self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
-            self._portions.render(array, drawn if most is None else min(drawn, most))
+            self._portions.render(array, min(count, most))
             self._target.viewport = self._viewport
         self._target.depth_mask = True
 

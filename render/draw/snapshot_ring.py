@@ -84,8 +84,10 @@ class SnapshotRing:
         self._samples[slot] = np.frombuffer(records, BODY, count)[sampled_rows(count)].copy()
         self._stretched[slot] = 0
 
-    def upload_stretch(self, slot: int, scale3: NDArray[np.float32]) -> None:
+    def upload_stretch(self, slot: int, scale3: NDArray[np.floating]) -> None:
         """Copies the rows' scales along their own axes, (n, 3), of the snapshot uploaded last into the slot."""
+        if scale3.ndim != 2 or scale3.shape[1] != 3:
+            raise TwixtError(f"scale3 must be three numbers a body, shape (n, 3), got {scale3.shape}")
         rows = scale3[: self.count(slot)]
         buffer = self._room(self._stretches, slot, STRETCH_BYTES)
         if len(rows):

@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.render.camera import CameraMatrices
-from twixt.render.draw.detail import Detail, choose, sampled_radii, sizes_in
+from twixt.render.draw.detail import FINEST, choose, sampled_radii, sizes_in
 from twixt.render.draw.layers import PlacedLayer
 from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
 
+# So few bodies are drawn as quads, most of which are not there, sooner than it is asked whether any is.
+FEW = 500
+# A choice holds for this many pictures of a camera that keeps still: bodies do not change their size, and seldom place.
+CHOSEN_PICTURES = 8
 Range = tuple[float, float]
 DrawBodies = Callable[[str, list[PlacedLayer], Range], None]
 
@@ -31,22 +35,30 @@ class SphereDrawing:
         self._flush = flush
         self._is_software = is_software
         self._any_beyond = context.query(samples=True)
-        self._detail: Detail | None = None
-        self._radii: tuple[Scene, NDArray[np.float32]] | None = None
+        self._detail = FINEST
+        self._chosen_for: tuple[object, ...] = ()
+        self._drawn = 0  # pictures since then
 
     def draw(
         self, scene: Scene, layers: list[PlacedLayer], count: int, sample: NDArray[np.void],
         camera: CameraMatrices, height_px: int,
     ) -> None:  # fmt: skip
         """Draws the `count` spheres of these layers. sample: records of the largest of them, as `SnapshotRing.sample`."""
-        bodies = max(layer.bodies for layer in layers)
-        if self._radii is None or self._radii[0] is not scene or len(self._radii[1]) != len(sample):
-            self._radii = scene, sampled_radii(scene, bodies)
-        sizes = sizes_in(sample, self._radii[1], count, camera, height_px)
-        self._detail = choose(sizes, count, self._is_software, self._detail)
+        key = (scene, count, len(sample), camera.view.tobytes(), camera.projection.tobytes(), height_px)
+        self._drawn += 1
+        if key != self._chosen_for or self._drawn >= CHOSEN_PICTURES:
+            radii = sampled_radii(scene, max(layer.bodies for layer in layers))
+            sizes = sizes_in(sample, radii, count, camera, height_px)
+            self._detail = choose(sizes, count, self._is_software, self._detail)
+            self._chosen_for, self._drawn = key, 0
         name, largest_px = self._detail
+        if count <= FEW and largest_px == LARGEST_POINT_PX:
+            self._draw_bodies(name, layers, (0.0, largest_px))
+            self._draw_bodies("quads", layers, (0.0, largest_px))
+            return
         is_any_larger = self._ask_beyond(layers, largest_px)
         self._draw_bodies(name, layers, (0.0, largest_px))
+        self._flush()  # there is something to do while the answer is waited for
         if not is_any_larger():
             return
         if largest_px < LARGEST_POINT_PX:

@@ -20,9 +20,14 @@ from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
 
 # Widest sphere drawn as a point, px: half of it must fit into the guard, and points may end at 255 px (llvmpipe).
 LARGEST_POINT_PX = 2 * GUARD_PX
+ALL_PX = (0.0, float(LARGEST_POINT_PX))
+
+# Half of what the darker of the skin's two tones is darker by than the lighter, where spheres are large.
+FULL_CONTRAST = 0.2
 
 _BALL = (
-    ROTATE_GLSL
+    f"const float FULL_CONTRAST = {FULL_CONTRAST};\n"
+    + ROTATE_GLSL
     + """
 uniform vec2 range_px;
 
@@ -63,7 +68,7 @@ vec3 facing(vec3 v, vec3 to_eye) {
 
 // How deep the pattern's darker tone is: it fades where pixels cover much of it, and is gone at 9 px.
 float pattern_depth(float px_in_radii) {
-    return light_eye.w > 0.5 ? 0.0 : 0.20 * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
+    return light_eye.w > 0.5 ? 0.0 : FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
 }
 """
 )

@@ -58,7 +58,7 @@ void main() {
     first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) / per_across, 0.0);
     second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) / per_across, 0.0);
     if (drawn) {
-        gl_PointSize = 2.0 * along / picture.z + 2.0;
+        gl_PointSize = 2.0 * along / picture.z + 1.0;  // half a pixel of edge on each side
         // Its w is free to choose, and comes to the pixels at no cost: what a radius is in depth.
         float radius_depth = 0.5 * -lens.w * radius / (depth * depth);
         gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / depth, 1.0) / radius_depth;

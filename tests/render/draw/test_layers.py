@@ -77,7 +77,7 @@ def test_draw_calls_are_bounded_by_programs_and_layers_and_without_groups_are_on
     monkeypatch.setattr(SceneRenderer, "_draw_bodies", counted)
     shapes = [Sphere(), Box()] * 8
     studio.picture(Scene(shapes), new_bodies(16))
-    assert sorted(calls) == ["beyond", "large boxes", "points", "shadows"]
+    assert sorted(calls) == ["large boxes", "points", "quads", "shadows"]
     calls.clear()
     renderer = studio.renderer(Scene(shapes, groups={"a": Group([0, 1]), "balls": Group([2, 4])}))
     upload(renderer, 0, new_bodies(16))
