@@ -70,7 +70,7 @@ class SceneRenderer:
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._is_software = is_software(context.info["GL_RENDERER"])
         self._portions = Portions(self._is_software)
-        self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
+        self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies)
         self._casts = CastDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
         self._timers = GpuTimers(context, self._is_software)
         self._is_finished = True

@@ -17,8 +17,10 @@ from twixt.render.draw.detail import FINEST, choose, sampled_radii, sizes_in
 from twixt.render.draw.layers import PlacedLayer
 from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
 
-# So few bodies are drawn as quads, most of which are not there, sooner than it is asked whether any is.
-FEW = 500
+# So few bodies are drawn as quads, most of which are not there, sooner than it is asked whether any is: that takes
+# 0.4 ms and 0.03 us a body, the quads 0.13 us a body. More than two portions, so that the answer, which comes with
+# the first of them, is there when it is asked for.
+FEW = 4096
 # A choice holds for this many pictures of a camera that keeps still: bodies do not change their size, and seldom place.
 CHOSEN_PICTURES = 8
 Range = tuple[float, float]
@@ -28,11 +30,8 @@ DrawBodies = Callable[[str, list[PlacedLayer], Range], None]
 class SphereDrawing:
     """Draws with `draw_bodies(program, layers, range_px)`, and remembers how it drew last."""
 
-    def __init__(
-        self, context: moderngl.Context, is_software: bool, draw_bodies: DrawBodies, flush: Callable[[], object]
-    ) -> None:
+    def __init__(self, context: moderngl.Context, is_software: bool, draw_bodies: DrawBodies) -> None:
         self._draw_bodies = draw_bodies
-        self._flush = flush
         self._is_software = is_software
         self._any_beyond = context.query(samples=True)
         self._detail = FINEST
@@ -58,7 +57,6 @@ class SphereDrawing:
             return
         is_any_larger = self._ask_beyond(layers, largest_px)
         self._draw_bodies(name, layers, (0.0, largest_px))
-        self._flush()  # there is something to do while the answer is waited for
         if not is_any_larger():
             return
         if largest_px < LARGEST_POINT_PX:
@@ -72,5 +70,4 @@ class SphereDrawing:
         """Whether a sphere is too large for points up to this width: to be asked after the draw that follows."""
         with self._any_beyond:
             self._draw_bodies("beyond", layers, (0.0, largest_px))
-        self._flush()  # else the answer comes with the last pixel of the draw that follows
         return lambda: self._any_beyond.samples > 0
