@@ -31,6 +31,7 @@ from twixt.sim.health import Health
 from twixt.sim.held import Held, WorldChanged
 from twixt.sim.publisher import InPlace, Publisher
 from twixt.sim.schedule import Schedule
+from twixt.sim.status import status_of
 from twixt.sim.trouble import Trouble
 from twixt.sim.world import World, filled_bodies, write_bodies, writes_in_place
 
@@ -221,24 +222,11 @@ class Physics:
         self._host.set_status(
             {
                 "world": self._name,
-                "tick": schedule.tick,
-                "paused": schedule.is_paused,
-                "rate": schedule.rate,
-                "time_scale": schedule.time_scale,
-                "overloaded": schedule.is_overloaded,
-                "dt_ms": schedule.made_dt_ns / 1e6,
-                "step_multiple": schedule.stride.multiple,
-                "step_reason": schedule.stride.reason,
                 "step_ms": self._cost_ns / 1e6,
                 "lead_ms": schedule.lead_ns(self._viewers_lead_ns) / 1e6,
-                "late": meter.late,
-                "dropped": meter.dropped,
-                "lost": meter.lost,
-                "slow_physics_ms": self.trouble.now.slow_physics_ms,
-                "trouble": self.trouble.now.to_status(),
-                "trouble_asked": self.trouble.asked.to_status(),
                 "warning": self.warning,
                 "diagnostics": self._diagnostics(),
+                **status_of(schedule, meter, self.trouble),
             }
         )
         if self._collector and self._step_end_ns and not self._waited_ns:
