@@ -1,8 +1,7 @@
 """Planes: flat rectangles that are seen from both sides, with their edges drawn.
 
-The one idea: the pose is worked out once a body, in the vertex shader; a geometry shader then makes the at
-most three faces that can be seen. A mesh of 24 vertices would work the pose out 24 times.
-A face knows how far each of its pixels is from its border, so that edges are seen between faces of one tone.
+The one idea: the pose is worked out once a body, in the vertex shader; a geometry shader makes its four corners.
+Each pixel knows how far it is from the border, so that edges are seen against what is of the same tone.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ void main() {
 """
 
 _GEOMETRY = (
-    "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 12) out;\n"
+    "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     + FRAME_GLSL
     + LIGHT_GLSL
     + ROTATE_GLSL
@@ -42,37 +41,26 @@ out vec3 surface;         // colour, lit at the corners
 out vec2 on_face;         // metres from the middle of the face
 flat out vec2 half_face;
 
-void face(vec3 middle, vec3 normal, vec3 first, vec3 second, vec2 halves) {
+void main() {
+    vec2 halves = half_size[0].xy;
+    if (halves.x < 0.0) return;
+    // The sphere around it, against the four sides of the view and the eye's plane.
+    float reach = length(halves);
+    vec2 slope = 1.0 / lens.xy;
+    vec2 beyond = (abs(center[0].xy) + center[0].z * slope) * inversesqrt(1.0 + slope * slope);
+    if (center[0].z > reach || any(greaterThan(beyond, vec2(reach)))) return;
+    vec3 x = rotate(turn[0], vec3(1.0, 0.0, 0.0)), y = rotate(turn[0], vec3(0.0, 1.0, 0.0)), normal = cross(x, y);
+    if (dot(normal, center[0]) > 0.0) normal = -normal;
     for (int corner = 0; corner < 4; corner++) {
         on_face = halves * vec2((corner & 1) * 2 - 1, (corner >> 1) * 2 - 1);
         half_face = halves;
-        vec3 at = middle + first * on_face.x + second * on_face.y;
+        vec3 at = center[0] + x * on_face.x + y * on_face.y;
         surface = light_eye.w > 0.5 ? base_color[0]
                 : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0), light_eye.xyz, up_eye.yz);
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
         EmitVertex();
     }
     EndPrimitive();
-}
-
-void main() {
-    vec3 size = half_size[0];
-    if (size.x < 0.0) return;
-    // The sphere around it, against the four sides of the view and the eye's plane.
-    float reach = length(size);
-    vec2 slope = 1.0 / lens.xy;
-    vec2 beyond = (abs(center[0].xy) + center[0].z * slope) * inversesqrt(1.0 + slope * slope);
-    if (center[0].z > reach || any(greaterThan(beyond, vec2(reach)))) return;
-    vec3 x = rotate(turn[0], vec3(1.0, 0.0, 0.0)), y = rotate(turn[0], vec3(0.0, 1.0, 0.0)), z = cross(x, y);
-    // How far the eye is from the middle along each axis: beyond the face, the face is seen.
-    vec3 eye = -vec3(dot(center[0], x), dot(center[0], y), dot(center[0], z));
-    vec3 side = sign(eye);
-    if (abs(eye.x) > size.x && size.y * size.z > 0.0)
-        face(center[0] + x * side.x * size.x, x * side.x, y, z, size.yz);
-    if (abs(eye.y) > size.y && size.x * size.z > 0.0)
-        face(center[0] + y * side.y * size.y, y * side.y, x, z, size.xz);
-    if (abs(eye.z) > size.z)
-        face(center[0] + z * side.z * size.z, z * side.z, x, y, size.xy);
 }
 """
 )
