@@ -11,6 +11,7 @@ from twixt.render.draw.cast import CastShape, PointCast
 
 _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return dot(size, abs(along)); }"
+_AROUND = "float around(vec3 size) { return length(size); }"
 
 # A face that is turned from the eye by more than that would be less than a pixel wide, and its depth no number.
 _POINT_VERTEX = """
@@ -166,6 +167,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 BOX = CastShape(
     _SIZE,
     _SUPPORT,
+    _AROUND,
     PointCast(_POINT_VERTEX, _POINT_FRAGMENT),
     PointCast(_PLAIN_VERTEX, _PLAIN_FRAGMENT),
     _QUAD_GEOMETRY,

@@ -24,6 +24,7 @@ vec3 size_of(Pose pose) {
 }
 """
 _SUPPORT = "float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along); }"
+_AROUND = "float around(vec3 size) { return size.x + size.z; }"
 
 # A body with an axis, in radii, in the frame u along the axis as seen, v across it, w to the eye.
 _AXIS = """
@@ -187,6 +188,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) { return skin(normal, d, q.xy * per_px)
 CAPSULE = CastShape(
     ROUND_SIZE,
     _SUPPORT,
+    _AROUND,
     PointCast(AXIAL_POINT_VERTEX, _POINT_FRAGMENT),
     PointCast(AXIAL_PLAIN_VERTEX, _PLAIN_FRAGMENT),
     AXIAL_QUAD_GEOMETRY,

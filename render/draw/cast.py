@@ -40,6 +40,7 @@ class CastShape(NamedTuple):
 
     size: `vec3 size_of(Pose)`, half extents in metres, not above 0 where there is nothing to see.
     support: `float support(vec3 size, vec3 along)`, how far it reaches along a direction, times that one's length.
+    around: `float around(vec3 size)`, the radius of a ball around all of it.
     points, plain_points: the two qualities.
     quad_geometry: `void paint(Body)`, which fills `tone_x`, `tone_y`, `tone_z` and `extent`, and may scale the ray.
     quad_fragment: `void meet(p, d, per_px, out t, out covered)`, where along the ray surface begins and how much of
@@ -48,6 +49,7 @@ class CastShape(NamedTuple):
 
     size: str
     support: str
+    around: str
     points: PointCast
     plain_points: PointCast
     quad_geometry: str
@@ -134,13 +136,27 @@ void main() {
 }
 """
 
-# As beyond.py has it for spheres.
+# As beyond.py has it for spheres, of the balls around bodies: without their turns, half of a pose's cost.
 _BEYOND_MAIN = """
+uniform vec2 range_px;
+
+SIZE
+
+AROUND
+
 void main() {
-    vec4 to_body;
-    Body body = drawn_body(to_body);
+    Pose pose = drawn_pose();
+    vec3 size = pose.visible ? size_of(pose) : vec3(0.0), center = (view * vec4(pose.position, 1.0)).xyz;
+    float radius = around(size), depth = -center.z;
+    vec2 slope = 1.0 / lens.xy, aside = abs(center.xy), tangent = aside / depth;
+    bool seen = all(greaterThan(size, vec3(0.0))) && depth > -radius
+                && all(lessThan((aside - depth * slope) * inversesqrt(1.0 + slope * slope), vec2(radius)));
+    vec2 spread = radius * sqrt(1.0 + tangent * tangent) / (depth - radius);
+    bool fits = depth > 2.0 * radius && abs(lens.z * center.z + lens.w) < depth
+                && 2.0 * max(spread.x, spread.y) / picture.z + 1.0 <= range_px.y
+                && all(lessThan(aside * guard.xy, vec2(0.999 * depth)));
     gl_PointSize = 1.0;
-    gl_Position = is_seen(body) && !is_point(body) ? vec4(0.0, 0.0, -1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
+    gl_Position = seen && !fits ? vec4(0.0, 0.0, -1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
 }
 """
 _BEYOND_FRAGMENT = "out vec4 color; void main() { color = vec4(0.0); }"
@@ -255,9 +271,10 @@ def cast_point_program(
 
 
 def cast_beyond_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:
-    """A sample passes for each body of this shape that is seen and no point; takes GL_POINTS of bodies."""
-    head = FRAME_GLSL, pose_glsl(variant), ROTATE_GLSL, _seen(shape)
-    return context.program(vertex_shader=_text(*head, _BEYOND_MAIN), fragment_shader=_text(_BEYOND_FRAGMENT))
+    """A sample passes for each body of this shape that is seen and might be no point; takes GL_POINTS of bodies."""
+    main = _BEYOND_MAIN.replace("SIZE", shape.size).replace("AROUND", shape.around)
+    vertex = _text(FRAME_GLSL, pose_glsl(variant), main)
+    return context.program(vertex_shader=vertex, fragment_shader=_text(_BEYOND_FRAGMENT))
 
 
 def cast_quad_program(context: moderngl.Context, variant: PoseVariant, shape: CastShape) -> moderngl.Program:

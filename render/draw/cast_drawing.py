@@ -1,8 +1,8 @@
 """The boxes, capsules, cylinders and ellipsoids of a picture: which are points, in which quality, which rectangles.
 
 The one idea: rectangles are finest, and all that a few bodies need. Of more bodies, the small ones are points. Where
-the CPU draws very many, points are plain: hard edges, no highlight; and whether there is any body for a rectangle is
-asked of the GPU first, as spheres do, since that costs a tenth of drawing rectangles that are not there.
+the CPU draws many, points are plain: hard edges, no highlight. Of very many it is asked of the GPU first whether
+there is any body for a rectangle, as spheres do: that costs a part of drawing rectangles that are not there.
 
 Always: every body that is seen is drawn by exactly one program.
 """
@@ -26,6 +26,8 @@ CAST_KINDS = ("boxes", "cylinders", "capsules", "ellipsoids", STRETCHED)
 FEW = 300
 # From so many on points are plain where the CPU draws: as fine ones, they would take another 1 ms and more.
 MANY = 1500
+# From so many on it is asked for rectangles. Below, the answer takes longer than they do.
+ASKED = 4096
 # Side by side rays are off by a fourth of the point's width, px, squared, times a pixel's angle. At most, px:
 OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
 
@@ -34,9 +36,8 @@ def cast_passes(kind: str, count: int, is_software: bool) -> tuple[str, ...]:
     """The programs that may draw so many bodies of this kind."""
     if count <= FEW:
         return (f"large {kind}",)
-    if count < MANY:
-        return kind, f"large {kind}"
-    return f"plain {kind}" if is_software else kind, f"beyond {kind}", f"large {kind}"
+    points = f"plain {kind}" if count >= MANY and is_software else kind
+    return (points, f"large {kind}") if count < ASKED else (points, f"beyond {kind}", f"large {kind}")
 
 
 def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> float:

@@ -18,6 +18,7 @@ from twixt.render.draw.cast import CastShape, PointCast
 from twixt.render.draw.round_skin import QUAD_SKIN_FRAGMENT
 
 _SUPPORT = "float support(vec3 size, vec3 along) { return size.z * abs(along.z) + size.x * length(along.xy); }"
+_AROUND = "float around(vec3 size) { return length(size.xz); }"
 
 _POINT_FRAGMENT = (
     AXIAL_POINT_FRAGMENT
@@ -95,6 +96,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 CYLINDER = CastShape(
     ROUND_SIZE,
     _SUPPORT,
+    _AROUND,
     PointCast(AXIAL_POINT_VERTEX, _POINT_FRAGMENT),
     PointCast(AXIAL_PLAIN_VERTEX, _PLAIN_FRAGMENT),
     AXIAL_QUAD_GEOMETRY,

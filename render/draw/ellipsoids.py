@@ -17,6 +17,7 @@ from twixt.render.draw.round_skin import (
 
 _SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
 _SUPPORT = "float support(vec3 size, vec3 along) { return length(size * along); }"
+_AROUND = "float around(vec3 size) { return max(max(size.x, size.y), size.z); }"
 
 # In half axes: u to the right in the picture, v up, h to the eye, all at right angles.
 _BALL = """
@@ -169,6 +170,7 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
 ELLIPSOID = CastShape(
     _SIZE,
     _SUPPORT,
+    _AROUND,
     PointCast(_POINT_VERTEX, _POINT_FRAGMENT),
     PointCast(_PLAIN_VERTEX, _PLAIN_FRAGMENT),
     _QUAD_GEOMETRY,

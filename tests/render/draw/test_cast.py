@@ -22,7 +22,8 @@ SHAPES = [
     Cylinder(0.35, 1.0, WHITE),
     Ellipsoid((1.3, 0.8, 0.5), WHITE),
 ]
-QUALITIES = {"large": (10**9, 10**9), "points": (0, 10**9), "plain": (0, 0)}
+# Few, many, and so many that it is asked for large ones.
+QUALITIES = {"large": (10**9, 10**9, 10**9), "points": (0, 10**9, 10**9), "plain": (0, 0, 0)}
 SAMPLES = 100
 by_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
 by_quality = pytest.mark.parametrize("quality", QUALITIES)
@@ -48,9 +49,8 @@ def drawn_as(monkeypatch):
     """Chooses by which programs bodies are drawn, however many there are."""
 
     def choose(quality):
-        few, many = QUALITIES[quality]
-        monkeypatch.setattr(cast_drawing, "FEW", few)
-        monkeypatch.setattr(cast_drawing, "MANY", many)
+        for name, count in zip(("FEW", "MANY", "ASKED"), QUALITIES[quality], strict=True):
+            monkeypatch.setattr(cast_drawing, name, count)
 
     return choose
 
