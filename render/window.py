@@ -244,7 +244,9 @@ def _text(text: bytes | str) -> str:
 def _function_finder() -> Callable[[str], int]:
     """Where the context's functions lie, by name. Some 700 are asked for, while another thread imports (`start_up`): a
     call that gave Python's lock away, as glfw's own does, would wait each time to have it back."""
-    find = ctypes.PyDLL("glfw", handle=library.glfw._handle).glfwGetProcAddress
+    loaded = library.glfw
+    assert loaded is not None  # a window is open
+    find = ctypes.PyDLL("glfw", handle=loaded._handle).glfwGetProcAddress
     find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
     return lambda name: find(name.encode()) or 0
 
