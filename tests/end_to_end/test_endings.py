@@ -23,7 +23,6 @@ from tests.end_to_end.processes import (
     until,
     xdotool,
 )
-from twixt.ipc.session import attach
 from twixt.render.measure.log import read_log
 
 pytestmark = [pytest.mark.display, pytest.mark.stress]
@@ -237,17 +236,21 @@ def test_a_killed_script_leaves_nothing_of_its_viewer(start: Starter) -> None:
     one_line(script, "physics ended without a word (killed?)")
 
 
+def has_counted_frames(log: Path) -> bool:
+    """Whether a log that is being written holds frames that count."""
+    if not log.exists() or "\n" not in (text := log.read_text()):
+        return False
+    header, *rows = text[: text.rindex("\n")].split("\n")
+    probe = header.split(",").index("probe")
+    return sum(row.split(",")[probe] == "0" for row in rows) > 10
+
+
 @pytest.mark.parametrize(("way", "code"), [("Ctrl-C", 130), ("kill -9", 137), ("the display goes", 2)])
-def test_what_was_measured_is_left_however_it_ends(
-    xvfb_screen: Display, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, code: int
-) -> None:
+def test_what_was_measured_is_left_however_it_ends(xvfb_screen: Display, tmp_path: Path, way: str, code: int) -> None:
     with starter(tmp_path, xvfb_screen.environ) as start:
         run = start("measure", "metronome", "--name", "lab", *SMALL, "--log", "frames.csv", "--json", "report.json")
         run.viewer()
-        monkeypatch.setenv("XDG_RUNTIME_DIR", str(start.runtime_folder))
-        link = attach("lab")
-        until(lambda: link.latest_pair()[-1].sim_time_ns > 1_500_000_000, "figures begin after start-up")
-        link.close()
+        until(lambda: has_counted_frames(start.folder / "frames.csv"), "figures begin after start-up")
         if way == "Ctrl-C":
             run.interrupt()
         elif way == "kill -9":
