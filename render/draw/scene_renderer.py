@@ -284,8 +284,8 @@ class SceneRenderer:
                 (name, layer.group, layer.variant), program, self._members.shape_rows, members.indices,
                 layer.slots, layer.variant.stretched,
             )  # fmt: skip
-            if "range_px" in program:
-                program["range_px"] = range_px
+            if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):
+                uniform.value = range_px
             if PASSES[name].is_guarded:
                 self._target.viewport = guarded(self._viewport)
             self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)

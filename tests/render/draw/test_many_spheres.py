@@ -161,6 +161,7 @@ def test_in_portions_the_picture_is_the_same(studio, drawn_by, monkeypatch, name
     rng = np.random.default_rng(1)
     bodies, scene = bodies_at(*rng.normal(0, 1, (100, 3))), Scene([Sphere(0.1), Box((0.1, 0.1, 0.1))] * 50)
     whole = studio.picture(scene, bodies)
+    monkeypatch.setattr(portions, "UNDIVIDED", 0)
     monkeypatch.setattr(portions, "PORTION", 7)
     np.testing.assert_array_equal(studio.picture(scene, bodies), whole)
 
