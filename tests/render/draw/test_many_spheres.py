@@ -22,7 +22,7 @@ from tests.render.draw.test_scene_renderer import (
 )
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Scene, Sphere
-from twixt.ipc.snapshot import new_bodies
+from twixt.ipc.snapshot import HAS_VELOCITY, new_bodies
 from twixt.render.camera import OrbitCamera
 from twixt.render.draw import portions, sphere_drawing
 from twixt.render.draw.detail import Detail
@@ -37,10 +37,10 @@ NAMES = [name for name, _ in PROGRAMS]
 
 @pytest.fixture
 def drawn_by(monkeypatch):
-    """Names the program that draws spheres from now on, however many they are; None: no body is few."""
+    """Names the program that draws spheres from now on. few: so many are not asked whether they are too large."""
 
-    def by(name, largest_px=128.0):
-        monkeypatch.setattr(sphere_drawing, "FEW", 0)
+    def by(name, largest_px=128.0, few=0):
+        monkeypatch.setattr(sphere_drawing, "FEW", few)
         monkeypatch.setattr(sphere_drawing, "choose", lambda *_: Detail(name, largest_px))
 
     return by
@@ -179,6 +179,37 @@ def test_no_rectangle_is_drawn_where_none_is_needed(studio, monkeypatch):
         drawn.clear()
         studio.draw(renderer, Layer(0), camera=SIDE)
         assert ("quads" in drawn[drawn.index("beyond") :]) == needed
+
+
+@pytest.mark.parametrize("method", ["none", "linear", "hermite", "auto"])
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.5, 0.9])
+def test_a_sphere_that_is_large_on_its_way_only_is_never_missing(studio, drawn_by, method, alpha):
+    gap_s = 1.0
+    fast, torn = (25.0, 0, 0), (math.nan, 0, 0)
+    moves = [  # from, to, velocities: past the eye on a curve; apart, not finite, or of another life in the newer
+        ((3, 0, 0), (3, 0, 0), fast, (-25.0, 0, 0), 0),
+        ((8.5, 0.2, 0), (0, 0.2, 0), torn, fast, 0),
+        ((8.8, 0, 0.1), (0, 0, 0), (0, 0, 0), (0, 0, 0), 1),
+        ((0, 0, 0), (8.9, 0, 0), (0, 0, 0), (0, 0, 0), 0),
+    ]
+    for start, end, leaving, arriving, cut in moves:
+        snapshots = [bodies_at((0, 1, 0), start) for _ in range(3)]
+        snapshots[2]["position"][1] = end
+        snapshots[0]["velocity"][1] = snapshots[1]["velocity"][1] = leaving
+        snapshots[2]["velocity"][1] = arriving
+        snapshots[2]["epoch"][1] = cut
+        for bodies in snapshots:
+            bodies["flags"] |= HAS_VELOCITY
+        pictures = []
+        for program, largest_px, few in (("points", 128.0, 2), ("dots", 4.0, 0)):
+            drawn_by(program, largest_px, few)
+            renderer = studio.renderer(dark([Sphere(0.03, GREEN), Sphere(0.5, WHITE)]))
+            for slot, bodies in enumerate(snapshots):
+                upload(renderer, slot, bodies)
+            layer = Layer(1, 2, 0, alpha, gap_s, gap_s, method)
+            pictures.append(lit_px(studio.draw(renderer, layer, camera=SIDE)[..., :1]))
+            renderer.release()
+        assert pictures[1] == pytest.approx(pictures[0], rel=0.1, abs=4)
 
 
 class NoRoom:
