@@ -48,6 +48,7 @@ class Window:
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
         self._gone = False
+        self._round_trip: Callable[[], object] = bool  # no display but X11's needs one
         self._is_damaged = False
         software_gl.before_context()
         glfw.set_error_callback(lambda _code, text: self._errors.append(_text(text)))
@@ -86,7 +87,9 @@ class Window:
                 _address(glfw.get_wayland_display()), _address(glfw.get_wayland_window(self.handle))
             )
         if self.backend == "x11":
-            x11_errors.outlive(_address(glfw.get_x11_display()), self._on_gone)
+            server = _address(glfw.get_x11_display())
+            x11_errors.outlive(server, self._on_gone)
+            self._round_trip = x11_errors.round_trip(server)
         monitor = glfw.get_primary_monitor()
         mode = glfw.get_video_mode(monitor) if monitor else None
         self.refresh_reported_hz = float(mode.refresh_rate) if mode and mode.refresh_rate > 0 else None
@@ -144,11 +147,13 @@ class Window:
     def poll(self) -> list[Event]:
         """What the user did since the last call. Never waits. Raises DisplayGone."""
         glfw.poll_events()
+        self._round_trip()
         return self._taken()
 
     def wait_events(self, timeout_s: float) -> list[Event]:
         """Like `poll`, but waits up to `timeout_s` for something to happen, `wake` included."""
         glfw.wait_events_timeout(timeout_s)
+        self._round_trip()
         return self._taken()
 
     def wake(self) -> None:
@@ -246,7 +251,7 @@ def _function_finder() -> Callable[[str], int]:
     call that gave Python's lock away, as glfw's own does, would wait each time to have it back."""
     loaded = library.glfw
     assert loaded is not None  # a window is open
-    find = ctypes.PyDLL("glfw", handle=loaded._handle).glfwGetProcAddress
+    find = ctypes.PyDLL("glfw", handle=loaded._handle).glfwGetProcAddress  # type: ignore[union-attr]  # stubs
     find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
     return lambda name: find(name.encode()) or 0
 

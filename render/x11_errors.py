@@ -15,6 +15,17 @@ _EXIT = CFUNCTYPE(None, c_void_p, c_void_p)
 _installed: list[object] = []  # Xlib keeps the addresses: these must not be collected
 
 
+def round_trip(display: int) -> Callable[[], object]:
+    """Waits until the server of `display` (a Display's address) has done all that it was asked.
+
+    To be called before a frame is drawn: Mesa asks the server how large the window is, and in a server that goes in
+    that moment it believes what was not answered, and writes where no memory is. Here nothing is harmed.
+    """
+    x11 = ctypes.CDLL("libX11.so.6")
+    x11.XSync.argtypes = [c_void_p, c_int]
+    return lambda: x11.XSync(display, 0)
+
+
 def outlive(display: int, gone: Callable[[], None]) -> None:
     """`gone` is called when the server of `display` (a Display's address) ends, within any call that talks to it."""
     x11 = ctypes.CDLL("libX11.so.6")
