@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from tests.sim.lab import Lab, MakeHost, Walk
+from tests.sim.watched import Watched
 from twixt.ipc import room
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.session import Link, attach
-from twixt.ipc.snapshot import BODY, VISIBLE, Snapshot, new_bodies
+from twixt.ipc.snapshot import BODY, VISIBLE, new_bodies
 from twixt.ipc.troubles import Troubles
 from twixt.sim.bodies import Bodies
 from twixt.sim.columns import Column
 from twixt.sim.held import WorldChanged
-from twixt.sim.show import View, show
+from twixt.sim.show import show
 from twixt.sim.world import check_writes_all, filled_bodies, state_hash
 
 
@@ -185,24 +185,9 @@ def test_its_columns_go_out_as_always(make_host: MakeHost) -> None:
 # -- a loop of the user's own
 
 
-class Watched:
-    def __init__(self, **options: Any) -> None:
-        self.view: View = show(Scene([Sphere()] * 4), dt=0.01, viewer=False, **options)
-        self.link: Link = attach(self.view.name)
-
-    def newest(self) -> Snapshot:
-        for _ in range(600):  # at once, unless the segment has grown and the new one is on its way
-            self.link.poll()
-            pair = self.link.latest_pair()
-            if pair and pair[-1].tick == self.view._tick - 1:
-                return pair[-1]
-            self.link.wait(0.05)
-        raise AssertionError("what was published never came")
-
-
 @pytest.fixture
 def watched() -> Iterator[Watched]:
-    both = Watched()
+    both = Watched(dt=0.01)
     yield both
     both.link.close()
     both.view.close()
@@ -246,7 +231,7 @@ def test_slots_grow_and_shrink_and_begin_as_visible_bodies(watched: Watched) -> 
 
 
 def test_a_slot_has_the_views_columns_and_time(watched: Watched) -> None:
-    both = Watched(columns={"heat": Column("f4"), "frame": Column("i2", rule="none")})
+    both = Watched(dt=0.01, columns={"heat": Column("f4"), "frame": Column("i2", rule="none")})
     try:
         with both.view.slot(2, columns={"heat": [1.0, 2.0]}, sim_time=5.0):
             pass

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import twixt
+from tests.sim.watched import BALLS, Watched
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
@@ -20,34 +21,11 @@ from twixt.ipc.scene import SHAPES, Scene, Sphere
 from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.sim.matching import RecordsById
-from twixt.sim.show import View, show
+from twixt.sim.show import show
 from twixt.sim.world import check_world, drawable_scene
 
 CHECKOUT = Path(twixt.__file__).parent
 PATIENCE_S = 30.0
-BALLS = Scene([Sphere()] * 4)
-
-
-class Watched:
-    """A view without a window, and a reader attached to it."""
-
-    def __init__(self, scene: Scene = BALLS, **options: Any) -> None:
-        self.view: View = show(scene, dt=0.002, viewer=False, **options)
-        self.link: Link = attach(self.view.name)
-
-    def publish(self, **fields: Any) -> Snapshot:
-        """What the reader sees after a publish."""
-        self.view.publish(**fields)
-        return self.newest()
-
-    def newest(self) -> Snapshot:
-        for _ in range(600):  # at once, unless the segment has grown and the new one is on its way
-            self.link.poll()
-            pair = self.link.latest_pair()
-            if pair and pair[-1].tick == self.view._tick - 1:
-                return pair[-1]
-            self.link.wait(0.05)
-        raise AssertionError("what was published never came")
 
 
 @pytest.fixture
