@@ -13,12 +13,9 @@ from __future__ import annotations
 import gc
 import os
 import statistics
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -34,25 +31,9 @@ BODIES = 10_000
 # Larger than any cache: what is measured is main memory.
 LARGE_BYTES = 64 << 20
 # Rounds of a whole run: about a second for each group of rows.
-ROUNDS, LARGE_ROUNDS, WOKEN_ROUNDS = 2000, 31, 400
-# Bodies published to a viewer that waits, and what is wanted of that (us): 4 KiB, and as many as elsewhere.
-WOKEN = {64: "over <= 8", BODIES: "over <= 15"}
-# Reads of pairs at that rate: ten seconds.
-PAIRS, PAIRS_HZ = 600, 60
-# From when a viewer has asked for a wake until it sleeps; and for its process to come up.
-FALLING_ASLEEP_NS, PATIENCE_S = 300_000, 20.0
-# A viewer that only waits.
-WAITER = """
-import sys
-from twixt.ipc.session import attach
-link = attach(sys.argv[1], 20.0)
-while link.ended is None:
-    link.wake_when_newer()
-    link.wait(1.0)
-    link.poll()
-    for claim in link.unread(1):
-        pass
-"""
+ROUNDS, LARGE_ROUNDS = 2000, 31
+# Reads of pairs at that rate: ten seconds. The variable asks for another number of them.
+PAIRS, PAIRS_HZ, PAIRS_VARIABLE = 600, 60, "TWIXT_BENCH_PAIRS"
 # A median of fewer is none.
 FEWEST_ROUNDS = 3
 READ_BUDGET_BYTES = 256 << 20
@@ -153,6 +134,9 @@ class Channel:
 
 def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     """The channel's rows. share: of a whole run's rounds. say: told what is measured next."""
+    from twixt.ipc import bench_wake  # which measures with what is here
+
+    reads = pairs_wanted(os.environ.get(PAIRS_VARIABLE, ""), share)
     rounds = rounds_of(ROUNDS, share)
     size = BODIES * BODY.itemsize
     with Channel(BODIES) as channel:
@@ -164,9 +148,7 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
             yield from _read(channel, link, size, rounds)
         finally:
             link.close()
-    for count, bar in WOKEN.items():
-        say(f"publish {count:,} bodies to a viewer that waits")
-        yield _woken(count, bar, rounds_of(WOKEN_ROUNDS, share))
+    yield from bench_wake.rows(share, say)
     say("publish 64 MiB")
     rounds = rounds_of(LARGE_ROUNDS, share)
     with Channel(LARGE_BYTES // BODY.itemsize) as channel:
@@ -174,7 +156,7 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
         yield Row("publish 64 MiB", "ms", published / 1e3, "memcpy", copied / 1e3, rounds, bar="ratio <= 1.05")
         yield _in_place(channel, LARGE_BYTES // BODY.itemsize, rounds)
         say("read pairs of 64 MiB")
-        yield from pairs_read(channel, rounds_of(PAIRS, share))
+        yield from pairs_read(channel, reads)
 
 
 def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
@@ -197,45 +179,11 @@ def _in_place(channel: Channel, count: int, rounds: int) -> Row:
     return Row(f"publish {count:,} bodies in place", "us", published, "the same into an array", made, rounds)
 
 
-def _woken(count: int, bar: str, rounds: int) -> Row:
-    """A publish while a viewer in another process sleeps until there is one, and is woken."""
-    with Channel(count) as channel, waiting_viewer(channel.host) as is_waiting:
-        wakes_ns: list[int] = []
-        wake = channel.host._reception.wake_waiting
-
-        def timed_wake() -> None:
-            begin_ns = time.perf_counter_ns()
-            wake()
-            wakes_ns.append(time.perf_counter_ns() - begin_ns)
-
-        published, copied = interleaved(rounds, channel.publish, Memcpy(count * BODY.itemsize), before=is_waiting)
-        channel.host._reception.wake_waiting = timed_wake  # type: ignore[method-assign]
-        interleaved(rounds, channel.publish, before=is_waiting)
-    note = f"{statistics.median(wakes_ns) / 1e3:.1f} us of it for the wake"
-    return Row(f"publish {count:,} bodies and wake", "us", published, "memcpy", copied, rounds, note, bar=bar)
-
-
-@contextmanager
-def waiting_viewer(host: Host) -> Iterator[Callable[[], None]]:
-    """A viewer in a process of its own that does nothing but wait for snapshots. Gives what returns when it waits."""
-    path = os.pathsep.join([os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *sys.path])
-    viewer = subprocess.Popen([sys.executable, "-P", "-c", WAITER, host.name], env={**os.environ, "PYTHONPATH": path})
-
-    def is_waiting() -> None:
-        patience_ends_s = time.monotonic() + PATIENCE_S
-        while not host._reception.viewers_waiting:
-            if viewer.poll() is not None or time.monotonic() > patience_ends_s:
-                raise TwixtError(f"the viewer that was to wait did not: its process ended with {viewer.poll()}")
-            time.sleep(0)
-        asleep_ns = time.perf_counter_ns() + FALLING_ASLEEP_NS
-        while time.perf_counter_ns() < asleep_ns:
-            pass
-
-    try:
-        yield is_waiting
-    finally:
-        viewer.kill()
-        viewer.wait()
+def pairs_wanted(asked: str, share: float) -> int:
+    """How many pairs to read: as many as asked for, else the share of a whole run's. Raises TwixtError."""
+    if asked and not (asked.isdecimal() and int(asked) >= FEWEST_ROUNDS):
+        raise TwixtError(f"{PAIRS_VARIABLE} must be a whole number of reads >= {FEWEST_ROUNDS}, got {asked!r}")
+    return int(asked) if asked else rounds_of(PAIRS, share)
 
 
 def pairs_read(channel: Channel, reads: int) -> Iterator[Row]:
