@@ -165,9 +165,12 @@ class FrameLoop:
         """Of the run's own picture."""
         return self.stage.clock
 
-    def begin_anew(self) -> None:
-        """Start-up's work is done; what it did to frames says nothing of those to come."""
-        self._pacer.forget_work("start-up is over")
+    def begin_anew(self, why: str = "start-up is over") -> None:
+        """Some work is done for good; what it did to frames says nothing of those to come."""
+        self._pacer.forget_work(why)
+        self._leads_ns.clear()
+        for clock in self.stage.clocks:
+            clock.begin_anew()
 
     @property
     def is_still(self) -> bool:

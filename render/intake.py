@@ -6,6 +6,7 @@ writer tore meanwhile is discarded. Always: an entry of the history lies whole i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,17 +60,19 @@ class Intake:
         self.newest: Head | None = None
         stage.replan(self.plan)
 
-    def make_room(self) -> None:
+    def make_room(self) -> bool:
         """For the time after a frame: the memory of a slot that large snapshots will need is got before one is read.
 
         Its first touch takes several times as long as the copy, and the writer may come round meanwhile.
+        False: nothing had to be done.
         """
         count, slot = self._count, self._stage.history.spare
         if count * BODY.itemsize < LARGE_BYTES or slot is None or self._roomy.get(slot, 0) >= count:
-            return
+            return False
         self._roomy[slot] = count
         # Fresh zeros are one page, read again and again.
         self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
+        return True
 
     def take(self) -> Taken:
         """Fetch everything that is new. Call once a frame, as late as the frame allows."""
@@ -88,14 +91,11 @@ class Intake:
         if not link.has_unread:
             return Taken(0, True) if is_news else NOTHING
         steps = 0
-        for claim in link.unread(BYTE_BUDGET):
+        for claim in self._unread():
             head = claim.head
             if head.world_epoch != self._world_epoch:
                 self._world_epoch = head.world_epoch
                 self._newest_tick = head.tick
-            if head.count != self._count:
-                self._count = head.count
-                stage.history.limit(gpu_slots(head.count * BODY.itemsize))
             slot = stage.history.slot_for(head)
             if slot is None:  # nobody will draw it, but it tells the clock about physics
                 stage.observe(head)
@@ -109,6 +109,22 @@ class Intake:
             self._newest_tick = head.tick
             self.newest = head
         return Taken(steps, True)
+
+    def _unread(self) -> Iterator[Claim]:
+        """What is unread, oldest first. The first of a new size gives way to newer ones that came while memory for it
+        was got: it is overwritten by then, or soon."""
+        for claim in self._link.unread(BYTE_BUDGET):
+            if claim.head.count != self._count:
+                self._count = claim.head.count
+                self._stage.history.limit(gpu_slots(self._count * BODY.itemsize))
+                if self.make_room():
+                    is_newer = False
+                    for newer in self._unread():
+                        is_newer = True
+                        yield newer
+                    if is_newer:
+                        return
+            yield claim
 
     def _upload(self, claim: Claim, slot: int) -> bool:
         """Into the slot, by the shortest way that serves all who want it. False: torn meanwhile."""

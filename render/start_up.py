@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
 # From the last of start-up's work until frames count: viewer and physics get to know each other's pace.
 SETTLING_NS = 500_000_000
-# Drawing programs made ahead of a change of method may take so long together: milliseconds each, but for a machine
-# that has never made them, which keeps what it made for the next time.
+# Drawing programs are made ahead of a change of method for so long: milliseconds each, but for a machine that has never
+# made them, which keeps what it made for the next time. What is left is made when it is wanted.
 PREPARING_NS = 500_000_000
+# Of a frame's own work, what preparing may add to it, where that is more than one program: with frames of half a second
+# there are not many.
+PREPARING_SHARE = 0.25
 # How long one look at the window takes while physics is still loading its world.
 START_POLL_S = 0.02
 # Removing a killed simulation's socket is a courtesy.
@@ -125,7 +128,7 @@ class StartUp:
         self._load_begin_ns = self._load_end_ns = 0
         self._loading: threading.Thread | None = None
         self._loaded_ns: int | None = None
-        self._preparing_ns = 0
+        self._preparing_since_ns: int | None = None
 
     def is_over(self, row: FrameRow, loop: FrameLoop) -> bool:
         """To be asked after each frame."""
@@ -134,7 +137,8 @@ class StartUp:
         if self._loading is None:
             self._loading = threading.Thread(target=self._load, name="overlay", daemon=True)
             self._loading.start()
-        if self._loading.is_alive() or self._prepare(loop):
+            loop.begin_anew("the first picture is there")
+        if self._loading.is_alive() or self._prepare(row, loop):
             return False
         if self._loaded_ns is None:
             if self._spans is not None:
@@ -156,13 +160,21 @@ class StartUp:
         if self._loading is not None:
             self._loading.join()
 
-    def _prepare(self, loop: FrameLoop) -> bool:
+    def _prepare(self, row: FrameRow, loop: FrameLoop) -> bool:
         """True while there is something to prepare, and time for it."""
-        if self._loaded_ns is not None or self._preparing_ns > PREPARING_NS:
+        if self._loaded_ns is not None:
             return False
-        began_ns = time.perf_counter_ns()
-        is_more = loop.stage.renderer.prepare()
-        self._preparing_ns += time.perf_counter_ns() - began_ns
+        now_ns = time.perf_counter_ns()
+        if self._preparing_since_ns is None:
+            self._preparing_since_ns = now_ns
+        ends_ns = self._preparing_since_ns + PREPARING_NS
+        until_ns = min(ends_ns, now_ns + round(PREPARING_SHARE * (row.work_end_ns - row.start_ns)))
+        is_more = now_ns < ends_ns
+        while is_more:
+            is_more = loop.stage.renderer.prepare()
+            loop.stage.renderer.finish()  # drivers put the work off until then
+            if time.perf_counter_ns() >= until_ns:
+                break
         return is_more
 
     def _load(self) -> None:

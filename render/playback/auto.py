@@ -24,6 +24,8 @@ SLEW_TAU_NS = 500_000_000
 DEBT_NS = 60_000_000
 DEBT_INTERVALS = 1.2
 DEBT_SPEED = 0.5
+# Frames of more than this are no motion to the eye, so no change of its speed either: they pay so much more each.
+SLOW_FRAME_NS = 100_000_000
 # `balanced` keeps this much before the newest snapshot, and half an interval where that is more.
 ROOM_NS, ROOM_INTERVALS = 33_000_000, 0.5
 # The offset wanted is worked out anew for a need that exceeds it, else after this many: it is half the cost of a frame.
@@ -102,6 +104,10 @@ class Auto:
         if stretch != 1.0 and stream.plan is not None:
             self._wanted_ns = min(self._wanted_ns, max(0, stream.plan.wall_ns - self._playing_ns))
 
+    def begin_anew(self) -> None:
+        """Frames so far were not like those to come. What they needed holds until there are needs of others."""
+        self._needs, self._unasked = Needs(), 0
+
     def _room_ns(self, stream: Stream) -> int:
         """What is to be left before the newest snapshot when the next one comes."""
         if self._wishes.prefer != "balanced":
@@ -166,7 +172,7 @@ class Auto:
                 self.reason = "snapshots come before they are due"
             else:
                 self.reason = f"snapshots come late: {self._wanted_ns / 1e6:.1f} ms behind the present"
-        speed = max(-limit, min(limit, excess / SLEW_TAU_NS))
+        speed = max(-limit, min(limit * max(1.0, passed_ns / SLOW_FRAME_NS), excess / SLEW_TAU_NS))
         # One frame must not overshoot what it corrects, however long it was.
         if passed_ns > 0 and abs(speed * passed_ns) > abs(excess):
             speed = excess / passed_ns

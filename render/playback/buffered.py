@@ -65,6 +65,9 @@ class Buffered:
         if drawn_ns is not None:
             self._playing_ns = stream.due_of(drawn_ns)
 
+    def begin_anew(self) -> None:
+        """How snapshots arrive, which is all that it learns, is no frame's doing."""
+
     def _played(self, stream: Stream, present_ns: int, passed_ns: int, drawn_ns: int | None) -> int:
         wish_ms = self._wishes.buffer_ms
         if wish_ms is not None:

@@ -39,6 +39,9 @@ class Mode(Protocol):
     def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
         """The map changed: wall intervals are `stretch` times as long."""
 
+    def begin_anew(self) -> None:
+        """What frames met so far says nothing of those to come."""
+
 
 MODES: dict[str, Callable[[Wishes], Mode]] = {
     "auto": Auto,
@@ -170,6 +173,10 @@ class PlaybackClock:
             room_ns = stream.newest_due_ns - due_ns
             self._state = ClockState(mode, present_ns - due_ns, room_ns, rate, drawn == before, reason)
         return drawn
+
+    def begin_anew(self) -> None:
+        """Frames so far were not like those to come (a start): what those met is forgotten. What is drawn goes on."""
+        self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
         """The wall instant at which a simulated time falls due, as far as is known; 0 without a snapshot.

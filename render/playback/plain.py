@@ -26,6 +26,9 @@ class Ahead:
     def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
         """Follows the map as it is; nothing of its own to change."""
 
+    def begin_anew(self) -> None:
+        """Has learned nothing."""
+
 
 class NewestTwo:
     """Draw between the two newest, one interval late: from the older, since the newer one arrived."""
@@ -41,3 +44,6 @@ class NewestTwo:
 
     def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
         """Follows the map as it is; nothing of its own to change."""
+
+    def begin_anew(self) -> None:
+        """Has learned nothing."""

@@ -144,9 +144,10 @@ class Stream:
         return due[after - 1] + (sim_time_ns - start) * (due[after] - due[after - 1]) // (sim[after] - start)
 
     def mean_rate(self, over_ns: int) -> float:
-        """Simulated per wall time over the last `over_ns` before the newest snapshot fell due."""
+        """Simulated per wall time over the last `over_ns` before the newest snapshot fell due; over the last gap, where
+        that is longer."""
         end = self._due[-1]
-        first = bisect_left(self._due, end - over_ns)
+        first = max(0, min(bisect_left(self._due, end - over_ns), len(self._due) - 2))
         span = end - self._due[first]
         return (self._sim[-1] - self._sim[first]) / span if span > 0 else 0.0
 

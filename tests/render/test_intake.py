@@ -73,6 +73,33 @@ def test_larger_snapshots_later_on_shorten_the_ring(viewer: Viewer, monkeypatch:
     assert 2 <= len(loop.stage.history) <= room
 
 
+@pytest.mark.parametrize("newer", [0, 20])
+def test_the_first_large_snapshot_is_whole_though_memory_for_it_took_long_to_get(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch, newer: int
+) -> None:
+    """The writer comes round meanwhile: a newer one is read instead, and nothing was torn. If none came, this one."""
+    loop, count = viewer.loop, 1000
+    monkeypatch.setattr(intake, "LARGE_BYTES", count * BODY.itemsize)
+    upload, made = loop.stage.renderer.upload, []
+
+    def slow_upload(slot: int, records: memoryview, bodies: int) -> None:
+        upload(slot, records, bodies)
+        if bodies == count and not made:
+            made.append(slot)
+            for _ in range(newer):
+                viewer.publish()
+
+    monkeypatch.setattr(loop.stage.renderer, "upload", slow_upload)
+    viewer.bodies = new_bodies(count)
+    viewer.publish()
+    for _ in range(100_000):  # the larger segment comes over the connection
+        if loop.intake.take().steps and made:
+            break
+    assert loop.intake.newest is not None
+    assert loop.intake.newest.tick == viewer.tick
+    assert viewer.link.counters["retries"] == viewer.link.counters["pairs_failed"] == 0
+
+
 @pytest.mark.parametrize(
     ("size", "slots"), [(0, MOST_SLOTS), (64, MOST_SLOTS), (GPU_BYTES // 10, 10), (1 << 40, LEAST_SLOTS)]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 
 import pytest
@@ -372,6 +373,39 @@ def test_auto_taken_up_again_remembers_how_far_behind_it_must_be():
         drawn.append(clock.draw_time_ns(present + frame * FRAME_NS))
     assert clock.state.offset_ns == pytest.approx(offset_ns, abs=5 * MS)
     assert drawn == sorted(drawn)
+
+
+@pytest.mark.parametrize("frame_ms", [300, 700, 1100, 2500])
+@pytest.mark.parametrize("unevenness", [0.0, 0.6])
+def test_a_viewer_of_few_frames_a_second_falls_behind_by_less_than_three_of_them(frame_ms, unevenness):
+    """It reads the newest of many snapshots in each; uneven steps are played at their mean rate."""
+    clock, chance = PlaybackClock(), random.Random(4)
+    due, rows = T, []
+    for k in range(2000):
+        rows.append((k * STEP_NS, due))
+        due += round(2 * STEP_NS * (1 + unevenness * chance.uniform(-1, 1)))
+    offsets, seen = [], 0
+    for latched in range(T + SECOND, rows[-1][1], frame_ms * MS):
+        while rows[seen][1] <= latched:
+            seen += 1
+        clock.observe(*rows[seen - 1], latched)
+        clock.draw_time_ns(latched + frame_ms * MS)
+        offsets.append(clock.state.offset_ns)
+    assert max(offsets) < 3 * frame_ms * MS
+
+
+def test_what_frames_of_a_start_needed_is_soon_forgotten_without_a_jump():
+    clock, drawn, now = PlaybackClock(), [], T
+    for passed_ns in [SECOND] * 5 + [FRAME_NS] * 240:
+        newest = (now - T) // STEP_NS
+        clock.observe(newest * STEP_NS, T + newest * STEP_NS, now)
+        now += passed_ns
+        drawn.append(clock.draw_time_ns(now))
+        if len(drawn) == 5:
+            assert clock.state.offset_ns > SECOND
+            clock.begin_anew()
+    assert clock.state.offset_ns < 3 * STEP_NS
+    assert max(speeds(drawn[6:])) < 2
 
 
 def test_missed_frames_are_made_up_for_at_once():

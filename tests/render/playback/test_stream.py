@@ -116,6 +116,13 @@ def test_interval_is_the_one_that_holds_now():
     assert stream.rhythm.interval_ns == 40 * MS
 
 
+def test_mean_rate_is_that_of_the_last_gap_where_gaps_are_longer_than_the_time_asked_for():
+    stream = stream_of((0, 0), (1000, 1000), (2000, 3000))
+    assert stream.mean_rate(10 * MS) == stream.mean_rate(1500 * MS) == 0.5
+    assert stream.mean_rate(5000 * MS) == pytest.approx(2 / 3)
+    assert stream_of((0, 0)).mean_rate(10 * MS) == 0
+
+
 def test_memory_is_bounded_and_the_newest_stays():
     stream = stream_of(*((k, k) for k in range(3 * KEPT)))
     assert len(stream) <= KEPT
