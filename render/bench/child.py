@@ -27,7 +27,7 @@ FAREWELL_S = 5.0
 def python(code: str) -> list[str]:
     """A command that runs that code by this very Python, with this very twixt to be imported."""
     folder = os.path.dirname(os.path.abspath(str(twixt.__file__)))
-    return [sys.executable, "-P", "-c", f"import sys; sys.path.append({folder!r})\n{code}"]
+    return [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {folder!r})\n{code}"]
 
 
 def rows_of(module: str, share: float, say: Say) -> Iterator[Row]:

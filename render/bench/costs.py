@@ -1,7 +1,8 @@
 """What a frame costs beside its drawing: waking, clock, log.
 
 One idea: of what a frame does in Python the limit is Python's own: a call that does nothing. Waking is held
-against sleeping alone, on a thread of its own, as the wait asks the system for sharper timers on its thread.
+against the spin in its end alone: where whoever else runs here stops that, nobody wakes on time. It is on a thread of
+its own, as the wait asks the system for sharper timers on its thread.
 
 Does not measure drawing.
 """
@@ -55,21 +56,32 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def _wakes(rounds: int) -> Iterator[Row]:
-    """How late waits end: the pacer's, and sleeping alone, in turns."""
-    hybrid_us, plain_us = [], []
+    """How late waits end, in turns: the pacer's, the spin in its end alone, and sleeping alone."""
+    hybrid_us, spun_us, slept_us = [], [], []
     with ThreadPoolExecutor(1) as thread:
         wait = thread.submit(HybridWait).result()
         for _ in range(rounds):
             hybrid_us.append(thread.submit(_late_us, wait.until).result())
-            plain_us.append(_late_us(_sleep_until))
-    hybrid, plain = distribution(hybrid_us), distribution(plain_us)
+            spun_us.append(thread.submit(_spin_late_us, wait.margin.margin_ns).result())
+            slept_us.append(_late_us(_sleep_until))
+    hybrid, spun, slept = (distribution(late_us) for late_us in (hybrid_us, spun_us, slept_us))
     for name, bar in WAKE_BARS.items():
-        yield Row(f"wake late, {name}", "us", hybrid[name], "time.sleep", plain[name], rounds, bar=bar)
+        note = f"time.sleep alone {slept[name]:.0f} us; the margin came to {wait.margin.margin_ns / 1e3:.0f} us"
+        yield Row(f"wake late, {name}", "us", hybrid[name], "its spin alone", spun[name], rounds, note, bar=bar)
 
 
 def _late_us(wait_until: Callable[[int], object]) -> float:
     end_ns = time.perf_counter_ns() + WAKE_NS
     wait_until(end_ns)
+    return (time.perf_counter_ns() - end_ns) / 1e3
+
+
+def _spin_late_us(margin_ns: int) -> float:
+    """How late a spin of that length ends after a rest, wherever the rest ended."""
+    time.sleep((WAKE_NS - margin_ns) / 1e9)
+    end_ns = time.perf_counter_ns() + margin_ns
+    while time.perf_counter_ns() < end_ns:
+        pass
     return (time.perf_counter_ns() - end_ns) / 1e3
 
 
