@@ -10,7 +10,7 @@ GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcur
 DISPLAY_PACKAGES := xvfb sway xdotool
 PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
 
-.PHONY: help setup packages run test check bench clean
+.PHONY: help setup packages run test check bench mutants coverage clean
 
 help:           ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,18 @@ check: setup    ## format, lint, types, fast tests
 
 bench: setup    ## what everything costs, each beside its physical limit (ARGS=--quick: that it works)
 	$(BIN)/twixt bench $(ARGS)
+
+mutants: setup  ## whether the tests notice a wrong line of the channel and of the schedule (long)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-mutants.txt
+	nice $(BIN)/python -m tests.mutants --out docs/mutants.md $(ARGS)
+
+coverage: setup ## lines and branches of ipc/ that the tests reach
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-mutants.txt
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/python -m coverage run -m pytest -q tests/ipc tests/sim tests/cli -m "not display" \
+	  --deselect tests/ipc/test_session_processes.py::test_taking_a_name_needs_the_standard_library_alone $(ARGS)
+	-@$(BIN)/python -m coverage combine --quiet 2>/dev/null  # processes that were killed leave half a file
+	$(BIN)/python -m coverage report
 
 clean:          ## remove what setup and the tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,138 @@
+"""Mutation testing: does some test notice when a line of the channel or of the schedule is wrong?
+
+    python -m tests.mutants [--only 'ipc/ring_*'] [--out docs/mutants.md]        (`make mutants`: all of it)
+
+The one idea: mutmut changes one operator, value or call at a time and runs the tests that come by there; a change that no
+test notices survives. It wants an ordinary package, so the tree is laid out as the wheel has it, in a folder of its own.
+
+Always: the checkout is not touched, but for the page. What no test comes by counts as survived. Left out are the tests
+that race processes for seconds (`stress`), and what is measured instead of tested (ipc/bench*.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / "build" / "mutants"
+PARTS = ("cli", "ipc", "sim", "render")
+MUTATED = ("ipc/*", "sim/schedule.py")
+NOT_MUTATED = ("ipc/bench*.py",)
+TESTS = ("tests/ipc", "tests/sim/test_schedule.py")
+# mutmut's exit codes: 0 no test failed; 33 and 5 no test came by. Everything else was noticed, a timeout too.
+SURVIVED, UNTESTED = (0,), (33, 5)
+BAR = 0.90
+
+CONFIG = """[mutmut]
+source_paths=twixt
+only_mutate=
+{only}
+do_not_mutate=
+{never}
+pytest_add_cli_args=
+    -m
+    not stress and not display
+    -p
+    no:cacheprovider
+pytest_add_cli_args_test_selection=
+{tests}
+timeout_constant=20
+"""
+
+
+def lay_out(only: tuple[str, ...]) -> None:
+    """The tree as the wheel has it, with the tests, in WORK; what was found before is forgotten."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    package = WORK / "twixt"
+    package.mkdir(parents=True)
+    (WORK / "mutants").mkdir()  # Python looks for it once, at its start
+    for name in ("__init__.py", "twixt.py"):  # a package; and a checkout, to the processes that tests start
+        shutil.copy(ROOT / "twixt.py", package / name)
+    ignore = shutil.ignore_patterns("__pycache__")
+    for part in PARTS:
+        shutil.copytree(ROOT / part, package / part, ignore=ignore)
+    shutil.copytree(ROOT / "tests", WORK / "tests", ignore=ignore)
+    project = (ROOT / "pyproject.toml").read_text()
+    (WORK / "pyproject.toml").write_text(project[project.index("[tool.pytest.ini_options]") :])
+    (WORK / "setup.cfg").write_text(
+        CONFIG.format(
+            only=_lines(f"twixt/{pattern}" for pattern in only),
+            never=_lines(f"twixt/{pattern}" for pattern in NOT_MUTATED),
+            tests=_lines(TESTS),
+        )
+    )
+
+
+def run(children: int) -> int:
+    """mutmut's own exit code; its progress goes to a file, as it rewrites its line ten times a second."""
+    environment = {**os.environ, "PYTHONPATH": str(WORK / "mutants"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(children)]
+    with (WORK / "progress.txt").open("w") as progress:
+        return subprocess.run(command, cwd=WORK, env=environment, stdout=progress, stderr=progress).returncode
+
+
+def found() -> Iterator[tuple[str, dict[str, int | None]]]:
+    """Module and what became of each of its mutants."""
+    for meta in sorted((WORK / "mutants" / "twixt").rglob("*.meta")):
+        codes = json.loads(meta.read_text())["exit_code_by_key"]
+        if codes:
+            yield str(meta.relative_to(WORK / "mutants" / "twixt").with_suffix("")), codes
+
+
+def page() -> tuple[str, float]:
+    """The page, and the share of mutants that were noticed."""
+    rows, survivors, total, noticed = [], [], 0, 0
+    for module, codes in found():
+        alive = [name for name, code in codes.items() if code in SURVIVED]
+        untested = [name for name, code in codes.items() if code in UNTESTED]
+        killed = len(codes) - len(alive) - len(untested)
+        rows.append(
+            f"| {module} | {len(codes)} | {killed} | {len(alive)} | {len(untested)} | {killed / len(codes):.1%} |"
+        )
+        survivors += alive + untested
+        total, noticed = total + len(codes), noticed + killed
+    share = noticed / max(total, 1)
+    head = [
+        "# Mutants of the channel and of the schedule",
+        "",
+        "Made by `make mutants` (mutmut): one operator, value or call changed at a time, and the tests run that come by",
+        f"there. Noticed: {noticed:,} of {total:,}, {share:.1%} (wanted {BAR:.0%}).",
+        "",
+        "| module | mutants | noticed | survived | no test comes by | share |",
+        "|---|---|---|---|---|---|",
+    ]
+    (WORK / "survivors.txt").write_text("\n".join(survivors) + "\n")
+    return "\n".join([*head, *rows, ""]), share
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", help="files to change, such as 'ipc/ring_*'")
+    parser.add_argument("--out", type=Path, help="write the page there")
+    parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="processes at once")
+    arguments = parser.parse_args()
+    lay_out(tuple(arguments.only or MUTATED))
+    if code := run(arguments.children):
+        print((WORK / "progress.txt").read_text().splitlines()[-1][-300:], file=sys.stderr)
+        return code
+    text, share = page()
+    print(text)
+    print(f"survivors: {WORK.relative_to(ROOT)}/survivors.txt; look at one there with `mutmut show NAME`")
+    if arguments.out is not None:
+        arguments.out.write_text(text)
+    return 0 if share >= BAR else 1
+
+
+def _lines(values: Iterator[str] | tuple[str, ...]) -> str:
+    return "\n".join(f"    {value}" for value in values)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
