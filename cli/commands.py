@@ -113,12 +113,16 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
     return simulate(config, door=door, viewer=None, steps=steps, print_hash=print_hash, json_file=json_file)
 
 
-@commands.command(argument("name", required=False, shell_complete=completion.simulations), sides=(BOTH, VIEW))
-def view(name: str | None, **values: Any) -> int:
+@commands.command(
+    argument("name", required=False, shell_complete=completion.simulations),
+    option("--wait", is_flag=True, help="wait for a simulation that is not there yet, or that ended and comes back"),
+    sides=(BOTH, VIEW),
+)
+def view(name: str | None, wait: bool, **values: Any) -> int:
     """Attach another viewer to a running simulation."""
     from twixt.render.loop import view as render
 
-    return render(_config(**values), name, owned=False)
+    return render(_config(**values), name, owned=False, wait=wait)
 
 
 @commands.command(

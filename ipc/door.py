@@ -127,6 +127,12 @@ def running() -> list[str]:
     return sorted(name for name in names if _answers(os.path.join(folder, name + SUFFIX)))
 
 
+def is_running(name: str) -> bool:
+    """Whether a live simulation has this name. Raises DoorError for what cannot be a name."""
+    check_name(name)
+    return hasattr(socket, "AF_UNIX") and _answers(os.path.join(runtime_folder(), name + SUFFIX))
+
+
 def remove_stale(name: str, patience_s: float = LOCK_PATIENCE_S) -> bool:
     """Remove the socket of a killed simulation. False, and nothing done, when somebody answers there."""
     path = os.path.join(runtime_folder(), name + SUFFIX)

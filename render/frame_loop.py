@@ -66,6 +66,7 @@ class FrameLoop:
         self.first_present_ns = 0
         self.last: FrameRow = FrameRow()
         self.panel: Panel | None = None
+        self.notice = ""  # what else the overlay is to say
         self.is_starting = True  # its frames are logged as probes: no part of any figure
         self._window, self._link, self._pacer, self._shots, self.spans = window, link, pacer, shots, spans
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
@@ -165,6 +166,25 @@ class FrameLoop:
         """Of the run's own picture."""
         return self.stage.clock
 
+    @property
+    def link(self) -> Link:
+        """Of the simulation that is drawn."""
+        return self._link
+
+    def follow(self, link: Link) -> None:
+        """Goes on with another simulation, as after a reset: one clean cut. What the user has chosen stays."""
+        self._begin_rest()  # what passed meanwhile is no frame's doing
+        if self._waker is not None:
+            self._waker.close()
+            self._waker = None
+        self._link = link
+        self._leads_ns.clear()
+        self.intake.follow(link)
+        self._steering.follow(link)
+        if self.panel is not None:
+            self.panel.follow(link)
+        self._rest.stir(time.perf_counter_ns())
+
     def begin_anew(self, why: str = "start-up is over") -> None:
         """Some work is done for good; what it did to frames says nothing of those to come."""
         self._pacer.forget_work(why)
@@ -263,7 +283,8 @@ class FrameLoop:
         present_ns = self.last.present_ns
         ages_ms = {} if shown is None else {n: (present_ns - due) / 1e6 for n, due in shown.group_due_ns.items()}
         stage = self.stage
-        return More(stage.history.thinned, ages_ms, stage.split_labels, stage.messages)
+        notices = (self.notice,) if self.notice else ()
+        return More(stage.history.thinned, ages_ms, stage.split_labels, stage.messages + notices)
 
     def _draw_words(self, words: list[PlacedLabel], size_px: tuple[int, int]) -> None:
         if self._labels is None:

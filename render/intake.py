@@ -7,6 +7,7 @@ writer tore meanwhile is discarded. Always: an entry of the history lies whole i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -56,9 +57,17 @@ class Intake:
         stage.history.limit(gpu_slots(self._count * BODY.itemsize))
         self.make_room()
         self._world_epoch: int | None = None
+        self._worlds_before = 0  # in simulations that were followed before: worlds go on being counted
         self.plan: Plan = link.plan()
         self.newest: Head | None = None
         stage.replan(self.plan)
+
+    def follow(self, link: Link) -> None:
+        """Feeds from another simulation from now on: as after a reset, each world of its is newer than any before."""
+        self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
+        self._link, self._scene_version, self._newest_tick = link, link.scene_version, 0
+        self._stage.begin_anew(link.scene, link.newest_bodies)
+        self._replan(link.plan())
 
     def make_room(self) -> bool:
         """For the time after a frame: the memory of a slot that large snapshots will need is got before one is read.
@@ -85,14 +94,15 @@ class Intake:
             is_news = True
         plan = link.plan()
         if plan.number != self.plan.number:
-            self.plan = plan
-            stage.replan(plan)
+            self._replan(plan)
             is_news = True
         if not link.has_unread:
             return Taken(0, True) if is_news else NOTHING
         steps = 0
         for claim in self._unread():
             head = claim.head
+            if self._worlds_before:
+                head = head._replace(world_epoch=head.world_epoch + self._worlds_before)
             if head.world_epoch != self._world_epoch:
                 self._world_epoch = head.world_epoch
                 self._newest_tick = head.tick
@@ -100,7 +110,7 @@ class Intake:
             if slot is None:  # nobody will draw it, but it tells the clock about physics
                 stage.observe(head)
                 continue
-            if not self._upload(claim, slot):
+            if not self._upload(claim, slot, head.world_epoch):
                 stage.history.discard(slot)
                 continue
             stage.history.commit(slot, head)
@@ -109,6 +119,10 @@ class Intake:
             self._newest_tick = head.tick
             self.newest = head
         return Taken(steps, True)
+
+    def _replan(self, plan: Plan) -> None:
+        self.plan = plan._replace(world_epoch=plan.world_epoch + self._worlds_before)
+        self._stage.replan(self.plan)
 
     def _unread(self) -> Iterator[Claim]:
         """What is unread, oldest first. The first of a new size gives way to newer ones that came while memory for it
@@ -126,7 +140,7 @@ class Intake:
                         return
             yield claim
 
-    def _upload(self, claim: Claim, slot: int) -> bool:
+    def _upload(self, claim: Claim, slot: int, world_epoch: int) -> bool:
         """Into the slot, by the shortest way that serves all who want it. False: torn meanwhile."""
         stage, count = self._stage, claim.head.count
         if not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
@@ -137,7 +151,7 @@ class Intake:
         copied = claim.copy()
         if copied is None:
             return False
-        snapshot = as_drawn(copied, stage.scene)
+        snapshot = as_drawn(replace(copied, world_epoch=world_epoch), stage.scene)
         stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count)
         if SCALE3 in snapshot.columns:
             stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))

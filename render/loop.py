@@ -17,6 +17,7 @@ from twixt.ipc import spans as kinds
 from twixt.ipc import start
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.render.awaiting import Awaiting, Return, await_first
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.input import Event
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_simulation
@@ -37,30 +38,37 @@ REPORT_PATIENCE_S = 2.0
 ANSWER_S = 0.25
 
 
-def view(config: Config, name: str | None, owned: bool, loading: Loading | None = None) -> int:
+def view(
+    config: Config, name: str | None, owned: bool, loading: Loading | None = None, wait: bool = False
+) -> int:  # fmt: skip
     """Run a viewer of the simulation `name` (None: the only one running) to its end; the exit code.
 
     owned: this viewer belongs to that simulation, and its end ends the run. Simulated time begins when it has
     attached, so it does that last; another viewer first, so that where nobody lets it in no window flashes up.
-    loading: what is imported already.
+    loading: what is imported already. wait: for the simulation, where it is not there yet, and for it to come back
+    under its name where it has ended.
     """
     loading = loading or Loading()
     if config.profile is None:
-        return _view(config, name, owned, loading, None)
+        return _view(config, name, owned, loading, None, wait)
     from twixt.ipc.trace_file import tracing_viewer
 
     with tracing_viewer(config, owned) as spans:
-        return _view(config, name, owned, loading, spans)
+        return _view(config, name, owned, loading, spans, wait)
 
 
-def _view(config: Config, name: str | None, owned: bool, loading: Loading, spans: Recorder | None) -> int:
+def _view(
+    config: Config, name: str | None, owned: bool, loading: Loading, spans: Recorder | None, wait: bool
+) -> int:  # fmt: skip
     stop = _StopSignals()
-    attaching = None
+    attaching: Attaching | Awaiting | None = None
     if stop.asked:
         return INTERRUPTED
     if not owned:
         loading.finish()
-        attaching = Attaching(name, owned)
+        attaching = await_first(name, lambda: stop.asked) if wait else Attaching(name, owned)
+        if attaching is None:
+            return INTERRUPTED
         if attaching.wait(ANSWER_S):
             attaching.link  # noqa: B018  (or why there is none)
     try:
@@ -92,7 +100,8 @@ def _view(config: Config, name: str | None, owned: bool, loading: Loading, spans
             shown = config
             if window.backend == "offscreen" and not config.offscreen:
                 shown = without_display(config, window.renderer)
-            outcome = _watch(shown, window, link, refresh, early, owned, stop, config.report, spans)
+            back = Return(link.name) if wait else None
+            outcome = _watch(shown, window, link, refresh, early, owned, stop, config.report, spans, back)
             return outcome.exit_code
         finally:
             link.close()
@@ -102,7 +111,7 @@ def _view(config: Config, name: str | None, owned: bool, loading: Loading, spans
 
 def _watch(
     config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals,
-    report_if_interrupted: bool, spans: Recorder | None,
+    report_if_interrupted: bool, spans: Recorder | None, back: Return | None,
 ) -> Outcome:  # fmt: skip
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.measure.log import FrameLog
@@ -118,7 +127,9 @@ def _watch(
     if spans is not None:
         spans.lap(kinds.PROGRAMS)
     gc.disable()
-    outcome = _Run(config, window, link, loop, pacer, owned, stop).frames()
+    run = _Run(config, window, link, loop, pacer, owned, stop, back)
+    outcome = run.frames()
+    link = run.link
     gc.enable()
     blocks = link.ask_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
     channel = link.counters
@@ -128,6 +139,7 @@ def _watch(
         link.send(Command("quit"))
     loop.close()
     log.close()
+    link.close()
     if outcome.said:
         print(f"{outcome.traceback_text}twixt: {outcome.said}", file=sys.stderr)
     if log.failure:
@@ -146,16 +158,18 @@ class _Run:
     """Frames, one after the other, until there is a reason to stop."""
 
     def __init__(
-        self, config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool, stop: _StopSignals
-    ) -> None:
-        self._config, self._window, self._link, self._loop, self._pacer = config, window, link, loop, pacer
-        self._owned, self._stop = owned, stop
+        self, config: Config, window: Any, link: Link, loop: FrameLoop, pacer: Pacer, owned: bool, stop: _StopSignals,
+        back: Return | None = None,
+    ) -> None:  # fmt: skip
+        self.link = link  # of the simulation that was drawn last
+        self._config, self._window, self._loop, self._pacer = config, window, loop, pacer
+        self._owned, self._stop, self._back = owned, stop, back
         self._end_ns: int | None = None
         self._crash_ends_ns: int | None = None
 
     def frames(self) -> Outcome:
         """Makes them; why they ended."""
-        start_up = StartUp(self._config, self._link, self._loop.spans)
+        start_up = StartUp(self._config, self._loop.spans)
         try:
             while (outcome := self._ended(time.perf_counter_ns())) is None:
                 self._frame(start_up)
@@ -164,6 +178,8 @@ class _Run:
             return Outcome(error.exit_code, str(error), getattr(error, "traceback_text", ""))
         finally:
             start_up.close()
+            if self._back is not None:
+                self._back.close()
 
     def _frame(self, start_up: StartUp) -> None:
         loop = self._loop
@@ -186,7 +202,25 @@ class _Run:
             return Outcome(CLOSED)
         if self._end_ns is not None and now_ns >= self._end_ns:
             return Outcome(CLOSED)
-        return None if self._link.ended is None else self._ended_with(self._link.ended, now_ns)
+        ended = self.link.ended
+        if ended is None or (self._back is not None and self._is_awaited(ended, self._back)):
+            return None
+        return self._ended_with(ended, now_ns)
+
+    def _is_awaited(self, ended: Ended, back: Return) -> bool:
+        """Whether the picture stays until the simulation is back; once it is, frames go on there."""
+        if not self._loop.notice:
+            if not back.begin(ended):
+                return False
+            self._loop.notice = back.notice
+            self._window.set_title(f"twixt: {back.notice}")
+        link = back.link()
+        if link is not None:
+            self._loop.follow(link)
+            self.link.close()
+            self.link, self._loop.notice = link, ""
+            self._window.set_title(f"twixt: {link.name}")
+        return True
 
     def _ended_with(self, ended: Ended, now_ns: int) -> Outcome | None:
         """Physics has ended. The picture of a world that crashed stays for a moment, where somebody sees it."""

@@ -67,6 +67,10 @@ class Panel:
         self._row = FrameRow()
         self._newest = Head()
 
+    def follow(self, link: Link) -> None:
+        """Of another simulation from now on."""
+        self._link, self._newest = link, Head()
+
     def covers(self, x_px: float, y_px: float) -> bool:
         """Whether a panel lies there, where it was shown last."""
         return self._overlay.covers(x_px, y_px)

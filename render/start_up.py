@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from twixt.ipc.config import Config
     from twixt.ipc.link import Link
     from twixt.ipc.spans import Recorder
+    from twixt.render.awaiting import Awaiting
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.measure.frames import FrameRow
 
@@ -107,7 +108,7 @@ class Attaching:
 
 
 def attached(
-    attaching: Attaching, window: Any, early: list[Event], is_asked_to_stop: Callable[[], bool]
+    attaching: Attaching | Awaiting, window: Any, early: list[Event], is_asked_to_stop: Callable[[], bool]
 ) -> Link | None:
     """The link; meanwhile the window stays alive. None: closed before. What the user does is added to `early`."""
     is_there = False
@@ -123,8 +124,8 @@ def attached(
 class StartUp:
     """What is put off until the world is on the screen: the overlay's library, and a picture that has settled."""
 
-    def __init__(self, config: Config, link: Link, spans: Recorder | None) -> None:
-        self._config, self._link, self._spans = config, link, spans
+    def __init__(self, config: Config, spans: Recorder | None) -> None:
+        self._config, self._spans = config, spans
         self._load_begin_ns = self._load_end_ns = 0
         self._loading: threading.Thread | None = None
         self._loaded_ns: int | None = None
@@ -148,7 +149,7 @@ class StartUp:
             if self._config.overlay:
                 from twixt.render.panel import Panel
 
-                loop.panel = Panel(self._link, self._config.pacing)
+                loop.panel = Panel(loop.link, self._config.pacing)
             gc.collect()
             gc.freeze()
             loop.begin_anew()

@@ -36,6 +36,12 @@ class Steering:
         self._status: dict[str, Any] = {}
         self._choose()
 
+    def follow(self, link: Link) -> None:
+        """Another simulation is asked from now on; what it does is told by its first status and plan."""
+        self.controls = replace(self.controls, own_loop=link.description.get("loop") == "user")
+        self._link, self._status, self._acted_ns = link, {}, 0
+        self._plan_number = link.plan().number
+
     def obey(
         self, events: list[Event], height_px: int, draw_time_ns: int,
         covers: Callable[[float, float], bool] = covers_nothing,

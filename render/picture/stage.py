@@ -105,6 +105,17 @@ class Stage:
         self.renderer.set_scene(scene)
         self._divide_anew()
 
+    def begin_anew(self, scene: Scene, bodies: Callable[[], NDArray[np.void]]) -> None:
+        """Another simulation's scene; its snapshots come as those of a newer world. The camera stays in a like scene."""
+        is_alike = scene.to_bytes() == self.scene.to_bytes()
+        self._bodies, self.count = bodies, len(scene.shapes)
+        self.history.clear()
+        self._copies.clear()
+        self._carriers.clear()
+        if not is_alike:
+            self.camera = self._seen = None
+        self.set_scene(scene)
+
     def add(self, snapshot: Snapshot, slot: int) -> None:
         """A private copy of what is in that slot."""
         for picture in self.pictures:

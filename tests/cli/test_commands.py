@@ -103,7 +103,7 @@ def names_of(command: click.Command) -> set[str]:
         ("run", (BOTH, SIM, VIEW), {"world"}),
         ("measure", (BOTH, SIM, VIEW, MEASURE), {"world"}),
         ("sim", (BOTH, SIM), {"world", "--steps", "--hash", "--json"}),
-        ("view", (BOTH, VIEW), {"name"}),
+        ("view", (BOTH, VIEW), {"name", "--wait"}),
         ("report", (), {"log", "--json", "--plot"}),
         ("compare", (), {"a", "b", "--plot"}),
         ("doctor", (), set()),
