@@ -17,6 +17,7 @@ from twixt.ipc import layout as at
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import HEAD_PACKING, Layout
 from twixt.ipc.memory import Memory, is_sealed
+from twixt.ipc.plan import FASTEST, SLOWEST, Plan
 from twixt.ipc.snapshot import Head
 
 
@@ -67,7 +68,7 @@ def _check_slots(layout: Layout, words: memoryview, writing: bool) -> Iterator[s
     if words[at.SUCCESSOR] not in (0, 1):
         yield f"the successor word must be 0 or 1, got {words[at.SUCCESSOR]}"
     held = _numbers_held(layout, words)
-    if not writing and held and held != list(range(held[0], latest + 1)):
+    if not writing and held and held != [latest - back for back in range(len(held) - 1, -1, -1)]:
         yield f"the complete snapshots must be consecutive and end at the latest, {latest}; the slots hold {held}"
     if not writing and min(latest, 2) > len(held):
         yield f"the two newest snapshots up to {latest} must be complete; the slots hold {held}"
@@ -99,9 +100,9 @@ def _check_seals(memory: Memory) -> Iterator[str]:
 def _check_plan(words: memoryview) -> Iterator[str]:
     if words[at.PLAN_SEQUENCE] % 2:
         yield "the plan is half written"
-    rate = np.array(words[at.PLAN + 4], np.uint64).view(np.float64)
-    if not (math.isfinite(rate) and rate >= 0):
-        yield f"the plan's rate must be finite and >= 0, got {rate}"
+    rate = float(np.array(words[at.PLAN + 4], np.uint64).view(np.float64))
+    if not Plan(0, 0, 0, 0, rate).is_sound:
+        yield f"the plan's rate must be 0, or from {SLOWEST:g} to {FASTEST:g}, got {rate}"
 
 
 def _check_padding(layout: Layout, view: memoryview) -> Iterator[str]:

@@ -13,6 +13,7 @@ import contextlib
 import os
 import select
 import socket
+import stat
 import time
 from collections import deque
 from typing import Any
@@ -42,7 +43,9 @@ class Line:
         self._poller.register(self._connection, select.POLLIN)
 
     def take_wake(self, descriptor: int) -> None:
-        """The pipe through which wakes come; a copy of it is kept. Raises OSError where it is none."""
+        """The pipe through which wakes come; a copy of it is kept. Raises WireError where it is none, or a second one."""
+        if self._wake is not None or not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            raise wire.WireError("the simulation must hand out one pipe to wake its viewer by; restart it")
         with fork.LOCK:
             self._wake = os.dup(descriptor)
         os.set_blocking(self._wake, False)

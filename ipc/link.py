@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc import door, memory, wire
+from twixt.ipc import door, memory, told, wire
 from twixt.ipc.commands import Command
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.line import Line
@@ -233,8 +233,7 @@ class Link:
     def _take_in(self) -> None:
         try:
             while messages := self._line.hear():
-                for message in messages:
-                    self._understand(message)
+                self._understand_all(messages)
             if messages is None and self.ended is None:
                 self.ended = LOST
         except (TwixtError, OSError) as error:
@@ -242,36 +241,43 @@ class Link:
         if self.ended == LOST and self._owned:
             self._remove_stale()
 
+    def _understand_all(self, messages: list[wire.Message]) -> None:
+        try:
+            for message in messages:
+                self._understand(message)
+        finally:
+            for message in messages:
+                wire.close_all(message.descriptors)
+
     def _understand(self, message: wire.Message) -> None:
         fields = message.fields
-        try:
-            match message.kind, message.descriptors:
-                case "welcome", [descriptor]:
-                    self.description = fields.get("description") or {}
-                    self._line.take_wake(descriptor)
-                case "segment", [descriptor]:
-                    self._take_segment(descriptor, wire.whole_number(fields, "size"))
-                case "scene", ():
-                    self.scene = Scene.from_bytes(message.raw)
-                    self.scene_version = wire.whole_number(fields, "version")
-                case "status", ():
-                    self.status = fields.get("status") or {}
-                case "report", ():
-                    self._report = wire.whole_number(fields, "number"), fields.get("blocks")
-                case "ended", ():
-                    self.ended = Ended(str(fields.get("ending")), str(fields.get("message")))
-                case "refused", ():
-                    self.ended = Ended("refused", str(fields.get("message")))
-                case kind, descriptors:
-                    raise wire.WireError(
-                        f"the simulation said {kind[:40]!r} with {len(descriptors)} descriptors, "
-                        "which means nothing here; restart it"
-                    )
-        finally:
-            wire.close_all(message.descriptors)
+        match message.kind, message.descriptors:
+            case "welcome", [descriptor]:
+                self.description = told.description(fields.get("description"))
+                self._line.take_wake(descriptor)
+            case "segment", [descriptor]:
+                self._take_segment(descriptor, wire.whole_number(fields, "size"))
+            case "scene", ():
+                self.scene = Scene.from_bytes(message.raw)
+                self.scene_version = wire.whole_number(fields, "version")
+            case "status", ():
+                self.status = told.status(fields.get("status"))
+            case "report", ():
+                self._report = wire.whole_number(fields, "number"), told.blocks(fields.get("blocks"))
+            case "ended", ():
+                self.ended = Ended(told.text(fields.get("ending")), told.text(fields.get("message")))
+            case "refused", ():
+                self.ended = Ended("refused", told.text(fields.get("message")))
+            case kind, descriptors:
+                raise wire.WireError(
+                    f"the simulation said {kind[:40]!r} with {len(descriptors)} descriptors, "
+                    "which means nothing here; restart it"
+                )
 
     def _take_segment(self, descriptor: int, size: int) -> None:
         """Read on in this segment once the one before is read out."""
+        if self._reader is not None and not self._segment_asked:
+            raise wire.WireError("the simulation handed out memory that nobody asked for; restart it")
         taken = memory.map_read_only(descriptor, size)
         if self._reader is None:
             self._reader = RingReader(taken)

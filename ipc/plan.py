@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# A plan that runs runs at a rate between these: far beyond what anybody watches, and no instant overflows.
+SLOWEST, FASTEST = 1e-6, 1e6
+
 
 class Plan(NamedTuple):
     """From `wall_ns` on, simulated time runs from `sim_time_ns` at `rate` (0: paused).
@@ -20,6 +23,11 @@ class Plan(NamedTuple):
     wall_ns: int
     sim_time_ns: int
     rate: float
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether time can be told by it; what came from another process need not be so."""
+        return self.rate == 0 or SLOWEST <= self.rate <= FASTEST
 
     def due_ns(self, sim_time_ns: int) -> int | None:
         """The wall instant at which `sim_time_ns` falls due, or None while paused."""

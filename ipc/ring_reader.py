@@ -22,7 +22,7 @@ from twixt.ipc import sequence
 from twixt.ipc.fence import Fence, make_fence
 from twixt.ipc.layout import HEAD_PACKING, Layout, LayoutError
 from twixt.ipc.memory import Memory
-from twixt.ipc.plan import Plan
+from twixt.ipc.plan import FASTEST, SLOWEST, Plan
 from twixt.ipc.snapshot import BODY, Head, Snapshot
 
 # How often a read that the writer overtook is begun again before it is given up for this frame. An
@@ -249,9 +249,10 @@ class RingReader:
             record = sequence.read_record(words, self._fence, at.PLAN_SEQUENCE, len(Plan._fields))
             if record is not None:
                 plan = Plan(*struct.unpack("<4qd", struct.pack("<5Q", *record[1])))
-                if not math.isfinite(plan.rate) or plan.rate < 0:
+                if not plan.is_sound:
                     raise LayoutError(
-                        f"the plan is damaged: a rate must be finite and >= 0, got {plan.rate}; restart the simulation"
+                        f"the plan is damaged: its rate must be 0, or from {SLOWEST:g} to {FASTEST:g}, "
+                        f"got {plan.rate}; restart the simulation"
                     )
                 self._plan_state, self._plan = record[0], plan
                 break

@@ -201,7 +201,7 @@ class Scene:
                 columns=head["columns"],
                 color_by=None if head["color_by"] is None else ColorBy(**_tuples(head["color_by"])),
             )
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
     def shape_rows(self, count: int) -> NDArray[np.uint16]:

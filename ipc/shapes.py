@@ -142,9 +142,11 @@ SHAPES: dict[str, type[Shape]] = {
 
 def number(name: str, value: Any) -> float:
     """`value` as a finite number of Python's own; SceneError if it is none."""
-    if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise SceneError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+    found = _numbers(value) if isinstance(value, numbers.Real) else ()
+    if not found or not math.isfinite(found[0]):
+        got = "a larger whole number" if isinstance(value, int) else repr(value)
+        raise SceneError(f"{name} must be a finite number, got {got}")
+    return found[0]
 
 
 def three(name: str, values: Any) -> Vector:
@@ -181,10 +183,8 @@ def set_field(instance: Any, name: str, value: Any) -> None:
 
 def _numbers(values: Any) -> tuple[float, ...]:
     """The numbers in `values`, or that one number, as Python's own; nothing if any is no number."""
-    if isinstance(values, numbers.Real):
-        return (float(values),)
     try:
-        found = tuple(values)
-    except TypeError:
+        found = (values,) if isinstance(values, numbers.Real) else tuple(values)
+        return tuple(float(value) for value in found) if all(isinstance(value, numbers.Real) for value in found) else ()
+    except (TypeError, OverflowError):  # nothing to count, or a whole number beyond what a float holds
         return ()
-    return tuple(float(value) for value in found) if all(isinstance(value, numbers.Real) for value in found) else ()

@@ -35,6 +35,8 @@ HOST_RAW_LIMIT = 64 << 20
 DESCRIPTORS_LIMIT = 2
 # That came ahead of the messages that they belong to.
 PENDING_DESCRIPTORS_LIMIT = 8
+# How JSON writes either half of a character beyond the first 65536. Whole ones are written as two such.
+SURROGATE = b"\\ud"
 # Bytes taken from the kernel at once.
 RECEIVE_BYTES = 1 << 16
 # Never wait, and never die of a reader that has gone.
@@ -95,8 +97,13 @@ class Inbox:
             raise WireError(f"{len(self._descriptors)} descriptors came that no message claims")
         self._bytes += piece
         complete: list[Message] = []
-        while (message := self._next()) is not None:
-            complete.append(message)
+        try:
+            while (message := self._next()) is not None:
+                complete.append(message)
+        except WireError:
+            for message in complete:  # nobody hears of them
+                close_all(message.descriptors)
+            raise
         return complete
 
     def _next(self) -> Message | None:
@@ -137,6 +144,8 @@ class Inbox:
 def _parse(text: bytes) -> tuple[str, dict[str, Any]]:
     try:
         fields = json.loads(text)
+        if SURROGATE in text.lower():  # half a character, which no window, terminal or file takes
+            fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
         kind = fields.pop("kind")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise WireError(f"a message that is no JSON object with a kind ({type(error).__name__})") from error

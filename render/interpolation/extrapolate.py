@@ -58,13 +58,15 @@ class WayBack:
 
     def mix_into(self, poses: Poses, bodies: NDArray[np.void], draw_time_ns: int) -> None:
         """Turns true poses into drawn ones; bodies: the snapshot at or before the draw time."""
-        rows = np.flatnonzero(continues(self.drawn.bodies, bodies))
         drawn, true = self.drawn, self.true
+        rows = np.flatnonzero(continues(drawn.bodies, bodies))
+        rows = rows[rows < len(true.bodies)]
         share = (draw_time_ns - self.since_ns) / (self.until_ns - self.since_ns)
         elapsed_s = (draw_time_ns - self.since_ns) * 1e-9
-        velocity, spin = straight(drawn.velocity, true.velocity, share), straight(drawn.spin, true.spin, share)
-        position = straight((drawn.position + velocity * elapsed_s)[rows], poses.position[rows], ease(share))
-        orientation = multiply(exp(spin[rows] * elapsed_s), normalized(drawn.orientation[rows]))
+        velocity = straight(drawn.velocity[rows], true.velocity[rows], share)
+        spin = straight(drawn.spin[rows], true.spin[rows], share)
+        position = straight(drawn.position[rows] + velocity * elapsed_s, poses.position[rows], ease(share))
+        orientation = multiply(exp(spin * elapsed_s), normalized(drawn.orientation[rows]))
         near = (np.abs(position) < FARTHEST).all(axis=1)
         poses.position[rows[near]] = position[near]
         poses.orientation[rows] = slerp(orientation, poses.orientation[rows], ease(share))

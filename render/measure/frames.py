@@ -110,7 +110,14 @@ def pack_into(buffer: bytearray | memoryview, offset: int, row: FrameRow, words:
         values[at] = words.number(values[at]) if known is None else known
     if values[GPU_AT] is None:
         values[GPU_AT] = NO_GPU_TIME
-    PACKER.pack_into(buffer, offset, *values)
+    try:
+        PACKER.pack_into(buffer, offset, *values)
+    except struct.error:  # an instant that no clock shows, such as a damaged snapshot's
+        PACKER.pack_into(buffer, offset, *(_fitting(value) for value in values))
+
+
+def _fitting(value: Any) -> Any:
+    return min(max(value, -(1 << 63)), (1 << 63) - 1) if isinstance(value, int) else value
 
 
 class FrameTable:

@@ -70,7 +70,7 @@ NEXT = LAYOUT.slot_of(LATEST + 1)
         (word(at.LATEST, LATEST + 5), "must be consecutive"),
         (word(at.SUCCESSOR, 2), "successor"),
         (word(at.PLAN_SEQUENCE, 3), "plan is half written"),
-        (word(at.PLAN + 4, 0x7FF8_0000_0000_0000), "rate must be finite"),
+        (word(at.PLAN + 4, 0x7FF8_0000_0000_0000), "rate must be 0, or from"),
         (word(LAYOUT.head_offset(NEWEST) // 8 + at.HEAD_FIELDS.index("count"), 4), "claims 4 bodies, 3 fit"),
         (
             word(LAYOUT.head_offset(NEWEST) // 8 + at.HEAD_FIELDS.index("rate"), 0x7FF0_0000_0000_0000),
