@@ -17,12 +17,15 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from twixt.render.recent import Recent
+
 WIDEN = 1.2
 # The first frames compile programs and fill caches; they say nothing of the next.
 WARM_UP_FRAMES = 3
 # Work of so many intervals is a stall (a picture saved, a laptop that slept), not a load, unless the next frame is
-# as long.
+# as long. Where the interval is wide for a load that is over, so many times the usual work: the median of so many frames.
 STALL = 4.0
+USUAL_OF_FRAMES = 15
 # An interval already fitted to the work has little room on purpose: work this much over it is a miss, not a change.
 TIGHT = 1.1
 # Misses widen when more than this share of the last frames missed, judged on no fewer than so many.
@@ -45,7 +48,7 @@ CLEAN_NS, LONGEST_CLEAN_NS, CLEAN_FRAMES = 300_000_000, 1_200_000_000, 4
 FITTING_WINDOWS = 3
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
 # One narrowing goes no further than to this share, and none is made for less than NOT_WORTH.
-NARROW_STEP, NOT_WORTH = 0.5, 0.98
+NARROW_STEP, NOT_WORTH = 0.25, 0.98
 # A wish for whole refreshes (--fps 30) is still met when the measured refresh is off by this share.
 WANDER = 0.03
 
@@ -72,6 +75,7 @@ class IntervalPolicy:
         self._frames: deque[_Frame] = deque(maxlen=REMEMBERED_FRAMES)
         self._seen = 0
         self._stalled = False
+        self._works = Recent(USUAL_OF_FRAMES)
         self._clean_ns = CLEAN_NS
         self._narrowed_at_ns: int | None = None
         self._relapsed_at_ns: int | None = None
@@ -89,7 +93,9 @@ class IntervalPolicy:
         """A frame's drawing is complete. Why the interval changed, or ""."""
         self._seen += 1
         was_ns = self.interval_ns
-        stalled, self._stalled = self._stalled, work_ns > STALL * was_ns
+        usual_ns = max(self.base_ns, self._works.quantile(0.5, was_ns))
+        stalled, self._stalled = self._stalled, work_ns > STALL * min(was_ns, usual_ns)
+        self._works.add(work_ns)
         if self._seen <= WARM_UP_FRAMES or work_ns <= was_ns * self._tolerated():
             return ""
         if self._stalled and not stalled:

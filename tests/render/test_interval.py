@@ -56,6 +56,35 @@ def test_cheap_frames_that_miss_do_not_widen() -> None:
         assert policy.frame_shown(3 * MS, True, (i + 1) * 16 * MS) == ""
 
 
+def played(policy: IntervalPolicy, works_ms: list[float], now_ns: int) -> int:
+    """Frames of so much work, each shown in time; the instant after them."""
+    for work_ms in works_ms:
+        now_ns += max(policy.interval_ns, round(work_ms * MS))
+        policy.work_done(round(work_ms * MS), now_ns)
+        policy.frame_shown(round(work_ms * MS), False, now_ns)
+    return now_ns
+
+
+def test_one_long_frame_is_a_stall_also_while_the_interval_is_wide_for_a_load_that_is_over() -> None:
+    policy = warm(IntervalPolicy(16 * MS))
+    now_ns = played(policy, [5.0] * 15 + [35.0], 0)
+    assert policy.interval_ns == 42 * MS
+    now_ns = played(policy, [5.0, 5.0, 130.0], now_ns)
+    assert policy.interval_ns == 42 * MS
+    played(policy, [130.0], now_ns)
+    assert policy.interval_ns == 156 * MS
+
+
+def test_an_interval_much_wider_than_its_frames_need_is_narrow_within_a_second() -> None:
+    policy = warm(IntervalPolicy(16 * MS))
+    now_ns = played(policy, [130.0] * 2, 0)
+    assert policy.interval_ns == 156 * MS
+    ends_ns = now_ns + 1000 * MS
+    while now_ns < ends_ns:
+        now_ns = played(policy, [5.0], now_ns)
+    assert policy.interval_ns == 16 * MS
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 90 * MS), st.booleans()), max_size=200), st.sampled_from([None, 7 * MS, 16 * MS])
 )
