@@ -188,11 +188,11 @@ def pairs_wanted(asked: str, share: float) -> int:
 
 def pairs_read(channel: Channel, reads: int) -> Iterator[Row]:
     """Reads of the two newest snapshots, each a whole copy, while they are published 60 times a second; and as fast as
-    can be, for a fifth as many. Two have been published before."""
+    can be, a fifth as often as in a whole run. Two have been published before."""
     link = attach(channel.host.name)
     failed, retried = dict[float, int](), dict[float, int]()
     try:
-        for period_s, times in ((1 / PAIRS_HZ, reads), (0.0, rounds_of(reads, 0.2))):
+        for period_s, times in ((1 / PAIRS_HZ, reads), (0.0, rounds_of(min(reads, PAIRS), 0.2))):
             stop = threading.Event()
             writer = threading.Thread(target=_publish_on, args=(channel, period_s, stop))
             before = link.counters
