@@ -229,7 +229,7 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
             pass
         channel.publish()
 
-    def read_pair() -> None:  # which makes its arrays anew each time; the limit does not
+    def read_pair() -> None:
         nonlocal failed
         failed += len(link.latest_pair()) < 2
 
@@ -243,6 +243,9 @@ def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]
     for name, work, copies in (("pair", read_pair, 2), ("unread", read_unread, 1)):
         failed = 0
         read, copied = interleaved(rounds, work, lambda: np.copyto(taken, source), before=publish_one)
-        note = f"{failed} of {rounds} failed" if failed else ""
-        limit_name = "memcpy" if copies == 1 else f"{copies} x memcpy"
+        notes = [f"{failed} of {rounds} failed"] if failed else []
+        if work is read_pair:  # its arrays are the reader's to keep: new memory, which is slow to touch at first
+            (anew,) = interleaved(rounds_of(rounds, 0.2), lambda: (source.copy(), source.copy()))
+            notes.append(f"two copies into new memory take {anew:.0f} us")
+        limit_name, note = ("memcpy" if copies == 1 else f"{copies} x memcpy"), "; ".join(notes)
         yield Row(f"read {name}, {BODIES:,} bodies", "us", read, limit_name, copies * copied, rounds, note)
