@@ -6,6 +6,7 @@ Always: a command's work is imported when it runs; `--help` and a shell that com
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,8 @@ TO_PAGE = option("--out", metavar="FILE", help="write a page about it (Markdown)
 
 def command_line(arguments: list[str]) -> int:
     """Run it; the exit code. What click refuses it says itself."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a file's name of any bytes can be said, on any terminal
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = group().main(args=arguments, prog_name="twixt", standalone_mode=False)
     except click.ClickException as error:

@@ -17,6 +17,8 @@ from twixt.render.measure.report import of_log
 
 # Of a distribution, the two that tell the usual from the bad.
 COMPARED_STATISTICS = ("p50", "p99")
+# No figure of a run is so large; beyond it there is nothing to subtract.
+MOST = 1e300
 
 
 def compare_files(a: str, b: str, plot: str | None = None) -> int:
@@ -51,7 +53,7 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
     try:
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "it is no JSON"
         raise TwixtError(
             f"cannot read the report {path!r}: {reason}; make one with: twixt measure --json {path}"
@@ -61,7 +63,34 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
         raise TwixtError(
             f"{path!r} must be a report of the form {SCHEMA}, got {found!r}; make one with: twixt measure --json FILE"
         )
+    _check(path, report)
     return report, None
+
+
+def _check(path: str, report: dict[str, Any]) -> None:
+    """Raises TwixtError unless every figure is one. An older report may lack some."""
+    for section, keys in SECTIONS.items():
+        values = report.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise _changed_since(path, section)
+        for key, kind in keys.items():
+            value = values.get(key)
+            is_several = value is not None and (kind == SPREAD or bool(BELOW.get(kind)))
+            if is_several and not isinstance(value, dict):
+                raise _changed_since(path, f"{section}.{key}")
+            for figure in value.values() if isinstance(value, dict) else [value]:
+                if not isinstance(figure, str | int | float | None) or abs(_number(figure)) >= MOST:
+                    raise _changed_since(path, f"{section}.{key}")
+
+
+def _number(figure: Any) -> int | float:
+    return figure if isinstance(figure, int | float) else 0
+
+
+def _changed_since(path: str, name: str) -> TwixtError:
+    return TwixtError(
+        f"{path!r}: {name} is no figure; the file was changed since; make one with: twixt measure --json FILE"
+    )
 
 
 def _required(path: str, table: FrameTable | None) -> FrameTable:
@@ -88,7 +117,7 @@ def _show(a: dict[str, Any], b: dict[str, Any], titles: tuple[str, str]) -> None
         table.add_column(title, justify="right")
     for name, first, second in differences(a, b):
         table.add_row(name, as_text(first), as_text(second), _change(first, second))
-    Console(highlight=False).print(table)
+    Console(highlight=False, markup=False, emoji=False).print(table)
 
 
 def _change(first: Any, second: Any) -> str:

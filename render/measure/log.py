@@ -27,6 +27,9 @@ ROWS_A_CALL = 4
 LONGEST_BACKLOG = KEPT_FRAMES // 2
 FILE_BUFFER = 1 << 16  # bytes; the disk is asked once in about two hundred rows
 
+# A line of a log has some 500 bytes. A longer one is another file, and is not taken into memory whole.
+LONGEST_LINE = 1 << 16
+
 _MAKE_ONE = "make one with: twixt run --log FILE.csv"
 HEADER = (*PRESENTMON, *FrameRow._fields, *DERIVED)
 
@@ -139,31 +142,56 @@ class _RowWriter:
 
 
 def read_log(path: str | os.PathLike[str]) -> FrameTable:
-    """The rows of a log file. Columns are found by name; ones that are not ours are passed over."""
+    """The rows of a log file. Columns are found by name; ones that are not ours are passed over. TwixtError with the
+    line for what no run wrote."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
-            lines = csv.reader(file)
+            lines = csv.reader(_lines(path, file))
             header = next(lines, [])
             absent = [name for name in FrameRow._fields if name not in header]
             if absent:
                 raise TwixtError(f"{str(path)!r} is no frame log: it lacks the column {absent[0]!r}; {_MAKE_ONE}")
+            twice = [name for name in FrameRow._fields if header.count(name) > 1]
+            if twice:
+                raise _damaged(path, 1, f"the column {twice[0]!r} stands there twice")
             return FrameTable.of(_rows(path, lines, header))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise TwixtError(f"cannot read the frame log {str(path)!r}: {reason}; {_MAKE_ONE}") from None
+    except csv.Error as error:
+        raise _damaged(path, lines.line_num, str(error)) from None
 
 
-def _rows(path: str | os.PathLike[str], lines: Iterator[list[str]], header: list[str]) -> Iterator[FrameRow]:
+def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
+    """The file's lines, none of them without bound."""
+    number = 0
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE:
+            raise _damaged(path, number, f"it has {LONGEST_LINE} characters or more")
+        yield line
+
+
+def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterator[FrameRow]:
     wanted = [(header.index(name), kind) for name, kind in KIND_OF.items()]
-    for number, line in enumerate(lines, start=2):
+    cut = 0  # the last line of a run that was killed
+    for line in lines:
+        if not line:
+            continue
+        if cut or len(line) > len(header):
+            length = "is cut off" if cut else f"has {len(line)} values, the header {len(header)}"
+            raise _damaged(path, cut or lines.line_num, f"it {length}")
         if len(line) < len(header):
-            continue  # the last line of a run that was killed
+            cut = lines.line_num
+            continue
         try:
             yield FrameRow(*(_read(line[at], kind) for at, kind in wanted))
         except ValueError as error:
-            raise TwixtError(
-                f"{str(path)!r}, line {number}: {error}; the file was changed since; {_MAKE_ONE}"
-            ) from None
+            raise _damaged(path, lines.line_num, str(error)) from None
+
+
+def _damaged(path: str | os.PathLike[str], line: int, why: str) -> TwixtError:
+    return TwixtError(f"{str(path)!r}, line {line}: {why}; the file was changed since; {_MAKE_ONE}")
 
 
 def _ms(ns: int) -> str:
@@ -175,6 +203,9 @@ def _read(text: str, kind: Any) -> Any:
         return text
     if kind is float:
         return float(text)
-    if kind is bool:
-        return bool(int(text))
-    return None if text == MISSING and kind is not int else int(text)
+    if text == MISSING and kind not in (int, bool):
+        return None
+    whole = int(text)
+    if not -(1 << 63) <= whole < 1 << 63:
+        raise ValueError(f"a whole number must fit 64 bits, got {text[:20]!r}")
+    return bool(whole) if kind is bool else whole

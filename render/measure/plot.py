@@ -156,7 +156,8 @@ def _dress(axes: Axes, name: str) -> None:
 def _head(axes: Axes, title: str, measured: Measured) -> None:
     """The title, and the run in short below it."""
     shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
-    axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19)
+    shown = shown.encode("utf-8", "backslashreplace").decode()  # a file's name may be any bytes, and no formula
+    axes.set_title(shown, loc="left", fontsize=FONT_PT + 2, color=INK, pad=19, parse_math=False)
     axes.annotate(_in_short(measured), (0, 1), (0, 5), "axes fraction", "offset points", fontsize=FONT_PT, color=INK)
 
 

@@ -18,7 +18,7 @@ NOT_MEASURED = "-"
 
 def show(report: dict[str, Any], console: Console | None = None) -> None:
     """Prints a report. Standard output by default."""
-    console = console or Console(highlight=False)
+    console = console or Console(highlight=False, markup=False, emoji=False)
     console.print(Text(verdict(report), style="bold"), soft_wrap=True)
     console.print(_spreads(report))
     console.print(_figures(report))
