@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
+FUZZ   ?= 100000
 
 # Software OpenGL and the display libraries that glfw loads; Xvfb and sway are the displays of the tests.
 GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2 \
@@ -10,7 +11,7 @@ GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcur
 DISPLAY_PACKAGES := xvfb sway xdotool
 PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
 
-.PHONY: help setup packages run test check bench mutants coverage clean
+.PHONY: help setup packages run test check bench fuzz mutants coverage clean
 
 help:           ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +55,9 @@ check: setup    ## format, lint, types, fast tests
 
 bench: setup    ## what everything costs, each beside its physical limit (ARGS=--quick: that it works)
 	$(BIN)/twixt bench $(ARGS)
+
+fuzz: setup     ## a hundred thousand spoilt inputs for each reader of what others wrote (FUZZ=1000, ARGS="head --seed 1")
+	nice env FUZZ=$(FUZZ) $(BIN)/python -P -m tests.hostile.fuzz $(ARGS)
 
 mutants: setup  ## whether the tests notice a wrong line of the channel and of the schedule (long)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-mutants.txt
