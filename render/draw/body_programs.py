@@ -20,7 +20,7 @@ from twixt.render.draw.cast import CastShape, cast_beyond_program, cast_point_pr
 from twixt.render.draw.cast_drawing import STRETCHED
 from twixt.render.draw.cylinders import CYLINDER
 from twixt.render.draw.ellipsoids import ELLIPSOID
-from twixt.render.draw.plain_spheres import ball_program, coin_program, disc_program, dot_program
+from twixt.render.draw.plain_spheres import ball_program, disc_program, dot_program, pearl_program
 from twixt.render.draw.planes import plane_program
 from twixt.render.draw.pose import PoseVariant
 from twixt.render.draw.shadows import shadow_program
@@ -63,7 +63,7 @@ def _cast_passes(kind: str, shape: CastShape) -> dict[str, Pass]:
 
 
 # Those that draw spheres: which of them, and in which order, sphere_drawing.py says.
-SPHERE_PASSES = ("beyond", "dots", "discs", "coins", "balls", "points", "quads")
+SPHERE_PASSES = ("beyond", "dots", "discs", "pearls", "balls", "points", "quads")
 
 # In this order: what has soft edges comes after planes, which have none; shadows fall where no body stands. Of the
 # shapes that are cast cast_drawing.py says which.
@@ -73,7 +73,7 @@ PASSES = {
     "beyond": Pass(beyond_program, POINTS, writes_depth=False, is_guarded=True),
     "dots": Pass(dot_program, PLAIN_POINTS, is_guarded=True),
     "discs": Pass(disc_program, PLAIN_POINTS, is_guarded=True),
-    "coins": Pass(coin_program, PLAIN_POINTS, is_guarded=True),
+    "pearls": Pass(pearl_program, PLAIN_POINTS, is_guarded=True),
     "balls": Pass(ball_program, PLAIN_POINTS, is_guarded=True),
     "points": Pass(point_program, POINTS, is_guarded=True),
     "quads": Pass(quad_program, QUADS),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.scene import Scene, Shape, Sphere
 from twixt.render.camera import CameraMatrices
 from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
 
@@ -29,8 +29,8 @@ KEPT, LARGER = 1.15, 1.3
 # What the finest may cost where the CPU draws: pixels of its points and, for each body, as many as its start takes.
 # 600,000 are about 5 ms; 300 balls that fill a picture of 800x600 are 450,000.
 FINEST_PX, BODY_PX = 600_000, 500
-# Fewer bodies than this keep their true depth down to the size of `discs`: their seams are looked at one by one.
-MANY_BODIES = 4096
+# Fewer bodies than this keep their true depth down to this size: their seams are looked at one by one.
+MANY_BODIES, FEWER_DISCS_PX = 4096, 9.0
 
 
 class Detail(NamedTuple):
@@ -42,7 +42,7 @@ class Detail(NamedTuple):
 
 FINEST = Detail("points", LARGEST_POINT_PX)
 # From the cheapest on, with the sizes for which it is chosen; what they look like: plain_spheres.py.
-PLAIN = (("dots", 2.5), ("discs", 9.0), ("coins", 16.0), ("balls", math.inf))
+PLAIN = (("dots", 2.5), ("discs", 16.0), ("pearls", 24.0), ("balls", math.inf))
 
 
 class Sizes(NamedTuple):
@@ -60,10 +60,19 @@ def sampled_rows(count: int) -> slice:
 def sampled_radii(scene: Scene, count: int) -> NDArray[np.float32]:
     """Radii of those bodies, metres, of scale 1; 0 for what is no sphere."""
     shapes = scene.distinct_shapes or (Sphere(),)
-    radii = np.array([shape.radius if isinstance(shape, Sphere) else 0.0 for shape in shapes], np.float32)
+    radii = np.array([_radius(shape) for shape in shapes], np.float32)
     rows = np.arange(count)[sampled_rows(count)]
     index = scene.shape_index
     return radii[index[np.minimum(rows, len(index) - 1)]] if len(index) else np.full(len(rows), radii[0])
+
+
+def largest_radius(scene: Scene) -> float:
+    """Of all spheres of scale 1, metres."""
+    return max(map(_radius, scene.distinct_shapes or (Sphere(),)))
+
+
+def _radius(shape: Shape) -> float:
+    return shape.radius if isinstance(shape, Sphere) else 0.0
 
 
 def sizes_in(
@@ -90,19 +99,21 @@ def choose(sizes: Sizes, count: int, is_software: bool, last: Detail | None = No
     affordable_px = FINEST_PX * (KEPT if last == FINEST else 1.0)
     if not is_software or sizes.covered_px + count * BODY_PX <= affordable_px:
         return FINEST
-    for name, limit_px in PLAIN:
-        if name == "coins" and count < MANY_BODIES:
-            continue
+    for name, limit_px in _plain(count):
         if sizes.typical_px <= limit_px * (KEPT if last is not None and last.name == name else 1.0):
             return Detail(name, min(limit_px * LARGER, LARGEST_POINT_PX))
     return Detail("balls", LARGEST_POINT_PX)
+
+
+def _plain(count: int) -> list[Detail]:
+    """Programs for so many where they cannot all be of the finest, from the cheapest on."""
+    most_px = FEWER_DISCS_PX if count < MANY_BODIES else math.inf
+    return [Detail(name, min(limit_px, most_px) if name == "discs" else limit_px) for name, limit_px in PLAIN]
 
 
 def possible(count: int, is_software: bool) -> set[str]:
     """What `choose` may answer for so many spheres of about one size."""
     if not is_software:
         return {FINEST.name}
-    names = {name for name, limit_px in PLAIN if count * (BODY_PX + (KEPT * limit_px) ** 2) > FINEST_PX}
-    if count < MANY_BODIES:
-        names.discard("coins")
+    names = {name for name, limit_px in _plain(count) if count * (BODY_PX + (KEPT * limit_px) ** 2) > FINEST_PX}
     return names | ({FINEST.name} if count * BODY_PX <= FINEST_PX * KEPT else set())

@@ -56,13 +56,17 @@ class Slots(NamedTuple):
 
 
 class PlacedLayer(NamedTuple):
-    """A layer ready to draw. block: a packed `LAYER_BLOCK`. number: its place among the picture's layers."""
+    """A layer ready to draw. block: a packed `LAYER_BLOCK`. number: its place among the picture's layers.
+
+    gap_s: from the older to the newer.
+    """
 
     group: str | None
     slots: Slots
     bodies: int
     variant: PoseVariant
     block: bytes
+    gap_s: float = 0.0
     number: int = 0
 
 
@@ -92,7 +96,8 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
     )  # fmt: skip
     way = "mixed" if mix > 0 else "curved" if method in ("hermite", "auto") else "linear"
     variant = PoseVariant(way, ring.is_stretched(older) and (newer is None or ring.is_stretched(newer)))
-    return PlacedLayer(layer.group, _all_slots(ring, count, older, newer, before), count, variant, block)
+    slots = _all_slots(ring, count, older, newer, before)
+    return PlacedLayer(layer.group, slots, count, variant, block, layer.gap_s)
 
 
 def place_all(layers: Iterable[Layer], ring: SnapshotRing, groups: Collection[str | None]) -> list[PlacedLayer]:

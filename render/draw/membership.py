@@ -27,7 +27,7 @@ KIND_OF = {
     "beyond": "spheres",
     "dots": "spheres",
     "discs": "spheres",
-    "coins": "spheres",
+    "pearls": "spheres",
     "balls": "spheres",
     "points": "spheres",
     "quads": "spheres",

@@ -267,7 +267,8 @@ class SceneRenderer:
     def _draw_spheres(self, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
         if count := self._count("points", layers):
             sample = self._ring.sample(max(layers, key=lambda layer: layer.bodies).slots.older)
-            self._spheres.draw(self._scene, layers, count, sample, camera, self._viewport[3])
+            extents = [self._ring.extent(slot) for layer in layers for slot in layer.slots[:2]]
+            self._spheres.draw(self._scene, layers, count, sample, extents, camera, self._viewport[2:])
 
     def _draw_bodies(self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int = MOST) -> None:
         found = [(layer, self._members.of(layer.group, name)) for layer in layers]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY
 from twixt.render.draw.detail import sampled_rows
+from twixt.render.draw.extent import Extent, extent_of
 from twixt.render.draw.pose import (
     RECORD_FIELDS,
     RECORD_FORMAT,
@@ -47,6 +48,7 @@ class SnapshotRing:
         self._stretches: dict[int, moderngl.Buffer] = {}
         self._counts: dict[int, int] = {}
         self._samples: dict[int, NDArray[np.void]] = {}
+        self._extents: dict[int, Extent | None] = {}
         self._stretched: dict[int, int] = {}  # rows of `scale3` that belong to the slot's snapshot
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
         self.slots = slots
@@ -63,6 +65,10 @@ class SnapshotRing:
     def sample(self, slot: int) -> NDArray[np.void]:
         """Some records of the slot, dtype `BODY`, evenly out of all: `sampled_rows` of detail.py."""
         return self._samples.get(slot, NO_BODIES)
+
+    def extent(self, slot: int) -> Extent | None:
+        """Where the slot's bodies are; None where that is not known."""
+        return self._extents.get(slot)
 
     @property
     def filled(self) -> Iterator[int]:
@@ -81,7 +87,9 @@ class SnapshotRing:
         if count:
             buffer.write(records)
         self._counts[slot] = count
-        self._samples[slot] = np.frombuffer(records, BODY, count)[sampled_rows(count)].copy()
+        bodies = np.frombuffer(records, BODY, count)
+        self._samples[slot] = bodies[sampled_rows(count)].copy()
+        self._extents[slot] = extent_of(bodies)
         self._stretched[slot] = 0
 
     def upload_stretch(self, slot: int, scale3: NDArray[np.floating]) -> None:
@@ -143,6 +151,7 @@ class SnapshotRing:
             buffers.clear()
         self._counts.clear()
         self._samples.clear()
+        self._extents.clear()
         self._stretched.clear()
 
     def _room(self, buffers: dict[int, moderngl.Buffer], slot: int, row_bytes: int) -> moderngl.Buffer:

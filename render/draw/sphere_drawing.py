@@ -5,7 +5,7 @@ Always: every sphere that is seen is drawn by exactly one program, whatever `det
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import moderngl
 import numpy as np
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.render.camera import CameraMatrices
-from twixt.render.draw.detail import FINEST, choose, sampled_radii, sizes_in
+from twixt.render.draw.detail import FINEST, choose, largest_radius, sampled_radii, sizes_in
+from twixt.render.draw.extent import Extent, fits_points, together
 from twixt.render.draw.layers import PlacedLayer
 from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
 
@@ -36,20 +37,28 @@ class SphereDrawing:
         self._detail = FINEST
         self._chosen_for: tuple[object, ...] = ()
         self._drawn = 0  # pictures since then
+        self._fit_for: tuple[object, ...] = ()
+        self._fit = False
 
     def draw(
         self, scene: Scene, layers: list[PlacedLayer], count: int, sample: NDArray[np.void],
-        camera: CameraMatrices, height_px: int,
+        extents: Sequence[Extent | None], camera: CameraMatrices, size_px: tuple[int, int],
     ) -> None:  # fmt: skip
-        """Draws the `count` spheres of these layers. sample: records of the largest of them, as `SnapshotRing.sample`."""
-        key = (scene, count, len(sample), camera.view.tobytes(), camera.projection.tobytes(), height_px)
+        """Draws the `count` spheres of these layers. sample: records of the largest of them, as `SnapshotRing.sample`.
+
+        extents: where the bodies of all their snapshots are.
+        """
+        key = (scene, count, len(sample), camera.view.tobytes(), camera.projection.tobytes(), size_px)
         self._drawn += 1
         if key != self._chosen_for or self._drawn >= CHOSEN_PICTURES:
             radii = sampled_radii(scene, max(layer.bodies for layer in layers))
-            sizes = sizes_in(sample, radii, count, camera, height_px)
+            sizes = sizes_in(sample, radii, count, camera, size_px[1])
             self._detail = choose(sizes, count, self._is_software, self._detail)
             self._chosen_for, self._drawn = key, 0
         name, largest_px = self._detail
+        if self._all_fit(scene, layers, extents, camera, size_px):
+            self._draw_bodies(name, layers, (0.0, largest_px))
+            return
         if count <= FEW and largest_px == LARGEST_POINT_PX:
             self._draw_bodies(name, layers, (0.0, largest_px))
             self._draw_bodies("quads", layers, (0.0, largest_px))
@@ -64,6 +73,22 @@ class SphereDrawing:
             if not is_any_larger():
                 return
         self._draw_bodies("quads", layers, (0.0, LARGEST_POINT_PX))
+
+    def _all_fit(
+        self, scene: Scene, layers: list[PlacedLayer], extents: Sequence[Extent | None], camera: CameraMatrices,
+        size_px: tuple[int, int],
+    ) -> bool:  # fmt: skip
+        """Whether it is known that none is too large; worked out anew where anything has changed."""
+        gap_s = max(layer.gap_s for layer in layers)
+        key = (self._detail, self._chosen_for, tuple(extents), gap_s)
+        if key != self._fit_for:
+            extent = together(extents)
+            largest_px = self._detail.largest_px
+            self._fit_for, self._fit = (
+                key,
+                extent is not None and fits_points(extent, largest_radius(scene), gap_s, camera, size_px, largest_px),
+            )
+        return self._fit
 
     def _ask_beyond(self, layers: list[PlacedLayer], largest_px: float) -> Callable[[], bool]:
         """Whether a sphere is too large for points up to this width: to be asked after the draw that follows."""

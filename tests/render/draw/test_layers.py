@@ -77,12 +77,12 @@ def test_draw_calls_are_bounded_by_programs_and_layers_and_without_groups_are_on
     monkeypatch.setattr(SceneRenderer, "_draw_bodies", counted)
     shapes = [Sphere(), Box()] * 8
     studio.picture(Scene(shapes), new_bodies(16))
-    assert sorted(calls) == ["large boxes", "points", "quads", "shadows"]
+    assert sorted(calls) == ["large boxes", "points", "shadows"]
     calls.clear()
     renderer = studio.renderer(Scene(shapes, groups={"a": Group([0, 1]), "balls": Group([2, 4])}))
     upload(renderer, 0, new_bodies(16))
     studio.draw(renderer, *(Layer(0, group=name) for name in (None, "a", "balls")))
-    assert len(calls) == 4 + 4 + 3
+    assert len(calls) == 3 + 3 + 2
 
 
 def test_layers_that_are_not_asked_for_are_not_drawn(studio):
@@ -209,7 +209,7 @@ def test_programs_made_ahead_leave_no_trace_and_none_to_make(studio):
     while renderer.prepare():
         made += 1
     # Programs for all that is drawn and all that large and many spheres need, for three ways to move, but what is made.
-    assert made == 6 * 3 - 4
+    assert made == 6 * 3 - 3
     np.testing.assert_array_equal(renderer.read_pixels(), before)
     programs = dict(renderer._programs._made)
     for method, other in (("none", ""), ("auto", ""), ("hermite", ""), ("linear", "auto")):
