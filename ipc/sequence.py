@@ -4,32 +4,39 @@ The one idea: a snapshot has a number k (1, 2, 3, ...), its slot is k mod N, and
 says exactly what it holds: 2k-1 while k is being written, 2k when k is complete. A reader that wants k
 asks for 2k and nothing else. "Even" would not do: a slot may turn even again with k+N in it.
 
-The functions here take the words, a fence and what to copy, and do nothing more, so that a model
-checker can run these very functions on a memory of its own, and leave any fence out to see what breaks.
+The functions here take the words, a fence and what to copy, and do nothing more, so that a model checker
+runs these very functions on a memory of its own (`tests/ipc/model`), and leaves any piece out to see what breaks.
 
     writer                        reader
     sequence = 2k-1               k = latest
       W1 fence                      R1 fence
-    fill the slot                 sequence == 2k ?
-      W2 fence                      R2 fence
+    fill the slot                 sequence == 2k ?   no: gone, or going
     sequence = 2k                 read the slot
-      W3 fence                      R3 fence
+      W2 fence                      R2 fence
     latest = k                    sequence == 2k ?   yes: what was read is snapshot k, whole
 
-What each fence holds back (let the slot hold k-N before):
+Always: a reader asks for no number above the `latest` it loaded, and loads that by `read_latest`. On this, all
+that is in memory before `latest = k` is seen after R1: the bytes and 2k, in whatever order they came.
+
+What each fence holds back, and what the checker finds without it on an ARM-like memory (let the slot hold k-N
+before). On x86's memory, and on one without reordering, it finds nothing without any of them.
 W1  The first new bytes must not be seen before 2k-1. Else a reader of k-N finds 2(k-N), reads bytes of k,
-    finds 2(k-N) still, and takes the mixture for k-N.
-W2  2k must not be seen before the last byte of k. Else a reader finds 2k twice with old bytes between.
-W3  `latest = k` must not be seen before 2k. Else a reader looks for a k that is not there yet and tries
-    again: never a torn read, but the two newest snapshots are promised to be complete at any instant.
-R1  The same from the other side: the sequence word looked at must not be older than `latest`.
-R2  The bytes must not be read before the first look. Else they are read while k is being written, and
-    both looks come after it was completed.
-R3  The bytes must not be read after the second look. Else k+N may have begun in between.
+    finds 2(k-N) still, and takes the mixture for k-N. Torn.
+W2  `latest = k` must not be seen before 2k or any byte of k. Else it names a snapshot that is not complete, and a
+    reader that finds 2k has no promise that the bytes came with it. `latest` is false, and torn.
+R1  Nothing of the slot must be looked at before `latest` is. The same two, from the other side.
+R2  The bytes must not be read after the second look. Else k+N may have begun in between. Torn.
+The second look: without it k+N may have come while the bytes were read. Torn, on every memory.
+
+What it finds redundant, and is not here: a fence between the bytes and 2k (W2 holds both back, and before `latest`
+nobody reads k), and one between the first look and the bytes (R1 is before both). The first look is an early exit:
+it saves reading a slot that the second look would refuse, and finds the segment that holds k.
 
 Each word has exactly one writer. A writer interrupted anywhere (Ctrl-C) may simply publish again: its
 next number comes from `latest` itself, so a slot left at 2k-1 is written as k once more.
-The plan is one small record under a sequence word of its own, whose number only ever grows.
+
+The plan is one small record under a sequence word of its own, whose number only ever grows. No `latest` leads to
+it, so both looks are needed, and a fence on both sides of its values: W3, W4, R3, R4. Torn without any of the six.
 """
 
 from __future__ import annotations
@@ -72,9 +79,8 @@ def begin_write(words: Words, fence: Fence, sequence: int, number: int) -> None:
 
 def end_write(words: Words, fence: Fence, latest: int, sequence: int, number: int) -> None:
     """All bytes of `number` are written: it is visible, and the newest."""
-    fence()  # W2
     words[sequence] = 2 * number
-    fence()  # W3
+    fence()  # W2
     words[latest] = number
 
 
@@ -85,22 +91,20 @@ def read_latest(words: Words, fence: Fence, latest: int) -> int:
     return number
 
 
-def begin_read(words: Words, fence: Fence, sequence: int, number: int) -> bool:
-    """True when the slot holds `number`, whole; what is read from now on counts if `end_read` agrees."""
-    holds = words[sequence] == 2 * number
-    fence()  # R2
-    return holds
+def begin_read(words: Words, sequence: int, number: int) -> bool:
+    """True when the slot held `number`, at most what `read_latest` said; what is read now counts if `end_read` agrees."""
+    return words[sequence] == 2 * number  # first look
 
 
 def end_read(words: Words, fence: Fence, sequence: int, number: int) -> bool:
     """True when all that was read since `begin_read` was snapshot `number`."""
-    fence()  # R3
-    return words[sequence] == 2 * number
+    fence()  # R2
+    return words[sequence] == 2 * number  # second look
 
 
 def read_slot(words: Words, fence: Fence, sequence: int, number: int, copy: Callable[[], T]) -> T | None:
     """What `copy` took of snapshot `number`, or None when the slot held, or came to hold, another."""
-    if not begin_read(words, fence, sequence, number):
+    if not begin_read(words, sequence, number):
         return None
     copied = copy()
     return copied if end_read(words, fence, sequence, number) else None
@@ -110,17 +114,18 @@ def write_record(words: Words, fence: Fence, sequence: int, values: tuple[int, .
     """Replace the small record behind `sequence` (the words that follow it). One writer."""
     version = (words[sequence] + 2) // 2
     words[sequence] = 2 * version - 1
-    fence()  # as W1
+    fence()  # W3
     for index, value in enumerate(values, start=sequence + 1):
         words[index] = value
-    fence()  # as W2
+    fence()  # W4
     words[sequence] = 2 * version
 
 
 def read_record(words: Words, fence: Fence, sequence: int, length: int) -> tuple[int, tuple[int, ...]] | None:
     """(state of the sequence word, the `length` words behind it), or None when it was being replaced."""
     before = words[sequence]
-    fence()  # as R2
+    fence()  # R3
     values = tuple(words[index] for index in range(sequence + 1, sequence + 1 + length))
-    fence()  # as R3
-    return (before, values) if before % 2 == 0 and words[sequence] == before else None
+    fence()  # R4
+    whole = before % 2 == 0 and words[sequence] == before
+    return (before, values) if whole else None
