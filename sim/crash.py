@@ -6,6 +6,7 @@ from types import TracebackType
 
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.users_code import say, users_traceback
+from twixt.sim.watch import Terminated
 
 
 # Named as it is read after `with`. A generator instead would cost each step three times as much.
@@ -14,7 +15,7 @@ class blamed_on_the_world:
 
     doing: what they did, such as `Orbit.step`. refusals: a `TwixtError` raised inside passes as it is, because
     it refuses a value that the user gave (a constructor's argument), which is no crash. exits: `sys.exit` is one too:
-    a script that is imported as a module ends without a word.
+    a script that is imported as a module ends without a word. What asks the process to end passes.
     """
 
     __slots__ = ("_doing", "_exits", "_refusals")
@@ -28,7 +29,7 @@ class blamed_on_the_world:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None or isinstance(error, WorldCrashed) or not isinstance(error, Exception | SystemExit):
+        if error is None or isinstance(error, WorldCrashed | KeyboardInterrupt | Terminated):
             return
         if (isinstance(error, SystemExit) and not self._exits) or (self._refusals and isinstance(error, TwixtError)):
             return

@@ -6,8 +6,9 @@ cannot be in their place, crashed, though nothing was raised: it is their code t
 
 from __future__ import annotations
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.scene import Scene
+from twixt.ipc.users_code import say, users_traceback
 from twixt.sim.bodies import Bodies
 from twixt.sim.world import World, check_world, drawable_scene
 
@@ -27,7 +28,11 @@ class Held:
 
     def look(self, world: World, step: int) -> Scene | None:
         """The scene to tell viewers of, if another one than before holds after `step`. Raises WorldChanged."""
-        bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
+        try:
+            bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
+        except Exception as error:  # properties of the user's own
+            doing = f"{type(world).__name__}.bodies or .scene"
+            raise WorldCrashed(f"{doing} raised {say(error)}", users_traceback(error)) from error
         if bodies is self._bodies and scene is self._scene and len(self._bodies) == self._count:
             return None
         if bodies is not self._bodies and not (isinstance(bodies, Bodies) and len(bodies) == self._count):

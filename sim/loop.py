@@ -27,6 +27,7 @@ from twixt.sim.garbage import IdleCollector
 from twixt.sim.pace import check_pace, dt_log_of, stride_of
 from twixt.sim.physics import LONGEST_WAIT_NS, Physics
 from twixt.sim.publisher import Publisher
+from twixt.sim.resident import resident_mib
 from twixt.sim.schedule import Schedule
 from twixt.sim.stride import Plain, Stride
 from twixt.sim.trouble import Trouble
@@ -125,6 +126,7 @@ class _Run:
         self._collector = IdleCollector()
         self._stride: Stride = Plain()
         self._dt_log: DtLog | None = None
+        self._began_mib: float | None = None
 
     def make(self) -> None:
         """World, host and publisher; the first snapshot is published and simulated time stands still."""
@@ -170,6 +172,7 @@ class _Run:
             dt_log=self._dt_log,
             spans=spans,
         )
+        self._began_mib = resident_mib()
         start.ended("physics_first_snapshot")
         if spans is not None:
             spans.lap(kinds.FIRST_SNAPSHOT)
@@ -264,6 +267,7 @@ class _Run:
         world = physics.world
         dt_s = physics.schedule.dt_s
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._config.seed}
+        block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # a world that leaks shows
         size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(len(world.bodies))
         channel = {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}
         blocks = {"physics": block, "channel": channel}

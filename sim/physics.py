@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,8 @@ LONGEST_WAIT_NS = 50_000_000
 # What a viewer's lead is taken to be until it has told: two frames at 60 Hz. A viewer that has just come finds what
 # it needs at once, instead of a few snapshots that are late for it.
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
+# Figures of the world's own that viewers are told, and letters of a name: more fit into no overlay.
+MOST_FIGURES, LONGEST_NAME = 64, 64
 # How often viewers are told about physics.
 STATUS_NS = 200_000_000
 
@@ -237,7 +240,10 @@ class Physics:
         if diagnostics is None:
             return {}
         with blamed_on_the_world(f"{self._name}.diagnostics"):
-            return {str(name): float(value) for name, value in diagnostics().items()}
+            told = diagnostics().items()
+            if len(told) > MOST_FIGURES and not self.warning:
+                self._warn(f"{self._name}.diagnostics gives {len(told):,} figures; viewers are told {MOST_FIGURES}")
+            return {str(name)[:LONGEST_NAME]: float(value) for name, value in islice(told, MOST_FIGURES)}
 
     # -- what the user asks
 

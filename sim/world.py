@@ -92,7 +92,8 @@ def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int
     arguments = read_settings(kind, settings, seed)
     with blamed_on_the_world(f"{kind.__name__}.__init__", refusals=True):
         world = kind(**arguments)
-    check_world(world)
+    with blamed_on_the_world(f"{kind.__name__}, looked at after its __init__,", refusals=True):
+        check_world(world)
     check_writes_all(world)
     return world
 

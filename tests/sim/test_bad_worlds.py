@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import twixt
+from twixt.ipc.commands import Command
+from twixt.ipc.session import Ended, attach, running
 
 # Generous: what hangs must fail, not stall the whole run.
 PATIENCE_S = 30
@@ -101,6 +107,75 @@ WORLDS = """
                     raise RuntimeError("no words")
             raise Mute
 
+    class Shrinks(Good):
+        def act(self):
+            self.bodies = Bodies(2)
+
+    class HasNoScene(Good):
+        @property
+        def scene(self):
+            if self.__dict__.get("made", 0) > 2:
+                raise LookupError("no scene today")
+            return Scene([Sphere()] * 3)
+        @scene.setter
+        def scene(self, value):
+            pass
+
+    class Recurses(Good):
+        def act(self):
+            self.act()
+
+    class WantsTooMuch(Good):
+        def act(self):
+            np.zeros(1 << 50)
+
+    class Cancels(Good):
+        def act(self):
+            import asyncio
+            raise asyncio.CancelledError
+
+    class WritesWrong(Good):
+        def write_bodies(self, records):
+            if self.made > 2:
+                raise OverflowError("too far")
+            records[:] = Bodies(3).records
+
+    class ResetsWrong(Good):
+        def reset(self, seed):
+            raise OSError("the table is gone")
+
+    class Infinite(Good):
+        def act(self):
+            self.bodies.velocity[1] = np.inf
+
+    class Sizeless(Good):
+        def act(self):
+            self.bodies.scale[1] = np.nan
+
+    class TellsTooMuch(Good):
+        def diagnostics(self):
+            return {f"figure {i}": i for i in range(100_000)}
+
+    class Prints(Good):
+        def act(self):
+            if self.made == 3:
+                print("a line\\n" * 1_000_000)
+
+    class Leaks(Good):
+        def act(self):
+            self.__dict__.setdefault("kept", []).append(np.ones(1 << 17))
+
+    class ForksAndGoesOn(Good):
+        def act(self):
+            if self.made == 3:
+                self.child = os.fork()  # which goes on as if it were the simulation
+            if self.made == 4 and self.child:
+                print(os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1]), flush=True)
+
+    class Dies(Good):
+        def act(self):
+            os._exit(3)
+
     class Exits(Good):
         def act(self):
             sys.exit(7)
@@ -132,7 +207,7 @@ WORLDS = """
 
 # What is wrong is not a line that raised.
 WITHOUT_A_LINE_OF_THEIRS = (
-    "Resizes", "Retypes", "NoStep", "StepTakesNothing", "NoDiagnostics", "LosesItsScene", "HangsOnNobody"
+    "Resizes", "Shrinks", "Retypes", "NoStep", "StepTakesNothing", "NoDiagnostics", "LosesItsScene", "HangsOnNobody"
 )  # fmt: skip
 
 
@@ -150,6 +225,24 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, str(twixt.__file__), "sim", *arguments]
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    for _ in range(PATIENCE_S * 100):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(f"waited {PATIENCE_S} s in vain")
+
+
+def process_state(pid: int) -> str:
+    """S while its main thread sleeps in the kernel."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def waits_in(pid: int) -> str:
+    """The kernel's function that it sleeps in."""
+    return Path(f"/proc/{pid}/wchan").read_text()
+
+
 def left_behind(runtime_folder: Path) -> list[str]:
     return [path.name for path in runtime_folder.rglob("*") if not path.is_dir()]
 
@@ -160,6 +253,12 @@ def left_behind(runtime_folder: Path) -> list[str]:
         ("Raises", 1, "twixt: Raises.step raised ZeroDivisionError: division by zero"),
         ("RaisesOurs", 1, "RaisesOurs.step raised IndexError"),
         ("Resizes", 1, "Resizes.bodies was Bodies(3) and is Bodies(7) after step 1"),
+        ("Shrinks", 1, "Shrinks.bodies was Bodies(3) and is Bodies(2) after step 1; keep the one made in __init__"),
+        ("HasNoScene", 1, "HasNoScene.bodies or .scene raised LookupError: no scene today"),
+        ("Recurses", 1, "Recurses.step raised RecursionError"),
+        ("WantsTooMuch", 1, "WantsTooMuch.step raised MemoryError: Unable to allocate 8.00 PiB"),
+        ("Cancels", 1, "Cancels.step raised CancelledError"),
+        ("WritesWrong", 1, "WritesWrong.write_bodies raised OverflowError: too far"),
         ("Retypes", 1, "Retypes.bodies was Bodies(3) and is ndarray after step 1"),
         ("Broadcasts", 1, "could not broadcast input array from shape (4,3) into shape (3,3)"),
         ("NoStep", 1, "NoStep has no step(self, dt); write one that advances its bodies"),
@@ -197,10 +296,98 @@ def test_a_refused_value_in_the_users_constructor_is_one_line(users_folder: Path
     assert ended.stderr == "twixt: Sphere.radius must be a finite length > 0 (metres), got -1.0\n"
 
 
-def test_a_position_that_is_no_number_is_named_and_the_run_goes_on(users_folder: Path) -> None:
-    ended = twixt_sim(users_folder, "bad:Nan", "--steps", "10")
+@pytest.mark.parametrize(
+    ("world", "said"),
+    [
+        ("Nan", "body 2 has the position [nan, nan, nan] after step 1; it is not drawn;"),
+        ("Infinite", "body 1 has the velocity [inf, inf, inf] after step 1; it is drawn as if none were given;"),
+        ("Sizeless", "body 1 has the scale nan after step 1; it is not drawn;"),
+        ("TellsTooMuch", "TellsTooMuch.diagnostics gives 100,000 figures; viewers are told 64"),
+    ],
+)
+def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(users_folder: Path, world: str, said: str) -> None:
+    ended = twixt_sim(users_folder, f"bad:{world}", "--steps", "40")
     assert ended.returncode == 0
-    assert "body 2 has the position [nan, nan, nan] after step 1;" in ended.stderr
+    assert said in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_reset_that_raises_is_a_crash_that_viewers_are_told_of(users_folder: Path, runtime_folder: Path) -> None:
+    with subprocess.Popen(
+        command("bad:ResetsWrong", "--name", "lab"), cwd=users_folder, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for(lambda: running() == ["lab"])
+        with contextlib.closing(attach("lab", timeout_s=PATIENCE_S)) as link:
+            link.send(Command("reset"))
+            wait_for(lambda: link.poll() or link.ended is not None)
+            assert link.ended == Ended("crashed", "ResetsWrong.reset raised OSError: the table is gone")
+        _, said = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 1
+        assert said.splitlines()[-1] == "twixt: ResetsWrong.reset raised OSError: the table is gone"
+    assert left_behind(runtime_folder) == []
+
+
+def test_a_million_lines_are_printed_where_somebody_reads_them(users_folder: Path) -> None:
+    ended = twixt_sim(users_folder, "bad:Prints", "--steps", "5", "--hash")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.count("a line") == 1_000_000
+    assert len(ended.stdout.splitlines()[-1]) == 64
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_lines_that_nobody_reads_hold_the_world_up_and_a_signal_still_ends_it(
+    users_folder: Path, runtime_folder: Path, number: signal.Signals
+) -> None:
+    with subprocess.Popen(
+        command("bad:Prints", "--name", "lab"), cwd=users_folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        wait_for(lambda: running() == ["lab"])
+        with contextlib.closing(attach("lab", timeout_s=PATIENCE_S)) as link:
+            wait_for(lambda: link.poll() or (process_state(process.pid) == "S" and "pipe" in waits_in(process.pid)))
+            assert link.ended is None, "viewers are served meanwhile"
+        os.kill(process.pid, number)
+        assert process.wait(PATIENCE_S) == 128 + number
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+    assert left_behind(runtime_folder) == []
+
+
+def test_a_reader_that_leaves_is_a_fault_of_the_line_that_printed(users_folder: Path) -> None:
+    with subprocess.Popen(
+        command("bad:Prints", "--steps", "5"), cwd=users_folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"a line\n"
+        process.stdout.close()
+        assert process.wait(PATIENCE_S) == 1
+        assert process.stderr is not None
+        assert b"twixt: Prints.step raised BrokenPipeError" in process.stderr.read()
+
+
+def test_a_world_that_leaks_shows_in_the_report(users_folder: Path) -> None:
+    leaking, sound = (
+        json.loads(twixt_sim(users_folder, f"bad:{world}", "--steps", "60", "--json", "-").stdout)["physics"]
+        for world in ("Leaks", "Good")
+    )
+    kept_mib = 60 * (1 << 17) * 8 / (1 << 20)
+    grown = [block["memory_mib"]["end"] - block["memory_mib"]["begin"] for block in (leaking, sound)]
+    assert grown[0] > kept_mib * 0.9
+    assert grown[1] < kept_mib * 0.5
+
+
+def test_a_forked_child_that_goes_on_stepping_ends_alone(users_folder: Path, runtime_folder: Path) -> None:
+    ended = twixt_sim(users_folder, "bad:ForksAndGoesOn", "--steps", "10", "--hash")
+    assert ended.returncode == 0
+    childs_code, state = ended.stdout.splitlines()
+    assert (childs_code, len(state)) == ("2", 64)
+    assert "has ended in this process; publish before Host.end, and in the process that made the host" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert left_behind(runtime_folder) == []
+
+
+def test_a_process_that_the_world_kills_leaves_a_name_that_the_next_one_takes(users_folder: Path) -> None:
+    assert twixt_sim(users_folder, "bad:Dies", "--name", "lab").returncode == 3
+    assert twixt_sim(users_folder, "bad:Good", "--name", "lab", "--steps", "3").returncode == 0
 
 
 @pytest.mark.parametrize("count", ["0", "1"])

@@ -28,6 +28,25 @@ def test_bodies_that_are_somewhere_are_well(value: float) -> None:
     assert Health("Orbit").look(Bodies(0).records, 1) == ""
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_size_that_is_none_is_told_of(value: float) -> None:
+    bodies = Bodies(50)
+    bodies.scale[7] = value
+    said = Health("Orbit").look(bodies.records, 12)
+    assert said.startswith(f"body 7 has the scale {value} after step 12; it is not drawn")
+
+
+@pytest.mark.parametrize("name", ["velocity", "angular_velocity"])
+def test_a_velocity_that_is_none_is_told_of_where_it_is_given(name: str) -> None:
+    bodies = Bodies(50)
+    bodies.records[name][7, 1] = np.nan
+    assert Health("Orbit").look(bodies.records, 12) == ""
+    getattr(bodies, name)[9] = 0.0
+    said = Health("Orbit").look(bodies.records, 12)
+    assert said.startswith(f"body 7 has the {name} [")
+    assert "drawn as if none were given" in said
+
+
 def test_a_hidden_body_may_be_anywhere() -> None:
     bodies = Bodies(3)
     bodies.position[1] = np.nan

@@ -50,7 +50,7 @@ WORLD_FLAGS = {
     "balls": (*HASTE, "--drop", "30", "--publish-hz", "5"),
     "circles": (*HASTE, "--publish-hz", "1000"),
     "metronome": (*HASTE, "--stall", "50@4", "--delay", "20+-10"),
-    "spinners": (*HASTE, "--drop", "50", "--lead", "0"),
+    "spinners": (*HASTE, "--drop", "50", "--lead", "10000"),
     "swarm": ("--set", "count=2000", *HASTE, "--publish-hz", "0.5"),
     "teleporters": ("--time-scale", "30", "--lead", "200"),
     "verlet": (*HASTE, "--trouble", "mobile"),
