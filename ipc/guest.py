@@ -25,6 +25,11 @@ from twixt.ipc import wire
 # More messages in a second than a viewer has reason for (one wake and one lead a frame at 240 Hz, and its
 # user's commands). Beyond them it is not heard until that second is over; its own socket fills up.
 MESSAGES_PER_S = 1000
+# A command counts as so many: a hundred a second, for keys that repeat and sliders in motion make forty. Reading a
+# hundred takes the interpreter from the stepping thread for one or two ms of that second.
+COMMAND_COUNTS = 10
+# Read at once: some forty commands, so that a flood is noticed after few.
+PIECE_BYTES = 4096
 SECOND_NS = 1_000_000_000
 
 
@@ -84,12 +89,14 @@ class Guest:
         return bool(self._leaving or self._waiting)
 
     def hear(self, now_ns: int) -> list[wire.Message] | None:
-        """What it said, without waiting; None when it has gone. Raises WireError."""
-        messages = wire.receive(self.connection, self._inbox)
+        """What it said, without waiting; None when it has gone, or goes while it is not heard. Raises WireError."""
+        if self.deaf_until_ns > now_ns:
+            return None
+        messages = wire.receive(self.connection, self._inbox, piece_bytes=PIECE_BYTES)
         if messages:
             if now_ns - self._second_began_ns >= SECOND_NS:
                 self._second_began_ns, self._said = now_ns, 0
-            self._said += len(messages)
+            self._said += sum(COMMAND_COUNTS if message.kind == "command" else 1 for message in messages)
             if self._said > MESSAGES_PER_S:
                 self.deaf_until_ns = self._second_began_ns + SECOND_NS
         return messages

@@ -38,6 +38,8 @@ LEAD_LIMIT_NS = 1_000_000_000
 FAREWELL_NS = 250_000_000
 # Out of descriptors: this long until the next attempt to let somebody in.
 ACCEPT_PAUSE_NS = 100_000_000
+# One caller in so long is let in, a hundred at once after a quiet time: each takes one or two ms of the interpreter.
+CALLER_NS, CALLERS_NS = 100_000_000, 10_000_000_000
 # The thread ends within this, unless a callback of the user's never returns.
 JOIN_PATIENCE_S = 2.0
 
@@ -56,7 +58,7 @@ class Reception:
         self._status: dict[str, Any] | None = None
         self._status_known = False
         self._farewell: tuple[str, str] | None = None
-        self._accept_after_ns = 0
+        self._accept_after_ns = self._callers_ns = 0
         self._poke_lock = threading.Lock()
         with fork.LOCK:
             self._poked, self._poke = socket.socketpair()
@@ -174,16 +176,22 @@ class Reception:
                     return
                 guest = Guest(connection, now_ns)
                 self._guests.append(guest)
+            self._callers_ns = max(self._callers_ns, now_ns - CALLERS_NS) + CALLER_NS
             try:
                 doors.check_peer(connection, "viewer")
                 if len(self._guests) > VIEWERS_LIMIT:
                     raise TwixtError(f"{VIEWERS_LIMIT} viewers are attached, that is the most; close one first")
             except (TwixtError, OSError) as error:
                 self._let_go(guest, str(error))
+            if self._callers_ns > now_ns:
+                self._accept_after_ns = self._callers_ns
+                return
 
     def _attend(self, guest: Guest, events: int, now_ns: int) -> None:
         try:
             if events & ~select.POLLOUT and not self._hear(guest, events, now_ns):
+                if guest.deaf_until_ns > now_ns:  # who leaves in a flood does not go on with it at the door
+                    self._accept_after_ns = guest.deaf_until_ns
                 self._let_go(guest)
                 return
             if not guest.attached and now_ns - guest.came_ns > SILENCE_NS:

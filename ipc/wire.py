@@ -162,8 +162,10 @@ def whole_number(fields: dict[str, Any], name: str) -> int:
     return value
 
 
-def receive(connection: socket.socket, inbox: Inbox, descriptors_limit: int = 0) -> list[Message] | None:
-    """What has arrived, without waiting; None at the end of the stream. Raises WireError.
+def receive(
+    connection: socket.socket, inbox: Inbox, descriptors_limit: int = 0, piece_bytes: int = RECEIVE_BYTES
+) -> list[Message] | None:
+    """What has arrived, up to `piece_bytes` of it, without waiting; None at the end of the stream. Raises WireError.
 
     Descriptors beyond the limit are closed by the kernel; with a limit of 0 that is all of them.
     """
@@ -171,7 +173,7 @@ def receive(connection: socket.socket, inbox: Inbox, descriptors_limit: int = 0)
         if descriptors_limit:
             piece, came = _receive_with_descriptors(connection, descriptors_limit)
         else:
-            piece, came = connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT), []
+            piece, came = connection.recv(piece_bytes, socket.MSG_DONTWAIT), []
     except BlockingIOError:
         return []
     except OSError:

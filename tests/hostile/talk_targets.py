@@ -20,7 +20,7 @@ from tests.hostile.mutate import Mutator
 from tests.hostile.target import Target
 from tests.sim.lab import Lab
 from twixt.ipc import door as doors
-from twixt.ipc import memory, session, wire
+from twixt.ipc import guest, memory, reception, session, wire
 from twixt.ipc.commands import NAMES, Command
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import Layout
@@ -91,6 +91,7 @@ class ToHostTarget(Talk):
 
     def __init__(self, mutator: Mutator) -> None:
         super().__init__(mutator)
+        reception.CALLER_NS, guest.MESSAGES_PER_S = 0, 1 << 30  # all callers are let in and heard
         self._host = session.Host(session.open_door("host"), SCENES[1], 16, COLUMNS)
         self._bodies = new_bodies(4)
         self._publish(1)
