@@ -58,7 +58,7 @@ class Reception:
         self._status: dict[str, Any] | None = None
         self._status_known = False
         self._farewell: tuple[str, str] | None = None
-        self._accept_after_ns = self._callers_ns = 0
+        self._accept_after_ns, self._callers_ns = 0, -CALLERS_NS
         self._poke_lock = threading.Lock()
         with fork.LOCK:
             self._poked, self._poke = socket.socketpair()

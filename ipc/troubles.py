@@ -48,8 +48,8 @@ def breaks_rule(kind: str, value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    # A comparison, and not math.isfinite: whole numbers of any length come over the connection.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+    # A comparison, and not math.isfinite: whole numbers of any length come over the connection, and no sum may overflow.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ def test_a_command_arrives_as_it_was_sent(command: Command) -> None:
         {"name": "drop", "value": True},
         {"name": "delay", "value": [20, 80]},
         {"name": "delay", "value": [80]},
+        {"name": "delay", "value": [10**400, 0.5]},
         {"name": "delay", "value": [10**6, 0]},
         {"name": "delay", "value": ["80", "20"]},
         {"name": "step", "acted_ns": 1.5},
