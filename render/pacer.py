@@ -173,7 +173,10 @@ class Pacer:
             self._reasons.append(reason)
             self._leads.clear()  # lighter frames say nothing of this load: the next must not start late
             self._leads.add(work_ns)
-            self._deadline_ns += self._interval.interval_ns - before_ns
+            if self._shown_ns is None:
+                self._deadline_ns += self._interval.interval_ns - before_ns
+            else:  # a deadline that was put off for the work already holds it
+                self._deadline_ns = max(self._deadline_ns, self._shown_ns + self._interval.interval_ns)
             self._planned_refreshes = self._interval.refreshes
         return self._swap_at_ns()
 

@@ -150,6 +150,11 @@ def test_after_a_stall_frames_go_on_evenly_without_a_burst() -> None:
     assert "restarts" in shown[stall].result.reason
 
 
+def test_no_frame_of_a_load_many_intervals_long_waits_for_a_second_one_after_its_work() -> None:
+    shown = play(free_pacer(), FreeDisplay(), lambda t: 300, 6)
+    assert max(presents_ms(shown[1:])) <= 300 * 1.2 + 1
+
+
 def test_work_that_stays_many_intervals_long_is_a_load_all_the_same() -> None:
     shown = play(free_pacer(), FreeDisplay(), lambda t: 150 if t > 1 else 3, 6)
     assert fps(between(shown, 4, 6)) == pytest.approx(6.6, rel=0.03)
