@@ -74,6 +74,7 @@ class Reading:
         self.slots, self.domain = slots, domain
         self._parts = parts
         self._segments = [Segment(index, slots) for index in range(segments)]
+        self._kinds = watching(self, ring_reader._Segment, lambda made: made.memory), claims_told_to(self)
         self._runs: dict[tuple[int, ...], Run] = {}
         self._places: dict[tuple[Any, ...], Place] = {}
 
@@ -103,9 +104,7 @@ class Reading:
         self._attached, self.latest = False, 0
         with (
             slots_of(self.slots),
-            patch.object(ring_reader, "_Segment", watching(self, ring_reader._Segment, lambda made: made.memory)),
-            patch.object(ring_reader, "Claim", claims_told_to(self)),
-            patch.object(ring_reader, "ATTEMPTS", 1),
+            patch.multiple(ring_reader, _Segment=self._kinds[0], Claim=self._kinds[1], ATTEMPTS=1),
         ):
             reader = RingReader(self._segments[0], self.fence)  # type: ignore[arg-type]
             self._attached = True

@@ -8,9 +8,18 @@ from unittest.mock import patch
 import pytest
 
 from tests.ipc.model import channel
-from tests.ipc.model.channel import FENCES, FIRST_LOOK, LOOKS, SLOTS, explore, found_without
+from tests.ipc.model.channel import (
+    FENCES,
+    FIRST_LOOK,
+    LOOKS,
+    PLAN_FENCES,
+    PLAN_LOOKS,
+    SLOTS,
+    explore,
+    found_without,
+)
 from tests.ipc.model.memory_models import ARM, MODELS, SC, TSO, Violation
-from tests.ipc.model.watched import Piece
+from tests.ipc.model.watched import Piece, without
 
 # The events of one publish that an interruption can come after; one more is never reached.
 EVENTS_OF_A_PUBLISH = 8
@@ -52,17 +61,17 @@ def test_a_publish_that_was_interrupted_and_begun_again_is_read_whole(events: in
     assert explore(channel.interrupted(3, events), ARM) > 1000
 
 
-@pytest.mark.parametrize("piece", (*FENCES, *LOOKS), ids=lambda piece: piece.name)
+@pytest.mark.parametrize("piece", [*FENCES, *LOOKS, *PLAN_FENCES, *PLAN_LOOKS], ids=lambda piece: piece.name)
 def test_without_any_piece_something_breaks(piece: Piece):
     assert found_without(piece, ARM, 4) is not None
 
 
-@pytest.mark.parametrize("piece", FENCES, ids=lambda piece: piece.name)
+@pytest.mark.parametrize("piece", [*FENCES, *PLAN_FENCES], ids=lambda piece: piece.name)
 def test_where_memory_keeps_the_order_no_fence_is_needed(piece: Piece):
     assert found_without(piece, TSO, 3) is None
 
 
-@pytest.mark.parametrize("piece", LOOKS, ids=lambda piece: piece.name)
+@pytest.mark.parametrize("piece", [*LOOKS, *PLAN_LOOKS], ids=lambda piece: piece.name)
 def test_looks_are_needed_on_every_machine(piece: Piece):
     assert found_without(piece, SC, 4) is not None
 
@@ -84,7 +93,7 @@ def test_two_slots_do_not_hold_it_on_any():
 
 
 def test_a_violation_tells_the_steps_that_lead_there():
-    with channel.without(FENCES[0]), pytest.raises(Violation) as found:
+    with without(FENCES[0]), pytest.raises(Violation) as found:
         explore(channel.pair(4), ARM)
     assert any("memory: latest = 1" in step for step in found.value.steps)
     assert found.value.what in str(found.value)
