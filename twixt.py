@@ -57,9 +57,23 @@ def __getattr__(name: str) -> object:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code. A refused input is one line on standard error."""
+    try:
+        from twixt.ipc.ctrl_c import NotedCtrlC
+
+        with NotedCtrlC() as ctrl_c:
+            try:
+                return _main(sys.argv[1:] if arguments is None else arguments)
+            except ImportError:  # what numpy makes of a KeyboardInterrupt
+                if not ctrl_c.came:
+                    raise
+                return INTERRUPTED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main(arguments: list[str]) -> int:
     from twixt.ipc.errors import TwixtError
 
-    arguments = sys.argv[1:] if arguments is None else arguments
     try:
         if arguments[:1] == ["_view"]:
             from twixt.render.child import view_as_child
@@ -75,8 +89,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
         print(f"twixt: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
 def _shows_a_run(arguments: list[str]) -> bool:

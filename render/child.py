@@ -2,18 +2,27 @@
 
 The one idea: it is started before anybody knows what it will show, and loads what every viewer needs until it is
 told so, in a line on its standard input. Where nobody tells it, the command was refused, and it ends without a word.
+
+Always: physics' door was open before this viewer was told of it, so where nobody answers there, physics has gone. It
+says why itself while it is still there; else this viewer does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
 import sys
+import time
 
 import twixt
 from twixt.ipc import start
-from twixt.render.start_up import Loading
+from twixt.ipc.errors import TwixtError
+from twixt.render.start_up import STALE_PATIENCE_S, Loading
+
+# From when the kernel has closed what a dying process had open until the process itself is gone.
+DYING_S = 0.1
 
 
 def view_as_child() -> int:
@@ -32,6 +41,32 @@ def view_as_child() -> int:
         config = Config.from_json(fields["config"])
         start.ended("viewer_spawn", fields["spawned_ns"])
         start.ended("viewer_config")
-        return view(config, fields["name"], owned=os.environ.get("TWIXT_OWNED") == "1", loading=loading)
+        try:
+            return view(config, fields["name"], owned=os.environ.get("TWIXT_OWNED") == "1", loading=loading)
+        except TwixtError:
+            if _answers(fields["name"]):
+                raise
+            return _without_physics(fields["pid"])
     finally:
         loading.finish()
+
+
+def _answers(name: str) -> bool:
+    from twixt.ipc.door import remove_stale
+
+    with contextlib.suppress(TwixtError, OSError):
+        return not remove_stale(name, STALE_PATIENCE_S)
+    return True
+
+
+def _without_physics(pid: int) -> int:
+    """The end of a viewer that never attached; the exit code."""
+    from twixt.ipc.link import LOST
+    from twixt.render.outcome import CLOSED, of_simulation
+
+    time.sleep(DYING_S)
+    if os.getppid() == pid:
+        return CLOSED
+    outcome = of_simulation(LOST, owned=True)
+    print(f"twixt: {outcome.said}", file=sys.stderr)
+    return outcome.exit_code

@@ -29,6 +29,8 @@ OWNED_VARIABLE = "TWIXT_OWNED"
 # numpy's linear algebra starts a thread for each core, which spins for 40 ms: on the core where physics starts. A
 # viewer has no work for them.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+# What a viewer whose run is over already has to leave by itself.
+LEFTOVER_S = 0.2
 
 _early: ViewerProcess | None = None
 
@@ -36,17 +38,20 @@ _early: ViewerProcess | None = None
 @contextlib.contextmanager
 def viewer_begun_early() -> Iterator[None]:
     """Starts the process of a viewer that `start_viewer` will want inside, with nothing to show yet: it loads what all
-    viewers need while this process still reads its command. One that nobody wanted is gone when this ends.
+    viewers need while this process still reads its command. One that nobody wanted is gone when this ends; so is one
+    whose run never began, because Ctrl-C came first.
     """
     global _early
-    if sys.executable:
-        _early = ViewerProcess(_command(), is_told=True)
+    begun = _early = ViewerProcess(_command(), is_told=True) if sys.executable else None
     try:
         yield
     finally:
         if (unwanted := _take_early()) is not None:
             unwanted.kill()
             unwanted.wait()
+        elif begun is not None and begun.poll() is None:
+            begun.terminate()
+            begun.stop(LEFTOVER_S)
 
 
 def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], None] | None = None) -> ViewerProcess:
@@ -107,7 +112,7 @@ class ViewerProcess:
         """What it is to show, and how. Once."""
         import json
 
-        told = {"name": name, "config": config.to_json(), "spawned_ns": self._spawned_ns}
+        told = {"name": name, "config": config.to_json(), "spawned_ns": self._spawned_ns, "pid": os.getpid()}
         writing = self._process.stdin
         assert writing is not None
         with contextlib.suppress(BrokenPipeError):  # it has died; the watching thread tells of that
@@ -138,8 +143,13 @@ class ViewerProcess:
         self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def stop(self, patience_s: float) -> int | None:
-        """End it, gently at first: time to leave by itself, then SIGTERM, then SIGKILL. The exit code."""
+        """End it, gently at first: time to leave by itself, then SIGTERM, then SIGKILL. The exit code.
+
+        One that is frozen (SIGSTOP) can do neither, and is killed at once.
+        """
         self.is_to_end = True
+        if self._is_frozen():
+            self.kill()
         for push in (self.terminate, self.kill):
             if self.wait(patience_s) is not None:
                 break
@@ -170,6 +180,13 @@ class ViewerProcess:
         self._ended.set()
         if self._on_end is not None:
             self._on_end(self)
+
+    def _is_frozen(self) -> bool:
+        with self._reaping:
+            if self._process.returncode is not None or not hasattr(os, "waitid") or os.getpid() != self._owner_pid:
+                return False
+            looks = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+            return os.waitid(os.P_PID, self._process.pid, looks) is not None
 
     def _signal(self, number: int) -> None:
         if os.getpid() != self._owner_pid:

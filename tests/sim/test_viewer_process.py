@@ -47,6 +47,17 @@ def test_one_that_will_not_leave_is_killed() -> None:
     assert viewer.ending in ("was killed by SIGKILL", "was killed by SIGTERM")  # the latter before it could object
 
 
+def test_a_frozen_one_is_killed_at_once_however_patient_the_caller_is() -> None:
+    viewer = python("import time; time.sleep(600)")
+    os.kill(viewer.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, viewer.pid, os.WSTOPPED | os.WNOWAIT)
+    ending = threading.Thread(target=viewer.stop, args=(1e6,), daemon=True)
+    ending.start()
+    assert viewer.wait(PATIENCE_S) == -signal.SIGKILL
+    ending.join(PATIENCE_S)
+    assert not ending.is_alive()
+
+
 def test_one_that_leaves_by_itself_is_not_pushed() -> None:
     assert python("pass").stop(PATIENCE_S) == 0
 
@@ -98,7 +109,7 @@ def test_the_viewer_is_started_as_an_owned_process_and_told_name_and_config(said
 def test_a_viewer_that_was_begun_early_is_the_one_that_is_told(said: Path) -> None:
     with viewer_begun_early():
         viewer = start_viewer("lab", Config())
-    assert viewer.wait(PATIENCE_S) == 0
+        assert viewer.wait(PATIENCE_S) == 0
     _, _, pid, told, _ = json.loads(said.read_text())
     assert pid == viewer.pid
     assert json.loads(told)["name"] == "lab"
@@ -113,6 +124,17 @@ def test_one_begun_early_that_nobody_wants_is_gone_at_once_and_shows_nothing(sai
         assert before
     assert not before & {child.pid for child in psutil.Process().children()}
     assert not said.exists()
+
+
+def test_one_begun_early_whose_run_never_begins_is_ended_with_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    front_door = tmp_path / "front_door.py"
+    front_door.write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.setattr(twixt, "__file__", str(front_door))
+    with viewer_begun_early():
+        viewer = start_viewer("lab", Config())
+    assert viewer.wait(PATIENCE_S) == -signal.SIGTERM
 
 
 def test_a_viewer_that_dies_before_it_is_told_breaks_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""A viewer that reads and draws nothing: there in a tenth of a second, so that kill orders can have many.
+
+Says a line when it has attached, one now and then with the newest tick it has seen, and at last how it ended.
+Leaves when it gets SIGUSR1; other signals do with it what the system does.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from twixt.ipc import session
+from twixt.ipc.errors import TwixtError
+
+READ_BYTES = 1 << 26
+# It looks around this often while nothing comes, s, and speaks at every so manieth look.
+LOOK_S, LOOKS_PER_WORD = 0.05, 2
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)
+
+
+def watch(link: session.Link) -> None:
+    """Reads what comes until the end. Every snapshot must be newer than the one before."""
+    is_asked = False
+
+    def ask(_number: int, _frame: object) -> None:
+        nonlocal is_asked
+        is_asked = True
+
+    signal.signal(signal.SIGUSR1, ask)
+    say("attached")
+    looks, tick = 0, -1
+    while not (link.ended or is_asked):
+        link.wake_when_newer()
+        link.wait(LOOK_S)
+        link.plan()
+        for claim in link.unread(READ_BYTES):
+            newer = claim.head.tick
+            if claim.is_valid():
+                assert newer > tick, f"{newer} came after {tick}"
+                tick = newer
+        looks += 1
+        if looks % LOOKS_PER_WORD == 0:
+            say("tick", tick)
+    say("left" if link.ended is None else f"ended {link.ended.kind}: {link.ended.message}")
+
+
+def main(name: str) -> int:
+    try:
+        link = session.attach(name)
+    except TwixtError as error:
+        say("refused:", error)
+        return error.exit_code
+    try:
+        watch(link)
+    finally:
+        link.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,36 @@
+"""A user's own loop with `twixt.show`, that ends at SIGUSR1: a script in a kill order.
+
+Says a line when it has published, and a word now and then.
+"""
+
+from __future__ import annotations
+
+PUBLISH_S, PUBLISHES_PER_WORD = 0.01, 10
+
+
+def main(name: str, *flags: str) -> None:
+    import signal
+    from threading import Event
+
+    asked = Event()
+    signal.signal(signal.SIGUSR1, lambda _number, _frame: asked.set())
+    import twixt
+
+    scene = twixt.Scene([twixt.Sphere()])
+    with twixt.show(scene, name=name, size_px=(64, 48), overlay=False, offscreen="offscreen" in flags) as view:
+        number = 0
+        while not asked.is_set():
+            number += 1
+            view.publish(position=[(0, 0, 0)] * (1 + number // 20 % 100))
+            if number % PUBLISHES_PER_WORD == 1:
+                print("tick", number, flush=True)
+            asked.wait(PUBLISH_S)
+
+
+if __name__ == "__main__":
+    try:
+        import sys
+
+        main(*sys.argv[1:])
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
