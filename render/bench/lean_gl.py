@@ -8,12 +8,18 @@ from unittest.mock import patch
 
 import moderngl
 
+from twixt.render.draw import portions
+
 
 @contextmanager
 def nothing_drawn() -> Iterator[None]:
-    """Draw calls and clears return at once while inside; all else is done, and finds nothing to wait for."""
+    """Draw calls, clears and flushes return at once while inside; all else is done, and finds nothing to wait for.
+
+    Flushes are left out of renderers that are made inside.
+    """
     with (
         patch.object(moderngl.VertexArray, "render", lambda *_, **__: None),
         patch.object(moderngl.Framebuffer, "clear", lambda *_, **__: None),
+        patch.object(portions, "_gl_flush", lambda: lambda: None),
     ):
         yield

@@ -14,7 +14,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
 from twixt.ipc.shapes import Sphere
 from twixt.ipc.snapshot import Head
-from twixt.render.bench.cloud import CAMERA, records
+from twixt.render.bench.cloud import CAMERA, radius_m, records
 from twixt.render.bench.turns import row, taken_us
 from twixt.render.display import open_display
 from twixt.render.picture.stage import Stage
@@ -46,7 +46,7 @@ def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 def _frame(window: object, count: int) -> Callable[[], None]:
     """Draws the next frame of a stage on which so many bodies are."""
     bodies = records(count, 0)
-    scene = Scene([Sphere()], ground=None, camera=CAMERA)
+    scene = Scene([Sphere(radius_m(count))], ground=None, camera=CAMERA)
     stage = Stage(Config(), window.context, scene, SLOTS, lambda: bodies)  # type: ignore[attr-defined]  # see render.display
     begin_ns = time.perf_counter_ns()
     stage.replan(Plan(1, 0, begin_ns, 0, 1.0))

@@ -20,7 +20,7 @@ from twixt.render.draw.cast import CastShape, cast_beyond_program, cast_point_pr
 from twixt.render.draw.cast_drawing import STRETCHED
 from twixt.render.draw.cylinders import CYLINDER
 from twixt.render.draw.ellipsoids import ELLIPSOID
-from twixt.render.draw.plain_spheres import ball_program, disc_program, dot_program, pearl_program
+from twixt.render.draw.plain_spheres import ball_program, bead_program, disc_program, dot_program, pearl_program
 from twixt.render.draw.planes import plane_program
 from twixt.render.draw.pose import PoseVariant
 from twixt.render.draw.shadows import shadow_program
@@ -63,7 +63,7 @@ def _cast_passes(kind: str, shape: CastShape) -> dict[str, Pass]:
 
 
 # Those that draw spheres: which of them, and in which order, sphere_drawing.py says.
-SPHERE_PASSES = ("beyond", "dots", "discs", "pearls", "balls", "points", "quads")
+SPHERE_PASSES = ("beyond", "dots", "beads", "discs", "pearls", "balls", "points", "quads")
 
 # In this order: what has soft edges comes after planes, which have none; shadows fall where no body stands. Of the
 # shapes that are cast cast_drawing.py says which.
@@ -72,6 +72,7 @@ PASSES = {
     **{name: one for kind, shape in CAST_SHAPES.items() for name, one in _cast_passes(kind, shape).items()},
     "beyond": Pass(beyond_program, POINTS, writes_depth=False, is_guarded=True),
     "dots": Pass(dot_program, PLAIN_POINTS, is_guarded=True),
+    "beads": Pass(bead_program, PLAIN_POINTS, is_guarded=True),
     "discs": Pass(disc_program, PLAIN_POINTS, is_guarded=True),
     "pearls": Pass(pearl_program, PLAIN_POINTS, is_guarded=True),
     "balls": Pass(ball_program, PLAIN_POINTS, is_guarded=True),

@@ -42,7 +42,7 @@ class Detail(NamedTuple):
 
 FINEST = Detail("points", LARGEST_POINT_PX)
 # From the cheapest on, with the sizes for which it is chosen; what they look like: plain_spheres.py.
-PLAIN = (("dots", 2.5), ("discs", 16.0), ("pearls", 24.0), ("balls", math.inf))
+PLAIN = (("dots", 2.5), ("beads", 6.5), ("discs", 16.0), ("pearls", 24.0), ("balls", math.inf))
 
 
 class Sizes(NamedTuple):

@@ -26,6 +26,7 @@ KIND_OF = {
     },
     "beyond": "spheres",
     "dots": "spheres",
+    "beads": "spheres",
     "discs": "spheres",
     "pearls": "spheres",
     "balls": "spheres",

@@ -1,8 +1,9 @@
-"""Spheres where they are many: four programs of points, each as cheap as what is seen of its spheres allows.
+"""Spheres where they are many: five programs of points, each as cheap as what is seen of its spheres allows.
 
     balls   any size    lit, two-tone skin, true depth
     pearls  to 24 px    lit and toned by a polynomial, nearly true depth
     discs   to 16 px    as pearls, of one depth
+    beads   to 6.5 px   as discs, without a skin
     dots    to 2.5 px   squares of the disc's area and mean brightness
 
 The one idea: a pixel knows where in the point it lies, and with that its normal; one direction stands for all
@@ -100,13 +101,15 @@ void main() {
     }
 #endif
     vec3 to_eye = normalize(-ball.xyz), light = facing(light_by_one(), to_eye) * (1.0 / ACROSS);
-    vec4 turn = turn_after(view_turn, pose.orientation);
-    vec3 first = facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye);
-    vec3 second = facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye);
     // 1 + t + 1.07 t^2 of the light, and the pattern, as a polynomial of the normal: by squares, by xy, xz, yz.
-    float tones = pattern(width);
-    vec3 squares = 1.07 * light * light + tones * first * second;
-    vec3 mixed = 2.14 * light.xxy * light.yzz + tones * (first.xxy * second.yzz + first.yzz * second.xxy);
+    vec3 squares = 1.07 * light * light, mixed = 2.14 * light.xxy * light.yzz;
+#if SKIN
+    vec4 turn = turn_after(view_turn, pose.orientation);
+    vec3 first = facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) * pattern(width);
+    vec3 second = facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye);
+    squares += first * second;
+    mixed += first.xxy * second.yzz + first.yzz * second.xxy;
+#endif
     // ... and of x and y alone.
     float middle = 1.0 + HEIGHT.x * light.z + squares.z;
     shading = vec4(light.xy + ALONG * mixed.yz, HEIGHT.y * light.z + squares.xy - squares.z) * (1.0 / middle);
@@ -183,8 +186,12 @@ def dot_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Pro
     return sphere_points(context, variant, _DOT_VERTEX, _DOT_FRAGMENT)
 
 
+def bead_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    return _smooth(context, variant, skin=False)
+
+
 def disc_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    return _smooth(context, variant, own_depth=False)
+    return _smooth(context, variant)
 
 
 def pearl_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
@@ -195,7 +202,9 @@ def ball_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Pr
     return sphere_points(context, variant, _TONES + _SKIN_VERTEX, _VERSION + _TONES + _SKIN_FRAGMENT)
 
 
-def _smooth(context: moderngl.Context, variant: PoseVariant, own_depth: bool) -> moderngl.Program:
-    defined = f"#define OWN_DEPTH {int(own_depth)}\n"
+def _smooth(
+    context: moderngl.Context, variant: PoseVariant, *, own_depth: bool = False, skin: bool = True
+) -> moderngl.Program:
+    defined = f"#define OWN_DEPTH {int(own_depth)}\n#define SKIN {int(skin)}\n"
     vertex, fragment = _TONES + defined + _SMOOTH_VERTEX, _VERSION + defined + _SMOOTH_FRAGMENT
     return sphere_points(context, variant, vertex, fragment)

@@ -101,9 +101,9 @@ def test_sizes_that_tremble_never_make_the_choice_tremble(width_px, change, coun
 
 def test_few_large_spheres_are_fine_and_many_small_ones_plain():
     assert choose(Sizes(30.0, 300 * 30.0**2), 300, True) == FINEST
-    names = [choose(Sizes(px, 1e7), 100_000, True).name for px in (2, 12, 20, 30)]
+    names = [choose(Sizes(px, 1e7), 100_000, True).name for px in (2, 6, 12, 20, 30)]
     assert names == [name for name, _ in PLAIN]
-    assert all(choose(Sizes(px, 1e7), 100_000, True).largest_px >= LARGER * px * 0.99 for px in (2, 12, 20))
+    assert all(choose(Sizes(px, 1e7), 100_000, True).largest_px >= LARGER * px * 0.99 for px in (2, 6, 12, 20))
 
 
 def test_fewer_spheres_keep_their_depth_where_many_have_none():

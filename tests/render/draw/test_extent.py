@@ -38,9 +38,10 @@ def test_the_box_holds_all_bodies():
 
 @pytest.mark.parametrize("field", ["position", "velocity", "scale"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_of_what_is_not_finite_nothing_is_known(field, value):
-    records = bodies(*[(0, 0, 0)] * 9)
-    records[field][4] = value
+@pytest.mark.parametrize("row", [4, 63, 130])
+def test_of_what_is_not_finite_nothing_is_known(field, value, row):
+    records = bodies(*[(0, 0, 0)] * 131, velocity=(1, 2, 3))
+    records[field].reshape(131, -1)[row, -1] = value
     assert extent_of(records) is None
 
 
