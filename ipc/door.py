@@ -176,8 +176,11 @@ def runtime_folder() -> str:
                 f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
                 "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
             )
-        if stat.S_IMODE(status.st_mode) & 0o077:
-            os.chmod(folder, 0o700)
+        if stat.S_IMODE(status.st_mode) & 0o077:  # others may have put something there already
+            raise DoorError(
+                f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
+                "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+            )
     except OSError as error:
         raise DoorError(
             f"cannot use {folder} for the simulations' names: {error.strerror}; "

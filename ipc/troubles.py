@@ -7,7 +7,6 @@ Standard library only. Makes no trouble: that is `sim.trouble`.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -30,10 +30,34 @@ def test_the_folder_is_this_users_alone(names_folder: Path) -> None:
     assert stat.S_IMODE(names_folder.stat().st_mode) == 0o700
 
 
-def test_a_folder_that_others_may_enter_is_closed_to_them(names_folder: Path) -> None:
-    names_folder.mkdir(0o777)
-    names_folder.chmod(0o777)
-    doors.runtime_folder()
+@pytest.mark.parametrize("mode", [0o777, 0o755, 0o750, 0o701])
+def test_a_folder_that_others_may_enter_is_refused_by_both_sides_and_left_as_it_is(
+    names_folder: Path, mode: int
+) -> None:
+    names_folder.mkdir()
+    names_folder.chmod(mode)
+    for enter in (doors.runtime_folder, lambda: doors.open_door("lab"), doors.running):
+        with pytest.raises(doors.DoorError, match=rf"closed to others, mode 700, it has mode {mode:o}; remove it"):
+            enter()
+    assert stat.S_IMODE(names_folder.stat().st_mode) == mode
+    assert list(names_folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_that_really_is_another_users_is_refused(names_folder: Path) -> None:
+    names_folder.mkdir(0o700)
+    os.chown(names_folder, 65534, 65534)
+    with pytest.raises(doors.DoorError, match="must be a folder of your own, it belongs to user 65534"):
+        doors.open_door("lab")
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_the_folder_is_made_closed_whatever_the_users_mask(names_folder: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        doors.runtime_folder()
+    finally:
+        os.umask(before)
     assert stat.S_IMODE(names_folder.stat().st_mode) == 0o700
 
 
