@@ -61,7 +61,8 @@ def sampled_radii(scene: Scene, count: int) -> NDArray[np.float32]:
     """Radii of those bodies, metres, of scale 1; 0 for what is no sphere."""
     shapes = scene.distinct_shapes or (Sphere(),)
     radii = np.array([_radius(shape) for shape in shapes], np.float32)
-    rows = np.arange(count)[sampled_rows(count)]
+    sampled = sampled_rows(count)
+    rows = np.arange(sampled.start, sampled.stop, sampled.step)
     index = scene.shape_index
     return radii[index[np.minimum(rows, len(index) - 1)]] if len(index) else np.full(len(rows), radii[0])
 

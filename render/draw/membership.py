@@ -45,6 +45,8 @@ class Members(NamedTuple):
 
     def drawn(self, count: int) -> int:
         """How many of them are there when the snapshot holds `count` bodies."""
+        if self.indices is None:
+            return min(self.end, count)
         # Asked for with another type, numpy would copy all of them to that type first.
         return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, np.uint32(count)))
 

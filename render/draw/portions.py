@@ -29,13 +29,14 @@ class Portions:
 
     def render(self, array: moderngl.VertexArray, count: int) -> None:
         """Draws the first `count` of the array's points."""
-        draw, flush, first = array.render, self._flush, 0
+        draw, flush, last = array.render, self._flush, 0
         if flush is not None and count > UNDIVIDED:
-            # All that Python does for a body: this much for some thousand of them.
-            for first in range(PORTION, count, PORTION):
-                draw(POINTS, PORTION, first=first - PORTION)
+            # All that Python does for bodies: this little for some thousand of them.
+            last = (count - 1) // PORTION * PORTION
+            for first in range(0, last, PORTION):
+                draw(POINTS, PORTION, first=first)
                 flush()
-        draw(POINTS, count - first, first=first)
+        draw(POINTS, count - last, first=last)
 
     def flush(self) -> None:
         """Lets the pixels begin of what was drawn so far."""
