@@ -1,4 +1,4 @@
-"""A real process on the other side of a ring: `python ring_process.py KIND FD ...`, run by test_ring_processes.
+"""A real process on the other side of a ring: `python ring_process.py KIND FD ...`, run by `stress`.
 
 Each snapshot's tick, and every byte-group of its records and column, say its number: a mixture shows.
 """
@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import sys
+import time
 
 import numpy as np
 
-from twixt.ipc import memory
+from twixt.ipc import layout, memory
 from twixt.ipc.layout import Layout
 from twixt.ipc.ring import RingReader, RingWriter
-from twixt.ipc.snapshot import BODY, Head
+from twixt.ipc.snapshot import BODY, Head, Snapshot
 
 WORDS_PER_BODY = BODY.itemsize // 8
 COLUMNS = {"mark": ("<u8", 1)}
+# Publishes between two looks whether it is enough.
+LOOK_EVERY = 64
 
 
 def make_ring(capacity: int) -> tuple[memory.Memory, RingWriter]:
@@ -56,6 +60,70 @@ def unthrottled(connection: socket.socket, bodies: int, count: int) -> None:
     connection.recv(1)
 
 
+def never_pausing(connection: socket.socket, bodies: int, slots: int, hz: int) -> None:
+    """Publish from the first byte received to the second, as fast as possible or at a pace; say how many."""
+    have_slots(slots)
+    segment = Layout.for_bodies(bodies)
+    made = memory.create(segment.segment_bytes)
+    writer = RingWriter(made, segment)
+    hand_out(connection, made)
+    records = np.zeros(bodies, BODY)
+    lines = records.view(np.uint64).reshape(bodies, WORDS_PER_BODY)
+    connection.recv(1)
+    looked = select.poll()
+    looked.register(connection, select.POLLIN)
+    number, next_ns = 0, time.perf_counter_ns()
+    while not ((hz or number % LOOK_EVERY == 0) and looked.poll(0)):
+        number += 1
+        lines[:, 0] = number
+        writer.publish(Head(tick=number, scene_version=number, plan_number=number), records)
+        if hz:
+            next_ns = at_pace(next_ns, hz)
+    connection.send(json.dumps(number).encode())
+    connection.recv(1)
+
+
+def reading_pairs(connection: socket.socket, reads: int, slots: int, hz: int) -> None:
+    """Read so many pairs, as fast as possible or at a pace; say what became of them."""
+    have_slots(slots)
+    reader = RingReader(take_in(connection))
+    while reader.latest < 2:
+        time.sleep(0)
+    torn = newest = 0
+    began = time.monotonic()
+    next_ns = time.perf_counter_ns()
+    counters = reader.counters
+    while counters.pairs_read + counters.pairs_failed < reads:
+        pair = reader.pair()
+        if pair:
+            older, newer = pair
+            number = newer.tick
+            whole = number >= newest and holds(newer, number) and holds(older, number - 1)
+            torn, newest = torn + (not whole), number
+        if hz:
+            next_ns = at_pace(next_ns, hz)
+    told = [counters.pairs_read, torn, counters.retries, counters.pairs_failed, time.monotonic() - began]
+    connection.send(json.dumps(told).encode())
+
+
+def holds(snapshot: Snapshot, number: int) -> bool:
+    """Whether every cache line of it says that number."""
+    lines = snapshot.bodies.view(np.uint64)[::WORDS_PER_BODY]
+    return snapshot.tick == number and bool((lines == number).all())
+
+
+def at_pace(next_ns: int, hz: int) -> int:
+    """Wait for that instant, unless it is past; the one after it."""
+    next_ns = max(next_ns + 1_000_000_000 // hz, time.perf_counter_ns() - 1_000_000_000)
+    time.sleep(max(0, next_ns - time.perf_counter_ns()) / 1e9)
+    return next_ns
+
+
+def have_slots(slots: int) -> None:
+    """Rings of so many slots, where their memory would allow more."""
+    layout.MIN_SLOTS, layout.MAX_SLOTS = min(slots, layout.MIN_SLOTS), slots
+
+
 def on_credit(connection: socket.socket, capacity: int, bodies: int, growth: int, count: int) -> None:
     """Publish one snapshot for each byte received, each of `growth` more bodies; beyond the capacity, grow and
     hand out the larger memory."""
@@ -90,5 +158,5 @@ def holding_reader(connection: socket.socket) -> None:
 if __name__ == "__main__":
     kind, descriptor, *numbers = sys.argv[1:]
     end = socket.socket(fileno=int(descriptor))
-    parts = {"unthrottled": unthrottled, "on_credit": on_credit, "holding_reader": holding_reader}
-    parts[kind](end, *map(int, numbers))
+    parts = (unthrottled, never_pausing, reading_pairs, on_credit, holding_reader)
+    {part.__name__: part for part in parts}[kind](end, *map(int, numbers))

@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
 import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.ipc.ring_process import WORDS_PER_BODY, hand_out, make_ring, publish, take_in
-from twixt.ipc import layout as at
+from tests.ipc.stress import PATIENCE_S, other_process, stress
 from twixt.ipc.check import check_segment
 from twixt.ipc.ring import Claim, RingReader
 
-OTHER_PROCESS = Path(__file__).with_name("ring_process.py")
 ALL_BYTES = 1 << 40
-# A process that has not answered for so long never will.
-PATIENCE_S = 60
-
-
-@contextlib.contextmanager
-def other_process(
-    kind: str, *numbers: int, ends_with: int = 0
-) -> Iterator[tuple[socket.socket, subprocess.Popen[bytes]]]:
-    ours, theirs = socket.socketpair()
-    ours.settimeout(PATIENCE_S)
-    arguments = [sys.executable, "-P", str(OTHER_PROCESS), kind, str(theirs.fileno()), *map(str, numbers)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(at.__file__).parents[1])}
-    process = subprocess.Popen(arguments, pass_fds=[theirs.fileno()], env=environment)
-    theirs.close()
-    try:
-        yield ours, process
-    finally:
-        ours.close()
-        try:
-            assert process.wait(PATIENCE_S) == ends_with
-        finally:
-            process.kill()
-            process.wait()
 
 
 def wait_for(reader: RingReader, number: int) -> None:
@@ -94,6 +64,16 @@ def test_a_reader_never_sees_a_torn_slot_of_an_unthrottled_writer(bodies: int, c
         f"{pairs} pairs, {reader.counters}"
     )
     assert valid
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("slots", [4, 16])
+def test_no_pair_is_torn_by_a_writer_that_never_pauses(slots: int):
+    """`python -m tests.ipc.stress` is the same, of any length."""
+    stressed = stress(10_000, readers=2, slots=slots)
+    print(f"\n{stressed}")
+    assert stressed.torn == 0
+    assert stressed.reads
 
 
 @pytest.mark.stress
