@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from twixt.ipc import door as doors
 from twixt.ipc import line, memory, session, wire
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.layout import Layout
 from twixt.ipc.link import LOST
 from twixt.ipc.plan import Plan
+from twixt.ipc.ring_writer import RingWriter
 from twixt.ipc.scene import Box, Scene, Sphere
 
 Until = Callable[[Callable[[], Any]], Any]
@@ -255,6 +257,43 @@ def test_a_descriptor_whose_message_never_ended_is_closed(name: str, nothing_lef
 
     with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="without a word"):
         session.attach(name, BOUND_S)
+
+
+def test_descriptors_that_come_before_damage_are_closed(name: str, nothing_left: None) -> None:
+    def answer(connection: socket.socket) -> None:
+        whole = wire.encode("welcome", {}, descriptors=1)
+        socket.send_fds(connection, [whole + b"and then something else"], [0])
+
+    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="does not speak twixt"):
+        session.attach(name, BOUND_S)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_wake_is_one_pipe_and_nothing_else(name: str, again: bool, nothing_left: None) -> None:
+    def answer(connection: socket.socket) -> None:
+        reads, writes = os.pipe()
+        with open(os.devnull) as device:
+            for descriptor in [reads, writes] if again else [device.fileno()]:
+                socket.send_fds(connection, [wire.encode("welcome", {}, descriptors=1)], [descriptor])
+        os.close(reads)
+        os.close(writes)
+
+    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="one pipe to wake"):
+        session.attach(name, BOUND_S)
+
+
+def test_memory_that_nobody_asked_for_is_not_mapped(name: str, nothing_left: None) -> None:
+    made = memory.create(Layout.for_bodies(1).segment_bytes)
+    RingWriter(made, Layout.for_bodies(1))
+
+    def answer(connection: socket.socket) -> None:
+        for _ in range(2):
+            segment = wire.encode("segment", {"size": made.size}, descriptors=1)
+            socket.send_fds(connection, [segment], [made.read_only_fd()])
+
+    with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="nobody asked for"):
+        session.attach(name, BOUND_S)
+    made.close()
 
 
 @pytest.mark.parametrize("content", ["file", "unsealed", "wrong size"])

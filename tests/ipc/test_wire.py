@@ -87,6 +87,11 @@ def test_what_is_no_object_with_a_kind_is_refused(text: bytes) -> None:
         inbox().feed(wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 0, len(text), 0) + text)
 
 
+def test_half_a_character_arrives_as_a_question_mark_and_a_whole_one_as_itself() -> None:
+    (arrived,) = inbox().feed(wire.encode("x", {"half": "a\ud83db", "whole": "a\U0001f600b"}))
+    assert arrived.fields == {"half": "a?b", "whole": "a\U0001f600b"}
+
+
 def test_numpy_numbers_travel_as_plain_ones() -> None:
     fields = {"a": np.float32(0.5), "b": np.arange(3), "c": np.int64(4)}
     assert inbox().feed(wire.encode("x", fields))[0].fields == {"a": 0.5, "b": [0, 1, 2], "c": 4}

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -138,6 +139,50 @@ def test_a_file_that_is_no_log_is_refused_with_the_way_out(tmp_path, text, says)
         path.write_bytes(text.encode("latin-1"))
     with pytest.raises(TwixtError, match=says):
         read_log(path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda lines: [*lines[:2], lines[2].replace(f",{even(2)[1].present_ns},", ",1e30,"), *lines[3:]], "line 3: .*1e30"),
+        (lambda lines: [*lines[:2], lines[2].replace(f",{even(2)[1].present_ns},", f",{10**30},"), *lines[3:]], "line 3: .*fit 64 bits"),
+        (lambda lines: [*lines[:2], lines[2][:80], *lines[3:]], "line 3: it is cut off"),
+        (lambda lines: [*lines[:3], lines[3] + ",7", *lines[4:]], "line 4: it has 59 values, the header 58"),
+        (lambda lines: [lines[0] + ",present_ns", *(line + ",1" for line in lines[1:])], "line 1: the column 'present_ns' stands there twice"),
+        (lambda lines: [lines[0].replace("present_ns", "presented_ns"), *lines[1:]], "lacks the column 'present_ns'"),
+        (lambda lines: [*lines[:2], lines[2].replace("interpolated", "x" * 10**6), *lines[3:]], "line 3: it has 65536 characters or more"),
+        (lambda lines: [*lines[:2], "\0" * 10**6, *lines[3:]], "line 3: it has 65536 characters"),
+        (lambda lines: [*lines[:2], lines[2].replace("0", "\0"), *lines[3:]], "line 3: "),
+        (lambda lines: [*lines[:2], '"' + lines[2], *lines[3:], *["x" * 60_000] * 5], "line 9: field larger"),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_what_no_run_writes_is_refused_with_its_line(tmp_path, spoil, says):
+    path = tmp_path / "run.csv"
+    written(path, even(5))
+    path.write_text("\n".join(spoil(path.read_text().splitlines())))
+    with pytest.raises(TwixtError, match=says):
+        read_log(path)
+
+
+def test_an_empty_line_is_no_row(tmp_path):
+    path = tmp_path / "run.csv"
+    written(path, even(3))
+    path.write_text(path.read_text().replace("\n", "\n\n"))
+    assert list(read_log(path)) == even(3)
+
+
+def test_a_line_without_an_end_is_not_read_whole(tmp_path):
+    """A file of any length without a line in it takes no memory."""
+    path = tmp_path / "run.csv"
+    with open(path, "wb") as file:
+        file.truncate(1 << 34)  # no disk either
+    tracemalloc.start()
+    with pytest.raises(TwixtError, match="line 1: it has 65536 characters or more"):
+        read_log(path)
+    most_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most_bytes < 1 << 20
 
 
 def test_a_changed_figure_is_refused_with_its_line(tmp_path):
