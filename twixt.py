@@ -39,7 +39,7 @@ __all__ = ["main", *_HOMES]
 
 STARTED_NS = time.perf_counter_ns()  # for the first frame's latency
 # Exit codes beside 0: a limit of --fail-if broken or a crash in the user's world 1, refused input 2, Ctrl-C 130.
-INTERRUPTED = 130
+REFUSED, INTERRUPTED = 2, 130
 # What starts no viewer of its own: these commands, a cry for help, a shell that completes.
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
 HELPS, COMPLETES = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
@@ -89,6 +89,13 @@ def _main(arguments: list[str]) -> int:
         print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
         print(f"twixt: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        from twixt.ipc.errors import say_exhausted
+
+        if not (said := say_exhausted(error)):
+            raise
+        print(f"twixt: {said}", file=sys.stderr)
+        return REFUSED
 
 
 def _shows_a_run(arguments: list[str]) -> bool:

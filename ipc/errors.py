@@ -6,11 +6,22 @@ as one line, without a traceback, and exits with its code.
 
 from __future__ import annotations
 
+import errno
+
 
 class TwixtError(Exception):
     """A refused input or a missing thing. The message names the value, the rule and the way out."""
 
     exit_code = 2
+
+
+def say_exhausted(error: OSError) -> str:
+    """What to do where the system has given all that it gives; empty for another fault."""
+    if error.errno == errno.EMFILE:
+        return f"this process may open no more files ({error.strerror}); allow more, for example with: ulimit -n 1024"
+    if error.errno == errno.ENFILE:
+        return f"this machine can open no more files ({error.strerror}); end other programs"
+    return ""
 
 
 class WorldCrashed(TwixtError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 import time
@@ -86,8 +88,15 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
     """Writes a picture, shape (height, width, 3). Raises TwixtError."""
     from PIL import Image
 
+    packed = io.BytesIO()
+    packed.name = path  # which says how it is packed
     try:
-        Image.fromarray(pixels).save(path)
+        Image.fromarray(pixels).save(packed)
+        with open(path, "wb") as file:
+            file.write(packed.getbuffer())
     except (OSError, ValueError) as error:
-        raise TwixtError(f"cannot write the screenshot {path!r}: {error}") from None
+        if isinstance(error, OSError) and os.path.isfile(path):
+            with contextlib.suppress(OSError):  # half a picture is none
+                os.unlink(path)
+        raise TwixtError(f"cannot write the screenshot {path!r}: {error}; make room, or name another file") from None
     print(f"twixt: screenshot in {path}", file=sys.stderr)

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from twixt.ipc import spans as kinds
 from twixt.ipc.commands import Command
 from twixt.ipc.host import Host
+from twixt.ipc.memory import SharedMemoryError
 from twixt.ipc.ring import RecordsKept
+from twixt.ipc.room import NoRoom
 from twixt.ipc.scene import Scene
 from twixt.ipc.spans import Recorder
 from twixt.ipc.troubles import FIELDS
@@ -46,6 +48,8 @@ LONGEST_WAIT_NS = 50_000_000
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
 # Figures of the world's own that viewers are told, and letters of a name: more fit into no overlay.
 MOST_FIGURES, LONGEST_NAME = 64, 64
+# Until memory that was not to be had is asked for again.
+ROOM_NS = 1_000_000_000
 # How often viewers are told about physics.
 STATUS_NS = 200_000_000
 
@@ -88,6 +92,7 @@ class Physics:
         self._status_ns = 0
         self._check_tick = 1
         self._is_unpublished, self._is_lost = True, False
+        self._lacks_room, self._room_after_ns = False, 0
         self._publish(in_time=True)
 
     def start(self) -> None:
@@ -167,14 +172,16 @@ class Physics:
 
     def _publish(self, in_time: bool = False) -> None:
         schedule, bodies, trouble = self.schedule, self.world.bodies, self.trouble
+        count = len(bodies) if len(bodies) <= self._host.capacity else self._room_for(len(bodies))
         self._is_unpublished = False
         if schedule.tick and not (in_time or schedule.is_paused) and trouble.drops(schedule.tick):
             self._is_lost = True
             return self.publisher.lose()
         self._is_lost = False
+        columns = bodies.published_columns(schedule.sim_time_ns)
         try:
             self.publisher.publish(
-                InPlace(len(bodies), self._write) if writes_in_place(self.world) else bodies.records,
+                self._records(count),
                 tick=schedule.tick,
                 sim_time_ns=schedule.sim_time_ns,
                 dt_ns=schedule.made_dt_ns,
@@ -182,7 +189,7 @@ class Physics:
                 due_ns=None if schedule.is_paused else schedule.due_ns,
                 rate=schedule.rate,
                 step_cost_ns=self._cost_ns,
-                columns=bodies.published_columns(schedule.sim_time_ns),
+                columns={name: values[:count] for name, values in columns.items()},
                 delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
             )
         except RecordsKept as error:
@@ -190,6 +197,30 @@ class Physics:
         schedule.published()
         if self._step_end_ns is not None and not self._waited_ns:
             self._publish_delay_ns = self._now_ns() - self._step_end_ns
+
+    def _records(self, count: int) -> InPlace | NDArray[np.void]:
+        """The first `count` bodies, in the way in which they are published."""
+        if not writes_in_place(self.world):
+            return self.world.bodies.records[:count]
+        if count == len(self.world.bodies):
+            return InPlace(count, self._write)
+        return filled_bodies(self.world).records[:count]
+
+    def _room_for(self, count: int) -> int:
+        """How many bodies viewers can be shown: all, or, where there is no memory for them, as many as before."""
+        now_ns = self._now_ns()
+        if now_ns < self._room_after_ns:
+            return self._host.capacity
+        try:
+            self._host.reserve(count)
+        except (NoRoom, SharedMemoryError) as error:
+            self._room_after_ns = now_ns + ROOM_NS
+            if not self._lacks_room:
+                self._warn(
+                    f"viewers are shown {self._host.capacity:,} of {count:,} bodies, for there is no room: {error}"
+                )
+            self._lacks_room = True
+        return min(count, self._host.capacity)
 
     def _write(self, records: NDArray[np.void]) -> None:
         write_bodies(self.world, records)

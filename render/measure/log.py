@@ -18,6 +18,7 @@ import numpy as np
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.columns import DERIVED, MISSING, PRESENTMON
 from twixt.render.measure.frames import GPU_AT, KIND_OF, PACKED, FrameRow, FrameTable, Words, pack_into
+from twixt.render.measure.whole_lines import WholeLines
 
 # Rows held in memory, about 30 MB once full: 36 minutes at 60 fps. A report covers these.
 KEPT_FRAMES = 1 << 17
@@ -44,12 +45,12 @@ class FrameLog:
         self._bytes = self._packed.view(np.uint8).data
         self._words = Words()
         self._written = 0
-        self._file: TextIO | None = None
+        self._file: WholeLines | None = None
         self._writer: _RowWriter | None = None
         self.failure = ""  # why the file is not complete; empty while it is
         if path is not None:
             try:
-                self._file = open(path, "w", newline="", encoding="utf-8", buffering=FILE_BUFFER)  # noqa: SIM115
+                self._file = WholeLines(path, FILE_BUFFER)
             except OSError as error:
                 raise TwixtError(
                     f"cannot write the frame log {path!r}: {error.strerror}; give --log a file in a folder that exists"
@@ -108,7 +109,7 @@ class FrameLog:
 class _RowWriter:
     """Rows as lines; remembers when the frame before was shown, for the intervals."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: WholeLines) -> None:
         self._csv = csv.writer(file)
         self._csv.writerow(HEADER)
         self._process = os.getpid()

@@ -1,0 +1,169 @@
+"""When something runs out (disk, descriptors, memory, the display), the run says so and goes on, or never begins."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.displays.rigs import Display
+from tests.end_to_end.processes import FRONT_DOOR, PATIENCE_S, Run, Starter, focus, memories, one_line, starter, until
+from twixt.ipc.session import attach
+from twixt.render.measure.log import read_log
+from twixt.sim.world import load_world, state_hash
+
+SMALL = ("--size", "160x120")
+
+# Grows, by a body a step, out of the memory that it began with.
+GROWS = """
+from twixt import Bodies, Scene, Sphere, World
+
+class Grows(World):
+    def __init__(self):
+        self.bodies, self.scene, self.made = Bodies(1000), Scene([Sphere()] * 1000), 0
+    def step(self, dt):
+        self.made += 1
+        self.bodies.position[:, 0] += dt
+        for _ in range(100 if self.made > 10 else 0):
+            self.bodies.spawn((self.made, 0, 0))
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
+    """Starts `twixt` without a display; links of this process find what it starts."""
+    displayless = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    with starter(tmp_path, displayless) as starts:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(starts.runtime_folder))
+        yield starts
+
+
+def limited(start: Starter, limit: str, *arguments: str) -> Run:
+    """`twixt ARGUMENTS` under a limit of the shell's `ulimit`."""
+    command = shlex.join([sys.executable, FRONT_DOOR, *arguments])
+    return start.start(["bash", "-c", f"ulimit {limit}; exec {command}"])
+
+
+def simulation(start: Starter, *arguments: str) -> Run:
+    run = start("sim", *arguments, "--name", "lab")
+    until(lambda: memories(set(run.pids())), "the simulation has made its memory")
+    return run
+
+
+def test_a_disk_that_fills_ends_the_log_with_a_whole_row_and_not_the_run(start: Starter) -> None:
+    lab = simulation(start, "balls")
+    files = ("--log", "frames.csv", "--screenshot", "picture.png", "--at", "1")
+    # In units of 1024 bytes: some rows of the log fit, and no picture.
+    view = limited(start, "-f 20", "view", "lab", "--offscreen", "--no-overlay", "--seconds", "2", *files)
+    assert view.end() == 0, view.err
+    assert len(view.err.splitlines()) == view.err.count("File too large") == 2, view.err
+    assert "twixt: no screenshot: cannot write the screenshot 'picture.png'" in view.err
+    assert "twixt: the frame log stops" in view.err
+    assert not (start.folder / "picture.png").exists(), "half a picture is none"
+    text = (start.folder / "frames.csv").read_bytes()
+    assert len(text) <= 20 * 1024
+    assert text.endswith(b"\n")
+    rows = read_log(start.folder / "frames.csv")
+    assert len(rows) == text.count(b"\n") - 1 > 20
+    assert (np.diff(rows["frame"]) == 1).all()
+    assert lab.process.poll() is None
+
+
+@pytest.mark.parametrize("most", [6, 8, 9, 10])
+def test_a_simulation_that_may_open_no_more_files_is_refused_in_one_line(start: Starter, most: int) -> None:
+    run = limited(start, f"-n {most}", "sim", "metronome", "--steps", "5")
+    assert run.end() in (1, 2)
+    assert "Too many open files" in one_line(run)
+    assert run.left() == []
+
+
+@pytest.mark.parametrize("most", [8, 10, 14])
+def test_a_viewer_that_may_open_no_more_files_harms_nobody(start: Starter, most: int) -> None:
+    lab = simulation(start, "metronome")
+    run = limited(start, f"-n {most}", "view", "lab", "--offscreen", "--no-overlay", *SMALL, "--seconds", "0.2")
+    code = run.end()
+    assert code in (0, 2), run.err
+    assert "Traceback" not in run.err
+    assert lab.process.poll() is None
+
+
+def test_a_simulation_out_of_descriptors_goes_on_and_lets_viewers_in_when_there_are_some(start: Starter) -> None:
+    lab = limited(start, "-n 20", "sim", "metronome", "--name", "lab")
+    until(lambda: memories(set(lab.pids())), "the simulation has made its memory")
+    links = []
+    try:
+        for _ in range(8):
+            try:
+                links.append(attach("lab", timeout_s=0.5))
+            except Exception as error:
+                refused = str(error)
+                break
+        else:
+            pytest.fail("20 descriptors were enough for eight viewers")
+        assert links
+        assert "Traceback" not in refused
+        for link in links:
+            assert link.ended is None
+    finally:
+        for link in links:
+            link.close()
+    with closing(attach("lab", timeout_s=PATIENCE_S)) as link:
+        begun = link.status.get("tick", 0)
+        until(lambda: link.poll() or link.status.get("tick", 0) > begun + 20, "it goes on")
+    lab.interrupt()
+    assert lab.end() == 130
+    assert "Traceback" not in lab.err
+    assert lab.left() == []
+
+
+def test_no_memory_to_begin_with_is_refused_before_anything_is_promised(start: Starter) -> None:
+    run = limited(start, "-f 1000", "sim", "swarm", "--set", "count=100000", "--steps", "5")
+    assert run.end() == 2
+    one_line(run, "bytes of shared memory could not be made", "use fewer bodies")
+    assert run.left() == []
+
+
+def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: Starter) -> None:
+    (start.folder / "grows.py").write_text(GROWS)
+    free = start("sim", "grows:Grows", "--steps", "120", "--hash", "--name", "free")
+    assert free.end() == 0
+    # Of 1024 bytes each: 1,100 bodies in sixteen slots, and not 1,200.
+    run = limited(
+        start, "-f 1200", "sim", "grows:Grows", "--steps", "120", "--hash", "--json", "figures.json", "--name", "lab"
+    )
+    until(lambda: memories(set(run.pids())), "the simulation has made its memory")
+    with closing(attach("lab", timeout_s=PATIENCE_S)) as link:
+        until(lambda: link.poll() or link.status.get("warning"), "viewers are told")
+        assert "viewers are shown 1,100 of 1,200 bodies, for there is no room" in link.status["warning"]
+        until(lambda: link.poll() or len(link.newest_bodies()) == 1100, "the first are shown")
+        shown_ns = link.latest_pair()[-1].sim_time_ns
+        until(lambda: link.latest_pair()[-1].sim_time_ns > shown_ns, "and go on")
+    assert run.end() == 0
+    one_line(run, "viewers are shown 1,100 of", "could not be made")
+    assert run.out == free.out, "the world is as it would have been"
+    assert json.loads((start.folder / "figures.json").read_text())["physics"]["published"] > 20
+    assert run.left() == []
+
+
+@pytest.mark.display
+def test_physics_goes_on_when_the_display_of_its_viewer_is_killed(xvfb_screen: Display, tmp_path: Path) -> None:
+    with starter(tmp_path, xvfb_screen.environ) as start:
+        lab = simulation(start, "metronome", "--steps", "400", "--hash")
+        view = start("view", "lab", *SMALL)
+        focus(view, start.display)
+        xvfb_screen.process.kill()
+        assert view.end() == 2
+        one_line(view, "the display (x11) closed the connection")
+        assert lab.process.poll() is None
+        assert lab.end() == 0
+        world = load_world("metronome")
+        for _ in range(400):
+            world.step(world.dt)
+        assert lab.out.strip() == state_hash(world)

@@ -1,0 +1,53 @@
+"""A file of whole lines ends between two of them, wherever the room ends."""
+
+from __future__ import annotations
+
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from twixt.render.measure.whole_lines import WholeLines
+
+LINES = [f"line {number} of many\r\n" for number in range(300)]
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """As on a full disk: a write that goes beyond is cut there, and the next fails."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    heard = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, heard)
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 100, 1 << 16])
+def test_every_line_is_there_in_order(tmp_path: Path, piece_bytes: int) -> None:
+    file = WholeLines(str(tmp_path / "lines"), piece_bytes)
+    for line in LINES:
+        file.write(line)
+    file.close()
+    file.close()
+    assert (tmp_path / "lines").read_bytes().decode() == "".join(LINES)
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 100, 1 << 16])
+@pytest.mark.parametrize("room", [0, 5, 999, 1000, 1001, 2000])
+def test_where_there_is_no_more_room_it_ends_with_a_whole_line(tmp_path: Path, piece_bytes: int, room: int) -> None:
+    file = WholeLines(str(tmp_path / "lines"), piece_bytes)
+    with no_file_larger_than(room), pytest.raises(OSError, match="File too large"):
+        for line in LINES:
+            file.write(line)
+        file.close()
+    file.close()
+    text = (tmp_path / "lines").read_bytes().decode()
+    assert "".join(LINES).startswith(text)
+    assert not text or text.endswith("\r\n")
+    assert room - len(text) < max(map(len, LINES)), "what fits is kept"
