@@ -35,7 +35,13 @@ SHOWN_FAILURES = 8
 
 
 def run(name: str, count: int, seed: int) -> dict[str, Any]:
-    """One target in a child process; its figures. `failures` counts what was not a clean answer, a crash included."""
+    """One target in a child process; its figures. `failures` counts what was not a clean answer, a crash included.
+
+    count: of inputs, fewer where one takes long.
+    """
+    from tests.hostile.targets import SLOW
+
+    count = -(-count // SLOW.get(name, 1))
     command = [sys.executable, "-P", "-X", "faulthandler", "-m", "tests.hostile.fuzz", "--child", name]
     # Without BLAS threads: each would reserve address space, of which the child gets little.
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}

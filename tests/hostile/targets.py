@@ -20,7 +20,13 @@ HOMES = {
     "dt-log": ("file_targets", "DtLogTarget"),
     "arguments": ("word_targets", "ArgumentsTarget"),
     "environment": ("word_targets", "EnvironmentTarget"),
+    "processes": ("word_targets", "ProcessesTarget"),
+    "picture": ("picture_targets", "PictureTarget"),
 }
+
+
+# One input takes so many times as long as another's; so many fewer are made.
+SLOW = {"processes": 500, "picture": 20}
 
 
 class _Made:

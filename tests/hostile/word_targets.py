@@ -6,8 +6,11 @@ import contextlib
 import importlib
 import io
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -17,6 +20,7 @@ from twixt.ipc import door
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
 
+ROOT = Path(__file__).resolve().parents[2]
 COMMAND_LINES: Sequence[Sequence[str]] = [
     [],
     ["run"],
@@ -88,14 +92,44 @@ class ArgumentsTarget(Target):
             _let_go_of_doors()
         assert code in (0, 2), f"exit code {code}"
         assert "Traceback" not in err.getvalue(), err.getvalue()
-        assert code == 0 or len(err.getvalue()) < 20_000
+        # What was typed is quoted, but not over and over.
+        assert code == 0 or len(err.getvalue()) < 5000 + 10 * len(" ".join(typed))
         if code == 2:
+            self.refused(typed)
             raise TwixtError(err.getvalue())
+
+    def refused(self, typed: list[str]) -> None:
+        """This command line is refused, as far as this process can tell."""
 
     def __exit__(self, *_: object) -> None:
         self._stubs.close()
         os.chdir("/")
         self._folder.cleanup()
+
+
+class ProcessesTarget(ArgumentsTarget):
+    """Refused command lines once more, each in a process of its own, as a person types them."""
+
+    def feed(self) -> None:
+        while not self._is_refused():
+            pass
+        raise TwixtError("refused, by a process too")
+
+    def _is_refused(self) -> bool:
+        try:
+            super().feed()
+        except TwixtError:
+            return True
+        return False
+
+    def refused(self, typed: list[str]) -> None:
+        shown = subprocess.run(
+            [sys.executable, "-P", str(ROOT / "twixt.py"), *typed],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env={**os.environ, "DISPLAY": ""},
+        )  # fmt: skip
+        assert shown.returncode == 2, shown
+        assert b"Traceback" not in shown.stderr, shown
+        assert shown.stderr, shown
 
 
 _doors: list[door.Door] = []
