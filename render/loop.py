@@ -20,7 +20,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.render.awaiting import Awaiting, Return, await_first
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.input import Event
-from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_simulation
+from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_fault, of_simulation
 from twixt.render.refresh import Refresh
 from twixt.render.start_up import Attaching, Loading, StartUp, attached
 
@@ -176,6 +176,8 @@ class _Run:
             return outcome
         except TwixtError as error:  # such as a display that has gone
             return Outcome(error.exit_code, str(error), getattr(error, "traceback_text", ""))
+        except Exception as error:  # such as a graphics card that was lost: log and report are left all the same
+            return of_fault(error)
         finally:
             start_up.close()
             if self._back is not None:

@@ -6,9 +6,11 @@ Always: the reason is said in one line where it is not the user's own doing; a b
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc import start
+from twixt.ipc.users_code import say
 
 if TYPE_CHECKING:
     from twixt.ipc.config import Config
@@ -39,6 +41,12 @@ def of_simulation(ended: Ended, owned: bool) -> Outcome:
         case "refused":
             return Outcome(REFUSED, f"the simulation refused this viewer{_because(ended)}")
     return Outcome(CRASHED, f"the viewer ends, because {ended.message}")
+
+
+def of_fault(error: Exception) -> Outcome:
+    """The end of a viewer that could not draw on, with what a report of the fault needs."""
+    said = f"the viewer ends, because it could not draw on: {say(error)}"
+    return Outcome(CRASHED, said, "".join(traceback.format_exception(error)))
 
 
 def _because(ended: Ended) -> str:

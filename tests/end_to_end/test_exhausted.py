@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +127,34 @@ def test_no_memory_to_begin_with_is_refused_before_anything_is_promised(start: S
     run = limited(start, "-f 1000", "sim", "swarm", "--set", "count=100000", "--steps", "5")
     assert run.end() == 2
     one_line(run, "bytes of shared memory could not be made", "use fewer bodies")
+    assert run.left() == []
+
+
+@pytest.fixture
+def memory_group() -> Iterator[Path]:
+    """A control group whose processes may take 160 MiB together, where this machine lets one be made."""
+    tops = {"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"}
+    for top, limit in tops.items():
+        group = Path(top, f"twixt-test-{os.getpid()}")
+        with suppress(OSError):
+            group.mkdir()
+            try:
+                if not (group / limit).exists():
+                    continue  # a folder like any other
+                (group / limit).write_text(str(160 << 20))
+                yield group
+                return
+            finally:
+                until(lambda group=group: not (group / "cgroup.procs").read_text(), "its processes have ended")  # type: ignore[misc]
+                group.rmdir()
+    pytest.skip("no memory control group can be made here; as root on Linux one can")
+
+
+def test_more_than_its_control_group_leaves_is_refused_with_both_figures(start: Starter, memory_group: Path) -> None:
+    command = shlex.join([sys.executable, FRONT_DOOR, "sim", "swarm", "--set", "count=1000000", "--steps", "3"])
+    run = start.start(["bash", "-c", f"echo $$ > {memory_group}/cgroup.procs; exec {command}"])
+    assert run.end() == 2
+    one_line(run, "1,000,000 bodies would need 305 MiB", "MiB are free; use fewer bodies")
     assert run.left() == []
 
 

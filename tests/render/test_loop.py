@@ -1,0 +1,41 @@
+"""How frames end: what goes wrong in one of them is an end like any other, so that log and report are left."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import moderngl
+import pytest
+
+from twixt.ipc.config import Config
+from twixt.ipc.errors import TwixtError
+from twixt.render.loop import _Run
+
+
+def run_whose_frames(raise_: BaseException) -> _Run:
+    def frame() -> Any:
+        raise raise_
+
+    loop = SimpleNamespace(
+        frame=frame, spans=None, is_still=False, controls=SimpleNamespace(quit=False), notice="", is_starting=True
+    )
+    window = SimpleNamespace(is_hidden=False, should_close=False, backend="x11")
+    stop: Any = SimpleNamespace(asked=False)
+    parts: list[Any] = [window, SimpleNamespace(ended=None), loop, None]
+    return _Run(Config(), *parts, owned=False, stop=stop)
+
+
+@pytest.mark.parametrize(
+    "fault", [moderngl.Error("context lost"), MemoryError("no room for a frame"), OSError(5, "lost")]
+)
+def test_a_frame_that_cannot_be_drawn_ends_the_viewer_with_the_reason_and_where(fault: Exception) -> None:
+    outcome = run_whose_frames(fault).frames()
+    assert outcome.exit_code == 1
+    assert outcome.said == f"the viewer ends, because it could not draw on: {type(fault).__name__}: {fault}"
+    assert "in frame" in outcome.traceback_text
+
+
+def test_what_has_words_of_its_own_needs_no_traceback() -> None:
+    outcome = run_whose_frames(TwixtError("the display (x11) closed the connection")).frames()
+    assert outcome == (2, "the display (x11) closed the connection", "")

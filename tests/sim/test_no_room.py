@@ -1,0 +1,71 @@
+"""A world that grows beyond the memory there is: what fits is shown, it is said once, and the world knows nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.sim.lab import Lab
+from twixt.ipc.host import Host
+from twixt.ipc.room import NoRoom
+from twixt.ipc.scene import Scene, Sphere
+from twixt.sim.bodies import Bodies
+from twixt.sim.columns import Column
+from twixt.sim.world import World
+
+ROOM = 4
+
+
+class Grows(World):
+    dt = 0.02
+
+    def __init__(self) -> None:
+        self.bodies = Bodies(ROOM, columns={"heat": Column("f4")})
+        self.scene = Scene([Sphere()] * ROOM)
+        self.made = 0
+
+    def step(self, dt: float) -> None:
+        self.made += 1
+        self.bodies.spawn((self.made, 0, 0))
+        self.bodies.columns["heat"][:] = self.made
+
+
+class GrowsInPlace(Grows):
+    def write_bodies(self, records: NDArray[np.void]) -> None:
+        records[:] = self.bodies.records
+        records["position"][:, 1] = self.made
+
+
+@pytest.mark.parametrize("kind", [Grows, GrowsInPlace])
+def test_what_fits_is_shown_and_what_does_not_is_said_once(
+    make_host: Callable[..., Host], capsys: pytest.CaptureFixture[str], kind: type[Grows]
+) -> None:
+    world = kind()
+    host = make_host(ROOM)
+    host.set_columns(world.bodies.column_layout)
+    asked: list[int] = []
+
+    def refuse(count: int) -> None:
+        asked.append(count)
+        raise NoRoom(f"{count} bodies are too many")
+
+    host.reserve = refuse  # type: ignore[method-assign]
+    lab = Lab(host, world)
+    lab.run_ms(1000)
+    assert len(world.bodies) > 40
+    newest = host.newest()
+    assert newest is not None
+    assert len(newest.bodies) == ROOM
+    if kind is GrowsInPlace:
+        assert (newest.bodies["position"][:, 1] > 10).all()
+    assert capsys.readouterr().err.count("viewers are shown 4 of 5 bodies, for there is no room: 5 bodies") == 1
+    assert len(asked) < 4, "memory is asked for again now and then, not with each snapshot"
+
+    del host.reserve  # type: ignore[method-assign]  # there is room again
+    lab.run_ms(2000)
+    newest = host.newest()
+    assert newest is not None
+    assert len(newest.bodies) > 40
