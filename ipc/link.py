@@ -33,6 +33,8 @@ from twixt.ipc.snapshot import Snapshot, new_bodies
 ATTACH_PATIENCE_S = 20.0
 # A lead is told again when it changed by this much; physics runs ahead by milliseconds.
 LEAD_STEP_NS = 1_000_000
+# Pieces of 64 KiB taken in at once, so that a simulation that never stops talking stops no frame.
+PIECES_AT_ONCE = 4
 # Removing a killed simulation's socket is a courtesy: a frame does not wait longer for it.
 STALE_PATIENCE_S = 0.05
 
@@ -105,7 +107,7 @@ class Link:
             self._looked_ns = now_ns
             if self._line.has_news():
                 self._take_in()
-        if not self._segment_asked and ring.has_successor:
+        if not self._segment_asked and ring.has_successor and not ring.is_full:
             self._segment_asked = self._say("segment")
 
     def plan(self) -> Plan:
@@ -232,7 +234,10 @@ class Link:
 
     def _take_in(self) -> None:
         try:
-            while messages := self._line.hear():
+            for _ in range(PIECES_AT_ONCE):
+                messages = self._line.hear()
+                if not messages:
+                    break
                 self._understand_all(messages)
             if messages is None and self.ended is None:
                 self.ended = LOST

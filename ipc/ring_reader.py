@@ -28,6 +28,8 @@ from twixt.ipc.snapshot import BODY, Head, Snapshot
 # How often a read that the writer overtook is begun again before it is given up for this frame. An
 # unthrottled writer overtakes a few of a hundred; a writer of ordinary pace, none.
 ATTEMPTS = 16
+# Segments mapped at once: the unread one of each growth. Who does not read maps no more.
+MOST_SEGMENTS = 8
 NO_PLAN = Plan(number=0, world_epoch=0, wall_ns=0, sim_time_ns=0, rate=1.0)
 
 
@@ -179,6 +181,11 @@ class RingReader:
     def has_successor(self) -> bool:
         """True when a larger segment took over: ask for it and `follow` it."""
         return self._segments[-1].words[at.SUCCESSOR] != 0
+
+    @property
+    def is_full(self) -> bool:
+        """True while too much is unread to `follow` yet another segment."""
+        return len(self._segments) >= MOST_SEGMENTS
 
     @property
     def has_unread(self) -> bool:

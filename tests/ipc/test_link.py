@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from twixt.ipc import door as doors
-from twixt.ipc import line, memory, session, wire
+from twixt.ipc import line, memory, ring_reader, session, wire
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import Layout
 from twixt.ipc.link import LOST
@@ -266,6 +266,49 @@ def test_descriptors_that_come_before_damage_are_closed(name: str, nothing_left:
 
     with FakeHost(name) as fake, fake.answering(answer), pytest.raises(TwixtError, match="does not speak twixt"):
         session.attach(name, BOUND_S)
+
+
+def test_a_simulation_that_never_stops_talking_stops_no_viewer(channel: Any, until: Until) -> None:
+    channel.open()
+    link = channel.attach()
+    ours, theirs = socket.socketpair()
+    real, link._line._connection = link._line._connection, ours
+    link._line._poller.register(ours)
+    ours.setblocking(False)
+    over = threading.Event()
+    talking = wire.encode("status", {"status": {"tick": 1}}) * 1000
+
+    def talk() -> None:
+        while not over.is_set():
+            theirs.sendall(talking)
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    polled = 0
+    while polled < 5:
+        link.poll()  # each comes back, though there is always more
+        polled += bool(link.status)
+    over.set()
+    until(lambda: link.poll() or not thread.is_alive())
+    theirs.close()
+    real.close()
+    assert link.ended is None
+
+
+def test_a_viewer_that_does_not_read_maps_no_more_than_a_few_segments(channel: Any, until: Until) -> None:
+    host = channel.open(1)
+    channel.publish(1)
+    link = channel.attach()
+    for _ in range(3 * ring_reader.MOST_SEGMENTS):
+        host.set_columns({} if host.columns else {"heat": ("<f4", 1)})
+        link.poll()
+        until(lambda: link.poll() or not link._segment_asked)
+    assert len(link._ring._segments) == ring_reader.MOST_SEGMENTS
+    host.set_columns({})
+    channel.publish(1)
+    ticks: list[int] = []
+    until(lambda: link.poll() or ticks.extend(claim.head.tick for claim in link.unread(WHOLE)) or 2 in ticks)
+    assert len(link._ring._segments) == 1
 
 
 @pytest.mark.parametrize("again", [False, True])
