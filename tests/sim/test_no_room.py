@@ -69,3 +69,15 @@ def test_what_fits_is_shown_and_what_does_not_is_said_once(
     newest = host.newest()
     assert newest is not None
     assert len(newest.bodies) > 40
+
+
+def test_a_spawn_beyond_the_memory_there_is_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = Bodies(3)
+    before = bodies.records.copy()
+    monkeypatch.setattr("twixt.ipc.room.SMALL_BYTES", 0)
+    monkeypatch.setattr("twixt.ipc.room.free_bytes", lambda: 100)
+    with pytest.raises(NoRoom, match="bodies would need .* MiB are free; use fewer bodies"):
+        bodies.spawn((1, 0, 0))
+    assert np.array_equal(bodies.records, before)
+    monkeypatch.undo()
+    assert bodies.spawn((1, 0, 0)) == 3
