@@ -23,6 +23,8 @@ WORDS_PER_BODY = BODY.itemsize // 8
 COLUMNS = {"mark": ("<u8", 1)}
 # Publishes between two looks whether it is enough.
 LOOK_EVERY = 64
+# A writer that has not begun for so long never will.
+PATIENCE_S = 60
 
 
 def make_ring(capacity: int) -> tuple[memory.Memory, RingWriter]:
@@ -87,8 +89,10 @@ def reading_pairs(connection: socket.socket, reads: int, slots: int, hz: int) ->
     """Read so many pairs, as fast as possible or at a pace; say what became of them."""
     have_slots(slots)
     reader = RingReader(take_in(connection))
+    until = time.monotonic() + PATIENCE_S
     while reader.latest < 2:
-        time.sleep(0)
+        assert time.monotonic() < until, "the writer never began"
+        time.sleep(0.001)
     torn = newest = 0
     began = time.monotonic()
     next_ns = time.perf_counter_ns()

@@ -97,27 +97,27 @@ def other_process(
 def stress(reads: int, readers: int = 1, bodies: int = 4, slots: int = 16, hz: int = 0) -> Stressed:
     """At least `reads` pairs read whole or given up, by all readers together. hz: of the writer; 0: unthrottled."""
     with contextlib.ExitStack() as stack:
-        writer, _ = stack.enter_context(other_process("never_pausing", bodies, slots, hz))
+        writer, writing = stack.enter_context(other_process("never_pausing", bodies, slots, hz))
         message, descriptors, _, _ = socket.recv_fds(writer, 32, 1)
         share = -(-reads // readers)
         connections = []
         for _ in range(readers):
             connection, process = stack.enter_context(other_process("reading_pairs", share, slots, hz))
             socket.send_fds(connection, [message], descriptors)
-            connections.append((connection, process))
+            connections.append((connection, (process, writing)))
         os.close(descriptors[0])
         writer.send(b"g")
-        told = [Told(*_answer(connection, process)) for connection, process in connections]
+        told = [Told(*_answer(connection, needed)) for connection, needed in connections]
         writer.send(b"e")
         return Stressed(bodies, slots, told, json.loads(writer.recv(100)), hz)
 
 
-def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Any:
-    """What a reader says at its end, however long that takes while it lives."""
+def _answer(connection: socket.socket, needed: tuple[subprocess.Popen[bytes], ...]) -> Any:
+    """What a reader says at its end, however long that takes while it and the writer live."""
     while True:
         with contextlib.suppress(TimeoutError):
             return json.loads(connection.recv(1000))
-        assert process.poll() is None, "a reader died"
+        assert all(process.poll() is None for process in needed), "a reader or the writer died"
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """docs/channel.md: what the channel promises, and what the model checker and the stress found of it.
 
     python -m tests.ipc.stress 10000000 2 >> STRESS        as often as wanted, with other sizes and slots
-    python -m tests.ipc.model.page docs/channel.md STRESS  some minutes
+    python -m tests.ipc.model.page docs/channel.md STRESS  some minutes; `--stress` after it: only what the stress printed
 
-Always: every figure of the page was found by this very run, or stands in a line that the stress printed.
+Always: every figure of the page was found by such a run, or stands in a line that the stress printed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ redundant beside W2 and R1.
 That both snapshots lie whole *at any instant* three slots do not promise on an ARM-like memory, where the mark of the
 next snapshot may be there before `latest`: {three}.
 Four do, and the channel has no fewer. With three a reader begins again, and takes no mixture either.
+"""
 
+STRESS = """
 ## The stress
 
 Processes of their own on real shared memory, a check word in every cache line of every snapshot, as
@@ -96,10 +98,13 @@ Processes of their own on real shared memory, a check word in every cache line o
 """
 
 
-def main(path: str, stress: str) -> None:
-    lines = [*_states(), *_pieces(), AFTER.format(three=_three_slots())]
-    lines += [f"- {line}\n" for line in Path(stress).read_text().splitlines()]
-    Path(path).write_text("".join(lines))
+def main(path: Path, stress: Path, only_stress: bool) -> None:
+    if only_stress:
+        found = path.read_text().split(STRESS)[0]
+    else:
+        found = "".join([*_states(), *_pieces(), AFTER.format(three=_three_slots())])
+    printed = "".join(f"- {line}\n" for line in stress.read_text().splitlines())
+    path.write_text(found + STRESS + printed)
 
 
 def figure() -> str:
@@ -136,4 +141,4 @@ def _row(*cells: str) -> str:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(Path(sys.argv[1]), Path(sys.argv[2]), "--stress" in sys.argv)
