@@ -37,6 +37,7 @@ $(VENV)/ready: requirements.txt requirements-dev.txt pyproject.toml | packages
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@rm -rf $(VENV)/lib/python*/site-packages/twixt  # a copy, which would run instead of what is edited here
 	@touch $@
 
 run: setup      ## the default world, in a window (offscreen with a report where there is no display)

@@ -121,3 +121,13 @@ def test_a_script_beside_modules_of_our_names_shows(
     )
     assert done.returncode == 0, done.stderr
     assert "published" in done.stdout
+
+
+def test_what_is_edited_here_is_what_make_setup_runs(tmp_path: Path) -> None:
+    if not Path(sys.prefix).is_relative_to(ROOT):
+        pytest.skip("these tests run in an environment that `make setup` did not make")
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", "import twixt; print(twixt.__file__)"],
+        cwd=tmp_path, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert Path(said.stdout.strip()) == ROOT / "twixt.py"
