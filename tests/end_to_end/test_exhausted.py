@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shlex
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,20 @@ class Grows(World):
         self.bodies.position[:, 0] += dt
         for _ in range(100 if self.made > 10 else 0):
             self.bodies.spawn((self.made, 0, 0))
+"""
+
+
+GROWS_ON_CUE = """
+import os
+from twixt import Bodies, Scene, Sphere, World
+
+class Cue(World):
+    def __init__(self):
+        self.bodies, self.scene = Bodies(1000), Scene([Sphere()] * 1000)
+    def step(self, dt):
+        if os.path.exists("grow") and len(self.bodies) == 1000:
+            for _ in range(500):
+                self.bodies.spawn()
 """
 
 
@@ -178,6 +193,26 @@ def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: 
     assert run.out == free.out, "the world is as it would have been"
     assert json.loads((start.folder / "figures.json").read_text())["physics"]["published"] > 20
     assert run.left() == []
+
+
+def test_no_descriptors_to_grow_with_are_said_and_once_there_are_some_it_grows(start: Starter) -> None:
+    (start.folder / "cue.py").write_text(GROWS_ON_CUE)
+    lab = simulation(start, "cue:Cue")
+    with closing(attach("lab", timeout_s=PATIENCE_S)) as link:
+        held = max(int(name) for name in os.listdir(f"/proc/{lab.process.pid}/fd"))
+        before = resource.prlimit(lab.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(lab.process.pid, resource.RLIMIT_NOFILE, (held + 1, before[1]))
+        (start.folder / "grow").touch()
+        until(lambda: link.poll() or link.status.get("warning"), "viewers are told")
+        assert "viewers are shown 1,000 of 1,500 bodies" in link.status["warning"]
+        assert "Too many open files" in link.status["warning"]
+        shown_ns = link.latest_pair()[-1].sim_time_ns
+        until(lambda: link.latest_pair()[-1].sim_time_ns > shown_ns, "what fits goes on")
+        resource.prlimit(lab.process.pid, resource.RLIMIT_NOFILE, before)
+        until(lambda: link.poll() or len(link.newest_bodies()) == 1500, "all are shown")
+    lab.interrupt()
+    assert lab.end() == 130
+    one_line(lab, "viewers are shown 1,000 of 1,500 bodies")
 
 
 @pytest.mark.display
