@@ -167,7 +167,7 @@ def read_dt_log(path: str) -> Log:
         steps, multiple = _whole(first), _whole(second)
         if not (steps >= 1 and 1 <= multiple <= WIDEST and len(multiples) + steps <= MOST_STEPS):
             raise _damaged(path, number, f"it must be STEPS MULTIPLE, whole numbers >= 1, got {line[:40]!r}")
-        multiples.extend([multiple] * steps)
+        multiples.extend(array("I", [multiple]) * steps)
     if not multiples:
         raise TwixtError(f"--dt-replay {path!r} holds no step; its run ended before the first one")
     return Log(origin, multiples, has_end)
