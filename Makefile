@@ -14,7 +14,7 @@ PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
 .PHONY: help setup packages run test check bench fuzz mutants coverage clean
 
 help:           ## this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: packages $(VENV)/ready   ## install everything that is missing
 
@@ -71,6 +71,12 @@ coverage: setup ## lines and branches of ipc/ that the tests reach
 	  --deselect tests/ipc/test_session_processes.py::test_taking_a_name_needs_the_standard_library_alone $(ARGS)
 	-@$(BIN)/python -m coverage combine --quiet 2>/dev/null  # processes that were killed leave half a file
 	$(BIN)/python -m coverage report
+
+kill-orders: setup   ## ORDERS=1000 random orders of starting, stopping and killing: nothing is left (SEED=N repeats one)
+	$(BIN)/python -m tests.endings --orders $(or $(ORDERS),1000) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+soak: setup     ## an hour of viewers that come, go and are killed (SOAK_S seconds): nothing grows
+	$(BIN)/python -m tests.soak.soak $(ARGS)
 
 clean:          ## remove what setup and the tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -61,53 +61,53 @@ class KillOrder(RuleBasedStateMachine):
         self, role: str, world: str, has_window: bool, ends: int, last: str, ms: int, viewers: list[str]
     ) -> None:
         self._last, self._has_own_viewer = last, role != "sim"
-        self._order.launch(role, world, has_window, 0.6 if ends == 5 else None)
-        self._order.wait(ms)
+        self._order.cast.launch(role, world, has_window, 0.6 if ends == 5 else None)
+        self._order.cast.wait(ms)
         for viewer in viewers:
-            self._order.attach(viewer, has_window)
+            self._order.cast.attach(viewer, has_window)
 
     @precondition(lambda self: self._is_ended)
     @rule(role=LAUNCHERS, world=WORLDS, has_window=st.booleans())
     def launch_again(self, role: str, world: str, has_window: bool) -> None:
         self._has_own_viewer, self._is_held, self._is_ended = role != "sim", False, False
         self._order.await_end_of_launcher()
-        self._order.launch(role, world, has_window, None)
+        self._order.cast.launch(role, world, has_window, None)
 
-    @precondition(lambda self: self._order.viewers < MOST_VIEWERS)
+    @precondition(lambda self: len(self._order.cast.viewers) < MOST_VIEWERS)
     @rule(ms=INSTANTS_MS, role=VIEWERS, has_window=st.booleans())
     def attach(self, ms: int, role: str, has_window: bool) -> None:
-        self._order.wait(ms)
-        self._order.attach(role, has_window)
+        self._order.cast.wait(ms)
+        self._order.cast.attach(role, has_window)
 
     @rule(ms=INSTANTS_MS, number=HOLDS)
     def hold_physics(self, ms: int, number: signal.Signals) -> None:
         self._is_held = number == signal.SIGSTOP
-        self._order.wait(ms)
-        self._order.signal_physics(number)
+        self._order.cast.wait(ms)
+        self._order.cast.signal_physics(number)
 
     @rule(ms=INSTANTS_MS, number=ENDS, whole_group=st.booleans())
     def end_physics(self, ms: int, number: signal.Signals, whole_group: bool) -> None:
         self._is_ended = self._is_ended or not self._is_held or number == signal.SIGKILL
-        self._order.wait(ms)
-        self._order.signal_physics(number, whole_group and number == signal.SIGINT)
+        self._order.cast.wait(ms)
+        self._order.cast.signal_physics(number, whole_group and number == signal.SIGINT)
 
-    @precondition(lambda self: self._order.viewers or self._has_own_viewer)
+    @precondition(lambda self: self._order.cast.viewers or self._has_own_viewer)
     @rule(ms=INSTANTS_MS, which=st.integers(0, 5), number=HOLDS)
     def hold_a_viewer(self, ms: int, which: int, number: signal.Signals) -> None:
-        self._order.wait(ms)
-        self._order.signal_viewer(which, number)
+        self._order.cast.wait(ms)
+        self._order.cast.signal_viewer(which, number)
 
-    @precondition(lambda self: self._order.viewers or self._has_own_viewer)
+    @precondition(lambda self: self._order.cast.viewers or self._has_own_viewer)
     @rule(ms=INSTANTS_MS, which=st.integers(0, 5), number=ENDS)
     def end_a_viewer(self, ms: int, which: int, number: signal.Signals) -> None:
-        self._order.wait(ms)
-        self._order.signal_viewer(which, number)
+        self._order.cast.wait(ms)
+        self._order.cast.signal_viewer(which, number)
 
-    @precondition(lambda self: self._order.viewers or self._has_own_viewer)
+    @precondition(lambda self: self._order.cast.viewers or self._has_own_viewer)
     @rule(ms=INSTANTS_MS, which=st.integers(0, 5))
     def close_a_viewer(self, ms: int, which: int) -> None:
-        self._order.wait(ms)
-        self._order.close(which)
+        self._order.cast.wait(ms)
+        self._order.cast.close(which)
 
     def teardown(self) -> None:
         order, tally = self._order, self._tally

@@ -1,0 +1,123 @@
+"""A partner that is frozen and goes on: the picture stands meanwhile, and goes on without a step back or a rush."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.displays.rigs import Display
+from tests.end_to_end.processes import Run, Starter, memories, starter, until
+from twixt.ipc.link import Link
+from twixt.ipc.session import attach
+from twixt.render.measure.log import read_log
+
+# What is made good after less than a freeze; after one, nothing is.
+DEBT_NS = 1_000_000_000
+# Frozen for so many looks of 10 ms: longer than any debt that is made good, and than a silence that is no news.
+FROZEN_LOOKS = 250
+
+
+@pytest.fixture
+def start(xvfb_screen: Display, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
+    with starter(tmp_path, xvfb_screen.environ) as starts:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(starts.runtime_folder))
+        yield starts
+
+
+def newest(link: Link) -> int:
+    """The newest step that it can see."""
+    link.poll()
+    pair = link.latest_pair()
+    return pair[-1].tick if pair else -1
+
+
+def steps(link: Link, count: int) -> int:
+    """Waits for so many more steps; the newest."""
+    wanted = newest(link) + count
+    until(lambda: newest(link) >= wanted, f"{count} steps")
+    return newest(link)
+
+
+def stay_frozen(pids: list[int]) -> None:
+    """Stops them all, for a while, which is what these tests are about, and lets them go on."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    idle = select.poll()
+    idle.poll(FROZEN_LOOKS * 10)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
+def shown_by(run: Run, log: Path) -> dict[str, np.ndarray]:
+    """Ends the viewer; what its frames showed, those of its start-up left out."""
+    run.process.send_signal(signal.SIGINT)
+    run.end()
+    rows = read_log(log)
+    rows = rows.where(~rows["probe"])
+    return {name: rows[name] for name in ("present_ns", "draw_time_ns")} | {"held": rows.is_text("mode", "held")}
+
+
+def assert_one_change(shown: dict[str, np.ndarray], frozen_ns: int) -> None:
+    """Never back, one long stand, no rush after it."""
+    drawn_ns, present_ns = shown["draw_time_ns"], shown["present_ns"]
+    moved_ns, passed_ns = np.diff(drawn_ns), np.diff(present_ns)
+    assert (moved_ns >= 0).all()
+    still = np.concatenate(([0], np.cumsum(moved_ns > 0)))
+    stands_ns = [np.ptp(present_ns[still == one]) for one in np.unique(still)]
+    stands_ns += list(passed_ns[passed_ns > frozen_ns / 2])  # where the viewer was frozen itself there are no frames
+    assert sum(stand > frozen_ns / 2 for stand in stands_ns) == 1
+    assert drawn_ns[-1] - drawn_ns[0] <= present_ns[-1] - present_ns[0] - frozen_ns + DEBT_NS
+
+
+@pytest.mark.display
+@pytest.mark.stress
+def test_of_frozen_physics_the_picture_stands_and_goes_on_without_a_step_back_or_a_rush(start: Starter) -> None:
+    sim = start("sim", "metronome", "--name", "lab")
+    until(lambda: memories({sim.process.pid}), "the simulation is there")
+    log = start.folder / "frames.csv"
+    view = start("view", "lab", "--size", "64x48", "--log", str(log))
+    until(lambda: memories({view.process.pid}), "the viewer attaches")
+    link = attach("lab")
+    try:
+        steps(link, 120)
+        before = newest(link)
+        stay_frozen([sim.process.pid])
+        after = newest(link)
+        assert after - before < 30, "it was not frozen"
+        steps(link, 90)
+    finally:
+        link.close()
+    shown = shown_by(view, log)
+    assert_one_change(shown, FROZEN_LOOKS * 10_000_000)
+    assert sim.process.poll() is None
+
+
+@pytest.mark.display
+@pytest.mark.stress
+def test_a_suspended_machine_is_one_clean_cut_and_steps_are_not_made_up_for(start: Starter) -> None:
+    log = start.folder / "frames.csv"
+    run = start("run", "metronome", "--name", "lab", "--size", "64x48", "--log", str(log))
+    viewer = run.viewer()
+    link = attach("lab")
+    try:
+        steps(link, 120)
+        before, plan = newest(link), link.plan()
+        stay_frozen([run.process.pid, viewer])
+        first = steps(link, 1)
+        until(lambda: link.plan().number > plan.number, "a new plan")
+        anew = link.plan()
+        assert anew.number == plan.number + 1
+        assert anew.rate == plan.rate
+        assert first - before < 60, "two and a half seconds were made up for"
+        steps(link, 90)
+        assert link.plan() == anew
+    finally:
+        link.close()
+    shown = shown_by(run, log)
+    assert_one_change(shown, FROZEN_LOOKS * 10_000_000)
