@@ -11,15 +11,17 @@
 
 Plain text, so that it can be read and compared. Always: a log holds the world since its last reset; read again,
 it gives the very numbers that were stepped, or is refused with the line at fault. A run that was
-killed leaves a log without its end, whole up to a few seconds before, and that is replayed as far as it goes.
+killed, or whose disk is full, leaves a log without its end, of whole lines, and that is replayed as far as it goes.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TextIO
 
 from twixt.ipc.errors import TwixtError
 
@@ -46,20 +48,27 @@ class Origin:
 
 
 class DtLog:
-    """A log being written. Raises TwixtError where the file cannot be."""
+    """A log being written. Raises TwixtError where it cannot be begun; one that cannot go on says so and stops."""
 
     def __init__(self, path: str, origin: Origin) -> None:
         self._path, self._origin = path, origin
         try:
-            self._file: TextIO = open(path, "w", encoding="utf-8", buffering=1)  # noqa: SIM115
+            self._file = open(path, "wb", buffering=0)  # noqa: SIM115  (each line is written when it is whole)
+            if self._file.write(self._head) < len(self._head):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            raise self._failed(error) from error
-        self.begin()
+            words = f"--dt-log {path!r} cannot be written ({error.strerror}); name another file"
+            raise TwixtError(words) from error
+        self._multiple = self._pending = self._steps = 0
+
+    @property
+    def _head(self) -> bytes:
+        return ("\n".join([HEADER, *self._origin.lines()]) + "\n").encode()
 
     def begin(self) -> None:
         """The world begins (again): the log holds its steps from here on."""
         self._multiple = self._pending = self._steps = 0
-        self._write("\n".join([HEADER, *self._origin.lines()]) + "\n", anew=True)
+        self._write(self._head, anew=True)
 
     def stepped(self, multiple: int) -> None:
         """The world made `multiple` of its steps at once."""
@@ -74,25 +83,32 @@ class DtLog:
         if self._file.closed:
             return
         self._write_pending()
-        self._write(f"end {self._steps}\n")
+        self._write(f"end {self._steps}\n".encode())
         self._file.close()
 
     def _write_pending(self) -> None:
         if self._pending:
-            self._write(f"{self._pending} {self._multiple}\n")
+            self._write(f"{self._pending} {self._multiple}\n".encode())
             self._pending = 0
 
-    def _write(self, text: str, anew: bool = False) -> None:
+    def _write(self, lines: bytes, anew: bool = False) -> None:
+        """Whole lines. A full disk must not end the world: the log stays as far as it got, and that is said."""
+        if self._file.closed:
+            return
         try:
             if anew:
                 self._file.seek(0)
                 self._file.truncate()
-            self._file.write(text)
+            whole_bytes = self._file.tell()
+            if self._file.write(lines) == len(lines):
+                return
+            self._file.truncate(whole_bytes)
+            why = "there is no room for more"
         except OSError as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: OSError) -> TwixtError:
-        return TwixtError(f"--dt-log {self._path!r} cannot be written ({error.strerror}); name another file")
+            why = error.strerror or str(error)
+        self._file.close()
+        written = self._steps - self._pending
+        print(f"twixt: --dt-log {self._path!r} ends with step {written:,}: {why}", file=sys.stderr, flush=True)
 
 
 class Replay:

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.full_disk import no_file_larger_than
 from twixt.ipc.errors import TwixtError
 from twixt.sim.dt_log import HEADER, WRITTEN_EVERY, DtLog, Origin, Replay, check_origin, read_dt_log
 
 ORIGIN = Origin("balls", 3, 1 / 60, (("count", "500"),))
 GOOD = f"{HEADER}\nworld balls\nseed 3\ndt 0.016666666666666666\nset count=500\n120 1\n35 4\nend 155\n"
+HEAD = "\n".join([HEADER, *ORIGIN.lines()]) + "\n"
 
 
 def written(path: Path, multiples: list[int]) -> str:
@@ -96,6 +98,26 @@ def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
         read_dt_log(str(tmp_path / "picture"))
     with pytest.raises(TwixtError, match="cannot be written .*; name another file"):
         DtLog(str(tmp_path / "no" / "folder"), ORIGIN)
+
+
+@pytest.mark.parametrize("room", range(len(HEAD), len(HEAD) + 22, 3))
+def test_a_disk_that_fills_ends_the_log_with_a_whole_line_and_not_the_world(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], room: int
+) -> None:
+    path = tmp_path / "log"
+    with no_file_larger_than(room):
+        log = DtLog(str(path), ORIGIN)
+        for step in range(40):
+            log.stepped(1 + step // 10)
+        log.close()
+    lines = ["10 1", "10 2", "10 3", "10 4"]
+    held = (room - len(HEAD)) // len("10 1\n")
+    assert path.read_text() == HEAD + "".join(f"{line}\n" for line in lines[:held])
+    if held:
+        assert len(read_dt_log(str(path)).multiples) == 10 * held
+    said = capsys.readouterr().err
+    assert said.startswith(f"twixt: --dt-log {str(path)!r} ends with step {10 * held}: ")
+    assert len(said.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

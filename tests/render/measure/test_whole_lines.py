@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import resource
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.full_disk import no_file_larger_than
 from twixt.render.measure.whole_lines import WholeLines
 
 LINES = [f"line {number} of many\r\n" for number in range(300)]
-
-
-@contextmanager
-def no_file_larger_than(size: int) -> Iterator[None]:
-    """As on a full disk: a write that goes beyond is cut there, and the next fails."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    heard = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, heard)
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 100, 1 << 16])
