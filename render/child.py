@@ -15,11 +15,15 @@ import json
 import os
 import sys
 import time
+from typing import TYPE_CHECKING, NamedTuple
 
 import twixt
 from twixt.ipc import start
 from twixt.ipc.errors import TwixtError
 from twixt.render.start_up import STALE_PATIENCE_S, Loading
+
+if TYPE_CHECKING:
+    from twixt.ipc.config import Config
 
 # From when the kernel has closed what a dying process had open until the process itself is gone.
 DYING_S = 0.1
@@ -30,25 +34,43 @@ def view_as_child() -> int:
     start.ended("viewer_interpreter", twixt.STARTED_NS)
     gc.disable()  # of all that is imported nothing is garbage
     loading = Loading()
-    from twixt.ipc.config import Config
     from twixt.render.loop import view
 
     told = sys.stdin.readline()
     try:
         if not told:
             return 0
-        fields = json.loads(told)
-        config = Config.from_json(fields["config"])
-        start.ended("viewer_spawn", fields["spawned_ns"])
+        order = _read(told)
+        start.ended("viewer_spawn", order.spawned_ns)
         start.ended("viewer_config")
         try:
-            return view(config, fields["name"], owned=os.environ.get("TWIXT_OWNED") == "1", loading=loading)
+            return view(order.config, order.name, owned=os.environ.get("TWIXT_OWNED") == "1", loading=loading)
         except TwixtError:
-            if _answers(fields["name"]):
+            if _answers(order.name):
                 raise
-            return _without_physics(fields["pid"])
+            return _without_physics(order.pid)
     finally:
         loading.finish()
+
+
+class _Order(NamedTuple):
+    """What a run tells its viewer."""
+
+    config: Config
+    name: str
+    pid: int
+    spawned_ns: int
+
+
+def _read(told: str) -> _Order:
+    from twixt.ipc.config import Config
+
+    try:
+        fields = json.loads(told)
+        pid, spawned_ns = int(fields["pid"]), int(fields["spawned_ns"])
+        return _Order(Config.from_json(fields["config"]), str(fields["name"]), pid, spawned_ns)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise TwixtError("_view is how a run starts a viewer of its own; start one yourself with: twixt view") from None
 
 
 def _answers(name: str) -> bool:
