@@ -30,6 +30,7 @@ HEADER = "twixt dt log 1"
 WRITTEN_EVERY = 240
 # Wider is damage: no world makes a million of its steps at once. More steps than these do not fit in memory.
 WIDEST, MOST_STEPS = 1_000_000, 1 << 28
+MOST_CHARACTERS = 1 << 26  # a week of steps that are wide and narrow in turns
 
 
 @dataclass(frozen=True)
@@ -160,13 +161,17 @@ def read_dt_log(path: str) -> Log:
     """The log in that file. Raises TwixtError that names the line at fault."""
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read()
+            text = file.readline(len(HEADER) + 40)
+            if text.rstrip("\n") == HEADER:
+                text += file.read(MOST_CHARACTERS)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise TwixtError(f"--dt-replay {path!r} cannot be read ({why}); name a file written by --dt-log") from error
     lines = text.split("\n")
     if lines[0] != HEADER:
         raise TwixtError(f"--dt-replay {path!r} is no dt log: it must begin with {HEADER!r}, got {lines[0][:40]!r}")
+    if len(text) > MOST_CHARACTERS:
+        raise TwixtError(f"--dt-replay {path!r} is longer than any log; name a file written by --dt-log")
     if lines.pop():
         raise _damaged(path, len(lines) + 1, "the line is cut off")
     origin = [line for line in lines[1:] if line.startswith(("world ", "seed ", "dt ", "set "))]

@@ -19,6 +19,7 @@ from twixt.render.measure.report import of_log
 COMPARED_STATISTICS = ("p50", "p99")
 # No figure of a run is so large; beyond it there is nothing to subtract.
 MOST = 1e300
+LONGEST_REPORT = 1 << 24  # characters; a report has some thousand
 
 
 def compare_files(a: str, b: str, plot: str | None = None) -> int:
@@ -52,7 +53,7 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
         return of_log(table, f"twixt report {path}"), table
     try:
         with open(path, encoding="utf-8") as file:
-            report = json.load(file)
+            report = json.loads(file.read(LONGEST_REPORT))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "it is no JSON"
         raise TwixtError(

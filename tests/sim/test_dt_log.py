@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.full_disk import no_file_larger_than
 from twixt.ipc.errors import TwixtError
+from twixt.sim import dt_log
 from twixt.sim.dt_log import HEADER, WRITTEN_EVERY, DtLog, Origin, Replay, check_origin, read_dt_log
 
 ORIGIN = Origin("balls", 3, 1 / 60, (("count", "500"),))
@@ -149,3 +150,19 @@ def test_a_replay_gives_the_steps_in_order_ends_and_begins_again_with_the_world(
         assert seen == [1, 4, 2]
         assert replay.multiple == 2
         replay.reset()
+
+
+def test_a_file_without_end_is_refused_by_its_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "zeros"
+    with open(path, "wb") as file:
+        file.truncate(1 << 34)  # no disk, and nobody reads it whole
+    with pytest.raises(TwixtError, match="is no dt log"):
+        read_dt_log(str(path))
+
+
+def test_a_log_longer_than_any_is_not_taken_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dt_log, "MOST_CHARACTERS", 100)
+    path = tmp_path / "long"
+    path.write_text(f"{HEADER}\n" + "1 1\n" * 100)
+    with pytest.raises(TwixtError, match="longer than any log"):
+        read_dt_log(str(path))
