@@ -58,8 +58,8 @@ class Stressed(NamedTuple):
         return sum(told.failed for told in self.readers)
 
     def __str__(self) -> str:
-        pace = f"at {self.hz} Hz" if self.hz else "unthrottled"
         retries, seconds = sum(told.retries for told in self.readers), max(told.seconds for told in self.readers)
+        pace = f"at {self.published / seconds:.0f} Hz of {self.hz} wanted" if self.hz else "unthrottled"
         return (
             f"{self.reads:,} pairs of {self.bodies:,} bodies ({self.bodies * 64:,} bytes) read in {seconds:.0f} s by "
             f"{len(self.readers)} readers, {self.slots} slots, {self.published:,} published {pace}: {self.torn} torn, {retries:,} begun again, "
