@@ -89,7 +89,7 @@ def _main(arguments: list[str]) -> int:
         print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
         print(f"twixt: {error}", file=sys.stderr)
         return error.exit_code
-    except OSError as error:
+    except (OSError, ImportError) as error:
         from twixt.ipc.errors import say_exhausted
 
         if not (said := say_exhausted(error)):

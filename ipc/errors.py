@@ -7,6 +7,7 @@ as one line, without a traceback, and exits with its code.
 from __future__ import annotations
 
 import errno
+import os
 
 
 class TwixtError(Exception):
@@ -15,13 +16,18 @@ class TwixtError(Exception):
     exit_code = 2
 
 
-def say_exhausted(error: OSError) -> str:
+def say_exhausted(error: OSError | ImportError) -> str:
     """What to do where the system has given all that it gives; empty for another fault."""
-    if error.errno == errno.EMFILE:
-        return f"this process may open no more files ({error.strerror}); allow more, for example with: ulimit -n 1024"
-    if error.errno == errno.ENFILE:
-        return f"this machine can open no more files ({error.strerror}); end other programs"
+    if _is(error, errno.EMFILE):
+        return f"this process may open no more files ({os.strerror(errno.EMFILE)}); allow more, such as: ulimit -n 1024"
+    if _is(error, errno.ENFILE):
+        return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"
     return ""
+
+
+def _is(error: OSError | ImportError, number: int) -> bool:
+    """An import of compiled code gives the system's words alone."""
+    return os.strerror(number) in str(error) if isinstance(error, ImportError) else error.errno == number
 
 
 class WorldCrashed(TwixtError):

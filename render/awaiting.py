@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # How often a name is looked for, and a new simulation's first snapshot. Nobody tells when a file appears.
 LOOK_S = 0.1
+# The same once a simulation let nobody in: it would do so again.
+RETRY_S = 1.0
 # How a simulation ends that may come back. One that refused this viewer would do so again.
 MAY_RETURN = ("ended", "crashed", "interrupted", "lost")
 
@@ -69,7 +71,7 @@ class Awaiting:
             except BaseException as error:
                 self._error = error
                 break
-            self._given_up.wait(LOOK_S)
+            self._given_up.wait(RETRY_S if said else LOOK_S)
         self._done.set()
 
     def _is_there(self) -> bool:
