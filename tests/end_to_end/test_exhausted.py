@@ -18,7 +18,6 @@ from tests.displays.rigs import Display
 from tests.end_to_end.processes import FRONT_DOOR, PATIENCE_S, Run, Starter, focus, memories, one_line, starter, until
 from twixt.ipc.session import attach
 from twixt.render.measure.log import read_log
-from twixt.sim.world import load_world, state_hash
 
 SMALL = ("--size", "160x120")
 
@@ -91,7 +90,7 @@ def test_a_disk_that_fills_ends_the_log_with_a_whole_row_and_not_the_run(start: 
     assert lab.process.poll() is None
 
 
-@pytest.mark.parametrize("most", [6, 8, 9, 10])
+@pytest.mark.parametrize("most", [6, 8, 10])
 def test_a_simulation_that_may_open_no_more_files_is_refused_in_one_line(start: Starter, most: int) -> None:
     run = limited(start, f"-n {most}", "sim", "metronome", "--steps", "5")
     assert run.end() in (1, 2)
@@ -99,7 +98,7 @@ def test_a_simulation_that_may_open_no_more_files_is_refused_in_one_line(start: 
     assert run.left() == []
 
 
-@pytest.mark.parametrize("most", [8, 10, 14])
+@pytest.mark.parametrize("most", [8, 14])
 def test_a_viewer_that_may_open_no_more_files_harms_nobody(start: Starter, most: int) -> None:
     lab = simulation(start, "metronome")
     run = limited(start, f"-n {most}", "view", "lab", "--offscreen", "--no-overlay", *SMALL, "--seconds", "0.2")
@@ -216,17 +215,20 @@ def test_no_descriptors_to_grow_with_are_said_and_once_there_are_some_it_grows(s
 
 
 @pytest.mark.display
-def test_physics_goes_on_when_the_display_of_its_viewer_is_killed(xvfb_screen: Display, tmp_path: Path) -> None:
+def test_physics_goes_on_when_the_display_of_its_viewer_is_killed(
+    xvfb_screen: Display, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with starter(tmp_path, xvfb_screen.environ) as start:
-        lab = simulation(start, "metronome", "--steps", "400", "--hash")
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(start.runtime_folder))
+        lab = simulation(start, "metronome", "--lead", "0")
         view = start("view", "lab", *SMALL)
         focus(view, start.display)
-        xvfb_screen.process.kill()
-        assert view.end() == 2
-        one_line(view, "the display (x11) closed the connection")
-        assert lab.process.poll() is None
-        assert lab.end() == 0
-        world = load_world("metronome")
-        for _ in range(400):
-            world.step(world.dt)
-        assert lab.out.strip() == state_hash(world)
+        with closing(attach("lab", timeout_s=PATIENCE_S)) as link:
+            xvfb_screen.process.kill()
+            assert view.end() == 2
+            one_line(view, "the display (x11) closed the connection")
+            shown_ns = link.latest_pair()[-1].sim_time_ns
+            until(lambda: link.latest_pair()[-1].sim_time_ns > shown_ns + 200_000_000, "physics goes on")
+        lab.interrupt()
+        assert lab.end() == 130
+        assert lab.left() == []
