@@ -25,8 +25,9 @@ from twixt.ipc.commands import Command
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.line import Line
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring_reader import Claim, Counters, RingReader
+from twixt.ipc.ring_reader import Counters, RingReader
 from twixt.ipc.scene import Scene
+from twixt.ipc.segment import Claim
 from twixt.ipc.snapshot import Snapshot, new_bodies
 
 # For the simulation to answer: it may still be importing its world.

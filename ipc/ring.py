@@ -25,18 +25,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twixt.ipc.ring_reader import Claim, Counters, RingReader
+    from twixt.ipc.ring_reader import Counters, RingReader
     from twixt.ipc.ring_writer import RingWriter, Stored
+    from twixt.ipc.segment import Claim
 from twixt.ipc.slot import OpenSlot, RecordsKept, RingError
 
 __all__ = ["Claim", "Counters", "OpenSlot", "RecordsKept", "RingError", "RingReader", "RingWriter", "Stored"]
 
-_READER, _WRITER = "twixt.ipc.ring_reader", "twixt.ipc.ring_writer"
+_WRITER = "twixt.ipc.ring_writer"
+_READERS = {
+    "Claim": "twixt.ipc.segment",
+    "Counters": "twixt.ipc.ring_reader",
+    "RingReader": "twixt.ipc.ring_reader",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Each side loads its own half.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _READER if name in ("Claim", "Counters", "RingReader") else _WRITER
+    home = _READERS.get(name, _WRITER)
     return getattr(importlib.import_module(home), name)

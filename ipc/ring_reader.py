@@ -1,29 +1,26 @@
 """A viewer's side of the ring: what is new, the two newest, the plan. It owns no word and is never seen.
 
-The one idea: look, use, look again. A `Claim` is a snapshot still lying in the ring; it may be copied or
-uploaded from there, and then `is_valid()` says whether the writer came by meanwhile. If so, throw it away.
+The one idea: what a reader is given is a `Claim`, a snapshot still lying in the ring (`segment`); one that the writer
+overtook while it was used is thrown away, and newer ones are read.
 
-Always: numbers are delivered in order and once at most, also across a growth; whatever the memory holds
-(a damaged header, an impossible count), the answer is a TwixtError, never a crash or a huge allocation.
-Not here: the order of loads (`sequence`), where new segments come from (link). Used by one thread.
+Always: numbers are delivered in order and once at most, also across a growth; whatever the memory holds, the answer
+is a TwixtError. Not here: the order of loads (`sequence`), where new segments come from (link). Used by one thread.
 """
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from twixt.ipc import layout as at
 from twixt.ipc import sequence
 from twixt.ipc.fence import Fence, make_fence
-from twixt.ipc.layout import HEAD_PACKING, Layout, LayoutError
+from twixt.ipc.layout import Layout, LayoutError
 from twixt.ipc.memory import Memory
 from twixt.ipc.plan import FASTEST, SLOWEST, Plan
-from twixt.ipc.snapshot import BODY, Head, Snapshot
+from twixt.ipc.segment import Claim, Segment
+from twixt.ipc.snapshot import Snapshot
 
 # How often a read that the writer overtook is begun again before it is given up for this frame. An
 # unthrottled writer overtakes a few of a hundred; a writer of ordinary pace, none.
@@ -44,124 +41,13 @@ class Counters:
     bytes_per_snapshot: int = 0  # of the newest one delivered
 
 
-class Claim:
-    """Snapshot `number` where it lies. What was made of `bodies` and `columns` counts only if `is_valid()` then.
-
-    bodies: the bytes of `head.count` records. columns: name -> the bytes of `head.count` rows.
-    """
-
-    __slots__ = ("_segment", "bodies", "columns", "head", "number", "torn")
-
-    def __init__(self, segment: _Segment, number: int, head: Head) -> None:
-        self.number = number
-        self.head = head
-        self.bodies, self.columns = segment.blocks(number, head.count)
-        self.torn: bool | None = None  # None: nobody asked yet
-        self._segment = segment
-
-    @property
-    def bytes(self) -> int:
-        """What it takes to read it whole."""
-        return self._segment.layout.snapshot_bytes(self.head.count)
-
-    def is_valid(self) -> bool:
-        """True when everything read of it so far was this snapshot, whole. Ask after using it."""
-        self.torn = not self._segment.still_holds(self.number)
-        return not self.torn
-
-    def copy(self) -> Snapshot | None:
-        """A private copy, or None when it was overwritten meanwhile."""
-        return self._segment.copy(self)
-
-
-class _Segment:
-    """One mapped segment and its words."""
-
-    def __init__(self, memory: Memory, fence: Fence) -> None:
-        self.layout = Layout.from_segment(memory.view)
-        self.memory = memory
-        self._words: sequence.Words = memory.view[: self.layout.segment_bytes].cast("Q")
-        self._fence = fence
-
-    @property
-    def words(self) -> sequence.Words:
-        if self.memory.closed:  # in a forked child a touch would be a segmentation fault
-            raise LayoutError(
-                "this channel is closed, or belongs to the process that forked this one; attach again in this process"
-            )
-        return self._words
-
-    def latest(self) -> int:
-        return sequence.read_latest(self.words, self._fence, at.LATEST)
-
-    def claim(self, number: int) -> Claim | None:
-        """Snapshot `number`, or None when the slot holds another."""
-        offset = self.layout.head_offset(self.layout.slot_of(number))
-        values = sequence.read_slot(
-            self.words,
-            self._fence,
-            self._sequence_word(number),
-            number,
-            lambda: HEAD_PACKING.unpack_from(self.memory.view, offset),
-        )
-        if values is None:
-            return None
-        head = Head(*values)
-        if not 0 <= head.count <= self.layout.capacity or not math.isfinite(head.rate):
-            raise LayoutError(
-                f"snapshot {number} is damaged: {head.count} bodies where {self.layout.capacity} fit, "
-                f"rate {head.rate}; restart the simulation"
-            )
-        return Claim(self, number, head)
-
-    def still_holds(self, number: int) -> bool:
-        return sequence.end_read(self.words, self._fence, self._sequence_word(number), number)
-
-    def blocks(self, number: int, count: int) -> tuple[memoryview, dict[str, memoryview]]:
-        slot, view = self.layout.slot_of(number), self.memory.view
-        start, bodies = self.layout.slot_offset(slot), self.layout.bodies_offset(slot)
-        columns = {
-            column.name: view[start + column.offset : start + column.offset + count * column.bytes_per_body]
-            for column in self.layout.columns
-        }
-        return view[bodies : bodies + count * BODY.itemsize], columns
-
-    def copy(self, claim: Claim) -> Snapshot | None:
-        """A private copy of the claim, or None when it was overwritten meanwhile."""
-        head = claim.head
-        bodies = np.empty(head.count, BODY)
-        _copy_bytes(bodies, claim.bodies)
-        columns: dict[str, np.ndarray] = {}
-        for column in self.layout.columns:
-            shape = (head.count,) if column.width == 1 else (head.count, column.width)
-            columns[column.name] = np.empty(shape, column.dtype)
-            _copy_bytes(columns[column.name], claim.columns[column.name])
-        if not claim.is_valid():
-            return None
-        return Snapshot(
-            head.sim_time_ns,
-            bodies,
-            columns,
-            head.tick,
-            head.due_ns,
-            head.published_ns,
-            head.rate,
-            head.dt_ns,
-            head.step_cost_ns,
-            head.world_epoch,
-        )
-
-    def _sequence_word(self, number: int) -> int:
-        return self.layout.sequence_word(self.layout.slot_of(number))
-
-
 class RingReader:
     """A reader of the ring in `memory`, and of the larger ones that follow it."""
 
     def __init__(self, memory: Memory, fence: Fence | None = None) -> None:
         self.counters = Counters()
         self._fence = fence or make_fence()
-        self._segments = [_Segment(memory, self._fence)]  # oldest first; more than one only until the old one is read
+        self._segments = [Segment(memory, self._fence)]  # oldest first; more than one only until the old one is read
         self._attached_at = self._segments[0].latest()
         self._read = 0  # the last number delivered
         self._whole: tuple[int, int] = (-1, -1)  # the last two numbers that proved valid
@@ -198,7 +84,7 @@ class RingReader:
 
     def follow(self, memory: Memory) -> None:
         """Go on in the successor's memory. What is unread in the old one is delivered first, then that is closed."""
-        self._segments.append(_Segment(memory, self._fence))
+        self._segments.append(Segment(memory, self._fence))
         self._plan_state = 0
 
     def unread(self, byte_budget: int) -> Iterator[Claim]:
@@ -279,7 +165,7 @@ class RingReader:
 
     def _copy(self, number: int) -> Snapshot | None:
         claim = self._claim(number)
-        return None if claim is None else claim._segment.copy(claim)
+        return None if claim is None else claim.copy()
 
     def _gather(self, newest: int, byte_budget: int) -> list[Claim]:
         """Claims of unread snapshots, oldest first, walking back from the newest until budget or ring ends."""
@@ -311,8 +197,3 @@ class RingReader:
     def _close_old_segments(self) -> None:
         while len(self._segments) > 1 and self._read >= self._segments[0].latest():
             self._segments.pop(0).memory.close()
-
-
-def _copy_bytes(into: np.ndarray, source: memoryview) -> None:
-    # As plain bytes: one copy that lets other threads run; of records numpy would make one copy per field.
-    np.copyto(into.reshape(-1).view(np.uint8), np.frombuffer(source, np.uint8))

@@ -19,7 +19,7 @@ from twixt.render.arrival import as_drawn, is_drawn_as_published
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
     from twixt.ipc.plan import Plan
-    from twixt.ipc.ring_reader import Claim
+    from twixt.ipc.segment import Claim
     from twixt.ipc.snapshot import Head
     from twixt.render.picture.stage import Stage
 

@@ -33,8 +33,10 @@ from tests.ipc.model.watched import (
     watching,
 )
 from twixt.ipc import ring_reader
+from twixt.ipc import segment as mapped
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring_reader import Claim, RingReader
+from twixt.ipc.ring_reader import RingReader
+from twixt.ipc.segment import Claim
 from twixt.ipc.snapshot import Head
 
 ALL_BYTES = 1 << 40
@@ -74,7 +76,7 @@ class Reading:
         self.slots, self.domain = slots, domain
         self._parts = parts
         self._segments = [Segment(index, slots) for index in range(segments)]
-        self._kinds = watching(self, ring_reader._Segment, lambda made: made.memory), claims_told_to(self)
+        self._kinds = watching(self, mapped.Segment, lambda made: made.memory), claims_told_to(self)
         self._runs: dict[tuple[int, ...], Run] = {}
         self._places: dict[tuple[Any, ...], Place] = {}
 
@@ -104,7 +106,8 @@ class Reading:
         self._attached, self.latest = False, 0
         with (
             slots_of(self.slots),
-            patch.multiple(ring_reader, _Segment=self._kinds[0], Claim=self._kinds[1], ATTEMPTS=1),
+            patch.multiple(ring_reader, Segment=self._kinds[0], ATTEMPTS=1),
+            patch.object(mapped, "Claim", self._kinds[1]),
         ):
             reader = RingReader(self._segments[0], self.fence)  # type: ignore[arg-type]
             self._attached = True

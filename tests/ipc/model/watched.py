@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from unittest.mock import patch
 
 from twixt.ipc import layout as at
-from twixt.ipc import ring_reader, ring_writer, sequence
+from twixt.ipc import ring_reader, ring_writer, segment, sequence
 from twixt.ipc.layout import HEAD_PACKING, Layout
 from twixt.ipc.plan import Plan
 from twixt.ipc.snapshot import BODY, Head
@@ -137,5 +137,7 @@ def without(piece: Piece) -> Iterator[None]:
         raise AssertionError(f"{piece.text!r} stands {source.count(piece.text)} times in sequence.py, not once")
     copy = types.ModuleType(f"sequence_without_{piece.name}")
     exec(compile(source.replace(piece.text, piece.instead), copy.__name__, "exec"), copy.__dict__)
-    with patch.object(ring_reader, "sequence", copy), patch.object(ring_writer, "sequence", copy):
+    with contextlib.ExitStack() as patched:
+        for module in (ring_reader, ring_writer, segment):
+            patched.enter_context(patch.object(module, "sequence", copy))
         yield
