@@ -11,7 +11,7 @@ GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcur
 DISPLAY_PACKAGES := xvfb sway xdotool
 PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
 
-.PHONY: help setup packages run test check bench fuzz mutants coverage clean
+.PHONY: help setup packages run test check bench fuzz mutants coverage kill-orders soak clean
 
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

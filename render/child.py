@@ -13,7 +13,9 @@ import contextlib
 import gc
 import json
 import os
+import select
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +35,7 @@ def view_as_child() -> int:
     """Waits to be told; the exit code."""
     start.ended("viewer_interpreter", twixt.STARTED_NS)
     gc.disable()  # of all that is imported nothing is garbage
-    loading = Loading()
+    loading = OwnedLoading()
     from twixt.render.loop import view
 
     told = sys.stdin.readline()
@@ -43,6 +45,8 @@ def view_as_child() -> int:
         order = _read(told)
         start.ended("viewer_spawn", order.spawned_ns)
         start.ended("viewer_config")
+        if order.config.profile is None:  # a trace is whole however the run ends
+            loading.watch(order.name, order.pid)
         try:
             return view(order.config, order.name, owned=os.environ.get("TWIXT_OWNED") == "1", loading=loading)
         except TwixtError:
@@ -73,6 +77,49 @@ def _read(told: str) -> _Order:
         raise TwixtError("_view is how a run starts a viewer of its own; start one yourself with: twixt view") from None
 
 
+class OwnedLoading(Loading):
+    """Imports, and ends the process meanwhile where physics dies: opening a window takes as long as all the rest."""
+
+    def __init__(self) -> None:
+        self._is_over, self._deciding = False, threading.Lock()
+        super().__init__()
+
+    def finish(self) -> None:
+        with self._deciding:
+            self._is_over = True
+        super().finish()
+
+    def watch(self, name: str, pid: int) -> None:
+        """pid: of the simulation `name`, which started this process. Elsewhere than on Linux nothing is watched."""
+        if hasattr(os, "pidfd_open"):
+            threading.Thread(target=self._end_with, args=(name, pid), name="physics", daemon=True).start()
+
+    def _end_with(self, name: str, pid: int) -> None:
+        try:
+            _wait_for_parent(pid)
+        except OSError:  # nothing to watch it with
+            return
+        with self._deciding:
+            if not self._is_over:
+                _answers(name)  # removes the file of the name
+                os._exit(_say_lost())
+
+
+def _wait_for_parent(pid: int) -> None:
+    """Until the process `pid`, if it is this one's parent, has died."""
+    if os.getppid() != pid:
+        return
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    if os.getppid() == pid:  # else the number may be somebody else's by now
+        poller = select.poll()
+        poller.register(process, select.POLLIN)
+        poller.poll()
+    os.close(process)
+
+
 def _answers(name: str) -> bool:
     from twixt.ipc.door import remove_stale
 
@@ -83,12 +130,14 @@ def _answers(name: str) -> bool:
 
 def _without_physics(pid: int) -> int:
     """The end of a viewer that never attached; the exit code."""
-    from twixt.ipc.link import LOST
-    from twixt.render.outcome import CLOSED, of_simulation
-
     time.sleep(DYING_S)
-    if os.getppid() == pid:
-        return CLOSED
+    return 0 if os.getppid() == pid else _say_lost()
+
+
+def _say_lost() -> int:
+    from twixt.ipc.link import LOST
+    from twixt.render.outcome import of_simulation
+
     outcome = of_simulation(LOST, owned=True)
-    print(f"twixt: {outcome.said}", file=sys.stderr)
+    print(f"twixt: {outcome.said}", file=sys.stderr, flush=True)
     return outcome.exit_code

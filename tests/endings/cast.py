@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.end_to_end.processes import FRONT_DOOR, Starter, xdotool
-from tests.endings import kernel
+from tests.endings import close_button, kernel
 
 HERE = Path(__file__).parent
 NAME = "lab"
@@ -207,7 +207,7 @@ class Cast:
         ).split()
         if windows:
             self.note(f"{whose} is closed")
-            xdotool(self._display, "windowquit", windows[0])
+            close_button.press(self._display["DISPLAY"], int(windows[0]))
         return bool(windows)
 
     def _signal(self, actor: Actor, number: signal.Signals, send: Callable[[int], None] | None = None) -> None:

@@ -21,7 +21,8 @@ LOOK_S, LOOKS_PER_WORD = 0.05, 2
 
 
 def say(*words: object) -> None:
-    print(*words, flush=True)
+    sys.stdout.write(" ".join(map(str, words)) + "\n")  # in one piece, whatever ends this
+    sys.stdout.flush()
 
 
 def watch(link: session.Link) -> None:
