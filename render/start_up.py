@@ -39,6 +39,9 @@ PREPARING_SHARE = 0.25
 START_POLL_S = 0.02
 # Removing a killed simulation's socket is a courtesy.
 STALE_PATIENCE_S = 0.05
+# A run's own viewer waits for its world however long that loads: its window can be closed meanwhile, and where physics
+# dies the kernel says so at once. A day.
+OWN_WORLD_S = 86_400.0
 # While two threads import and open a window, the one that comes back from the display waits so long for its turn.
 # Python's own 5 ms, some twenty times, would cost more than the second thread brings.
 TURN_S = 0.0002
@@ -90,9 +93,9 @@ class Attaching:
 
     def _attach(self, name: str | None, owned: bool) -> None:
         try:
-            from twixt.ipc.link import attach
+            from twixt.ipc.link import ATTACH_PATIENCE_S, attach
 
-            self._link = attach(name, owned=owned)
+            self._link = attach(name, OWN_WORLD_S if owned else ATTACH_PATIENCE_S, owned)
         except BaseException as error:
             self._error = error
             if owned and name is not None:

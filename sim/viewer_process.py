@@ -186,7 +186,10 @@ class ViewerProcess:
             if self._process.returncode is not None or not hasattr(os, "waitid") or os.getpid() != self._owner_pid:
                 return False
             looks = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
-            return os.waitid(os.P_PID, self._process.pid, looks) is not None
+            try:
+                return os.waitid(os.P_PID, self._process.pid, looks) is not None
+            except ChildProcessError:  # it has died, and is not reaped yet
+                return False
 
     def _signal(self, number: int) -> None:
         if os.getpid() != self._owner_pid:

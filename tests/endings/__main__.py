@@ -50,7 +50,12 @@ def _all(orders: int, number: int, jobs: int) -> int:
         )
         for job, count in enumerate(counts)
     ]  # fmt: skip
-    tallies = [json.loads(part.communicate()[0].splitlines()[-1]) for part in parts]
+    try:
+        tallies = [json.loads(part.communicate()[0].splitlines()[-1]) for part in parts]
+    finally:
+        for part in parts:
+            if part.poll() is None:
+                part.send_signal(signal.SIGINT)
     return _report(tallies, time.monotonic() - began_s)
 
 

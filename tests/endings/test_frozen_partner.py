@@ -7,6 +7,8 @@ import select
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +17,27 @@ from tests.displays.rigs import Display
 from tests.end_to_end.processes import Run, Starter, memories, starter, until
 from twixt.ipc.link import Link
 from twixt.ipc.session import attach
+from twixt.ipc.snapshot import Head
+from twixt.render.controls import Controls
+from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import read_log
+from twixt.render.panel import messages
 
 # What is made good after less than a freeze; after one, nothing is.
 DEBT_NS = 1_000_000_000
 # Frozen for so many looks of 10 ms: longer than any debt that is made good, and than a silence that is no news.
 FROZEN_LOOKS = 250
+
+
+@pytest.mark.parametrize(("silent_ms", "said"), [(900, ()), (3_200, ("nothing for 3 s",)), (300_000, ("for 300 s",))])
+def test_a_picture_that_waits_for_physics_says_since_when(silent_ms: int, said: tuple[str, ...]) -> None:
+    published_ns = 5_000_000_000
+    link: Any = SimpleNamespace(ended=None, status={})
+    row = FrameRow(present_ns=published_ns + silent_ms * 1_000_000)
+    words = messages(link, row, Head(published_ns=published_ns), Controls("auto", "auto", True))
+    assert len(words) == len(said)
+    for word, part in zip(words, said, strict=True):
+        assert part in word
 
 
 @pytest.fixture

@@ -83,3 +83,13 @@ def test_what_start_up_did_to_frames_is_forgotten_after_the_first_and_when_it_is
     start = Start(16, 0, monkeypatch)
     start.run()
     assert start.anew == 2
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_a_runs_own_viewer_waits_for_its_world_however_long_that_loads(
+    owned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience_s: list[float] = []
+    monkeypatch.setattr("twixt.ipc.link.attach", lambda _name, timeout_s, _owned: patience_s.append(timeout_s))
+    assert start_up.Attaching("lab", owned).wait(20)
+    assert (patience_s[0] > 3600) is owned

@@ -58,6 +58,14 @@ def test_a_frozen_one_is_killed_at_once_however_patient_the_caller_is() -> None:
     assert not ending.is_alive()
 
 
+def test_one_that_has_just_died_and_is_not_reaped_yet_is_not_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ViewerProcess, "_watch", lambda _viewer: None)
+    viewer = python("pass")
+    os.waitid(os.P_PID, viewer.pid, os.WEXITED | os.WNOWAIT)
+    viewer.stop(0.0)
+    viewer._process.wait(PATIENCE_S)
+
+
 def test_one_that_leaves_by_itself_is_not_pushed() -> None:
     assert python("pass").stop(PATIENCE_S) == 0
 
