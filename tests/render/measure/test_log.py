@@ -196,3 +196,13 @@ def test_a_changed_figure_is_refused_with_its_line(tmp_path):
 def test_a_log_in_a_folder_that_is_not_there_is_refused_at_once(tmp_path):
     with pytest.raises(TwixtError, match="give --log a file in a folder that exists"):
         FrameLog(str(tmp_path / "no" / "run.csv"))
+
+
+def test_a_loop_without_spare_time_has_its_rows_in_the_file_all_the_same(tmp_path):
+    path = tmp_path / "run.csv"
+    log = FrameLog(str(path))
+    for row in even(500):
+        log.add(row)
+    assert len(read_log(path)) > 100, "some rows wait, and a piece of the file's"
+    log.close()
+    assert len(read_log(path)) == 500
