@@ -153,7 +153,7 @@ class Order:
             self.wrong.append(f"memory left: {named}")
         files = sorted(path.name for path in self.cast.runtime_folder.rglob("*") if not path.is_dir())
         # By SIGTERM too, where nobody listens for it: a script of the user's, a command that has not come far enough.
-        killed = any((launcher.run.process.returncode or 0) < 0 for launcher in self.cast.launchers)
+        killed = any((launcher.run.process.poll() or 0) < 0 for launcher in self.cast.launchers)
         if files and not (killed and files == [f"{NAME}.socket"]):
             self.wrong.append(f"files left: {files}")
         elif files:

@@ -10,21 +10,21 @@ PUBLISH_S, PUBLISHES_PER_WORD = 0.01, 10
 
 def main(name: str, *flags: str) -> None:
     import signal
-    from threading import Event
+    import time
 
-    asked = Event()
-    signal.signal(signal.SIGUSR1, lambda _number, _frame: asked.set())
+    asked: list[int] = []  # an Event's lock may be held by the very line that the signal interrupts
+    signal.signal(signal.SIGUSR1, lambda number, _frame: asked.append(number))
     import twixt
 
     scene = twixt.Scene([twixt.Sphere()])
     with twixt.show(scene, name=name, size_px=(64, 48), overlay=False, offscreen="offscreen" in flags) as view:
         number = 0
-        while not asked.is_set():
+        while not asked:
             number += 1
             view.publish(position=[(0, 0, 0)] * (1 + number // 20 % 100))
             if number % PUBLISHES_PER_WORD == 1:
                 print("tick", number, flush=True)
-            asked.wait(PUBLISH_S)
+            time.sleep(PUBLISH_S)
 
 
 if __name__ == "__main__":
