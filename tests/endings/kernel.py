@@ -58,9 +58,14 @@ def all_pids() -> set[int]:
     return {int(entry) for entry in os.listdir("/proc") if entry.isdigit()}
 
 
-def named_memory(pids: set[int]) -> list[str]:
-    """Shared memory that has a name or a number, and that one of these processes made: POSIX by twixt's name, System V."""
-    left = [str(path) for path in SHARED.glob("*twixt*")]
+def posix_names() -> set[str]:
+    """POSIX shared memory with twixt's name in its own. The kernel does not say who made it."""
+    return {str(path) for path in SHARED.glob("*twixt*")}
+
+
+def system_v_of(pids: set[int]) -> list[str]:
+    """System V shared memory that one of these processes made."""
+    left = []
     with suppress(OSError):
         for line in SYSTEM_V.read_text().splitlines()[1:]:
             fields = line.split()

@@ -32,6 +32,7 @@ class Order:
         self.cast, self._told = Cast(environ), told
         self.wrong: list[str] = []
         self.clean_up_s = 0.0
+        self._names_before = kernel.posix_names()
 
     def await_end_of_launcher(self) -> None:
         """After something that ends it."""
@@ -149,7 +150,7 @@ class Order:
         self._until(lambda: not self._memory_left())
         if left := self._memory_left():
             self.wrong.append(f"memory left: {sum(self.cast.memories[one] for one in left)} bytes")
-        if named := kernel.named_memory(self.cast.pids):
+        if named := [*kernel.system_v_of(self.cast.pids), *(kernel.posix_names() - self._names_before)]:
             self.wrong.append(f"memory left: {named}")
         files = sorted(path.name for path in self.cast.runtime_folder.rglob("*") if not path.is_dir())
         # By SIGTERM too, where nobody listens for it: a script of the user's, a command that has not come far enough.
