@@ -41,6 +41,8 @@ LEAD_FRAMES = 60
 # Spare time before the next frame that a bounded garbage collection or a log row may use.
 IDLE_NS = 4_000_000
 FRAMES_PER_COLLECTION = 120
+# Where no frame leaves spare time, garbage is looked for all the same after so many: a minute of them.
+MOST_FRAMES_UNCOLLECTED = 3600
 # A swap that takes longer than copying the picture does (1 ms) waits for the display; waiting is no work.
 LONGEST_COPY_NS = 1_000_000
 # While frames rest, signals and ends are looked for this often.
@@ -82,6 +84,7 @@ class FrameLoop:
         self._waiting_events: list[Event] = []  # came while frames rested; the next frame obeys them
         self._told = Told()
         self._swap_ns = 0
+        self._collected_at = 0  # frames until then
         link.poll()
         self._steering.reflect(self.intake.plan)
 
@@ -306,14 +309,18 @@ class FrameLoop:
             gc.collect()
 
     def _use_idle_time(self, idle_ns: int) -> None:
-        if idle_ns < IDLE_NS:
-            return
+        is_idle = idle_ns >= IDLE_NS
+        if is_idle:
+            self._write_log()
+        if self.log.count - self._collected_at >= (FRAMES_PER_COLLECTION if is_idle else MOST_FRAMES_UNCOLLECTED):
+            self._collected_at = self.log.count
+            gc.collect(1)
+
+    def _write_log(self) -> None:
         begin_ns = time.perf_counter_ns() if self.spans is not None else 0
         self.log.write_some()
         if self.spans is not None:
             self.spans.add(kinds.LOG, begin_ns, time.perf_counter_ns())
-        if self.log.count % FRAMES_PER_COLLECTION == 0:
-            gc.collect(1)
 
 
 def _work_until(end_ns: int) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
+from twixt.render import frame_loop
 from twixt.render.bench import allocation
 from twixt.render.bench.allocation import BAR, Allocation, Frames, measured
 
@@ -16,13 +18,18 @@ MOST_GROWTH = 1.0
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Allocation]:
+def private_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("run")
         folder.chmod(0o700)
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        with allocation.frames() as made:
-            yield measured(made)
+        yield
+
+
+@pytest.fixture(scope="module")
+def found(private_runtime: None) -> Allocation:
+    with allocation.frames() as made:
+        return measured(made)
 
 
 def test_memory_does_not_grow_with_frames(found: Allocation) -> None:
@@ -52,3 +59,25 @@ def test_what_a_frame_leaves_is_found() -> None:
     assert 1 <= seen.growth < 2
     assert seen.garbage == 1
     assert seen.objects >= 1
+
+
+def test_frames_that_leave_no_spare_time_look_for_garbage_all_the_same(
+    private_runtime: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Kept:
+        pass
+
+    monkeypatch.setattr(frame_loop, "MOST_FRAMES_UNCOLLECTED", 5)
+    monkeypatch.setattr(allocation, "FRAMES_AT_FIRST", 1)
+    gc.disable()
+    try:
+        with allocation.frames(overlay=False) as made:
+            kept = Kept()
+            kept.itself = kept  # type: ignore[attr-defined]
+            seen = weakref.ref(kept)
+            del kept
+            for _ in range(10):
+                made.with_news()
+            assert seen() is None
+    finally:
+        gc.enable()
