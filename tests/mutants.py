@@ -6,7 +6,8 @@ The one idea: mutmut changes one operator, value or call at a time and runs the 
 test notices survives. It wants an ordinary package, so the tree is laid out as the wheel has it, in a folder of its own.
 
 Always: the checkout is not touched, but for the page. What no test comes by counts as survived. Left out are the tests
-that race processes for seconds (`stress`), and what is measured instead of tested (ipc/bench*.py).
+that race processes for seconds (`stress`), the model checker, which takes pieces away itself, and what is measured
+instead of tested (ipc/bench*.py).
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ do_not_mutate=
 pytest_add_cli_args=
     -m
     not stress and not display
+    --ignore=tests/ipc/model
     -p
     no:cacheprovider
 pytest_add_cli_args_test_selection=
 {tests}
-timeout_constant=20
+timeout_constant=3
+timeout_multiplier=5
 """
 
 
