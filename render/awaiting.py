@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from twixt.ipc import door
 from twixt.ipc.errors import TwixtError
+from twixt.render.link_to_be import LinkToBe
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Ended, Link
@@ -28,51 +29,32 @@ RETRY_S = 1.0
 MAY_RETURN = ("ended", "crashed", "interrupted", "lost")
 
 
-class Awaiting:
+class Awaiting(LinkToBe):
     """Attaches to the simulation `name` (None: whichever is there alone) as soon as there is one."""
 
     def __init__(self, name: str | None) -> None:
         self._name = name
-        self._link: Link | None = None
-        self._error: BaseException | None = None
-        self._done, self._given_up = threading.Event(), threading.Event()
-        threading.Thread(target=self._await, name="await", daemon=True).start()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Whether there is an answer, as soon as there is one, or when the time is over."""
-        return self._done.wait(timeout_s)
-
-    @property
-    def link(self) -> Link:
-        """Once there is an answer. Raises what ended the wait."""
-        if self._error is not None:
-            raise self._error
-        assert self._link is not None
-        return self._link
+        self._given_up = threading.Event()
+        super().__init__("await")
 
     def give_up(self) -> None:
         """Nobody waits for it any more."""
         self._given_up.set()
 
-    def _await(self) -> None:
+    def _search(self) -> Link | None:
         said = ""
         while not self._given_up.is_set():
             try:
                 if self._is_there():
-                    self._link = self._attached()
-                    break
+                    return self._attached()
             except TwixtError as error:
                 if self._name is None and len(door.running()) > 1:
-                    self._error = error
-                    break
+                    raise
                 if str(error) != said:
                     said = str(error)
                     print(f"twixt: {said}; waiting on", file=sys.stderr, flush=True)
-            except BaseException as error:
-                self._error = error
-                break
             self._given_up.wait(RETRY_S if said else LOOK_S)
-        self._done.set()
+        return None
 
     def _is_there(self) -> bool:
         return bool(door.running()) if self._name is None else door.is_running(self._name)

@@ -17,9 +17,10 @@ from twixt.ipc import spans as kinds
 from twixt.ipc import start
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.render.awaiting import Awaiting, Return, await_first
+from twixt.render.awaiting import Return, await_first
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.input import Event
+from twixt.render.link_to_be import LinkToBe
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_fault, of_simulation
 from twixt.render.refresh import Refresh
 from twixt.render.start_up import Attaching, Loading, StartUp, attached
@@ -61,7 +62,7 @@ def _view(
     config: Config, name: str | None, owned: bool, loading: Loading, spans: Recorder | None, wait: bool
 ) -> int:  # fmt: skip
     stop = _StopSignals()
-    attaching: Attaching | Awaiting | None = None
+    attaching: LinkToBe | None = None
     if stop.asked:
         return INTERRUPTED
     if not owned:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.errors import TwixtError
 from twixt.render.input import Event, Key
+from twixt.render.link_to_be import LinkToBe
 
 if TYPE_CHECKING:
     from twixt.ipc.config import Config
     from twixt.ipc.link import Link
     from twixt.ipc.spans import Recorder
-    from twixt.render.awaiting import Awaiting
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.measure.frames import FrameRow
 
@@ -70,37 +70,22 @@ class Loading(threading.Thread):
         sys.setswitchinterval(self._usual_turn_s)
 
 
-class Attaching:
+class Attaching(LinkToBe):
     """The link to be, or why there is none; physics answers once it has made its world."""
 
     def __init__(self, name: str | None, owned: bool) -> None:
-        self._link: Link | None = None
-        self._error: BaseException | None = None
-        self._done = threading.Event()
-        threading.Thread(target=self._attach, args=(name, owned), name="attach", daemon=True).start()
+        self._name, self._owned = name, owned
+        super().__init__("attach")
 
-    def wait(self, timeout_s: float) -> bool:
-        """Whether there is an answer, as soon as there is one, or when the time is over."""
-        return self._done.wait(timeout_s)
-
-    @property
-    def link(self) -> Link:
-        """Once there is an answer. Raises TwixtError."""
-        if self._error is not None:
-            raise self._error
-        assert self._link is not None
-        return self._link
-
-    def _attach(self, name: str | None, owned: bool) -> None:
+    def _search(self) -> Link:
         try:
             from twixt.ipc.link import ATTACH_PATIENCE_S, attach
 
-            self._link = attach(name, OWN_WORLD_S if owned else ATTACH_PATIENCE_S, owned)
-        except BaseException as error:
-            self._error = error
-            if owned and name is not None:
-                self._remove_stale(name)
-        self._done.set()
+            return attach(self._name, OWN_WORLD_S if self._owned else ATTACH_PATIENCE_S, self._owned)
+        except BaseException:
+            if self._owned and self._name is not None:
+                self._remove_stale(self._name)
+            raise
 
     def _remove_stale(self, name: str) -> None:
         """Physics that was killed before this viewer found it leaves the file of its name behind."""
@@ -110,9 +95,7 @@ class Attaching:
             door.remove_stale(name, STALE_PATIENCE_S)
 
 
-def attached(
-    attaching: Attaching | Awaiting, window: Any, early: list[Event], is_asked_to_stop: Callable[[], bool]
-) -> Link | None:
+def attached(attaching: LinkToBe, window: Any, early: list[Event], is_asked_to_stop: Callable[[], bool]) -> Link | None:
     """The link; meanwhile the window stays alive. None: closed before. What the user does is added to `early`."""
     is_there = False
     while not is_there:
