@@ -5,7 +5,8 @@ wrong; a turn only carries it out. Commands are obeyed at the start of a turn, a
 
 Always: the world's states depend on its seed and the lengths of its steps alone; a step that was made is published
 unless `publish_hz` lets a later one go instead, or trouble loses it; the first snapshot of a world, single steps and
-the last state are never lost; snapshots under way leave in time also while physics waits or stalls. Times come from `now_ns`, waiting from `wait`; neither is decided here.
+the last state are never lost; snapshots under way leave in time also while physics waits or stalls. Times come from
+`now_ns`, waiting from `wait`; neither is decided here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 from twixt.ipc import spans as kinds
 from twixt.ipc.commands import Command
 from twixt.ipc.host import Host
-from twixt.ipc.memory import SharedMemoryError
 from twixt.ipc.ring import RecordsKept
-from twixt.ipc.room import NoRoom
 from twixt.ipc.scene import Scene
 from twixt.ipc.spans import Recorder
 from twixt.ipc.troubles import FIELDS
@@ -33,8 +31,9 @@ from twixt.sim.garbage import IdleCollector
 from twixt.sim.health import Health
 from twixt.sim.held import Held, WorldChanged
 from twixt.sim.publisher import InPlace, Publisher
+from twixt.sim.room_to_show import RoomToShow
 from twixt.sim.schedule import Schedule
-from twixt.sim.status import status_of
+from twixt.sim.status import figures_of, status_of
 from twixt.sim.trouble import Trouble
 from twixt.sim.world import World, filled_bodies, write_bodies, writes_in_place
 
@@ -46,10 +45,6 @@ LONGEST_WAIT_NS = 50_000_000
 # What a viewer's lead is taken to be until it has told: two frames at 60 Hz. A viewer that has just come finds what
 # it needs at once, instead of a few snapshots that are late for it.
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
-# Figures of the world's own that viewers are told, and letters of a name: more fit into no overlay.
-MOST_FIGURES, LONGEST_NAME = 64, 64
-# Until memory that was not to be had is asked for again.
-ROOM_NS = 1_000_000_000
 # How often viewers are told about physics.
 STATUS_NS = 200_000_000
 
@@ -92,7 +87,7 @@ class Physics:
         self._status_ns = 0
         self._check_tick = 1
         self._is_unpublished, self._is_lost = True, False
-        self._lacks_room, self._room_after_ns = False, 0
+        self._room = RoomToShow(host, self._warn)
         self._publish(in_time=True)
 
     def start(self) -> None:
@@ -172,7 +167,7 @@ class Physics:
 
     def _publish(self, in_time: bool = False) -> None:
         schedule, bodies, trouble = self.schedule, self.world.bodies, self.trouble
-        count = len(bodies) if len(bodies) <= self._host.capacity else self._room_for(len(bodies))
+        count = self._room.of(len(bodies), self._now_ns())
         self._is_unpublished = False
         if schedule.tick and not (in_time or schedule.is_paused) and trouble.drops(schedule.tick):
             self._is_lost = True
@@ -205,22 +200,6 @@ class Physics:
         if count == len(self.world.bodies):
             return InPlace(count, self._write)
         return filled_bodies(self.world).records[:count]
-
-    def _room_for(self, count: int) -> int:
-        """How many bodies viewers can be shown: all, or, where there is no memory for them, as many as before."""
-        now_ns = self._now_ns()
-        if now_ns < self._room_after_ns:
-            return self._host.capacity
-        try:
-            self._host.reserve(count)
-        except (NoRoom, SharedMemoryError) as error:
-            self._room_after_ns = now_ns + ROOM_NS
-            if not self._lacks_room:
-                self._warn(
-                    f"viewers are shown {self._host.capacity:,} of {count:,} bodies, for there is no room: {error}"
-                )
-            self._lacks_room = True
-        return min(count, self._host.capacity)
 
     def _write(self, records: NDArray[np.void]) -> None:
         write_bodies(self.world, records)
@@ -271,10 +250,7 @@ class Physics:
         if diagnostics is None:
             return {}
         with blamed_on_the_world(f"{self._name}.diagnostics"):
-            told = diagnostics().items()
-            if len(told) > MOST_FIGURES and not self.warning:
-                self._warn(f"{self._name}.diagnostics gives {len(told):,} figures; viewers are told {MOST_FIGURES}")
-            return {str(name)[:LONGEST_NAME]: float(value) for name, value in islice(told, MOST_FIGURES)}
+            return figures_of(diagnostics(), self._name, self._warn_once)
 
     # -- what the user asks
 
@@ -337,6 +313,10 @@ class Physics:
             return self.world.bodies.records, self.schedule.tick
         newest = self._host.newest()
         return None if newest is None else (newest.bodies, newest.head.tick)
+
+    def _warn_once(self, warning: str) -> None:
+        if not self.warning:
+            self._warn(warning)
 
     def _warn(self, warning: str) -> None:
         if warning:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from twixt.sim.meter import Meter
 from twixt.sim.schedule import Schedule
 from twixt.sim.trouble import Trouble
+
+# Figures of the world's own that viewers are told, and letters of a name: more fit into no overlay.
+MOST_FIGURES, LONGEST_NAME = 64, 64
 
 
 def status_of(schedule: Schedule, meter: Meter, trouble: Trouble) -> dict[str, Any]:
@@ -27,3 +32,11 @@ def status_of(schedule: Schedule, meter: Meter, trouble: Trouble) -> dict[str, A
         "trouble": trouble.now.to_status(),
         "trouble_asked": trouble.asked.to_status(),
     }
+
+
+def figures_of(told: Mapping[str, Any], whose: str, warn: Callable[[str], object]) -> dict[str, float]:
+    """What the world's `diagnostics` told, as far as viewers are. warn: told where that is not all."""
+    figures = told.items()
+    if len(figures) > MOST_FIGURES:
+        warn(f"{whose}.diagnostics gives {len(figures):,} figures; viewers are told {MOST_FIGURES}")
+    return {str(name)[:LONGEST_NAME]: float(value) for name, value in islice(figures, MOST_FIGURES)}

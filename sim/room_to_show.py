@@ -1,0 +1,40 @@
+"""How many bodies viewers can be shown, where there is no memory for all of them.
+
+Always: what viewers see costs the world nothing: its bodies are all there, and its states are the same. Reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twixt.ipc.host import Host
+from twixt.ipc.memory import SharedMemoryError
+from twixt.ipc.room import NoRoom
+
+# Until memory that was not to be had is asked for again.
+RETRY_NS = 1_000_000_000
+
+
+class RoomToShow:
+    """warn: told once, in words for a person, that there is too little."""
+
+    def __init__(self, host: Host, warn: Callable[[str], object]) -> None:
+        self._host, self._warn = host, warn
+        self._is_told, self._retry_ns = False, 0
+
+    def of(self, count: int, now_ns: int) -> int:
+        """Of `count` bodies: all, or, where there is no memory for them, as many as before."""
+        if count <= self._host.capacity:
+            return count
+        if now_ns >= self._retry_ns:
+            try:
+                self._host.reserve(count)
+            except (NoRoom, SharedMemoryError) as error:
+                self._retry_ns = now_ns + RETRY_NS
+                self._tell(count, error)
+        return min(count, self._host.capacity)
+
+    def _tell(self, count: int, error: Exception) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self._warn(f"viewers are shown {self._host.capacity:,} of {count:,} bodies, for there is no room: {error}")
