@@ -39,9 +39,9 @@ def view_as_child() -> int:
     from twixt.render.loop import view
 
     told = sys.stdin.readline()
+    if not told:
+        os._exit(0)  # there is nothing to finish, and the imports may take their time
     try:
-        if not told:
-            return 0
         order = _read(told)
         start.ended("viewer_spawn", order.spawned_ns)
         start.ended("viewer_config")
@@ -96,8 +96,8 @@ class OwnedLoading(Loading):
 
     def _end_with(self, name: str, pid: int) -> None:
         try:
-            _wait_for_parent(pid)
-        except OSError:  # nothing to watch it with
+            _wait_for_end(pid)
+        except (OSError, OverflowError):  # nothing to watch it with
             return
         with self._deciding:
             if not self._is_over:
@@ -105,18 +105,15 @@ class OwnedLoading(Loading):
                 os._exit(_say_lost())
 
 
-def _wait_for_parent(pid: int) -> None:
-    """Until the process `pid`, if it is this one's parent, has died."""
-    if os.getppid() != pid:
-        return
+def _wait_for_end(pid: int) -> None:
+    """Until the process has died, whether or not somebody has waited for it."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    if os.getppid() == pid:  # else the number may be somebody else's by now
-        poller = select.poll()
-        poller.register(process, select.POLLIN)
-        poller.poll()
+    poller = select.poll()
+    poller.register(process, select.POLLIN)
+    poller.poll()
     os.close(process)
 
 

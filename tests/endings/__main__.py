@@ -1,7 +1,7 @@
 """Many kill orders: `python -m tests.endings --orders 1000`, or `make kill-orders`.
 
 Prints the seed, what was wrong with which order, the endings by kind and the longest clean-up; exits with 1 where
-anything was wrong. Half of the orders run beside the other half.
+anything was wrong. Some may run beside each other (`--jobs`), which makes each clean-up longer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], prog="python -m tests.endings")
     parser.add_argument("--orders", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
-    parser.add_argument("--jobs", type=int, default=2, help="so many beside each other")
+    parser.add_argument("--jobs", type=int, default=1, help="so many beside each other")
     parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     # A shell that starts this in the background has Ctrl-C ignored, and so would all that is started here.
