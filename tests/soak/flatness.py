@@ -24,10 +24,10 @@ MIB = 1 << 20
 
 
 class Sample(NamedTuple):
-    """One look at a process. kept_bytes: of the resident ones, figures that it keeps for its report."""
+    """One look at a process. kept_bytes: of those held, figures that it keeps for its report."""
 
     at_s: float
-    resident_bytes: int
+    held_bytes: int
     descriptors: int
     threads: int
     kept_bytes: int = 0
@@ -68,10 +68,10 @@ def findings_of(name: str, samples: list[Sample], lasts_s: float) -> list[Findin
     first, last = (window.of(samples) for window in windows(lasts_s))
     if not (first and last):
         raise ValueError(f"no samples of {name} in the first or the last window of {lasts_s:g} s")
-    memory = [float(np.median([s.resident_bytes for s in part])) / MIB for part in (first, last)]
+    memory = [float(np.median([s.held_bytes for s in part])) / MIB for part in (first, last)]
     kept = [float(np.median([s.kept_bytes for s in part])) / MIB for part in (first, last)]
     grown, allowed = memory[1] - memory[0] - (kept[1] - kept[0]), GROWN_SHORT_MIB if lasts_s < SHORT_S else GROWN_MIB
-    found = [Finding(f"{name}: resident MiB", *memory, grown, allowed)]
+    found = [Finding(f"{name}: memory MiB", *memory, grown, allowed)]
     for what in ("descriptors", "threads"):
         least = [float(min(getattr(sample, what) for sample in part)) for part in (first, last)]
         found.append(Finding(f"{name}: {what}", *least, least[1] - least[0], 0.0))
@@ -83,7 +83,7 @@ def slope_mib_per_h(samples: list[Sample], lasts_s: float) -> float:
     begin_s = windows(lasts_s)[0].begin_s
     later = [sample for sample in samples if sample.at_s >= begin_s]
     at_h = [sample.at_s / 3600 for sample in later]
-    held = [(sample.resident_bytes - sample.kept_bytes) / MIB for sample in later]
+    held = [(sample.held_bytes - sample.kept_bytes) / MIB for sample in later]
     return float(np.polyfit(at_h, held, 1)[0]) if len(later) > 1 else 0.0
 
 

@@ -37,6 +37,8 @@ STALLS = "300@10"
 GROWTHS = 7
 # A guest's traces are given that many looks of 10 ms to go before the sample is taken as it is.
 LOOKS = 100
+# What a process holds: files that are mapped come and go as the system likes, and it may swap out what rests.
+HELD = ("RssAnon", "RssShmem", "VmSwap")
 # Figures of a step that physics keeps for its report, 8 bytes each.
 FIGURES = 4
 
@@ -177,12 +179,12 @@ def _descriptors(run: Run) -> int:
 def _sample_of(run: Run, at_s: float, kept_bytes: int) -> Sample:
     lines = Path(f"/proc/{run.process.pid}/status").read_text().splitlines()
     status = dict(line.split(":", 1) for line in lines if ":" in line)
-    resident = int(status["VmRSS"].split()[0]) * 1024
-    return Sample(at_s, resident, _descriptors(run), int(status["Threads"]), kept_bytes)
+    held = sum(int(status[part].split()[0]) for part in HELD) * 1024
+    return Sample(at_s, held, _descriptors(run), int(status["Threads"]), kept_bytes)
 
 
 def _said(sample: Sample) -> str:
-    return f"{sample.resident_bytes / flatness.MIB:6.1f} MiB {sample.descriptors:3} fds {sample.threads:2} threads"
+    return f"{sample.held_bytes / flatness.MIB:6.1f} MiB {sample.descriptors:3} fds {sample.threads:2} threads"
 
 
 def soak(display: Display, folder: Path, lasts_s: float, seed: int, say: Callable[[str], object]) -> tuple[Soak, list]:
@@ -224,10 +226,10 @@ def plot(made: Soak, present_s: np.ndarray, path: str) -> None:
     figure, (memory, pace) = pyplot.subplots(2, 1, figsize=(9, 6), sharex=True, layout="constrained")
     for name, samples in (("physics", made.physics), ("viewer", made.viewer)):
         at_min = [sample.at_s / 60 for sample in samples]
-        memory.plot(at_min, [sample.resident_bytes / flatness.MIB for sample in samples], label=name)
-        held = [(sample.resident_bytes - sample.kept_bytes) / flatness.MIB for sample in samples]
-        memory.plot(at_min, held, ":", color=memory.lines[-1].get_color(), label=f"{name}, without figures kept")
-    memory.set_ylabel("resident memory, MiB")
+        memory.plot(at_min, [sample.held_bytes / flatness.MIB for sample in samples], label=name)
+        own = [(sample.held_bytes - sample.kept_bytes) / flatness.MIB for sample in samples]
+        memory.plot(at_min, own, ":", color=memory.lines[-1].get_color(), label=f"{name}, without figures kept")
+    memory.set_ylabel("memory held, MiB")
     memory.set_ylim(bottom=0)
     memory.legend()
     at_s, p99_ms = flatness.p99_by_bin(present_s, max(5.0, present_s[-1] / 60))

@@ -26,8 +26,8 @@ def test_whoever_comes_and_goes_physics_and_a_viewer_keep_their_descriptors_thre
     assert [one for one in findings if not one.is_flat and "interval" not in one.what] == []
 
 
-def steady(resident_mib: float = 100.0) -> list[Sample]:
-    return [Sample(float(s), round(resident_mib * MIB), 10, 3) for s in range(0, 3600, 5)]
+def steady(held_mib: float = 100.0) -> list[Sample]:
+    return [Sample(float(s), round(held_mib * MIB), 10, 3) for s in range(0, 3600, 5)]
 
 
 def test_of_an_hour_the_first_ten_minutes_after_the_first_stand_beside_the_last_ten() -> None:
@@ -49,7 +49,7 @@ def test_one_descriptor_or_thread_more_is_not_flat(field: str) -> None:
 
 
 def test_memory_that_grows_is_not_flat_unless_it_is_kept_on_purpose() -> None:
-    grows = [s._replace(resident_bytes=s.resident_bytes + round(s.at_s / 3600 * 10 * MIB)) for s in steady()]
+    grows = [s._replace(held_bytes=s.held_bytes + round(s.at_s / 3600 * 10 * MIB)) for s in steady()]
     assert [one.is_flat for one in findings_of("it", grows, 3600.0)] == [False, True, True]
     assert slope_mib_per_h(grows, 3600.0) == pytest.approx(10, rel=1e-3)
     kept = [s._replace(kept_bytes=round(s.at_s / 3600 * 10 * MIB)) for s in grows]
