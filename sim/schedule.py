@@ -223,7 +223,7 @@ class Schedule:
             return present_ns
         # A stale draw time must not throw the world's clock back by more than a debt that it would carry.
         furthest_back_ns = round(MAX_DEBT_NS * self.time_scale)
-        return min(max(drawn_ns, present_ns - furthest_back_ns, 0), self.sim_time_ns)
+        return min(max(drawn_ns, present_ns - furthest_back_ns), self.sim_time_ns)
 
     def _replan(self, now_ns: int, sim_time_ns: int, rate: float) -> None:
         self.plan = Plan(self.plan.number + 1, self.plan.world_epoch, now_ns, sim_time_ns, rate)

@@ -52,6 +52,7 @@ def test_a_command_arrives_as_it_was_sent(command: Command) -> None:
         {"name": "time_scale", "value": math.nan},
         {"name": "time_scale", "value": math.inf},
         {"name": "time_scale", "value": 10**400},
+        {"name": "time_scale", "value": 1 << 63},
         {"name": "time_scale", "value": True},
         {"name": "slow_physics", "value": 40},
         {"name": "slow_physics", "value": [120, 20]},

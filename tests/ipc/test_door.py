@@ -130,6 +130,18 @@ def test_the_socket_of_a_killed_simulation_is_replaced(name: str) -> None:
     assert not path.exists()
 
 
+def test_a_name_is_running_while_somebody_answers_there(name: str) -> None:
+    assert not doors.is_running(name)
+    leave_behind(name)
+    assert not doors.is_running(name)
+    with contextlib.closing(doors.open_door(name)):
+        assert doors.is_running(name)
+        assert not doors.is_running("other")
+    assert not doors.is_running(name)
+    with pytest.raises(doors.DoorError, match="letters, digits, - and _, at most 64, got 'a/b'"):
+        doors.is_running("a/b")
+
+
 def test_closing_leaves_the_socket_of_a_later_simulation_alone(name: str) -> None:
     first = doors.open_door(name)
     Path(first.path).unlink()
@@ -216,9 +228,10 @@ def test_nobody_at_the_door_names_those_that_are_there(name: str) -> None:
     with (
         socket.socket(socket.AF_UNIX) as caller,
         contextlib.closing(doors.open_door("other")),
+        contextlib.closing(doors.open_door("lab")),
         pytest.raises(
             doors.DoorError,
-            match=f'no simulation named "{name}" is running; running: other; start one with: twixt sim --name {name}',
+            match=f'no simulation named "{name}" is running; running: lab, other; start one with: twixt sim --name {name}',
         ),
     ):
         doors.connect(caller, name, 20)

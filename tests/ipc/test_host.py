@@ -140,6 +140,9 @@ def test_a_lead_is_told_when_it_changed_by_a_millisecond_and_never_drives_physic
     until(lambda: host.lead_ns == reception.LEAD_LIMIT_NS)
     link.report_lead(-5_000_000)
     until(lambda: host.lead_ns == 0)
+    link.report_lead(1_000_000)
+    link.report_lead(2_000_000)
+    until(lambda: host.lead_ns == 2_000_000)
 
 
 def test_commands_reach_the_loop_and_wake_it(channel: Any) -> None:
@@ -364,6 +367,18 @@ def test_a_new_plan_wakes(channel: Any) -> None:
     assert link.plan() == Plan(1, 0, 5, 6, 0.0)
 
 
+def test_a_viewer_that_has_not_seen_the_plan_is_woken_at_once(channel: Any) -> None:
+    host = channel.open()
+    host.write_plan(Plan(1, 0, 5, 6, 0.0))
+    link = channel.attach()
+    link.wake_when_newer()
+    assert link.wait(BOUND_S)
+    assert link.ended is None
+    assert link.plan().number == 1
+    link.wake_when_newer()
+    assert not link.wait(0.01)
+
+
 def test_a_viewer_that_reads_nothing_costs_physics_nothing_and_the_others_neither(channel: Any, until: Until) -> None:
     host = channel.open()
     with bare_viewer(channel.name) as deaf:
@@ -512,6 +527,7 @@ def test_columns_that_cannot_be_leave_the_host_as_it_was(channel: Any) -> None:
     host = channel.open(columns={"heat": ("<f4", 1)})
     with pytest.raises(TwixtError, match="dtypes"):
         host.set_columns({"heat": ("text", 1)})
+    assert host.columns == {"heat": ("<f4", 1)}
     host.publish(Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
 
 

@@ -61,7 +61,7 @@ def test_nobody_there_is_said_with_the_way_out(name: str, nothing_left: None) ->
         TwixtError, match=f'no simulation named "{name}" is running; start one with: twixt sim --name {name}'
     ):
         session.attach(name)
-    with pytest.raises(TwixtError, match="no simulation is running; start one with: twixt sim"):
+    with pytest.raises(TwixtError, match="^no simulation is running; start one with: twixt sim$"):
         session.attach()
 
 
@@ -71,7 +71,7 @@ def test_without_a_name_the_only_simulation_is_meant(channel: Any) -> None:
     assert link.name == channel.name
     link.close()
     other = doors.open_door("other")
-    with pytest.raises(TwixtError, match="several simulations are running, name one of them"):
+    with pytest.raises(TwixtError, match=f"^several simulations are running, name one of them: other, {channel.name}$"):
         session.attach()
     other.close()
 

@@ -8,6 +8,7 @@ import errno
 import gc
 import mmap
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -303,9 +304,58 @@ def test_the_way_of_macos_shares_and_leaves_no_name():
     before = set(os.listdir("/dev/shm"))
     made = memory._create_unlinked(SIZE)
     assert set(os.listdir("/dev/shm")) - before == set() or not any("twixt" in name for name in os.listdir("/dev/shm"))
+    assert made.size == len(made.view) == SIZE
+    assert [stat.S_IMODE(os.fstat(descriptor).st_mode) for descriptor in made._descriptors] == [0o600] * 2
     made.view[3] = 4
     with mmap.mmap(made.read_only_fd(), SIZE, prot=mmap.PROT_READ) as mapped:
         assert mapped[3] == 4
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.write(made.read_only_fd(), b"x")
     made.close()
+
+
+@linux_only
+def test_the_way_of_macos_leaves_nothing_where_memory_runs_out(monkeypatch: pytest.MonkeyPatch):
+    def run_out(descriptor: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "ftruncate", run_out)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(TwixtError, match=rf"^{SIZE} bytes.*No space left.*; use fewer bodies$"):
+        memory._create_unlinked(SIZE)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@linux_only
+def test_the_way_of_windows_shares_by_a_name_that_nobody_guesses(monkeypatch: pytest.MonkeyPatch):
+    """Run here, with named mappings that are files without a name; Windows itself is untested."""
+    real, files = mmap.mmap, dict[str, int]()
+
+    def named(descriptor: int, size: int, tagname: str, access: int = mmap.ACCESS_WRITE) -> mmap.mmap:
+        assert descriptor == -1
+        if tagname not in files:
+            files[tagname] = os.memfd_create("named")
+            os.ftruncate(files[tagname], size)
+        return real(files[tagname], size, access=access)
+
+    monkeypatch.setattr(mmap, "mmap", named)
+    monkeypatch.setattr(sys, "platform", "win32")
+    made, other = memory.create(SIZE), memory.create(SIZE)
+    mapped = memory.map_read_only(made.name, SIZE)
+    made.view[3] = 4
+    assert (mapped.view[3], other.view[3]) == (4, 0)
+    assert made.size == mapped.size == len(mapped.view) == SIZE
+    assert mapped.view.readonly
+    assert made.name.startswith("twixt-")
+    assert len(made.name) >= len("twixt-") + 32
+    assert not made.owned
+    for each in (made, other, mapped):
+        each.close()
+    for descriptor in files.values():
+        os.close(descriptor)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it is the way")
+def test_memory_by_name_is_for_windows_alone():
+    with pytest.raises(TwixtError, match="by name on Windows alone, got 'twixt-5'"):
+        memory.map_read_only("twixt-5", SIZE)

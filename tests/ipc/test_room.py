@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_refused_with_both_sizes_and_a_way_out(monkeypatch:
     with pytest.raises(room.NoRoom, match="1,000,000 bodies would need 305 MiB"):
         room.require_bodies(1_000_000, 64)
     with pytest.raises(room.NoRoom, match="10,000 bodies would need"):
-        room.require_bodies(10_000, 64 + 20 * 512, {f"c{i}": ("<f8", 64) for i in range(20)})
+        room.require_bodies(10_000, 64, {f"c{i}": ("<f8", 64) for i in range(20)})
 
 
 def test_more_bodies_than_a_segment_can_hold_are_refused_whatever_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

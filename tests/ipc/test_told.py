@@ -23,41 +23,57 @@ def test_what_is_said_to_be_nothing_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "said", "rule"),
     [
-        [],
-        "status",
-        5,
-        {"tick": "many"},
-        {"tick": True},
-        {"rate": None},
-        {"rate": math.nan},
-        {"rate": 10**400},
-        {"time_scale": 0},
-        {"time_scale": -1.0},
-        {"warning": ["body 2"]},
-        {"diagnostics": [1]},
-        {"diagnostics": {"energy": "high"}},
-        {"diagnostics": {"energy": 10**400}},
-        {"trouble": []},
-        {"trouble": {"drop_percent": 101}},
-        {"trouble_asked": {"slow_physics_ms": [40]}},
-        {"slow_physics_ms": [20, "40"]},
-        {"delay_ms": [1]},
+        ([], "status as a list", "values by name"),
+        ("status", "status as 'status'", "values by name"),
+        (5, "status as 5", "values by name"),
+        ({"tick": "many"}, "status.tick as 'many'", "a finite number"),
+        ({"tick": True}, "status.tick as True", "a finite number"),
+        ({"rate": None}, "status.rate as None", "a finite number"),
+        ({"rate": math.nan}, "status.rate as nan", "a finite number"),
+        ({"rate": 10**400}, "status.rate as 1000", "a finite number"),
+        ({"tick": 1 << 63}, "status.tick as 9223372036854775808", "a finite number"),
+        ({"time_scale": 0}, "status.time_scale as 0", "> 0"),
+        ({"time_scale": -1.0}, "status.time_scale as -1.0", "> 0"),
+        ({"warning": ["body 2"]}, "status.warning as a list", "a text"),
+        ({"diagnostics": [1]}, "diagnostics as a list", "values by name"),
+        ({"diagnostics": {"energy": "high"}}, "the diagnostic 'energy' as 'high'", "a number"),
+        ({"diagnostics": {"energy": 10**400}}, "the diagnostic 'energy' as 1000", "a number"),
+        ({"trouble": []}, "trouble as a list", "values by name"),
+        ({"trouble": {"drop_percent": 101}}, "status.drop_percent as 101", "figures of that trouble"),
+        ({"trouble_asked": {"slow_physics_ms": [40]}}, "status.slow_physics_ms as a list", "figures of that trouble"),
+        ({"slow_physics_ms": [20, "40"]}, "status.slow_physics_ms as a list", "figures of that trouble"),
+        ({"delay_ms": [1]}, "status.delay_ms as a list", "figures of that trouble"),
     ],
 )
-def test_what_no_physics_says_is_refused_in_words(wrong: Any) -> None:
-    with pytest.raises(WireError, match=r"the simulation said .* which must be .*; restart it"):
+def test_what_no_physics_says_is_refused_in_words(wrong: Any, said: str, rule: str) -> None:
+    with pytest.raises(WireError, match=rf"the simulation said {said}.*, which must be {rule}; restart it"):
         told.status(wrong)
+
+
+def test_whatever_its_size_what_was_said_is_shown_in_a_few_words() -> None:
+    with pytest.raises(WireError) as refused:
+        told.status({"diagnostics": {"x" * 10**6: "y" * 10**6}})
+    assert len(str(refused.value)) < 200
 
 
 def test_an_infinite_diagnostic_is_the_worlds_own_business() -> None:
     assert told.status({"diagnostics": {"energy": math.inf}}) == {"diagnostics": {"energy": math.inf}}
 
 
-@pytest.mark.parametrize("wrong", [5, {"physics": 5}, {"physics": {"steps": [1]}}, {"physics": {"steps": {"p50": []}}}])
-def test_blocks_that_hold_no_figures_are_refused(wrong: Any) -> None:
-    with pytest.raises(WireError, match="must be"):
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (5, "report as 5, which must be values by name"),
+        ({"physics": 5}, "the block physics as 5, which must be values by name"),
+        ({"physics": {"steps": [1]}}, "the figure 'steps' as a list, which must be a number, a text, null"),
+        ({"physics": {"steps": {"p50": []}}}, "the figure 'steps' as a list, which must be a number, a text, null"),
+        ({"physics": {"steps": 1 << 63}}, "the figure 'steps' as 9223372036854775808, which must be a number"),
+    ],
+)
+def test_blocks_that_hold_no_figures_are_refused(wrong: Any, said: str) -> None:
+    with pytest.raises(WireError, match=f"the simulation said {said}"):
         told.blocks(wrong)
 
 
@@ -69,4 +85,5 @@ def test_blocks_of_figures_are_passed_on() -> None:
 
 def test_a_text_is_bounded_and_anything_else_is_none() -> None:
     assert len(told.text("x" * 10**6)) == told.LONGEST_TEXT
+    assert told.text("because") == "because"
     assert told.text(["x"]) == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,10 @@ def test_half_a_character_arrives_as_a_question_mark_and_a_whole_one_as_itself()
 def test_numpy_numbers_travel_as_plain_ones() -> None:
     fields = {"a": np.float32(0.5), "b": np.arange(3), "c": np.int64(4)}
     assert inbox().feed(wire.encode("x", fields))[0].fields == {"a": 0.5, "b": [0, 1, 2], "c": 4}
+
+
+def test_what_json_has_no_word_for_travels_as_text() -> None:
+    assert inbox().feed(wire.encode("x", {"path": Path("a/b")}))[0].fields == {"path": "a/b"}
 
 
 def test_what_no_receiver_would_take_is_not_sent() -> None:

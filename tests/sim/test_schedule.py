@@ -97,6 +97,15 @@ def test_with_lead_0_a_step_is_made_before_it_is_due_and_published_then() -> Non
     assert schedule.publish_from_ns(round(made[-1].due_ms * MS) + 5) == made[-1].due_ms * MS + 5
 
 
+def test_with_a_fixed_lead_a_step_is_published_by_that_much_before_it_is_due() -> None:
+    schedule = running(lead_ms=30)
+    made = drive(schedule, [2] * 20, viewers_lead_ms=50)
+    assert made[-1].begun_ms == made[-1].due_ms - 30 - 2
+    assert schedule.publish_from_ns(0) == (made[-1].due_ms - 30) * MS
+    schedule.pause(round(made[-1].begun_ms * MS))
+    assert schedule.publish_from_ns(5) == 5
+
+
 def test_ahead_a_step_may_be_published_at_once() -> None:
     schedule = running()
     made = drive(schedule, [2] * 5)
@@ -218,6 +227,13 @@ def test_a_draw_time_that_cannot_be_never_throws_the_world_out_of_time(drawn_ms:
     assert 990 * MS <= schedule.plan.sim_time_ns <= 2000 * MS
 
 
+def test_in_slow_motion_a_stale_draw_time_throws_the_world_back_by_less() -> None:
+    schedule = running(scale=0.25)
+    drive(schedule, [1] * 100)
+    schedule.pause(4000 * MS, drawn_ns=1)
+    assert schedule.plan.sim_time_ns == (1000 - 250) * MS
+
+
 def test_pausing_twice_and_starting_twice_change_nothing() -> None:
     schedule = running()
     plan = schedule.plan
@@ -294,3 +310,13 @@ def test_a_reset_begins_a_new_world_epoch_at_tick_0_and_stays_paused_if_it_was(p
     assert schedule.plan == Plan(number + 1, 1, 170 * MS, 0, 0.0 if paused else 1.0)
     assert schedule.tick == schedule.sim_time_ns == 0
     assert schedule.next_step_target_ns() is None
+
+
+def test_before_the_first_step_and_after_a_reset_a_step_is_the_worlds_own() -> None:
+    schedule = Schedule(STEP_MS / 1e3, 1.0, None, MS, Replay([3, 2]))
+    assert (schedule.made_dt_ns, schedule.before_sim_time_ns) == (STEP_MS * MS, 0)
+    schedule.start(0)
+    drive(schedule, [1, 1])
+    assert (schedule.made_dt_ns, schedule.before_sim_time_ns) == (2 * STEP_MS * MS, 3 * STEP_MS * MS)
+    schedule.reset(100 * MS)
+    assert (schedule.made_dt_ns, schedule.before_sim_time_ns) == (STEP_MS * MS, 0)
