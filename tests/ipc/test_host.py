@@ -531,6 +531,28 @@ def test_columns_that_cannot_be_leave_the_host_as_it_was(channel: Any) -> None:
     host.publish(Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
 
 
+def test_columns_go_with_what_is_written_in_place(channel: Any) -> None:
+    host = channel.open(columns={"heat": ("<f4", 1)})
+    heat = {"heat": np.array([1.0, 2.0], "f4")}
+    host.publish_in_place(Head(tick=1, count=2), lambda records: np.copyto(records, new_bodies(2)), heat)
+    newest = host.newest()
+    assert newest is not None
+    assert newest.head.tick == 1
+    assert newest.columns["heat"].ravel().tolist() == [1, 2]
+
+
+def test_what_does_not_fit_gets_room_for_twice_as_much_and_what_fits_stays_where_it_is(channel: Any) -> None:
+    host = channel.open(capacity=4)
+    memory = host._memory
+    channel.publish(4)
+    host.reserve(4)
+    assert host._memory is memory
+    channel.publish(5)
+    assert host.capacity == 8
+    host.reserve(100)
+    assert host.capacity == 100
+
+
 def test_a_forked_child_cannot_publish_nor_end_what_is_its_parents(channel: Any) -> None:
     host = channel.open()
     link = channel.attach()

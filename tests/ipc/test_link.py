@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import threading
 import time
@@ -412,6 +413,34 @@ def test_a_simulation_that_does_not_listen_never_makes_its_viewer_wait(name: str
             said += 1
         assert line.UNSENT_LIMIT < said < 100_000
         waiting.close()
+
+
+def test_a_viewer_that_finds_its_wake_by_itself_may_ask_again(channel: Any) -> None:
+    channel.open()
+    link = channel.attach()
+    for _ in range(3):
+        link.wake_when_newer()
+        channel.publish()
+        assert select.select([link.wake_filenos[1]], [], [], BOUND_S)[0]
+        assert len(list(link.unread(WHOLE))) == 1
+
+
+@pytest.mark.parametrize("error", [doors.DoorError("locked"), PermissionError("not yours")])
+def test_a_socket_that_cannot_be_removed_harms_no_viewer(
+    channel: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    asked: list[str] = []
+
+    def remove_stale(name: str, patience_s: float) -> bool:
+        asked.append(name)
+        raise error
+
+    channel.open()
+    link = channel.attach(owned=True)
+    link.ended = LOST
+    monkeypatch.setattr(doors, "remove_stale", remove_stale)
+    link.close()
+    assert asked == [channel.name]
 
 
 def test_an_owned_viewer_leaves_a_living_name_alone(channel: Any, until: Until) -> None:

@@ -396,10 +396,19 @@ def test_what_cannot_be_published_is_refused_and_writes_nothing(
     assert bytes(channel.memory.view) == before
 
 
-@pytest.mark.parametrize("heat", [np.zeros(3, "f4"), np.zeros((2, 2), "f4"), np.zeros(2, "f8"), [0, 0], None])
-def test_a_column_of_another_shape_or_type_is_refused(heat: object):
+@pytest.mark.parametrize(
+    ("heat", "says"),
+    [
+        (np.zeros(3, "f4"), r"'heat' must be 2 rows of 1 x <f4, got float32 of shape \(3,\)"),
+        (np.zeros((2, 2), "f4"), r"'heat' must be 2 rows of 1 x <f4, got float32 of shape \(2, 2\)"),
+        (np.zeros(2, "f8"), r"'heat' must be 2 rows of 1 x <f4, got float64 of shape \(2,\)"),
+        ([0, 0], "'heat' must be 2 rows of 1 x <f4, got list"),
+        (None, r"exactly \['heat'\], got \[\]"),
+    ],
+)
+def test_a_column_of_another_shape_or_type_is_refused(heat: object, says: str):
     channel = Channel(4, {"heat": ("<f4", 1)})
-    with pytest.raises(RingError, match="heat"):
+    with pytest.raises(RingError, match=says):
         channel.writer.publish(Head(), new_bodies(2), {} if heat is None else {"heat": heat})
     assert channel.reader.latest == 0
 

@@ -45,9 +45,9 @@ def test_a_system_that_says_nothing_is_not_guessed_at(tmp_path: Path) -> None:
 def test_a_group_of_version_2_leaves_its_limit_but_for_what_cannot_be_thrown_out(
     system: Path, limit: str, left: float
 ) -> None:
-    (system / "proc/self/cgroup").write_text("0::/user/me\n")
+    (system / "proc/self/cgroup").write_text("0::/X/user:X\n")
     stat = f"anon 5\ninactive_file {10 * MIB}\n"
-    write(system / "groups/user/me", memory__max=limit, memory__current=str(100 * MIB), memory__stat=stat)
+    write(system / "groups/X/user:X", memory__max=limit, memory__current=str(100 * MIB), memory__stat=stat)
     assert free_mib(system) == left
 
 
@@ -59,7 +59,7 @@ def test_groups_around_ones_own_count_and_the_tightest_of_them_holds(system: Pat
 
 
 def test_a_group_of_version_1_is_known_and_one_that_is_over_its_limit_leaves_nothing(system: Path) -> None:
-    (system / "proc/self/cgroup").write_text("7:cpu:/x\n4:memory:/job\n0::/\n")
+    (system / "proc/self/cgroup").write_text("0::/\n7:cpu:/x\n4:memory:/job\n")
     folder = system / "groups/memory/job"
     write(folder, memory__limit_in_bytes=str(64 * MIB), memory__usage_in_bytes=str(24 * MIB))
     assert free_mib(system) == 40
@@ -69,6 +69,13 @@ def test_a_group_of_version_1_is_known_and_one_that_is_over_its_limit_leaves_not
 
 def test_in_a_container_the_groups_of_ones_own_at_the_top_count(system: Path) -> None:
     (system / "proc/self/cgroup").write_text("0::/not/seen/in/here\n")
+    write(system / "groups", memory__max=str(70 * MIB), memory__current="0")
+    assert free_mib(system) == 70
+
+
+@pytest.mark.parametrize("path", [b"", b"/", b"/\xff\xfe"])
+def test_whatever_path_is_said_the_group_at_the_top_counts(system: Path, path: bytes) -> None:
+    (system / "proc/self/cgroup").write_bytes(b"0::" + path + b"\n")
     write(system / "groups", memory__max=str(70 * MIB), memory__current="0")
     assert free_mib(system) == 70
 

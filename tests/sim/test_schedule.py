@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from twixt.ipc.plan import Plan
 from twixt.sim.dt_log import Replay
 from twixt.sim.schedule import LEAD_SLACK_NS, MAX_COST_LEAD_NS, MAX_DEBT_NS, MAX_VIEWERS_LEAD_NS, Schedule
+from twixt.sim.stride import Widening
 
 MS = 1_000_000
 SLACK_MS = LEAD_SLACK_NS / MS
@@ -60,6 +61,31 @@ def test_in_time_every_step_is_due_when_the_plan_says() -> None:
     assert schedule.plan == Plan(2, 0, 0, 0, 1.0)
 
 
+def test_before_the_start_the_world_stands_at_its_beginning() -> None:
+    schedule = Schedule(STEP_MS / 1e3, 1.0, None, MS)
+    assert schedule.plan == Plan(1, 0, 0, 0, 0.0)
+    assert (schedule.tick, schedule.due_ns, schedule.sim_time_ns, schedule.present_ns(5 * MS)) == (0, 0, 0, 0)
+    schedule.start(0)
+    drive(schedule, [1] * 3)
+    assert schedule.tick == 3
+
+
+def test_a_wait_that_ended_late_counts_in_the_lead() -> None:
+    schedule = running()
+    schedule.stepped(10 * MS, 2 * MS, reach_ns=9 * MS)
+    assert schedule.lead_ns(0) == (STEP_MS + 9 + SLACK_MS) * MS
+
+
+def test_steps_that_may_widen_keep_the_plan_under_a_load_that_one_of_the_worlds_own_would_not() -> None:
+    schedule = Schedule(STEP_MS / 1e3, 1.0, None, MS, Widening(4))
+    schedule.start(0)
+    made = drive(schedule, [50] * 40)
+    assert (schedule.stride.multiple, schedule.next_dt_s) == (3, 3 * STEP_MS / 1e3)
+    assert not schedule.is_overloaded
+    assert made[-1].rate == 1.0
+    assert made[-1].done_ms < made[-1].due_ms
+
+
 def test_a_step_begins_one_interval_and_its_worst_cost_and_the_viewers_lead_before_it_is_due() -> None:
     made = drive(running(), [3] * 50, viewers_lead_ms=10)
     assert [step.due_ms - step.begun_ms for step in made[10:]] == [10 + STEP_MS + 3 + SLACK_MS] * 40
@@ -86,7 +112,8 @@ def test_in_slow_motion_the_next_snapshot_is_there_before_the_one_before_it_is_d
 def test_where_steps_are_shorter_than_the_publishing_period_the_lead_covers_that_period() -> None:
     schedule = running(dt_ms=1, publish_hz=100)
     assert schedule.lead_ns(0) == (11 + SLACK_MS) * MS
-    assert running(dt_ms=20, publish_hz=100).lead_ns(0) == (20 + SLACK_MS) * MS
+    for publish_hz in (100, 50):
+        assert running(dt_ms=20, publish_hz=publish_hz).lead_ns(0) == (20 + SLACK_MS) * MS
 
 
 def test_with_lead_0_a_step_is_made_before_it_is_due_and_published_then() -> None:
@@ -132,6 +159,7 @@ def test_late_by_more_than_a_second_the_plan_starts_anew_and_what_was_given_up_i
     assert schedule.plan == Plan(3, 0, round(stalled.done_ms * MS), 21 * STEP_MS * MS, 1.0)
     assert [step.due_ms for step in after] == [stalled.due_ms + STEP_MS * k for k in range(1, 21)]
     assert sum(step.given_up_ms for step in after) == 0
+    assert running().stepped(STEP_MS * MS + MAX_DEBT_NS, MS) == MAX_DEBT_NS
 
 
 def test_overloaded_the_due_instants_move_with_the_work() -> None:
@@ -216,7 +244,7 @@ def test_pause_without_a_draw_time_holds_the_present() -> None:
     schedule = running()
     drive(schedule, [1] * 10)
     schedule.pause(150 * MS)
-    assert schedule.plan.sim_time_ns == 150 * MS
+    assert (schedule.plan.sim_time_ns, schedule.due_ns) == (150 * MS, 150 * MS)
 
 
 @pytest.mark.parametrize("drawn_ms", [-5.0, 1e-6, 1e12])
@@ -265,8 +293,8 @@ def test_a_single_step_goes_to_the_next_published_snapshot_and_asks_for_a_new_on
     assert schedule.plan == Plan(4, 0, 151 * MS, 160 * MS, 0.0)
     schedule.hold_at(152 * MS, 200 * MS)
     assert schedule.next_step_target_ns() is None
-    schedule.stepped(153 * MS, MS)
-    assert schedule.sim_time_ns == 220 * MS
+    assert schedule.stepped(153 * MS, MS) == 0
+    assert (schedule.sim_time_ns, schedule.due_ns) == (220 * MS, 153 * MS)
     schedule.published()
     assert schedule.next_step_target_ns() == 220 * MS
 
