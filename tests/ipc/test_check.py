@@ -78,6 +78,7 @@ NEXT = LAYOUT.slot_of(LATEST + 1)
         ),
         (word(LAYOUT.head_offset(NEWEST) // 8 + at.PUBLISHED_IN_HEAD, 1), "published before its predecessor"),
         (byte(at.SLOTS_OFFSET - 1), "wrote past its block"),
+        (byte(8 * (at.PLAN + 5)), "wrote past its block"),
         (byte(LAYOUT.slot_offset(2) + 8), "wrote past its block"),
         (byte(LAYOUT.slot_offset(3) - 1), "wrote past its block"),
         (byte(LAYOUT.bodies_offset(2) - 1), "wrote past its block"),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.commands import NAMES, WAITING_LIMIT, Command, CommandError, CommandQueue
+from twixt.ipc.troubles import RULES
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -25,6 +26,7 @@ anything = st.recursive(
         *(Command(name) for name in NAMES if name != "time_scale"),
         Command("time_scale", 0.25, acted_ns=5, draw_time_ns=-7),
         Command("time_scale", 2),
+        Command("step", acted_ns=-(1 << 63), draw_time_ns=(1 << 63) - 1),
         Command("slow_physics", [20.0, 120.0]),
         Command("slow_physics", [0, 0]),
         Command("stall", [500.0, 5.0]),
@@ -81,6 +83,29 @@ def test_a_command_arrives_as_it_was_sent(command: Command) -> None:
 def test_what_breaks_a_rule_is_no_command(fields: dict[str, Any]) -> None:
     with pytest.raises(CommandError):
         Command.from_fields(fields)
+
+
+LONG, SHOWN = "x" * 1000, "x" * 40
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "a command came without its name"),
+        ({"name": "quit", LONG: 1}, f"a command has no field '{SHOWN}'"),
+        ({"name": LONG}, f"a command must be one of {', '.join(NAMES)}, got '{SHOWN}'"),
+        ({"name": "step", "acted_ns": LONG}, f"acted_ns of a command must be a whole number of ns, got '{SHOWN}'"),
+        ({"name": "time_scale", "value": LONG}, f"time_scale must be a finite number > 0, got '{SHOWN}'"),
+        ({"name": "drop", "value": LONG}, f"drop must be None or {RULES['drop']}, got '{SHOWN}'"),
+        ({"name": "pause", "value": LONG}, f"pause takes no value, got '{SHOWN}'"),
+    ],
+)
+def test_the_rule_that_was_broken_is_said_with_the_value_or_as_much_of_it_as_tells(
+    fields: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(CommandError) as refused:
+        Command.from_fields(fields)
+    assert str(refused.value) == says
 
 
 @given(

@@ -16,6 +16,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import Layout
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import RingError, RingReader, RingWriter
+from twixt.ipc.ring_reader import ATTEMPTS, Counters
 from twixt.ipc.snapshot import BODY, Head, new_bodies
 
 ALL_BYTES = 1 << 40
@@ -106,7 +107,8 @@ def test_what_is_published_is_what_is_read():
     assert snapshot.bodies.tobytes() == bodies.tobytes()
     assert (snapshot.columns["scale3"] == columns["scale3"]).all()
     assert snapshot.columns["heat"].shape == (3,)
-    assert (snapshot.tick, snapshot.sim_time_ns, snapshot.published_ns) == (1, -2, published_ns)
+    assert (snapshot.tick, snapshot.sim_time_ns, snapshot.due_ns, snapshot.published_ns) == (1, -2, 3, published_ns)
+    assert (snapshot.rate, snapshot.dt_ns, snapshot.step_cost_ns, snapshot.world_epoch) == (0.5, 5, 6, 7)
 
 
 def test_published_is_stamped_by_the_ring_itself(channel: Channel):
@@ -240,6 +242,34 @@ def test_the_pair_is_a_private_copy(channel: Channel):
     assert (newer.bodies["epoch"] == 2).all()
 
 
+def test_pairs_that_were_read_and_that_the_writer_overtook_are_counted(channel: Channel):
+    overtakes = 0
+
+    def fence() -> None:
+        nonlocal overtakes
+        if overtakes:
+            overtakes -= 1
+            channel.publish(2 * channel.layout.slots)
+
+    reader = RingReader(map_again(channel.memory), fence)
+    channel.publish()
+    assert len(reader.pair()) == 1
+    assert reader.counters == Counters()
+    for read in (1, 2):
+        channel.publish()
+        assert len(reader.pair()) == 2
+        assert reader.counters == Counters(pairs_read=read)
+    for failed in (1, 2):
+        overtakes = 1 << 30
+        assert reader.pair() == ()
+        assert reader.newest() is None
+        assert reader.counters == Counters(pairs_read=2, pairs_failed=failed, retries=failed * (ATTEMPTS - 1))
+        overtakes = 0
+    overtakes = 1  # the first attempt fails, and no other
+    assert [snapshot.tick for snapshot in reader.pair()] == [channel.published - 1, channel.published]
+    assert reader.counters == Counters(pairs_read=3, pairs_failed=2, retries=2 * (ATTEMPTS - 1) + 1)
+
+
 def test_the_pair_survives_a_writer_interrupted_half_way(channel: Channel):
     channel.publish(4)
 
@@ -265,6 +295,10 @@ class TestPlan:
             channel.writer.write_plan(plan)
             assert channel.reader.plan() == plan
             assert channel.reader.plan() == plan
+
+    def test_a_growth_before_the_first_brings_none(self, channel: Channel):
+        channel.reader.follow(channel.grow(16))
+        assert channel.reader.plan() == Plan(0, 0, 0, 0, 1.0)
 
     def test_while_it_is_replaced_the_last_one_known_holds(self, channel: Channel):
         channel.writer.write_plan(Plan(1, 0, 5, 6, 0.25))
@@ -309,7 +343,8 @@ class TestGrowth:
         assert ticks_of(channel.reader) == [1, 2]
         channel.publish(5)
         assert not channel.reader.has_successor
-        larger = channel.grow(20)
+        smaller, larger = channel.memory, channel.grow(20)
+        check_segment(smaller)
         channel.publish(3, count=20)
         assert channel.reader.has_successor
         channel.reader.follow(larger)
@@ -355,6 +390,7 @@ class TestGrowth:
         before = [snapshot.published_ns for snapshot in channel.reader.pair()]
         channel.reader.follow(channel.grow(16))
         assert [snapshot.published_ns for snapshot in channel.reader.pair()] == before
+        assert channel.writer.publish(Head(), bodies_of(3, 3)) == channel.clock_ns
 
     def test_a_smaller_segment_is_refused(self, channel: Channel):
         layout = Layout.for_bodies(4)
