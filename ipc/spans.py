@@ -104,7 +104,23 @@ class Recorded(NamedTuple):
     let_go: int
 
 
-class Recorder:
+class Spans:
+    """Where a process says what it does, and how long it took. This one keeps nothing: nobody asked."""
+
+    def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
+        """One span. Laps are not touched."""
+
+    def start(self, begin_ns: int) -> None:
+        """The next lap begins there."""
+
+    def lap(self, kind: int, a: int = 0, b: int = 0) -> None:
+        """A span from the end of the lap before until now."""
+
+
+NOT_RECORDED = Spans()
+
+
+class Recorder(Spans):
     """Records the spans of this process into its ring. Made by `SpanMemory.recorder`, used by the thread it was
     made in. Collections of garbage in that thread record themselves."""
 
@@ -118,17 +134,14 @@ class Recorder:
         gc.callbacks.append(self._collected)
 
     def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
-        """One span. Laps are not touched."""
         count = self._count
         SPAN.pack_into(self._bytes, HEAD_BYTES + count % self._kept * SPAN.size, begin_ns, end_ns, a, b, kind)
         self._count = self._words[COUNT_WORD] = count + 1
 
     def start(self, begin_ns: int) -> None:
-        """The next lap begins there."""
         self._last_ns = begin_ns
 
     def lap(self, kind: int, a: int = 0, b: int = 0) -> None:
-        """A span from the end of the lap before until now."""
         now_ns = time.perf_counter_ns()
         self.add(kind, self._last_ns, now_ns, a, b)
         self._last_ns = now_ns

@@ -25,7 +25,7 @@ from dataclasses import replace
 from twixt.ipc import spans as told
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.spans import KINDS, PHYSICS, SIDES, VIEWER, Recorded, Recorder, Span, SpanMemory
+from twixt.ipc.spans import KINDS, NOT_RECORDED, PHYSICS, SIDES, VIEWER, Recorded, Span, SpanMemory, Spans
 
 # Frames a second are counted over so long.
 FPS_OVER_NS = 500_000_000
@@ -108,12 +108,12 @@ def written_at_the_end(trace: Trace | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def tracing_viewer(config: Config, owned: bool) -> Iterator[Recorder | None]:
+def tracing_viewer(config: Config, owned: bool) -> Iterator[Spans]:
     """Where a viewer records while it runs. Its file is written here at the end, unless the run it belongs to does
     that; a viewer that is refused leaves none."""
     trace = shared_trace(config) if owned else open_trace(config, VIEWER)
     if trace is None:
-        yield None
+        yield NOT_RECORDED
         return
     with written_at_the_end(trace):
         try:

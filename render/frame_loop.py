@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc import spans as kinds
 from twixt.ipc.config import Config
+from twixt.ipc.spans import NOT_RECORDED, Spans
 from twixt.render.controls import Controls
 from twixt.render.frame_rows import NO_HEAD, FrameFacts, row_of
 from twixt.render.input import Event
-from twixt.render.intake import MOST_SLOTS, Intake
+from twixt.render.intake import MOST_SLOTS, Intake, Taken
 from twixt.render.labels import PlacedLabel, head
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
-from twixt.render.pacer import FrameTimes, Pacer
+from twixt.render.pacer import FramePlan, FrameTimes, Pacer
 from twixt.render.picture.picture import Shown
 from twixt.render.picture.stage import Stage, side_by_side
 from twixt.render.playback import PlaybackClock
@@ -32,7 +33,6 @@ from twixt.render.wait import HybridWait
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
-    from twixt.ipc.spans import Recorder
     from twixt.render.overlay_labels import LabelOverlay
     from twixt.render.panel import More, Panel
 
@@ -57,12 +57,12 @@ class FrameLoop:
     """The frames of one viewer. `frame()` makes one; `controls.quit` says that the user is done.
 
     early: what the user did while there was nothing to see yet; the first frame obeys it. spans: where its frames
-    are recorded, None: nowhere.
+    are recorded.
     """
 
     def __init__(
         self, config: Config, window: Any, link: Link, pacer: Pacer, log: FrameLog, shots: Shots, early: list[Event],
-        spans: Recorder | None = None,
+        spans: Spans = NOT_RECORDED,
     ) -> None:  # fmt: skip
         self.log = log
         self.first_present_ns = 0
@@ -90,73 +90,38 @@ class FrameLoop:
 
     def frame(self) -> FrameRow:
         """Makes one frame and returns its row."""
-        spans = self.spans
-        now_ns = time.perf_counter_ns()
-        if self._rested_since_ns:
-            self._pacer.restart("frames rested")
-            if spans is not None:
-                spans.add(kinds.REST, self._rested_since_ns, now_ns)
-        planned = self._pacer.next_frame(now_ns)
-        self._use_idle_time(planned.start_ns - time.perf_counter_ns())
-        start_ns = self._wait.until(planned.start_ns)
-        if spans is not None:
-            spans.add(kinds.WAIT, now_ns, start_ns)
-            spans.start(start_ns)
+        spans, now_ns = self.spans, time.perf_counter_ns()
+        planned, start_ns = self._begin(now_ns)
         events = self._window.poll()
         if self._waiting_events:
             events, self._waiting_events = [*self._waiting_events, *events], []
         acted_ns = self._obey(events)
-        if spans is not None:
-            spans.lap(kinds.EVENTS)
+        spans.lap(kinds.EVENTS)
         taken = self.intake.take()
         acted_ns = self._steering.reflect(self.intake.plan) or acted_ns
         latch_ns = time.perf_counter_ns()
-        if spans is not None:
-            spans.lap(kinds.INTAKE, taken.steps)
+        spans.lap(kinds.INTAKE, taken.steps)
         shown = self._draw(planned.present_ns, events)
         if self._slow_render_ns:
-            # A frame that has nothing to wait for began when the one before was shown; its swap is still to come.
-            began_ns = self.last.present_ns if planned.start_ns <= now_ns and self.last.present_ns else start_ns
-            _work_until(began_ns + self._slow_render_ns - min(self._swap_ns, LONGEST_COPY_NS))
-            if spans is not None:
-                spans.lap(kinds.SLOW_RENDER)
+            self._work_more(start_ns, has_waited=planned.start_ns > now_ns)
         work_end_ns = time.perf_counter_ns()
-        swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
-        if swap_at_ns is not None:
-            self._wait.until(swap_at_ns)
-            if spans is not None:
-                spans.lap(kinds.AWAIT_SWAP)
+        self._await_swap(self._pacer.drawn(start_ns, work_end_ns))
         swap_begin_ns = time.perf_counter_ns()
         self._window.swap()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, time.perf_counter_ns())
-        self._swap_ns = times.swap_end_ns - times.swap_begin_ns
-        paced = self._pacer.frame_done(times)
-        self._tell_lead(planned.present_ns - latch_ns)
-        rested_ns = start_ns - self._rested_since_ns if self._rested_since_ns else 0
-        self._rested_since_ns = 0
-        stage, pacer = self.stage, self._pacer
-        row = row_of(
-            FrameFacts(
-                self.log.count, planned, times, paced, 0 if pacer.unlimited else planned.interval_ns,
-                planned.planned_refreshes if pacer.blocks else 0, stage.clock.state, self.intake.plan, taken.steps,
-                self.intake.newest or NO_HEAD, acted_ns, stage.renderer.gpu_ns, self.is_starting, rested_ns,
-            ),
-            shown, self.last,
-        )  # fmt: skip
-        self.log.add(row)
-        self.last = row
-        self.first_present_ns = self.first_present_ns or row.present_ns
-        if self.panel is not None:
-            self.panel.note(row, self.intake.newest)
-        self.intake.make_room()
+        row = self._account(planned, times, taken, acted_ns, shown)
         self._rest.note(row.draw_time_ns, row.present_ns)
-        if events or taken.is_news or stage.moves_by_itself or self._told.is_new(self._link, self.controls.overlay):
+        if (
+            events
+            or taken.is_news
+            or self.stage.moves_by_itself
+            or self._told.is_new(self._link, self.controls.overlay)
+        ):
             self._rest.stir(row.present_ns)
-        if spans is not None:
-            spans.add(kinds.SWAP, times.swap_begin_ns, times.swap_end_ns, row.frame)
-            spans.add(kinds.FRAME, start_ns, times.swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
-            spans.start(times.swap_end_ns)
-            spans.lap(kinds.ACCOUNT)
+        spans.add(kinds.SWAP, times.swap_begin_ns, times.swap_end_ns, row.frame)
+        spans.add(kinds.FRAME, start_ns, times.swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
+        spans.start(times.swap_end_ns)
+        spans.lap(kinds.ACCOUNT)
         return row
 
     @property
@@ -234,7 +199,7 @@ class FrameLoop:
 
     def close(self) -> None:
         """The last pictures are written; GL objects go with the context."""
-        if self.spans is not None and self._rested_since_ns:
+        if self._rested_since_ns:
             self.spans.add(kinds.REST, self._rested_since_ns, time.perf_counter_ns())
         if self._waker is not None:
             self._waker.close()
@@ -247,14 +212,64 @@ class FrameLoop:
         covers = self.panel.covers if self.panel is not None and self.controls.overlay else covers_nothing
         return self._steering.obey(events, self._window.framebuffer_size[1], self.last.draw_time_ns, covers)
 
+    # -- a frame's parts
+
+    def _begin(self, now_ns: int) -> tuple[FramePlan, int]:
+        """What is planned for the next frame, and when it really began."""
+        if self._rested_since_ns:
+            self._pacer.restart("frames rested")
+            self.spans.add(kinds.REST, self._rested_since_ns, now_ns)
+        planned = self._pacer.next_frame(now_ns)
+        self._use_idle_time(planned.start_ns - time.perf_counter_ns())
+        start_ns = self._wait.until(planned.start_ns)
+        self.spans.add(kinds.WAIT, now_ns, start_ns)
+        self.spans.start(start_ns)
+        return planned, start_ns
+
+    def _work_more(self, start_ns: int, has_waited: bool) -> None:
+        # A frame that had nothing to wait for began when the one before was shown; its swap is still to come.
+        began_ns = start_ns if has_waited or not self.last.present_ns else self.last.present_ns
+        _work_until(began_ns + self._slow_render_ns - min(self._swap_ns, LONGEST_COPY_NS))
+        self.spans.lap(kinds.SLOW_RENDER)
+
+    def _await_swap(self, swap_at_ns: int | None) -> None:
+        if swap_at_ns is not None:
+            self._wait.until(swap_at_ns)
+            self.spans.lap(kinds.AWAIT_SWAP)
+
+    def _account(
+        self, planned: FramePlan, times: FrameTimes, taken: Taken, acted_ns: int, shown: Shown | None
+    ) -> FrameRow:
+        """The frame that has just been shown, in the log and wherever else it counts."""
+        stage, pacer, intake = self.stage, self._pacer, self.intake
+        self._swap_ns = times.swap_end_ns - times.swap_begin_ns
+        paced = pacer.frame_done(times)
+        self._tell_lead(planned.present_ns - times.latch_ns)
+        rested_ns = times.start_ns - self._rested_since_ns if self._rested_since_ns else 0
+        self._rested_since_ns = 0
+        row = row_of(
+            FrameFacts(
+                self.log.count, planned, times, paced, 0 if pacer.unlimited else planned.interval_ns,
+                planned.planned_refreshes if pacer.blocks else 0, stage.clock.state, intake.plan, taken.steps,
+                intake.newest or NO_HEAD, acted_ns, stage.renderer.gpu_ns, self.is_starting, rested_ns,
+            ),
+            shown, self.last,
+        )  # fmt: skip
+        self.log.add(row)
+        self.last = row
+        self.first_present_ns = self.first_present_ns or row.present_ns
+        if self.panel is not None:
+            self.panel.note(row, intake.newest)
+        intake.make_room()
+        return row
+
     # -- drawing
 
     def _draw(self, present_ns: int, events: list[Event]) -> Shown | None:
         size_px = self._window.framebuffer_size
         shown = self.stage.draw(present_ns, size_px)
         spans = self.spans
-        if spans is not None:
-            spans.lap(kinds.DRAW, self.stage.clock.state.offset_ns)
+        spans.lap(kinds.DRAW, self.stage.clock.state.offset_ns)
         panel = self.panel if self.controls.overlay else None
         words = self.stage.labels
         halves = self.stage.split_labels
@@ -265,11 +280,10 @@ class FrameLoop:
             self._draw_words(words, size_px)
         if panel is not None:
             self._draw_panel(panel, shown, events, size_px)
-        if spans is not None and (words or panel is not None):
+        if words or panel is not None:
             spans.lap(kinds.OVERLAY)
         self.stage.renderer.finish()
-        if spans is not None:
-            spans.lap(kinds.FINISH)
+        spans.lap(kinds.FINISH)
         if shown is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):
             self._shots.take(self.stage.renderer.read_pixels())
             self._steering.screenshot_taken()
@@ -317,10 +331,9 @@ class FrameLoop:
             gc.collect(1)
 
     def _write_log(self) -> None:
-        begin_ns = time.perf_counter_ns() if self.spans is not None else 0
+        begin_ns = time.perf_counter_ns()
         self.log.write_some()
-        if self.spans is not None:
-            self.spans.add(kinds.LOG, begin_ns, time.perf_counter_ns())
+        self.spans.add(kinds.LOG, begin_ns, time.perf_counter_ns())
 
 
 def _work_until(end_ns: int) -> None:

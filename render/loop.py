@@ -17,6 +17,7 @@ from twixt.ipc import spans as kinds
 from twixt.ipc import start
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.spans import NOT_RECORDED, Spans
 from twixt.render.awaiting import Return, await_first
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.input import Event
@@ -27,7 +28,6 @@ from twixt.render.start_up import Attaching, Loading, StartUp, attached
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Ended, Link
-    from twixt.ipc.spans import Recorder
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.pacer import Pacer
 
@@ -51,7 +51,7 @@ def view(
     """
     loading = loading or Loading()
     if config.profile is None:
-        return _view(config, name, owned, loading, None, wait)
+        return _view(config, name, owned, loading, NOT_RECORDED, wait)
     from twixt.ipc.trace_file import tracing_viewer
 
     with tracing_viewer(config, owned) as spans:
@@ -59,7 +59,7 @@ def view(
 
 
 def _view(
-    config: Config, name: str | None, owned: bool, loading: Loading, spans: Recorder | None, wait: bool
+    config: Config, name: str | None, owned: bool, loading: Loading, spans: Spans, wait: bool
 ) -> int:  # fmt: skip
     stop = _StopSignals()
     attaching: LinkToBe | None = None
@@ -76,24 +76,20 @@ def _view(
         window = open_display(config)
     finally:
         start.ended("viewer_window")
-        if spans is not None:
-            spans.lap(kinds.WINDOW)
+        spans.lap(kinds.WINDOW)
         loading.finish()
         start.ended("viewer_imports")
-    if spans is not None:
-        spans.lap(kinds.IMPORTS)
+    spans.lap(kinds.IMPORTS)
     try:
         early: list[Event] = []
         refresh = probe_refresh(window, early)
-        if spans is not None:
-            spans.lap(kinds.PROBE)
+        spans.lap(kinds.PROBE)
         start.ended("viewer_probe")
         link = attached(attaching or Attaching(name, owned), window, early, lambda: stop.asked)
         start.ended("viewer_attach")
         if link is None:
             return INTERRUPTED if stop.asked else CLOSED
-        if spans is not None:
-            spans.lap(kinds.ATTACH)
+        spans.lap(kinds.ATTACH)
         try:
             from twixt.render.pacer import UNKNOWN_REFRESH_NS
 
@@ -112,7 +108,7 @@ def _view(
 
 def _watch(
     config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals,
-    report_if_interrupted: bool, spans: Recorder | None, back: Return | None,
+    report_if_interrupted: bool, spans: Spans, back: Return | None,
 ) -> Outcome:  # fmt: skip
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.measure.log import FrameLog
@@ -125,8 +121,7 @@ def _watch(
     window.set_vsync(pacer.wants_vsync)
     loop = FrameLoop(config, window, link, pacer, log, shots, early, spans)
     start.ended("viewer_scene")
-    if spans is not None:
-        spans.lap(kinds.PROGRAMS)
+    spans.lap(kinds.PROGRAMS)
     gc.disable()
     run = _Run(config, window, link, loop, pacer, owned, stop, back)
     outcome = run.frames()

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from twixt.ipc import spans as kinds
 from twixt.ipc.errors import TwixtError
 from twixt.render.input import Event, Key
 from twixt.render.link_to_be import LinkToBe
@@ -23,7 +24,7 @@ from twixt.render.link_to_be import LinkToBe
 if TYPE_CHECKING:
     from twixt.ipc.config import Config
     from twixt.ipc.link import Link
-    from twixt.ipc.spans import Recorder
+    from twixt.ipc.spans import Spans
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.measure.frames import FrameRow
 
@@ -110,7 +111,7 @@ def attached(attaching: LinkToBe, window: Any, early: list[Event], is_asked_to_s
 class StartUp:
     """What is put off until the world is on the screen: the overlay's library, and a picture that has settled."""
 
-    def __init__(self, config: Config, spans: Recorder | None) -> None:
+    def __init__(self, config: Config, spans: Spans) -> None:
         self._config, self._spans = config, spans
         self._load_begin_ns = self._load_end_ns = 0
         self._loading: threading.Thread | None = None
@@ -128,10 +129,7 @@ class StartUp:
         if self._loading.is_alive() or self._prepare(row, loop):
             return False
         if self._loaded_ns is None:
-            if self._spans is not None:
-                from twixt.ipc import spans as kinds
-
-                self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
+            self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
             if self._config.overlay:
                 from twixt.render.panel import Panel
 

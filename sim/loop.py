@@ -23,6 +23,7 @@ from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.host import Host
 from twixt.ipc.layout import Layout
+from twixt.ipc.spans import NOT_RECORDED
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.pace import check_pace, dt_log_of, stride_of
 from twixt.sim.physics import LONGEST_WAIT_NS, Physics
@@ -120,7 +121,7 @@ class _Run:
 
     def __init__(self, config: Config, door: Door, viewer: ViewerProcess | None, trace: Trace | None) -> None:
         self.physics: Physics | None = None
-        self._trace, self._spans = trace, None if trace is None else trace.spans
+        self._trace, self._spans = trace, NOT_RECORDED if trace is None else trace.spans
         self._config, self._door, self._viewer = config, door, viewer
         self._host: Host | None = None
         self._collector = IdleCollector()
@@ -132,11 +133,9 @@ class _Run:
         """World, host and publisher; the first snapshot is published and simulated time stands still."""
         config, spans = self._config, self._spans
         check_pace(config)
-        if spans is not None:
-            spans.lap(kinds.START)
+        spans.lap(kinds.START)
         kind = find_world(config.world)
-        if spans is not None:
-            spans.lap(kinds.IMPORT_WORLD)
+        spans.lap(kinds.IMPORT_WORLD)
 
         def remake() -> World:
             world = make_world(kind, config.settings, config.seed)
@@ -147,8 +146,7 @@ class _Run:
 
         world = remake()
         start.ended("physics_world")
-        if spans is not None:
-            spans.lap(kinds.MAKE_WORLD)
+        spans.lap(kinds.MAKE_WORLD)
         stride = self._stride = stride_of(config, world.dt)
         self._dt_log = dt_log_of(config, world.dt)
         capacity = max(1, len(world.bodies))
@@ -174,8 +172,7 @@ class _Run:
         )
         self._began_mib = resident_mib()
         start.ended("physics_first_snapshot")
-        if spans is not None:
-            spans.lap(kinds.FIRST_SNAPSHOT)
+        spans.lap(kinds.FIRST_SNAPSHOT)
 
     def live(self, watch: Watch, steps: int | None) -> None:
         """Steps until something ends the run."""
@@ -187,8 +184,7 @@ class _Run:
                 if time.monotonic() > patience_ends:
                     break
             start.ended("physics_viewer")
-            if self._spans is not None:
-                self._spans.lap(kinds.AWAIT_VIEWER)
+            self._spans.lap(kinds.AWAIT_VIEWER)
         physics.start()
         # In a run the viewer counts the seconds, from its first frame on.
         seconds = self._config.seconds if self._viewer is None else None

@@ -24,7 +24,7 @@ from twixt.ipc.commands import Command
 from twixt.ipc.host import Host
 from twixt.ipc.ring import RecordsKept
 from twixt.ipc.scene import Scene
-from twixt.ipc.spans import Recorder
+from twixt.ipc.spans import NOT_RECORDED, Spans
 from twixt.ipc.troubles import FIELDS
 from twixt.sim.crash import blamed_on_the_world
 from twixt.sim.garbage import IdleCollector
@@ -53,7 +53,7 @@ class Physics:
     """A world in motion. `turn` again and again; `world`, `schedule` and `publisher` may be looked at between turns.
 
     remake: makes the world anew, for a reset of a world without `reset`. dt_log: told of every step. spans: where
-    turns are recorded, None: nowhere.
+    turns are recorded.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Physics:
         wait: Callable[[float], object] | None = None,
         collector: IdleCollector | None = None,
         dt_log: DtLog | None = None,
-        spans: Recorder | None = None,
+        spans: Spans = NOT_RECORDED,
     ) -> None:
         self.world, self.schedule, self.publisher, self.trouble = world, schedule, publisher, trouble
         self.wants_to_quit = False
@@ -100,8 +100,7 @@ class Physics:
         for command in self._host.drain_commands():
             begin_ns = self._now_ns()
             self._obey(command)
-            if self._spans is not None:
-                self._spans.add(kinds.COMMAND, begin_ns, self._now_ns())
+            self._spans.add(kinds.COMMAND, begin_ns, self._now_ns())
         now_ns = self._now_ns()
         self.publisher.release(now_ns)
         self._tell(now_ns)
@@ -132,23 +131,19 @@ class Physics:
 
     def _step(self) -> None:
         begin_ns, trouble, schedule, spans = self._now_ns(), self.trouble, self.schedule, self._spans
-        if spans is not None:
-            spans.start(begin_ns)
+        spans.start(begin_ns)
         if trouble.now.stall and (stall_ns := trouble.stall_ns(schedule.before_sim_time_ns, schedule.sim_time_ns)):
             trouble.wait(stall_ns, self.publisher.release)
-            if spans is not None:
-                spans.lap(kinds.STALL)
+            spans.lap(kinds.STALL)
         if work_ns := trouble.work_ns(schedule.tick + 1):
             trouble.work(work_ns, self.publisher.release)
-            if spans is not None:
-                spans.lap(kinds.WORK)
+            spans.lap(kinds.WORK)
         multiple = schedule.stride.multiple
         with blamed_on_the_world(f"{self._name}.step"):
             self.world.step(schedule.next_dt_s)
         if self._dt_log:
             self._dt_log.stepped(multiple)
-        if spans is not None:
-            spans.lap(kinds.STEP, schedule.tick + 1, multiple)
+        spans.lap(kinds.STEP, schedule.tick + 1, multiple)
         end_ns = self._now_ns()
         self._tell_of_scene(self._held.look(self.world, schedule.tick + 1))
         self._cost_ns = end_ns - begin_ns
@@ -215,8 +210,7 @@ class Physics:
         left_ns = until_ns - self._now_ns()
         if left_ns > 0:
             self._wait(left_ns / 1e9)
-        if self._spans is not None:
-            self._spans.add(kinds.WAIT, begin_ns, self._now_ns())
+        self._spans.add(kinds.WAIT, begin_ns, self._now_ns())
         self._waited_ns += self._now_ns() - begin_ns
         self._waited_for_ns = until_ns
 
@@ -229,9 +223,8 @@ class Physics:
             return
         self._status_ns = now_ns
         schedule, meter = self.schedule, self.publisher.meter
-        if self._spans is not None:
-            lead_ns = schedule.lead_ns(self._viewers_lead_ns)
-            self._spans.add(kinds.PACE, now_ns, now_ns, lead_ns, round(schedule.rate * 1e6))
+        lead_ns = schedule.lead_ns(self._viewers_lead_ns)
+        self._spans.add(kinds.PACE, now_ns, now_ns, lead_ns, round(schedule.rate * 1e6))
         self._host.set_status(
             {
                 "world": self._name,

@@ -23,7 +23,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring import OpenSlot
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, Head
-from twixt.ipc.spans import PUBLISH, Recorder
+from twixt.ipc.spans import NOT_RECORDED, PUBLISH, Spans
 from twixt.sim.accumulator import Accumulator
 from twixt.sim.delay_line import DelayLine
 from twixt.sim.dilation import HeldRate
@@ -84,7 +84,7 @@ class Publisher:
     """Publishes bodies on a `Host` under the plan of the moment.
 
     plan: the first one, written at once. publish_hz: see `PublishLimit`. now_ns: the clock all times belong to.
-    spans: where what goes out is recorded, None: nowhere.
+    spans: where what goes out is recorded.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Publisher:
         publish_hz: float,
         meter: Meter | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
-        spans: Recorder | None = None,
+        spans: Spans = NOT_RECORDED,
     ) -> None:
         self._spans = spans
         self.meter = meter or Meter()
@@ -222,8 +222,7 @@ class Publisher:
         else:
             published_ns = self._host.publish(head, bodies, columns)
         end_ns = self._now_ns()
-        if self._spans is not None:
-            self._spans.add(PUBLISH, begin_ns, end_ns, head.tick, published_ns - head.due_ns)
+        self._spans.add(PUBLISH, begin_ns, end_ns, head.tick, published_ns - head.due_ns)
         self.meter.saw_published(head.due_ns, published_ns, end_ns - begin_ns, head.rate)
         return published_ns
 

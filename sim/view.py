@@ -24,6 +24,7 @@ from twixt.ipc.host import Host, HostEnded
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import OpenSlot
 from twixt.ipc.snapshot import BODY, RECORD, new_bodies
+from twixt.ipc.spans import NOT_RECORDED
 from twixt.ipc.trace_file import Trace
 from twixt.sim import rows
 from twixt.sim.columns import Columns
@@ -48,7 +49,7 @@ class View:
         self._host, self._process, self._dt_ns = host, process, dt_ns
         self._shapes, self._capacity, self._columns = shapes, capacity, columns
         plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
-        self._trace, spans = trace, None if trace is None else trace.spans
+        self._trace, spans = trace, NOT_RECORDED if trace is None else trace.spans
         self._publisher = Publisher(host, plan, Config().publish_hz, spans=spans)
         self._tick = 0
         self._sim_time_ns: int | None = None

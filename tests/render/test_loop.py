@@ -10,6 +10,7 @@ import pytest
 
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.spans import NOT_RECORDED
 from twixt.render.loop import _Run
 
 
@@ -18,7 +19,12 @@ def run_whose_frames(raise_: BaseException) -> _Run:
         raise raise_
 
     loop = SimpleNamespace(
-        frame=frame, spans=None, is_still=False, controls=SimpleNamespace(quit=False), notice="", is_starting=True
+        frame=frame,
+        spans=NOT_RECORDED,
+        is_still=False,
+        controls=SimpleNamespace(quit=False),
+        notice="",
+        is_starting=True,
     )
     window = SimpleNamespace(is_hidden=False, should_close=False, backend="x11")
     stop: Any = SimpleNamespace(asked=False)

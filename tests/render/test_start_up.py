@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from twixt.ipc.config import Config
+from twixt.ipc.spans import NOT_RECORDED
 from twixt.render import start_up
 from twixt.render.measure.frames import FrameRow
 from twixt.render.start_up import PREPARING_NS, SETTLING_NS, StartUp
@@ -28,7 +29,7 @@ class Start:
         monkeypatch.setattr(start_up, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
         renderer = SimpleNamespace(prepare=self._prepare, finish=lambda: None)
         self._loop: Any = SimpleNamespace(stage=SimpleNamespace(renderer=renderer), begin_anew=self._begin_anew)
-        self._start_up = StartUp(Config(overlay=False), None)
+        self._start_up = StartUp(Config(overlay=False), NOT_RECORDED)
 
     def run(self) -> None:
         """Frames until it is over; what is imported is there by the second one."""
