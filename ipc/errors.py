@@ -18,10 +18,11 @@ class TwixtError(Exception):
 
 def say_exhausted(error: OSError | ImportError) -> str:
     """What to do where the system has given all that it gives; empty for another fault."""
-    if _is(error, errno.EMFILE):
-        return f"this process may open no more files ({os.strerror(errno.EMFILE)}); allow more, such as: ulimit -n 1024"
+    # The machine's words begin as the process' do: asked for first.
     if _is(error, errno.ENFILE):
         return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"
+    if _is(error, errno.EMFILE):
+        return f"this process may open no more files ({os.strerror(errno.EMFILE)}); allow more, such as: ulimit -n 1024"
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -103,6 +104,12 @@ def test_a_publish_in_progress_is_no_fault_while_writing(segment: memory.Memory)
     check_segment(segment)
     word(at.PLAN_SEQUENCE, 3)(segment.view)
     check_segment(segment, writing=True)
+
+
+def test_memory_that_every_child_would_inherit_is_found(segment: memory.Memory):
+    os.set_inheritable(segment.read_only_fd(), True)
+    with pytest.raises(BrokenSegment, match="inherited by every child"):
+        check_segment(segment)
 
 
 def test_memory_without_its_seals_is_found(segment: memory.Memory, monkeypatch: pytest.MonkeyPatch):

@@ -98,6 +98,8 @@ def test_a_text_of_another_form_is_a_value_error(read: Any, text: str) -> None:
         ({"dt_replay": "x", "when_slow": "widen"}, "leave --when-slow widen out"),
         ({"seed": -1}, "--seed must be a whole number >= 0, got -1"),
         ({"size_px": (5, 600)}, "--size must be from 16x16 to 16384x16384, got 5x600"),
+        ({"size_px": 600}, r"--size must be two values, \(width, height\), got 600"),
+        ({"size_px": (800.5, 600)}, r"--size must be whole numbers of pixels, got \(800.5, 600\)"),
         ({"name": "a/b"}, "--name must be letters, digits, - and _, at most 64, got 'a/b'"),
     ],
 )

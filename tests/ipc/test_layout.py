@@ -119,12 +119,16 @@ def test_another_format_version_says_which_and_what_to_do():
         (-1, {}, "from 0 to"),
         (at.MAX_CAPACITY + 1, {}, "from 0 to"),
         (1.5, {}, "from 0 to"),
-        (1, {"heat": (">f4", 1)}, "dtypes"),
+        (1, {"heat": (">f4", 1)}, r"'heat' must have one of the dtypes \|b1, .*, <f8, got '>f4'"),
         (1, {"heat": ("O", 1)}, "dtypes"),
         (1, {"heat": ("i4,i4", 1)}, "dtypes"),
         (1, {"heat": ("no such", 1)}, "dtypes"),
         (1, {"heat": ("<f4", 0)}, "from 1 to"),
         (1, {"heat": ("<f4", 10_000)}, "from 1 to"),
+        (1, {"heat": ("<f4", 1.5)}, "from 1 to 64 values per body, got 1.5"),
+        (1, {"heat": ("<f4", True)}, "from 1 to 64 values per body, got True"),
+        (1, {"heat": ("<f4", "1")}, "from 1 to 64 values per body, got '1'"),
+        (1, {7: ("<f4", 1)}, "plain identifier of at most 40 letters, got 7"),
         (1, {"not a name": ("<f4", 1)}, "identifier"),
         (1, {"h" * 41: ("<f4", 1)}, "identifier"),
         (1, {f"c{index}": ("<f4", 1) for index in range(33)}, "at most 32"),
@@ -137,6 +141,11 @@ def test_what_cannot_be_laid_out_is_refused_with_its_rule(capacity: int, named: 
 
 def test_a_dtype_may_be_written_as_numpy_writes_it():
     assert Layout.for_bodies(1, {"heat": ("f4", 1), "on": ("bool", 1)}).columns[0].dtype == "<f4"
+
+
+def test_the_longest_name_and_the_widest_column_are_taken():
+    column = Layout.for_bodies(1, {"h" * 40: ("<f4", 64)}).column("h" * 40)
+    assert (column.width, column.bytes_per_body) == (64, 256)
 
 
 def test_the_sizes_of_the_design():

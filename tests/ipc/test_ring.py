@@ -139,6 +139,13 @@ def test_bodies_in_any_memory_order_are_published(channel: Channel):
     assert channel.writer.bodies_of_slot(1)[:3].tobytes() == every_other.tobytes()
 
 
+def test_records_of_a_type_that_is_as_ours_are_published(channel: Channel):
+    theirs = bodies_of(5, 2).astype(np.dtype(BODY.descr))
+    assert theirs.dtype is not BODY
+    channel.writer.publish(Head(), theirs)
+    assert channel.writer.bodies_of_slot(1)[:2].tobytes() == theirs.tobytes()
+
+
 def test_nothing_published_is_nothing_read(channel: Channel):
     assert ticks_of(channel.reader) == []
     assert channel.reader.pair() == ()
@@ -207,14 +214,30 @@ def test_a_claim_is_valid_until_the_writer_comes_round(channel: Channel):
 
 
 def test_torn_claims_are_retried_with_newer_snapshots_and_counted(channel: Channel):
-    channel.publish(2)
-    seen = []
-    for claim in channel.reader.unread(1):
-        if not seen:
-            channel.publish(2 * channel.layout.slots)
-        seen.append((claim.head.tick, claim.is_valid()))
-    assert seen == [(2, False), (channel.published, True)]
-    assert channel.reader.counters.retries == 1
+    for times in (1, 2):
+        channel.publish(2)
+        newest, seen = channel.published, []
+        for claim in channel.reader.unread(1):
+            if not seen:
+                channel.publish(2 * channel.layout.slots)
+            seen.append((claim.head.tick, claim.is_valid()))
+        assert seen == [(newest, False), (channel.published, True)]
+        assert channel.reader.counters.retries == times
+        assert channel.reader.counters.skipped == channel.published - times
+
+
+def test_a_pair_whose_older_one_the_writer_overtook_has_failed(channel: Channel):
+    two = 2 * channel.layout.snapshot_bytes(3)
+    for failed in (1, 2):
+        channel.publish(2)
+        valid: list[bool] = []
+        for claim in channel.reader.unread(two):
+            if not valid:
+                channel.publish(channel.layout.slots - 1)
+            valid.append(claim.is_valid())
+        assert valid == [False, True]
+        counters = channel.reader.counters
+        assert (counters.pairs_read, counters.pairs_failed, counters.retries) == (0, failed, 0)
 
 
 def test_a_pair_read_by_claims_is_counted(channel: Channel):
@@ -226,11 +249,13 @@ def test_a_pair_read_by_claims_is_counted(channel: Channel):
 
 
 def test_a_reader_that_is_always_overtaken_gives_up_and_counts(channel: Channel):
-    channel.publish(2)
-    for claim in channel.reader.unread(1):
-        channel.publish(2 * channel.layout.slots)
-        assert not claim.is_valid()
-    assert channel.reader.counters.pairs_failed == 1
+    for times in (1, 2):
+        channel.publish(2)
+        for claim in channel.reader.unread(1):
+            channel.publish(2 * channel.layout.slots)
+            assert not claim.is_valid()
+        assert channel.reader.counters.pairs_failed == times
+        assert channel.reader.counters.retries == times * (ATTEMPTS - 1)
     assert ticks_of(channel.reader, 1) == [channel.published]
 
 
@@ -384,6 +409,11 @@ class TestGrowth:
         assert not old.closed
         assert ticks_of(channel.reader) == [1, 2, 3]
         assert old.closed
+        old = channel.reader._segments[0].memory
+        channel.reader.follow(channel.grow(32))
+        assert channel.reader.has_unread
+        assert ticks_of(channel.reader) == []
+        assert old.closed
 
     def test_published_instants_are_kept(self, channel: Channel):
         channel.publish(2)
@@ -415,6 +445,7 @@ class TestGrowth:
     [
         (lambda w: w.publish(Head(), new_bodies(9)), "holds 8 bodies, got 9"),
         (lambda w: w.publish(Head(), np.zeros((2, 3))), r"BODY records, got float64 of shape \(2, 3\)"),
+        (lambda w: w.publish(Head(), np.zeros(3)), r"BODY records, got float64 of shape \(3,\)"),
         (lambda w: w.publish(Head(), [1]), "BODY records, got list"),
         (lambda w: w.publish(Head(), new_bodies(4).reshape(2, 2)), "one-dimensional"),
         (lambda w: w.publish(Head(tick=1 << 63), new_bodies(1)), "64 bits"),

@@ -117,7 +117,9 @@ def test_one_that_is_dropped_never_was_and_the_next_takes_its_slot(ring: Ring, p
 def test_nothing_else_is_published_while_one_is_written(ring: Ring) -> None:
     opened = ring.writer.open_slot(1)
     for other in (lambda: ring.writer.publish(Head(), new_bodies(1)), lambda: ring.writer.open_slot(1)):
-        with pytest.raises(RingError, match="being written in place"):
+        with pytest.raises(
+            RingError, match="^a snapshot is being written in place; complete it before another is published$"
+        ):
             other()
     fill(opened.records, 1)
     ring.writer.complete(opened, Head(tick=1))
