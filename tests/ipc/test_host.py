@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import socket
 import sys
@@ -21,6 +22,7 @@ from twixt.ipc import door as doors
 from twixt.ipc import guest, reception, session, wire
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.host import HostEnded
+from twixt.ipc.link import LOST
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import Head, new_bodies
@@ -484,6 +486,63 @@ def test_a_hook_that_fails_is_shown_and_viewers_are_served_on(
     channel.attach(owned=True).close()
     until(lambda: shown == ["division by zero"] * 2)
     assert channel.attach().ended is None
+
+
+def test_a_fault_of_ours_is_shown_and_costs_one_viewer_alone(
+    channel: Any, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: shown.append(str(error)))
+    host = channel.open()
+    link, other = channel.attach(), channel.attach()
+    monkeypatch.setattr(host, "has_newer", lambda number, plan_number: 1 / 0)
+    link.wake_when_newer()
+    assert link.wait(BOUND_S)
+    assert link.ended == LOST
+    until(lambda: host.viewers == 1)
+    assert shown == ["division by zero"]
+    assert host._reception.viewers_waiting == 0
+    assert other.ask_report(BOUND_S) is None
+    assert other.ended is None
+
+
+def test_a_caller_for_whom_there_is_no_descriptor_waits_and_is_let_in_when_there_is_one(
+    channel: Any, until: Until
+) -> None:
+    host = channel.open()
+    with socket.socket(socket.AF_UNIX) as caller:
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))  # those that are open stay so
+        try:
+            doors.connect(caller, channel.name, BOUND_S)
+            until(lambda: host._reception._accept_after_ns)
+            assert not host._reception._guests
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        caller.sendall(wire.encode("attach"))
+        until(lambda: host.viewers == 1)
+
+
+def test_at_the_end_who_reads_nothing_keeps_nobody_waiting_and_who_reads_late_is_told(
+    channel: Any, monkeypatch: pytest.MonkeyPatch, until: Until
+) -> None:
+    monkeypatch.setattr(reception, "FAREWELL_NS", int(BOUND_S * 1e9))
+    host = channel.open()
+    with bare_viewer(channel.name) as late, bare_viewer(channel.name) as gone:
+        for viewer in (late, gone):
+            viewer.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            viewer.attach()
+        link = channel.attach()
+        host.write_scene(Scene([Sphere(radius=1 + body / 1e6) for body in range(20_000)]))
+        until(lambda: link.poll() or link.scene_version == 2)
+        assert sum(guest.has_more for guest in host._reception._guests) == 2
+        ending = threading.Thread(target=host.end, args=("ended", "done"))
+        ending.start()
+        assert link.wait(BOUND_S)
+        until(lambda: link.poll() or link.ended == ("ended", "done"))
+        gone.connection.close()
+        assert late.hear("ended").fields == {"ending": "ended", "message": "done"}
+        ending.join()
 
 
 def test_an_end_from_another_thread_ends_a_publishing_loop(channel: Any) -> None:
