@@ -123,7 +123,7 @@ def running() -> list[str]:
     if not hasattr(socket, "AF_UNIX"):
         return []
     folder = runtime_folder()
-    names = [file.removesuffix(SUFFIX) for file in os.listdir(folder) if file.endswith(SUFFIX) and file[0] != "."]
+    names = [file.removesuffix(SUFFIX) for file in os.listdir(folder) if file.endswith(SUFFIX)]
     return sorted(name for name in names if _answers(os.path.join(folder, name + SUFFIX)))
 
 

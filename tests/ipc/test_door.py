@@ -142,6 +142,16 @@ def test_a_name_is_running_while_somebody_answers_there(name: str) -> None:
         doors.is_running("a/b")
 
 
+def test_what_else_lies_in_the_folder_is_no_simulation(name: str) -> None:
+    folder = Path(doors.runtime_folder())
+    (folder / "notes.txt").touch()
+    (folder / f"file{doors.SUFFIX}").touch()
+    with socket.socket(socket.AF_UNIX) as other, contextlib.closing(doors.open_door(name)):
+        other.bind(str(folder / "other"))
+        other.listen()
+        assert doors.running() == [name]
+
+
 def test_closing_leaves_the_socket_of_a_later_simulation_alone(name: str) -> None:
     first = doors.open_door(name)
     Path(first.path).unlink()

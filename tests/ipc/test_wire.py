@@ -71,7 +71,10 @@ def test_a_message_over_a_limit_is_refused_by_its_header_alone(
     json_bytes: int, raw_bytes: int, descriptors: int
 ) -> None:
     header = wire.HEADER.pack(wire.MAGIC, wire.FORMAT, descriptors, json_bytes, raw_bytes)
-    with pytest.raises(wire.WireError, match="over the limits"):
+    with pytest.raises(
+        wire.WireError,
+        match=rf"^a message of {json_bytes} \+ {raw_bytes} bytes with {descriptors} descriptors is over the limits",
+    ):
         inbox().feed(header)
 
 
@@ -81,10 +84,20 @@ def test_another_format_is_named_before_anything_else_of_it_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"[]", b"{}", b"7", b'{"kind": 7}', b'{"kind": "a"', b"[" * 90_000, b"\xff\xfe", b'{"kind": "a"}}']
+    ("text", "says"),
+    [
+        (b"[]", r"^a message that is no JSON object with a kind \(TypeError\)$"),
+        (b"{}", r"no JSON object with a kind \(KeyError\)"),
+        (b"7", r"no JSON object with a kind \(AttributeError\)"),
+        (b'{"kind": 7}', "^a message's kind must be text, got 7$"),
+        (b'{"kind": "a"', r"no JSON object with a kind \(JSONDecodeError\)"),
+        (b"[" * 90_000, r"no JSON object with a kind \(RecursionError\)"),
+        (b"\xff\xfe", r"no JSON object with a kind \("),
+        (b'{"kind": "a"}}', r"no JSON object with a kind \(JSONDecodeError\)"),
+    ],
 )
-def test_what_is_no_object_with_a_kind_is_refused(text: bytes) -> None:
-    with pytest.raises(wire.WireError):
+def test_what_is_no_object_with_a_kind_is_refused(text: bytes, says: str) -> None:
+    with pytest.raises(wire.WireError, match=says):
         inbox().feed(wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 0, len(text), 0) + text)
 
 
@@ -103,18 +116,36 @@ def test_what_json_has_no_word_for_travels_as_text() -> None:
 
 
 def test_what_no_receiver_would_take_is_not_sent() -> None:
-    with pytest.raises(wire.WireError, match="bytes of JSON"):
-        wire.encode("x", {"a": "b" * wire.HOST_JSON_LIMIT})
+    whole = wire.HOST_JSON_LIMIT - len('{"a": "", "kind": "x"}')
+    assert wire.encode("x", {"a": "b" * whole})
+    with pytest.raises(wire.WireError, match="^a x message may hold 1048576 bytes of JSON and .*, got 1048577 and 0$"):
+        wire.encode("x", {"a": "b" * (whole + 1)})
+    raw = bytes(wire.HOST_RAW_LIMIT + 1)
+    assert len(wire.encode("x", raw=raw[1:])) > wire.HOST_RAW_LIMIT
+    with pytest.raises(wire.WireError, match="and 67108864 raw ones, got 13 and 67108865$"):
+        wire.encode("x", raw=raw)
     endless: dict[str, Any] = {}
     endless["endless"] = endless
-    with pytest.raises(wire.WireError, match="what JSON knows"):
+    with pytest.raises(wire.WireError, match="^a x message must be made of what JSON knows"):
         wire.encode("x", endless)
 
 
 @pytest.mark.parametrize("value", [True, 1.5, "1", None, 1 << 63, -(1 << 63) - 1, [1]])
 def test_a_whole_number_is_of_64_bits_and_no_bool(value: object) -> None:
-    with pytest.raises(wire.WireError, match="whole number"):
+    with pytest.raises(wire.WireError, match="^n must be a whole number of 64 bits, got "):
         wire.whole_number(json.loads(json.dumps({"n": value})), "n")
+
+
+@pytest.mark.parametrize("value", [-(1 << 63), 0, (1 << 63) - 1])
+def test_every_number_of_64_bits_is_one(value: int) -> None:
+    assert wire.whole_number({"n": value}, "n") == value
+
+
+def test_a_number_that_is_not_there_or_endless_is_said_shortly() -> None:
+    with pytest.raises(wire.WireError, match="got 'None'$"):
+        wire.whole_number({}, "n")
+    with pytest.raises(wire.WireError, match=f"got '{'x' * 40}'$"):
+        wire.whole_number({"n": "x" * 1000}, "n")
 
 
 def test_descriptors_arrive_with_their_message_and_only_there(nothing_left: None) -> None:
@@ -154,7 +185,7 @@ def test_descriptors_that_nobody_announced_do_not_pile_up(nothing_left: None) ->
             socket.send_fds(ours, [wire.encode("plain")], [0])
             assert wire.receive(theirs, box, 2)
         socket.send_fds(ours, [wire.encode("plain")], [0])
-        with pytest.raises(wire.WireError, match="no message claims"):
+        with pytest.raises(wire.WireError, match="^9 descriptors came that no message claims$"):
             wire.receive(theirs, box, 2)
     box.close()
 
