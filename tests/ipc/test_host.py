@@ -50,6 +50,8 @@ class BareViewer:
         while True:
             for index, message in enumerate(self.heard):
                 if message.kind == kind:
+                    for other in self.heard[:index]:
+                        wire.close_all(other.descriptors)
                     self.heard = self.heard[index + 1 :]
                     return message
             assert select.select([self.connection], [], [], BOUND_S)[0], f"waited in vain for {kind}"
@@ -167,27 +169,31 @@ def test_a_probe_for_the_name_is_no_viewer(channel: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "answer"),
     [
-        b"GET / HTTP/1.1\r\n\r\n",
-        wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 0, wire.VIEWER_JSON_LIMIT + 1, 0),
-        wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 0, 2, 1) + b"{}x",
-        wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 1, 2, 0) + b"{}",
-        wire.encode("attach") + wire.encode("attach"),
-        wire.encode("lead", {"lead_ns": 5}),
-        wire.encode("attach") + wire.encode("lead", {"lead_ns": "far"}),
-        wire.encode("attach") + wire.encode("wake", {}),
-        wire.encode("attach") + wire.encode("dance"),
-        wire.encode("attach") + wire.encode("command", {"name": "explode"}),
-        wire.encode("attach") + wire.encode("report", {"number": None}),
+        (b"GET / HTTP/1.1\r\n\r\n", "the other side does not speak twixt's channel"),
+        (wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 0, wire.VIEWER_JSON_LIMIT + 1, 0), "a message of 4097 + 0 bytes"),
+        (wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 0, 2, 1) + b"{}x", "a message of 2 + 1 bytes"),
+        (wire.HEADER.pack(wire.MAGIC, wire.FORMAT, 1, 2, 0) + b"{}", "a message of 2 + 0 bytes with 1 descriptors"),
+        (wire.encode("attach") + wire.encode("attach"), "the first message of a viewer, and no other, is attach"),
+        (wire.encode("lead", {"lead_ns": 5}), "the first message of a viewer, and no other, is attach; got 'lead'"),
+        (wire.encode("attach") + wire.encode("lead", {"lead_ns": "far"}), "lead_ns must be a whole number"),
+        (wire.encode("attach") + wire.encode("wake", {"plan_number": 5}), "number must be a whole number"),
+        (wire.encode("attach") + wire.encode("wake", {"number": 5}), "plan_number must be a whole number"),
+        (wire.encode("attach") + wire.encode("dance"), "no viewer has reason to say 'dance'"),
+        (wire.encode("attach") + wire.encode("command", {"name": "explode"}), "a command must be one of"),
+        (wire.encode("attach") + wire.encode("report", {"number": None}), "number must be a whole number"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
-def test_a_viewer_that_talks_nonsense_is_closed_alone(channel: Any, said: bytes, until: Until) -> None:
+def test_a_viewer_that_talks_nonsense_is_told_why_and_closed_alone(
+    channel: Any, said: bytes, answer: str, until: Until
+) -> None:
     host = channel.open()
     link = channel.attach()
     with bare_viewer(channel.name) as viewer:
         viewer.connection.sendall(said)
+        assert viewer.hear("refused").fields["message"].startswith(answer)
         assert viewer.is_closed()
     until(lambda: host.viewers == 1)
     channel.publish()
@@ -436,8 +442,11 @@ def test_what_no_message_can_carry_is_shown_and_harms_no_viewer(
     until(lambda: shown)
     host._describe = lambda: {("no", "key"): 1}
     assert channel.attach().description == {}
+    host.on_report = lambda: {("no", "key"): 1}
+    assert link.ask_report(BOUND_S) is None
     host.set_status({"fine": 1})
     until(lambda: link.poll() or link.status == {"fine": 1})
+    assert link.ended is None
     assert "what JSON knows" in shown[0]
 
 
