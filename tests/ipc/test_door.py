@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import select
 import socket
 import stat
+import sys
 import tempfile
 import threading
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -96,6 +99,44 @@ def test_what_cannot_be_a_name_is_refused(name: str) -> None:
         doors.open_door(name)
 
 
+@pytest.mark.parametrize("name", ["a", "x" * 64, "Lab-2_b"])
+def test_what_can_be_a_name_is_taken(name: str, nothing_left: None) -> None:
+    with contextlib.closing(doors.open_door(name)):
+        assert doors.running() == [name]
+
+
+def test_a_name_that_cannot_be_bound_is_refused_with_the_reason(
+    name: str, monkeypatch: pytest.MonkeyPatch, nothing_left: None
+) -> None:
+    path = leave_behind(name)
+    monkeypatch.setattr(doors, "_unlink", lambda path: None)
+    with pytest.raises(doors.DoorError, match=f"^cannot open {path}: Address already in use; set XDG_RUNTIME_DIR to a"):
+        doors.open_door(name)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "gone"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "")
+    with pytest.raises(doors.DoorError, match="^cannot use .*gone/twixt-.*: No such file or directory; set XDG_"):
+        doors.runtime_folder()
+
+
+@pytest.mark.parametrize(("module", "missing"), [(socket, "AF_UNIX"), (select, "poll")])
+def test_a_system_that_lacks_what_is_needed_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, missing: str
+) -> None:
+    monkeypatch.delattr(module, missing)
+    for ask in (doors.check_system, lambda: doors.open_door("lab")):
+        with pytest.raises(
+            doors.DoorError, match=f"^twixt needs Unix sockets and poll, which {sys.platform} lacks; it"
+        ):
+            ask()
+    assert doors.running() == []
+    assert not doors.is_running("lab")
+
+
 def test_a_live_name_is_refused_and_free_again_once_closed(name: str, nothing_left: None) -> None:
     door = doors.open_door(name)
     with pytest.raises(doors.DoorError, match=f'"{name}" is already running; choose another --name'):
@@ -118,6 +159,9 @@ def test_a_name_with_more_callers_than_may_wait_is_alive(name: str, monkeypatch:
         assert doors.running() == [name]
         with pytest.raises(doors.DoorError, match="already running"):
             doors.open_door(name)
+        late = callers.enter_context(socket.socket(socket.AF_UNIX))
+        with pytest.raises(doors.DoorError, match=f'^cannot reach the simulation "{name}": '):
+            doors.connect(late, name, 0.01)
     door.close()
 
 
@@ -193,7 +237,9 @@ def test_of_many_that_take_a_name_at_once_exactly_one_gets_it(name: str) -> None
 def test_a_lock_that_is_never_released_is_an_error_and_no_hang(name: str) -> None:
     folder = os.open(doors.runtime_folder(), os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    with pytest.raises(doors.DoorError, match="stays locked by another process"):
+    with pytest.raises(
+        doors.DoorError, match="twixt stays locked by another process; is a twixt stopped there[?] end it, or set XDG_"
+    ):
         doors.remove_stale(name, patience_s=0.01)
     os.close(folder)
 
@@ -226,11 +272,15 @@ def test_a_forked_child_that_ends_takes_no_name_away(name: str) -> None:
 
 def test_another_users_process_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
+    uid = os.geteuid()
     with ours, theirs:
-        assert doors.peer_uid(ours) == os.geteuid()
+        assert doors.peer_uid(ours) == uid
         doors.check_peer(ours, "viewer")
-        monkeypatch.setattr(doors, "peer_uid", lambda connection: os.geteuid() + 1)
-        with pytest.raises(doors.DoorError, match="both must be the same user's"):
+        monkeypatch.setattr(doors, "peer_uid", lambda connection: uid + 1)
+        with pytest.raises(
+            doors.DoorError,
+            match=rf"^the viewer belongs to user {uid + 1}, this process to user {uid}; both must be the same user's$",
+        ):
             doors.check_peer(ours, "viewer")
 
 

@@ -102,6 +102,9 @@ def bare_viewer(name: str) -> Iterator[BareViewer]:
 
 def test_nothing_is_left_after_the_end_not_even_a_thread(channel: Any, nothing_left: None) -> None:
     host = channel.open(describe=lambda: {"dt": 0.5})
+    with pytest.raises(ValueError, match="must be one of ended, crashed, interrupted, got 'exploded'"):
+        host.end("exploded")
+    assert (host.is_ended, host.name) == (False, channel.name)
     assert channel.attach().description == {"dt": 0.5}
     channel.publish(9)
     host.end("ended", "done")

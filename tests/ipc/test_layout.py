@@ -123,7 +123,7 @@ def test_another_format_version_says_which_and_what_to_do():
         (1, {"heat": ("O", 1)}, "dtypes"),
         (1, {"heat": ("i4,i4", 1)}, "dtypes"),
         (1, {"heat": ("no such", 1)}, "dtypes"),
-        (1, {"heat": ("<f4", 0)}, "from 1 to"),
+        (1, {"heat": ("<f4", 0)}, "^column 'heat' must have from 1 to 64 values per body, got 0$"),
         (1, {"heat": ("<f4", 10_000)}, "from 1 to"),
         (1, {"heat": ("<f4", 1.5)}, "from 1 to 64 values per body, got 1.5"),
         (1, {"heat": ("<f4", True)}, "from 1 to 64 values per body, got True"),
@@ -143,9 +143,10 @@ def test_a_dtype_may_be_written_as_numpy_writes_it():
     assert Layout.for_bodies(1, {"heat": ("f4", 1), "on": ("bool", 1)}).columns[0].dtype == "<f4"
 
 
-def test_the_longest_name_and_the_widest_column_are_taken():
+def test_the_longest_name_the_widest_column_and_the_most_of_them_are_taken():
     column = Layout.for_bodies(1, {"h" * 40: ("<f4", 64)}).column("h" * 40)
     assert (column.width, column.bytes_per_body) == (64, 256)
+    assert len(Layout.for_bodies(1, {f"c{index}": ("<f4", 1) for index in range(32)}).columns) == 32
 
 
 def test_the_sizes_of_the_design():

@@ -236,14 +236,23 @@ class TestMapReadOnlyRefuses:
     def test_a_size_that_is_not_the_memorys(self):
         made = memory.create(SIZE)
         for size in (SIZE - 1, SIZE + 4096, 0, -1, 1 << 70):
-            with pytest.raises(TwixtError):
+            with pytest.raises(
+                TwixtError, match=f"^expected shared memory of {size} bytes, got a descriptor of {SIZE}$"
+            ):
                 memory.map_read_only(made.read_only_fd(), size)
 
     def test_memory_that_could_shrink_under_its_reader(self):
-        descriptor = os.memfd_create("plain")
+        import fcntl
+
+        descriptor = os.memfd_create("plain", os.MFD_ALLOW_SEALING)
         os.ftruncate(descriptor, SIZE)
-        with pytest.raises(TwixtError, match="not sealed"):
-            memory.map_read_only(descriptor, SIZE)
+        for seal in (0, fcntl.F_SEAL_GROW, memory.FUTURE_WRITE, fcntl.F_SEAL_SHRINK):
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seal)
+            assert not memory.is_sealed(descriptor)
+            with pytest.raises(TwixtError, match="^the memory handed out is not sealed, so its maker could shrink it"):
+                memory.map_read_only(descriptor, SIZE)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL)
+        memory.map_read_only(descriptor, SIZE).close()
         os.close(descriptor)
 
     def test_a_file_a_pipe_and_a_closed_descriptor(self):
@@ -261,10 +270,18 @@ class TestMapReadOnlyRefuses:
 
 
 @linux_only
-@pytest.mark.parametrize("size", [0, -1, 1 << 50, 1 << 70])
-def test_memory_that_cannot_be_had_is_a_clean_error(size: int):
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [
+        (0, "^shared memory must be at least 1 byte, got 0$"),
+        (-1, "^shared memory must be at least 1 byte, got -1$"),
+        (1 << 50, "^shared memory for all bodies would need 1,073,741,824 MiB"),
+        (1 << 70, "^shared memory for all bodies would need .* MiB"),
+    ],
+)
+def test_memory_that_cannot_be_had_is_a_clean_error(size: int, says: str):
     before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(TwixtError, match="byte|MiB"):
+    with pytest.raises(TwixtError, match=says):
         memory.create(size)
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -294,8 +311,18 @@ def test_a_kernel_without_these_seals_is_a_clean_error(monkeypatch: pytest.Monke
 def test_a_viewers_mapping_has_no_descriptor_to_hand_on():
     made = memory.create(SIZE)
     mapped = memory.map_read_only(made.read_only_fd() if made.owned else made.name, SIZE)
-    with pytest.raises(TwixtError, match="no descriptor"):
-        mapped.read_only_fd()
+    made.close()
+    for each in (mapped, made):
+        assert not each.owned
+        with pytest.raises(TwixtError, match="^this memory has no descriptor to hand out: it is closed, mapped by a v"):
+            each.read_only_fd()
+    assert (made.closed, len(made.view), mapped.closed, len(mapped.view)) == (True, 0, False, SIZE)
+
+
+@linux_only
+def test_a_single_byte_is_memory_too():
+    made = memory.create(1)
+    assert len(memory.map_read_only(made.read_only_fd(), 1).view) == len(made.view) == 1
 
 
 @linux_only

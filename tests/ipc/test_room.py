@@ -110,6 +110,8 @@ def test_a_ring_grows_by_what_it_must_where_there_is_no_room_for_more(
         assert host.capacity == 120_000
         with pytest.raises(room.NoRoom):
             host.publish(Head(tick=2), new_bodies(140_000))
+        with pytest.raises(room.NoRoom):
+            host.reserve(2 * 120_000)
         host.publish(Head(tick=3), bodies)
         newest = host.newest()
         assert newest is not None
