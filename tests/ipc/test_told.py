@@ -53,9 +53,21 @@ def test_what_no_physics_says_is_refused_in_words(wrong: Any, said: str, rule: s
 
 
 def test_whatever_its_size_what_was_said_is_shown_in_a_few_words() -> None:
-    with pytest.raises(WireError) as refused:
-        told.status({"diagnostics": {"x" * 10**6: "y" * 10**6}})
-    assert len(str(refused.value)) < 200
+    name, name_shown, value, value_shown = "x" * 10**6, "x" * 40, "y" * 10**6, "'" + "y" * 39
+    for tell, said, what in (
+        (told.status, {"diagnostics": {name: value}}, f"the diagnostic '{name_shown}' as {value_shown},"),
+        (told.blocks, {name: value}, f"the block {name_shown} as {value_shown},"),
+        (told.blocks, {"physics": {name: [value]}}, f"the figure '{name_shown}' as a list,"),
+    ):
+        with pytest.raises(WireError, match=f"^the simulation said {what} which must be"):
+            tell(said)
+
+
+def test_a_description_is_values_by_name_or_empty() -> None:
+    assert told.description({"dt": 0.5, "more": [1]}) == {"dt": 0.5, "more": [1]}
+    assert told.description(None) == {}
+    with pytest.raises(WireError, match="^the simulation said description as 'x', which must be values by name; "):
+        told.description("x")
 
 
 def test_an_infinite_diagnostic_is_the_worlds_own_business() -> None:
