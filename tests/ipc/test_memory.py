@@ -259,12 +259,12 @@ class TestMapReadOnlyRefuses:
         os.close(descriptor)
 
     def test_a_file_a_pipe_and_a_closed_descriptor(self):
+        reading, writing = os.pipe()
         with tempfile.TemporaryFile() as file:
             file.truncate(SIZE)
             with pytest.raises(TwixtError, match="not sealed"):
                 memory.map_read_only(file.fileno(), SIZE)
             closed = file.fileno()
-        reading, writing = os.pipe()
         for descriptor, says in ((reading, "expected shared memory of"), (closed, "cannot be mapped .*Bad file descr")):
             with pytest.raises(TwixtError, match=says):
                 memory.map_read_only(descriptor, SIZE)
