@@ -251,9 +251,11 @@ def test_a_folder_with_a_long_name_serves_too(
     long.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
     door = doors.open_door(name)
+    assert not door.listener.getblocking()
     assert doors.running() == [name]
     with socket.socket(socket.AF_UNIX) as caller:
         doors.connect(caller, name, 20)
+        assert not caller.getblocking()
     door.close()
     assert not Path(door.path).exists()
 

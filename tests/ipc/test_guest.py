@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from twixt.ipc.guest import Guest
+from twixt.ipc import wire
+from twixt.ipc.guest import COMMAND_COUNTS, MESSAGES_PER_S, SECOND_NS, Guest
 
 BOUND_S = 20.0
 
@@ -23,6 +24,33 @@ def guest(nothing_left: None) -> Iterator[Guest]:
     guest = Guest(ours, 0)
     with theirs:
         yield guest
+        guest.close()
+
+
+@pytest.mark.parametrize(("kind", "most"), [("lead", MESSAGES_PER_S), ("command", MESSAGES_PER_S // COMMAND_COUNTS)])
+def test_so_many_messages_a_second_are_heard_and_no_more_until_it_is_over(
+    kind: str, most: int, nothing_left: None
+) -> None:
+    ours, theirs = socket.socketpair()
+    guest = Guest(ours, 0)
+    said = wire.encode(kind)
+
+    def heard_at(now_ns: int) -> int:
+        heard = 0
+        while messages := guest.hear(now_ns):
+            heard += len(messages)
+        return heard
+
+    with theirs:
+        for began_ns in (0, SECOND_NS + 5):
+            theirs.sendall(said * most)
+            assert heard_at(began_ns) == most
+            assert guest.deaf_until_ns <= began_ns
+            theirs.sendall(said)
+            assert heard_at(began_ns + 1) == 1
+            assert guest.deaf_until_ns == began_ns + SECOND_NS
+            assert guest.hear(began_ns + SECOND_NS - 1) is None
+            assert guest.hear(began_ns + SECOND_NS) == []
         guest.close()
 
 
