@@ -206,6 +206,7 @@ def test_counters_outlive_the_link(channel: Any) -> None:
     for claim in link.unread(WHOLE):
         claim.is_valid()
     link.close()
+    assert link.ended == ("ended", "this viewer was closed")
     link.close()
     link.poll()
     assert link.counters["pairs_read"] == 1
