@@ -118,6 +118,10 @@ def test_parents_and_groups_always_arrive_as_they_were_said_and_a_circle_never(
         (lambda: ColorBy("heat", low="cold"), "low must be a finite number, got 'cold'"),  # type: ignore[arg-type]
         (lambda: ColorBy("heat", low_color=None), "low_color .* got None"),  # type: ignore[arg-type]
         (lambda: Camera(body=-2), "got -2"),
+        (lambda: Camera(eye=(1, 1, 1), target=(1, 1, 1)), "eye and Camera.target must differ, got .1.0, 1.0, 1.0. for"),
+        (lambda: Camera(fov_y_deg=171), "fov_y_deg must be from 1 to 170, got 171"),
+        (lambda: Scene(columns=["heat"]), r"columns must map columns to rules, .*\['heat'\]"),  # type: ignore[arg-type]
+        (lambda: Scene(light=(0, 0, 0)), "light must not be the zero vector"),
         (lambda: Camera(eye=None), "Camera.eye must be three finite numbers, got None"),  # type: ignore[arg-type]
         (lambda: Camera(eye="abc"), "Camera.eye must be three finite numbers, got 'abc'"),  # type: ignore[arg-type]
         (lambda: Camera(fov_y_deg="wide"), "fov_y_deg must be a finite number"),  # type: ignore[arg-type]
@@ -173,6 +177,14 @@ def test_bodies_that_are_not_there_are_refused_once_their_number_is_known(scene:
     scene.check_bodies(10)
     with pytest.raises(SceneError, match=said):
         scene.check_bodies(3)
+
+
+def test_bodies_beyond_the_last_shape_use_that_one() -> None:
+    scene = Scene([Sphere(1), Sphere(2), Sphere(1)])
+    assert scene.shape_rows(2).tolist() == [0, 1]
+    assert scene.shape_rows(5).tolist() == [0, 1, 0, 0, 0]
+    assert Scene([Sphere(1), Sphere(2)]).shape_rows(4).tolist() == [0, 1, 1, 1]
+    assert Scene().shape_rows(2).tolist() == [0, 0]
 
 
 def test_what_comes_from_numpy_arrives_as_plain_numbers() -> None:
