@@ -198,6 +198,16 @@ def test_the_end_is_told_with_its_kind_and_what_was_drawn_stays_readable(channel
     link.poll()
 
 
+def test_nonsense_that_comes_later_ends_the_link_with_the_reason(channel: Any) -> None:
+    host = channel.open()
+    link = channel.attach()
+    host._reception._guests[0].connection.send(b"nonsense")
+    assert link.wait(BOUND_S)
+    assert link.ended is not None
+    assert link.ended.kind == "refused"
+    assert "does not speak twixt's channel" in link.ended.message
+
+
 def test_counters_outlive_the_link(channel: Any) -> None:
     channel.open()
     link = channel.attach()
@@ -234,7 +244,7 @@ def test_a_claim_outlives_the_link_it_came_from(channel: Any) -> None:
         ),
         (wire.encode("refused", {"message": "not you"}), "not you"),
         (wire.encode("ended", {"ending": "crashed", "message": "the world raised"}), "the world raised"),
-        (wire.encode("welcome", {}), "means nothing here"),
+        (wire.encode("welcome", {}), "said 'welcome' with 0 descriptors, which means nothing here; restart it"),
         (wire.encode("segment", {"size": 4096}, descriptors=1), "announced 1 descriptors, 0 came"),
         (wire.encode("scene", {"version": 1}, b"no scene"), "the scene received is damaged"),
         (wire.encode("scene")[:9], "without a word"),
