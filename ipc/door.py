@@ -263,8 +263,12 @@ def _identity(path: str) -> tuple[int, int, int]:
 
 
 def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
+    try:
         os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise DoorError(f"{path} is in the way and cannot be removed: {error.strerror}; remove it yourself") from error
 
 
 def _unlink_own(path: str, identity: tuple[int, int, int]) -> None:

@@ -114,6 +114,12 @@ def test_a_name_that_cannot_be_bound_is_refused_with_the_reason(
         doors.open_door(name)
 
 
+def test_what_is_in_the_way_of_a_name_and_cannot_be_removed_is_told_of(name: str) -> None:
+    (Path(doors.runtime_folder()) / f"{name}{doors.SUFFIX}").mkdir()
+    with pytest.raises(doors.DoorError, match=r"is in the way and cannot be removed: .*; remove it yourself"):
+        doors.open_door(name)
+
+
 def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
