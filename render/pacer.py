@@ -92,7 +92,8 @@ class Pacer:
         base_ns = max(period_ns, cap_ns) if refresh.blocks else cap_ns or period_ns
         self._grid = SwapGrid(period_ns) if self.blocks else None
         self._base_ns = base_ns
-        self._interval = IntervalPolicy(base_ns, period_ns if self.blocks else None)
+        self._probed_ns = period_ns
+        self._interval = self._own_interval()
         self._floor_ns = BLOCKING_MARGIN_NS if self.blocks else TIMER_MARGIN_NS
         self._margin_ns = self._floor_ns
         self._latest_works = Recent(LATEST_FRAMES)
@@ -218,11 +219,19 @@ class Pacer:
 
     def forget_work(self, why: str) -> None:
         """The frames so far were not like those to come: back to the display's own interval, work is learned anew."""
-        self._interval = IntervalPolicy(self._base_ns, self._grid.period_ns if self._grid else None)
+        self._interval = self._own_interval()
         self._margin_ns = self._floor_ns
         for learned in (self._latest_works, self._leads, self._latest_leads, self._latest_cycles):
             learned.clear()
         self._reasons.append(why)
+
+    def _own_interval(self) -> IntervalPolicy:
+        """The display's own, or what --fps asks for: as many refreshes as that is of the refresh it was worked out for."""
+        if self._grid is None:
+            return IntervalPolicy(self._base_ns)
+        interval = IntervalPolicy(self._base_ns, self._probed_ns)
+        interval.refresh_ns = self._grid.period_ns
+        return interval
 
     def restart(self, why: str) -> None:
         """Frames stopped for a while (nothing moved, or nobody could see it): the next starts at once and with it a new

@@ -275,6 +275,18 @@ def test_a_display_that_changes_its_rate_is_followed() -> None:
     assert sum(frame.result.missed_refreshes for frame in shown[-10:]) == 0
 
 
+@pytest.mark.parametrize(("fps_wanted", "refreshes"), [(None, 1), (30, 2)])
+def test_frames_take_as_many_refreshes_after_start_up_as_before_it_however_long_those_prove_to_be(
+    fps_wanted: float | None, refreshes: int
+) -> None:
+    display = BlockingDisplay(SIXTY_HZ, guess=1.06)
+    pacer = Pacer("auto", fps_wanted, display.refresh)
+    play(pacer, display, lambda t: 3, 2)
+    pacer.forget_work("start-up is over")
+    shown = play(pacer, display, lambda t: 3, 1)
+    assert {frame.plan.planned_refreshes for frame in shown} == {refreshes}
+
+
 def test_misses_make_frames_start_earlier() -> None:
     chance = random.Random(5)
     display = BlockingDisplay(SIXTY_HZ)
