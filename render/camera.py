@@ -165,7 +165,8 @@ class OrbitCamera:
         projection[2, 2] = (near_m + far_m) / (near_m - far_m)
         projection[2, 3] = 2 * near_m * far_m / (near_m - far_m)
         projection[3, 2] = -1.0
-        return CameraMatrices(view.astype(np.float32), projection.astype(np.float32), _three(eye), self.target)
+        with np.errstate(over="ignore"):  # so far off that numbers end nothing is seen
+            return CameraMatrices(view.astype(np.float32), projection.astype(np.float32), _three(eye), self.target)
 
     def _axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Right, up and backward (target to eye) as unit vectors of the world."""
