@@ -13,23 +13,35 @@ import signal
 import threading
 from types import TracebackType
 
+_noting: NotedCtrlC | None = None
+
+
+def is_unheard() -> bool:
+    """Whether Ctrl-C came and ended nothing: Python drops a KeyboardInterrupt that is raised in a callback of its own,
+    as there are in every import. To be asked once somebody else listens."""
+    return _noting is not None and _noting.came
+
 
 class NotedCtrlC:
     """Notes it from `with` on until the block ends."""
 
     def __enter__(self) -> NotedCtrlC:
+        global _noting
         self._is_noting = threading.current_thread() is threading.main_thread()
         if self._is_noting:
             self._reading, self._writing = os.pipe()
             for end in (self._reading, self._writing):
                 os.set_blocking(end, False)
             self._previous_fd = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+            _noting = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        global _noting
         if self._is_noting:
+            _noting = None
             signal.set_wakeup_fd(self._previous_fd)
             os.close(self._reading)
             os.close(self._writing)

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from twixt.ipc import ctrl_c
 from twixt.sim.viewer_process import ViewerProcess
 
 # How often the viewer's process is looked at, s.
@@ -80,6 +81,8 @@ class Watch:
         for end in (self._ours, self._theirs):
             end.setblocking(False)
         self.take_signals()
+        if ctrl_c.is_unheard():
+            self._theirs.send(bytes([signal.SIGINT]))
         global _watching
         _watching = self
         self._main = threading.get_ident()

@@ -87,7 +87,11 @@ OURS = str(Path(__file__).parents[2])
 def is_unborn(happened: Iterable[str], said: str) -> bool:
     """Ctrl-C came while Python itself was coming up, before the first line of any program: its own words and codes."""
     has_trace = "Traceback" in said or "Fatal Python error: init" in said
-    return has_trace and OURS not in said and bool({"SIGINT", "viewer SIGINT"} & set(happened))
+    return (
+        (has_trace or said.strip() == "KeyboardInterrupt")
+        and OURS not in said
+        and bool({"SIGINT", "viewer SIGINT"} & set(happened))
+    )
 
 
 def wrong_with(role: str, happened: Iterable[str], code: int, said: str) -> str:
