@@ -32,6 +32,8 @@ BACKLOG = 128
 ADDRESS_BYTES = 100
 # The lock is held for some microseconds; longer than this means that its holder is stopped.
 LOCK_PATIENCE_S = 5.0
+# A frame does not wait longer for the socket of a killed simulation to be removed.
+TIDY_PATIENCE_S = 0.05
 SUFFIX = ".socket"
 
 
@@ -141,6 +143,13 @@ def remove_stale(name: str, patience_s: float = LOCK_PATIENCE_S) -> bool:
             return False
         _unlink(path)
         return True
+
+
+def tidy(name: str) -> bool:
+    """`remove_stale` as a courtesy, for which nobody waits long: whether nobody answered there, as far as is known."""
+    with contextlib.suppress(TwixtError, OSError):
+        return remove_stale(name, TIDY_PATIENCE_S)
+    return False
 
 
 def check_system() -> None:

@@ -11,7 +11,6 @@ uses a link. Not here: which snapshot to draw.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
 from collections.abc import Iterator
@@ -36,8 +35,6 @@ ATTACH_PATIENCE_S = 20.0
 LEAD_STEP_NS = 1_000_000
 # Pieces of 64 KiB taken in at once, so that a simulation that never stops talking stops no frame.
 PIECES_AT_ONCE = 4
-# Removing a killed simulation's socket is a courtesy: a frame does not wait longer for it.
-STALE_PATIENCE_S = 0.05
 
 
 class LinkError(TwixtError):
@@ -201,7 +198,7 @@ class Link:
     def close(self) -> None:
         """Leave. The simulation goes on, unless this viewer was its own. `counters` stay."""
         if self._owned and self.ended == LOST:
-            self._remove_stale()
+            door.tidy(self.name)
         self.ended = self.ended or Ended("ended", "this viewer was closed")
         self._line.close()
         if self._reader is not None:
@@ -245,7 +242,7 @@ class Link:
         except (TwixtError, OSError) as error:
             self.ended = self.ended or Ended("refused", str(error))
         if self.ended == LOST and self._owned:
-            self._remove_stale()
+            door.tidy(self.name)
 
     def _understand_all(self, messages: list[wire.Message]) -> None:
         try:
@@ -291,10 +288,6 @@ class Link:
         else:
             self._reader.follow(taken)
         self._segment_asked = False
-
-    def _remove_stale(self) -> None:
-        with contextlib.suppress(TwixtError, OSError):
-            door.remove_stale(self.name, STALE_PATIENCE_S)
 
 
 def _instant_ns(seconds_from_now: float) -> int:

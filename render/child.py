@@ -9,7 +9,6 @@ says why itself while it is still there; else this viewer does.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import twixt
 from twixt.ipc import start
 from twixt.ipc.errors import TwixtError
-from twixt.render.start_up import STALE_PATIENCE_S, Loading
+from twixt.render.start_up import Loading
 
 if TYPE_CHECKING:
     from twixt.ipc.config import Config
@@ -118,11 +117,9 @@ def _wait_for_end(pid: int) -> None:
 
 
 def _answers(name: str) -> bool:
-    from twixt.ipc.door import remove_stale
+    from twixt.ipc.door import tidy
 
-    with contextlib.suppress(TwixtError, OSError):
-        return not remove_stale(name, STALE_PATIENCE_S)
-    return True
+    return not tidy(name)
 
 
 def _without_physics(pid: int) -> int:

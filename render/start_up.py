@@ -8,7 +8,6 @@ Always: no thread is left half way through an import when the process ends, whic
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import sys
 import threading
@@ -17,7 +16,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc import spans as kinds
-from twixt.ipc.errors import TwixtError
 from twixt.render.input import Event, Key
 from twixt.render.link_to_be import LinkToBe
 
@@ -38,8 +36,6 @@ PREPARING_NS = 500_000_000
 PREPARING_SHARE = 0.25
 # How long one look at the window takes while physics is still loading its world.
 START_POLL_S = 0.02
-# Removing a killed simulation's socket is a courtesy.
-STALE_PATIENCE_S = 0.05
 # A run's own viewer waits for its world however long that loads: its window can be closed meanwhile, and where physics
 # dies the kernel says so at once. A day.
 OWN_WORLD_S = 86_400.0
@@ -85,15 +81,10 @@ class Attaching(LinkToBe):
             return attach(self._name, OWN_WORLD_S if self._owned else ATTACH_PATIENCE_S, self._owned)
         except BaseException:
             if self._owned and self._name is not None:
-                self._remove_stale(self._name)
+                from twixt.ipc import door
+
+                door.tidy(self._name)  # physics that was killed before this viewer found it left the file of its name
             raise
-
-    def _remove_stale(self, name: str) -> None:
-        """Physics that was killed before this viewer found it leaves the file of its name behind."""
-        from twixt.ipc import door
-
-        with contextlib.suppress(TwixtError, OSError):
-            door.remove_stale(name, STALE_PATIENCE_S)
 
 
 def attached(attaching: LinkToBe, window: Any, early: list[Event], is_asked_to_stop: Callable[[], bool]) -> Link | None:
