@@ -33,7 +33,7 @@ from twixt.sim.schedule import Schedule
 from twixt.sim.stride import Plain, Stride
 from twixt.sim.trouble import Trouble
 from twixt.sim.viewer_process import ViewerProcess
-from twixt.sim.watch import Terminated, Watch, exit_code_of
+from twixt.sim.watch import Watch, exit_code_of
 from twixt.sim.world import (
     World,
     check_world,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from twixt.ipc.trace_file import Trace
     from twixt.sim.dt_log import DtLog
 
-INTERRUPTED = 130
+HANGUP = getattr(signal, "SIGHUP", None)
 # A viewer takes half a second to come up; one that does not in this time is broken, and time starts without it.
 VIEWER_PATIENCE_S = 10.0
 # A viewer shows a crash for some seconds and then ends; one that does not is ended.
@@ -88,6 +88,26 @@ def _simulate(
 ) -> int:  # fmt: skip
     run = _Run(config, door, viewer, trace)
     watch = Watch(viewer, run.last_words)
+    error = _lived(run, watch, steps)
+    if watch.signal is not None:
+        # Whatever the error: Python's locks and much C code raise another one than that which interrupts them.
+        code = run.end_asked(watch.signal)
+    elif error is None or (watch.is_due and isinstance(error, KeyboardInterrupt | TwixtError)):
+        try:
+            code = run.end_well(watch)
+        except KeyboardInterrupt:
+            code = run.end_asked(signal.SIGINT)
+    elif isinstance(error, KeyboardInterrupt):  # the world's own
+        code = run.end_asked(signal.SIGINT)
+    else:
+        return run.end_failed(error)
+    if run.physics is not None and watch.signal != HANGUP:  # nobody is left to read it
+        _print_results(run, print_hash, json_file)
+    return code
+
+
+def _lived(run: _Run, watch: Watch, steps: int | None) -> BaseException | None:
+    """The run from its making until it lets go; what was raised in it."""
     try:
         watch.begin()
         try:
@@ -95,25 +115,9 @@ def _simulate(
             run.live(watch, steps)
         finally:
             watch.end()
-        code = run.end_well(watch)
-    except KeyboardInterrupt:
-        code = run.end_interrupted(watch)
-    except Terminated as end:
-        run.close("interrupted", f"the simulation was ended by {_signal_name(end.number)}")
-        return exit_code_of(-end.number)
-    except TwixtError as error:
-        if watch.is_due:
-            return run.end_well(watch)
-        if run.physics is None and not isinstance(error, WorldCrashed):
-            run.close("crashed", str(error))
-            raise
-        return run.end_crashed(error)
-    except BaseException:
-        run.close("ended", "the simulation's process exits")
-        raise
-    if run.physics is not None:
-        _print_results(run, print_hash, json_file)
-    return code
+    except BaseException as error:
+        return error
+    return None
 
 
 class _Run:
@@ -211,14 +215,23 @@ class _Run:
             print(f"twixt: the viewer {self._viewer.ending}, so the run ends", file=sys.stderr, flush=True)
         return exit_code_of(code)
 
-    def end_interrupted(self, watch: Watch) -> int:
-        """Ctrl-C; or the watch broke into a step that would not return after the viewer had gone."""
-        if watch.viewer_code is not None and watch.signal is None:
-            return self.end_well(watch)
-        self.close("interrupted", "the simulation was ended with Ctrl-C")
-        return INTERRUPTED
+    def end_asked(self, number: int) -> int:
+        """A signal asked for it."""
+        by = "with Ctrl-C" if number == signal.SIGINT else f"by {signal.Signals(number).name}"
+        self.close("interrupted", f"the simulation was ended {by}")
+        return exit_code_of(-number)
 
-    def end_crashed(self, error: TwixtError) -> int:
+    def end_failed(self, error: BaseException) -> int:
+        """What the user can put right is raised again, before anything runs; so is what nobody expected."""
+        if not isinstance(error, TwixtError):
+            self.close("ended", "the simulation's process exits")
+            raise error
+        if self.physics is None and not isinstance(error, WorldCrashed):
+            self.close("crashed", str(error))
+            raise error
+        return self._end_crashed(error)
+
+    def _end_crashed(self, error: TwixtError) -> int:
         """The user's world crashed: their traceback here, the message in the viewer, which shows it a while."""
         print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
         print(f"twixt: {error}", file=sys.stderr, flush=True)
@@ -297,10 +310,3 @@ def _print_results(run: _Run, print_hash: bool, json_file: str | None) -> None:
             file.write(text + "\n")
     except OSError as error:
         raise TwixtError(f"cannot write {json_file}: {error.strerror}; choose another --json FILE") from error
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

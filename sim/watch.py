@@ -1,11 +1,12 @@
 """Sees to it that the physics process ends when it should, even while the user's step never returns.
 
 A daemon thread watches the viewer that belongs to the run, and the signals that ask this process to end. The
-loop, which asks `reason` at every turn, has a moment to end by itself; then the step is interrupted as by
+loop, which asks `is_due` at every turn, has a moment to end by itself; then the step is interrupted as by
 Ctrl-C; then the process exits under it.
 
 Always: from the instant at which the end was due, the process is gone within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`,
-whether the step sleeps in C, loops in Python, or swallows every exception.
+whether the step sleeps in C, loops in Python, or swallows every exception. One signal raises in the main thread, the
+first; those that follow at once never cut what tidies up after it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from twixt.sim.viewer_process import ViewerProcess
 POLL_S = 0.05
 # What a healthy loop has to see that it should end, and what an interrupted step has to let go, s.
 GRACE_S, LAST_GRACE_S = 0.3, 0.3
-ENDING_SIGNALS = tuple(
-    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
-)
+# The signals that ask a process to end, and what Python begins with for each.
+ENDING_SIGNALS = {
+    number: signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if (number := getattr(signal, name, None)) is not None
+}
 
 
 class Terminated(BaseException):
@@ -64,6 +68,7 @@ class Watch:
         self.viewer_code: int | None = None  # once the viewer has ended
         self.signal: int | None = None  # once one asked this process to end
         self._viewer, self._last_words = viewer, last_words
+        self._has_raised = False
         self._over = threading.Event()
         self._ours, self._theirs = socket.socketpair()
         self._thread = threading.Thread(target=self._watch, name="twixt-watch", daemon=True)
@@ -103,10 +108,10 @@ class Watch:
         if threading.current_thread() is not threading.main_thread() or self._over.is_set() or os.getpid() != self._pid:
             return
         self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
-        for number in ENDING_SIGNALS[1:]:
+        for number, python_s in ENDING_SIGNALS.items():
             # Ignored (nohup) or handled by somebody else: theirs.
-            if signal.getsignal(number) == signal.SIG_DFL:
-                self._previous[number] = signal.signal(number, _raise_terminated)
+            if signal.getsignal(number) == python_s:
+                self._previous[number] = signal.signal(number, self._raise)
 
     def let_signals_go(self) -> None:
         """Signals do what they did before they were taken."""
@@ -115,7 +120,21 @@ class Watch:
         signal.set_wakeup_fd(self._previous_fd)
         self._previous_fd = None
         while self._previous:
-            signal.signal(*self._previous.popitem())
+            number, handler = self._previous.popitem()
+            if self._is_ours(number):
+                signal.signal(number, handler)
+
+    def _raise(self, number: int, frame: object) -> None:
+        if not self.is_due:
+            self.signal = number
+        if self._has_raised:
+            return
+        self._has_raised = True
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
+
+    def _is_ours(self, number: int) -> bool:
+        """Not once the world has given the signal a meaning of its own."""
+        return signal.getsignal(number) == self._raise
 
     def _watch(self) -> None:
         while not self.is_due:
@@ -124,8 +143,7 @@ class Watch:
             readable, _, _ = select.select([self._ours], [], [], POLL_S)
             if readable:
                 asked = [number for number in self._ours.recv(64) if number in ENDING_SIGNALS]
-                # A user's own handler for Ctrl-C has its own meaning.
-                if asked and signal.getsignal(asked[0]) in (signal.default_int_handler, _raise_terminated):
+                if asked and self._is_ours(asked[0]):
                     self.signal = asked[0]
             if self._viewer is not None:
                 self.viewer_code = self._viewer.poll()
@@ -153,7 +171,3 @@ def _interrupt(thread_id: int) -> None:
         import _thread
 
         _thread.interrupt_main()
-
-
-def _raise_terminated(number: int, frame: object) -> None:
-    raise Terminated(number)

@@ -44,6 +44,18 @@ class Hangs(Plain):
         print("in the step", flush=True)
         time.sleep(1e6)
 
+class Says(Plain):
+    def step(self, dt):
+        print("in the step", flush=True)
+
+class Renames(Plain):
+    def step(self, dt):
+        print("in the step", flush=True)
+        try:
+            time.sleep(1e6)
+        except BaseException:
+            raise RuntimeError("release unlocked lock")
+
 class Deaf(Plain):
     def step(self, dt):
         print("in the step", flush=True)
@@ -263,4 +275,44 @@ def test_ctrl_c_ends_the_run_and_its_viewer_with_130(users_folder: Path, runtime
         assert process.wait(PATIENCE_S) == 130
     with pytest.raises(ProcessLookupError):
         os.kill(viewer_pid, 0)
+    assert left_behind(runtime_folder) == []
+
+
+SIM = """
+import sys
+sys.path.insert(0, {house!r})
+import twixt
+from twixt.ipc.config import Config
+from twixt.ipc.session import open_door
+from twixt.sim.loop import simulate
+sys.exit(simulate(Config(world={world!r}), door=open_door("lab")))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whatever_an_interrupted_step_makes_of_it_the_run_ends_by_the_signal(
+    users_folder: Path, runtime_folder: Path, number: signal.Signals
+) -> None:
+    source = SIM.format(house=twixt.__path__[0], world="plain_worlds:Renames")
+    command = [sys.executable, "-P", "-c", source]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "in the step\n"
+        os.kill(process.pid, number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, said) == (128 + number, "")
+    assert left_behind(runtime_folder) == []
+
+
+def test_two_signals_at_one_instant_end_the_run_without_a_traceback(users_folder: Path, runtime_folder: Path) -> None:
+    source = SIM.format(house=twixt.__path__[0], world="plain_worlds:Says")
+    command = [sys.executable, "-P", "-c", source]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "in the step\n"
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+            os.kill(process.pid, number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+    assert said == ""
     assert left_behind(runtime_folder) == []

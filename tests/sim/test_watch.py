@@ -1,0 +1,86 @@
+"""The signals that ask a run to end, heard once whatever follows them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from twixt.sim.watch import Terminated, Watch
+
+HEARD_AT_ONCE = {signal.SIGINT, signal.SIGTERM}
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    watch = Watch(None, lambda: None)
+    watch.begin()
+    try:
+        yield watch
+    finally:
+        watch.end()
+
+
+@contextmanager
+def delivered_together() -> Iterator[None]:
+    """Signals sent inside arrive at one instant, at the end."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, HEARD_AT_ONCE)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD_AT_ONCE)
+
+
+def test_of_two_signals_at_once_one_raises_and_the_other_cuts_nothing() -> None:
+    tidied = []
+    with watching() as watch:
+        with pytest.raises((KeyboardInterrupt, Terminated)):
+            try:
+                with delivered_together():
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    os.kill(os.getpid(), signal.SIGINT)
+            finally:
+                for step in range(1000):
+                    tidied.append(step)
+        assert watch.signal in HEARD_AT_ONCE
+    assert len(tidied) == 1000
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_signals_did_before_they_do_again_afterwards(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with watching():
+        assert signal.getsignal(number) != before
+    assert signal.getsignal(number) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_meaning_that_the_world_gives_a_signal_stays_through_its_forks_and_ends_no_run(
+    number: signal.Signals,
+) -> None:
+    came, before = [], signal.getsignal(number)
+    try:
+        with watching() as watch:
+            signal.signal(number, lambda *_: came.append(number))
+            child = os.fork()
+            if not child:
+                os._exit(0)
+            os.waitpid(child, 0)
+            signal.raise_signal(number)
+            assert came == [number]
+            assert watch.signal is None
+        signal.raise_signal(number)
+        assert came == [number, number]
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_child_that_the_world_starts_has_the_signals_as_they_were() -> None:
+    with watching():
+        child = subprocess.Popen(["sleep", "1000"])
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(30) == -signal.SIGTERM
