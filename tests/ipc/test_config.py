@@ -6,11 +6,13 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.ipc.config import CLOCKS, INTERPOLATIONS, Config, ConfigError, flag_name
+from twixt.ipc.config import BOTH, CLOCKS, INTERPOLATIONS, VIEW, WINDOW, Config, ConfigError, flag, flag_name
+from twixt.ipc.config_rules import check_file
 from twixt.ipc.flag_texts import (
     read_auto_ms,
     read_delay,
@@ -108,6 +110,81 @@ def test_what_breaks_a_rule_is_refused_with_flag_rule_and_value(values: dict[str
         Config(**values)
 
 
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"lead_ms": -1.0}, "--lead must be a finite number >= 0, got -1.0"),
+        ({"at_s": float("inf")}, "--at must be a finite number >= 0, got inf"),
+        ({"seconds": float("inf")}, "--seconds must be a finite number > 0, got inf"),
+        ({"seconds": "five"}, "--seconds must be a finite number > 0, got 'five'"),
+        ({"fps": 0.0}, "--fps must be a finite number > 0, got 0.0"),
+        ({"pacing": "fast"}, "--pacing must be one of auto, vsync, timer, unlimited, got 'fast'"),
+        (
+            {"dt_replay": "steps", "when_slow": "widen"},
+            "--dt-replay says how long each step is; leave --when-slow widen out",
+        ),
+        (
+            {"split": "none"},
+            '--split must be two values, (("none", ""), ("auto", "")), a method and a clock each, got \'none\'',
+        ),
+        (
+            {"split": ("none", "auto")},
+            "a half of --split must be two values, (method, clock), \"\" for the run's own, got 'none'",
+        ),
+    ],
+)
+def test_a_refusal_is_one_sentence_of_flag_rule_and_value(values: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Config(**values)
+    assert str(refused.value) == says
+
+
+@pytest.mark.parametrize(
+    ("field", "first", "last", "below", "above"),
+    [
+        ("fps", 0.1, 1e9, 0.0999, 1.001e9),
+        ("publish_hz", 0.1, 1e9, 0.0999, 1.001e9),
+        ("seconds", 1e-9, 1e9, 0.0, 1.001e9),
+        ("chase_ms", 1e-9, 60_000.0, 0.0, 60_001.0),
+        ("buffer_ms", 0.0, 60_000.0, -0.001, 60_001.0),
+        ("slow_render_ms", 0.0, 60_000.0, -0.001, 60_001.0),
+        ("lead_ms", 0.0, 1e12, -0.001, float("inf")),
+        ("at_s", 0.0, 1e12, -0.001, float("inf")),
+    ],
+)
+def test_a_bound_is_still_allowed_and_what_is_beyond_is_not(
+    field: str, first: float, last: float, below: float, above: float
+) -> None:
+    for value in (first, last):
+        assert getattr(Config(**{field: value}), field) == value  # type: ignore[arg-type]
+    for value in (below, above, float("nan"), "1"):
+        with pytest.raises(ConfigError, match=f"^{flag_name(field)} must be "):
+            Config(**{field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size_px", [(16, 16), (16, 16384), (16384, 16), (16384, 16384)])
+def test_a_window_may_be_as_small_and_as_large_as_is_said(size_px: tuple[int, int]) -> None:
+    assert Config(size_px=size_px).size_px == size_px
+
+
+@pytest.mark.parametrize("size_px", [(15, 16), (16, 15), (16385, 600), (800, 16385)])
+def test_a_window_is_no_smaller_and_no_larger(size_px: tuple[int, int]) -> None:
+    with pytest.raises(ConfigError, match=f"from 16x16 to 16384x16384, got {size_px[0]}x{size_px[1]}$"):
+        Config(size_px=size_px)
+
+
+@pytest.mark.parametrize("name", ["lab", "Lab2", "my-lab", "my_lab", "-a_", "x" * 64, "-" * 63 + "x"])
+def test_a_name_may_be_of_letters_digits_dashes_and_underscores(name: str) -> None:
+    assert Config(name=name).name == name
+
+
+@pytest.mark.parametrize("name", ["", "-", "_", "-_", "my lab", "../lab", "x" * 65, 5, ["lab"]])
+def test_a_name_that_is_no_word_or_too_long_or_no_text_is_refused(name: Any) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Config(name=name)
+    assert str(refused.value) == f"--name must be letters, digits, - and _, at most 64, got {name!r}"
+
+
 @pytest.mark.parametrize("method", [*INTERPOLATIONS, "my_blend:Ease", "my.blend:Ease"])
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_every_method_and_clock_is_taken(method: str, clock: str) -> None:
@@ -129,6 +206,33 @@ def test_a_config_crosses_to_the_other_process_whole() -> None:
         draw="marks:draw",
     )
     assert Config.from_json(config.to_json()) == config
+
+
+def test_a_path_and_a_number_of_numpys_cross_as_what_they_say(tmp_path: Path) -> None:
+    given: Any = {"log": tmp_path / "frames.csv", "fps": np.float32(60), "size_px": (np.int64(640), 480)}
+    crossed = Config.from_json(Config(**given).to_json())
+    assert crossed == Config(log=str(tmp_path / "frames.csv"), fps=60.0, size_px=(640, 480))
+    assert [type(each) for each in (crossed.log, crossed.fps, *crossed.size_px)] == [str, float, int, int]
+
+
+def test_what_no_text_can_say_does_not_cross() -> None:
+    given: Any = object()
+    with pytest.raises(TypeError):
+        Config(command=given).to_json()
+
+
+def test_a_flag_is_a_field_with_a_default_that_says_how_it_is_typed() -> None:
+    @dataclasses.dataclass
+    class Own:
+        plain: int = flag(5, "how many")
+        full: float = flag(0.5, "how much", VIEW, WINDOW, float, "MS", ("0.5", "1"), "--much")
+
+    assert (Own().plain, Own().full) == (5, 0.5)
+    plain, full = dataclasses.fields(Own)
+    nothing_said = {"heading": "", "read": None, "metavar": "", "choices": (), "name": ""}
+    assert plain.metadata == {"help": "how many", "side": BOTH} | nothing_said
+    said = {"heading": WINDOW, "read": float, "metavar": "MS", "choices": ("0.5", "1"), "name": "--much"}
+    assert full.metadata == {"help": "how much", "side": VIEW} | said
 
 
 def test_every_flag_has_help_and_a_heading() -> None:
@@ -206,3 +310,34 @@ def test_a_file_needs_a_name_a_folder_and_a_picture_an_ending(tmp_path: Path) ->
         with pytest.raises(ConfigError, match=said):
             Config(**{field: path}).check_files()  # type: ignore[arg-type]
     Config(screenshot=str(tmp_path / "Picture.PNG"), plot=str(tmp_path / "plot.png"), log="log").check_files()
+
+
+def test_a_file_is_named_by_a_text_or_a_path(tmp_path: Path) -> None:
+    path: Any = tmp_path / "frames.csv"
+    Config(log=path, plot=path.with_suffix(".png")).check_files()
+    path = tmp_path / "nowhere" / "frames.csv"
+    with pytest.raises(ConfigError) as refused:
+        Config(log=path).check_files()
+    folder = str(path.parent)
+    assert str(refused.value) == (
+        f"--log {str(path)!r}: the folder {folder!r} does not exist; make it, or name another file"
+    )
+    path = 5
+    with pytest.raises(ConfigError, match=r"^--log must be the name of a file, got 5$"):
+        Config(log=path).check_files()
+
+
+def test_a_dash_is_standard_output_whatever_has_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").mkdir()
+    Config(json="-").check_files()
+    with pytest.raises(ConfigError, match=r"^--json './-' cannot be written; name another file$"):
+        Config(json="./-").check_files()
+
+
+def test_only_a_picture_has_to_be_named_as_one(tmp_path: Path) -> None:
+    check_file("--log", str(tmp_path / "frames"))
+    with pytest.raises(ConfigError) as refused:
+        check_file("--plot", str(tmp_path / "frames"), is_picture=True)
+    path = str(tmp_path / "frames")
+    assert str(refused.value) == f"--plot writes a PNG file, got {path!r}; name it {path}.png"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,28 @@ def test_whatever_path_is_said_the_group_at_the_top_counts(system: Path, path: b
     (system / "proc/self/cgroup").write_bytes(b"0::" + path + b"\n")
     write(system / "groups", memory__max=str(70 * MIB), memory__current="0")
     assert free_mib(system) == 70
+
+
+def test_a_group_is_found_by_its_whole_name_even_where_that_ends_in_a_blank(system: Path) -> None:
+    (system / "proc/self/cgroup").write_text("0::/job \n")
+    write(system / "groups/job ", memory__max=str(70 * MIB), memory__current="0")
+    assert free_mib(system) == 70
+
+
+def test_linux_is_asked_where_it_keeps_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "/proc/meminfo": f"MemAvailable: {1000 * 1024} kB\n",
+        "/proc/self/cgroup": "0::/\n",
+        "/sys/fs/cgroup/memory.max": str(50 * MIB),
+        "/sys/fs/cgroup/memory.current": str(20 * MIB),
+        "/sys/fs/cgroup/memory.stat": "",
+    }
+
+    def linux(path: str, **_: str) -> io.StringIO:
+        return io.StringIO(files[os.path.normpath(path)])
+
+    monkeypatch.setattr(room, "open", linux, raising=False)
+    assert room.free_bytes() == 30 * MIB
 
 
 def test_what_does_not_fit_is_refused_with_both_sizes_and_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
