@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,15 +63,62 @@ def test_more_distinct_shapes_than_a_table_holds_are_refused_with_the_way_out() 
 
 
 @pytest.mark.parametrize(
-    ("shape", "reach"),
-    [
-        (Sphere(2.0), 2.0),
-        (Box((2, 4, 4)), 3.0),
-        (Plane((6, 8)), 5.0),
-        (Capsule(0.5, 3.0), 2.0),
-        (Cylinder(3.0, 8.0), 5.0),
-        (Ellipsoid((2, 6, 4)), 3.0),
-    ],
+    "given",
+    [Sphere(), Ellipsoid(), "balls", None, 3, Sphere],
+    ids=["shape", "other shape", "text", "none", "3", "kind"],
 )
-def test_a_shape_reaches_as_far_as_its_farthest_point(shape: Shape, reach: float) -> None:
-    assert shape.reach == reach
+def test_what_is_no_shape_per_body_is_refused_with_an_example(given: Any) -> None:
+    with pytest.raises(SceneError) as refused:
+        ShapeList.of(given)
+    assert str(refused.value) == f"Scene.shapes must be one shape per body, such as [Sphere()] * 3, got {given!r}"
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        (["cube"], 0),
+        ([Sphere(), "cube", "cube"], 1),
+        ([Sphere(), Box()] * 4 + ["cube"], 8),
+        ([Sphere()] * 9 + ["cube"] + [Sphere()] * 9, 9),
+    ],
+    ids=["first", "twice", "short runs", "long runs"],
+)
+def test_a_body_whose_shape_is_none_is_named(given: Any, body: int) -> None:
+    with pytest.raises(SceneError) as refused:
+        ShapeList.of(given)
+    kinds = "Sphere, Box, Plane, Capsule, Cylinder, Ellipsoid"
+    assert str(refused.value) == f"Scene shapes must be one of {kinds}, got 'cube' for body {body}"
+
+
+def test_equal_shapes_share_a_row_in_the_order_in_which_they_first_come() -> None:
+    shapes = ShapeList.of([Box(), Sphere(), Sphere(), Box(), Sphere(color=(1, 0, 0))])
+    assert shapes.table == (Box(), Sphere(), Sphere(color=(1, 0, 0)))
+    assert shapes.rows.tolist() == [0, 1, 1, 0, 2]
+    assert shapes.rows.dtype == np.uint16
+
+
+def test_many_bodies_of_one_shape_are_told_apart_run_by_run() -> None:
+    one, other = Sphere(), Box()
+    shapes = ShapeList.of([one] * 50 + [other] * 30 + [one] * 20)
+    assert shapes.table == (Sphere(), Box())
+    assert shapes.rows.tolist() == [0] * 50 + [1] * 30 + [0] * 20
+    assert shapes.rows.dtype == np.uint16
+
+
+def test_a_part_of_the_shapes_keeps_their_table() -> None:
+    shapes = ShapeList.of([Sphere(), Box(), Plane()])
+    assert shapes[::2] == [Sphere(), Plane()]
+    assert shapes[::2].table is shapes.table
+    assert shapes[-1] == Plane()
+    with pytest.raises(IndexError):
+        shapes[3]
+
+
+def test_shapes_show_themselves_as_a_list_does() -> None:
+    listed = [Sphere(), Sphere(), Box()]
+    assert repr(ShapeList.of(listed)) == repr(listed)
+
+
+def test_shapes_are_no_key_as_a_list_is_none() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(ShapeList.of([Sphere()]))
