@@ -110,7 +110,7 @@ def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: An
     from twixt.sim.loop import simulate
 
     config = _config(**values)
-    if json_file not in (None, "-"):
+    if json_file is not None:
         check_file("--json", json_file)
     door = open_door(config.name or "default")
     return simulate(config, door=door, viewer=None, steps=steps, print_hash=print_hash, json_file=json_file)

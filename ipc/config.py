@@ -269,7 +269,7 @@ class Config:
         """Raises ConfigError where a file that is to be written has no folder: before a run, not after it."""
         for item in dataclasses.fields(self):
             path = getattr(self, item.name)
-            if item.metadata.get("metavar") == "FILE" and path not in (None, "-"):
+            if item.metadata.get("metavar") == "FILE" and path is not None:
                 path = os.fspath(path) if isinstance(path, os.PathLike) else path
                 check_file(flag_name(item.name), path, is_picture=item.name in ("screenshot", "plot"))
 

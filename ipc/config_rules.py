@@ -107,9 +107,16 @@ def trouble(what: str, kind: str, value: Any) -> None:
 
 
 def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
-    """Raises ConfigError unless the folder of `path` can be written in, and a picture is named as a PNG file is."""
+    """Raises ConfigError unless the folder of `path` can be written in, and a picture is named as a PNG file is.
+
+    "-", standard output, is for --json alone.
+    """
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{flag} must be the name of a file, got {path!r}")
+    if path == "-":
+        if flag != "--json":
+            raise ConfigError(f"{flag} -: only --json is written to standard output; name a file")
+        return
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")

@@ -92,7 +92,7 @@ def _number(file: str) -> int | None:
 
 def _lines(file: str) -> list[str]:
     try:
-        with open(file, encoding="ascii", errors="replace") as lines:
+        with open(file, encoding="utf-8", errors="surrogateescape") as lines:
             return list(lines)
     except OSError:
         return []

@@ -125,7 +125,7 @@ def run(
     from twixt.render.bench.motion_show import show_table
 
     for flag, path in (("--json", json_file), ("--out", out), ("--plot", plot)):
-        if path not in (None, "-"):
+        if path is not None:
             check_file(flag, path)
     results: list[Result] = []
     with Console(stderr=True).status("recording") as status:

@@ -99,7 +99,7 @@ def run(groups: dict[str, Rows], wanted: Wanted) -> int:
 
 def _checked(wanted: Wanted) -> dict[Key, Before] | None:
     for flag, path in (("--json", wanted.json_file), ("--out", wanted.out), ("--plot", wanted.plot)):
-        if path not in (None, "-"):
+        if path is not None:
             check_file(flag, path, is_picture=flag == "--plot")
     if wanted.fail_over is not None and wanted.against is None:
         raise TwixtError("--fail-over compares with an earlier run; add --against FILE")

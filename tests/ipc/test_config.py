@@ -335,6 +335,13 @@ def test_a_dash_is_standard_output_whatever_has_that_name(tmp_path: Path, monkey
         Config(json="./-").check_files()
 
 
+@pytest.mark.parametrize("field", ["log", "screenshot", "plot", "dt_log"])
+def test_nothing_but_json_is_written_to_standard_output(field: str) -> None:
+    flag = "--" + field.replace("_", "-")
+    with pytest.raises(ConfigError, match=rf"^{flag} -: only --json is written to standard output; name a file$"):
+        Config(**{field: "-"}).check_files()  # type: ignore[arg-type]
+
+
 def test_only_a_picture_has_to_be_named_as_one(tmp_path: Path) -> None:
     check_file("--log", str(tmp_path / "frames"))
     with pytest.raises(ConfigError) as refused:

@@ -82,9 +82,10 @@ def test_whatever_path_is_said_the_group_at_the_top_counts(system: Path, path: b
     assert free_mib(system) == 70
 
 
-def test_a_group_is_found_by_its_whole_name_even_where_that_ends_in_a_blank(system: Path) -> None:
-    (system / "proc/self/cgroup").write_text("0::/job \n")
-    write(system / "groups/job ", memory__max=str(70 * MIB), memory__current="0")
+@pytest.mark.parametrize("name", ["job ", "café", os.fsdecode(b"\xff\xfe")])
+def test_a_group_is_found_by_its_whole_name_whatever_letters_are_in_it(system: Path, name: str) -> None:
+    (system / "proc/self/cgroup").write_bytes(os.fsencode(f"0::/{name}\n"))
+    write(system / "groups" / name, memory__max=str(70 * MIB), memory__current="0")
     assert free_mib(system) == 70
 
 
