@@ -262,6 +262,8 @@ def test_numpy_indices_are_indices() -> None:
         lambda head: head | {"parents": 5},
         lambda head: head | {"members": [1, -1]},
         lambda head: head | {"members": []},
+        lambda head: head | {"members": [3]},
+        lambda head: head | {"members": [1, 1, 1]},
         lambda head: head | {"groups": None},
         lambda head: head | {"color_by": {"no_column": 1}},
         lambda head: head | {"columns": {"heat": "cubic"}},
