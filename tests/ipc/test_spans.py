@@ -192,7 +192,7 @@ def test_nobody_can_take_memory_away_from_under_who_reads_it() -> None:
     import fcntl
 
     memory = SpanMemory.create(0, KEPT)
-    assert "twixt-trace" in os.readlink(memory.path)  # so it is called in the list of what a process has open
+    assert "/memfd:twixt-trace " in os.readlink(memory.path)  # as the list of what a process has open calls it
     with open(memory.path, "r+b") as file:
         size = os.fstat(file.fileno()).st_size
         for other in (0, size - 1, size + 1):
