@@ -199,7 +199,7 @@ def _counters(one: Recorded, of: str, origin_ns: int) -> Iterator[str]:
             presents.append(span.end_ns)
             while presents[0] < span.end_ns - FPS_OVER_NS:
                 presents.popleft()
-            if len(presents) > 1:
+            if presents[-1] > presents[0]:
                 yield count("fps", span.end_ns, (len(presents) - 1) * 1e9 / (presents[-1] - presents[0]))
 
 
