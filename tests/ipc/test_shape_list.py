@@ -97,6 +97,11 @@ def test_equal_shapes_share_a_row_in_the_order_in_which_they_first_come() -> Non
     assert shapes.rows.dtype == np.uint16
 
 
+def test_shapes_of_equal_numbers_but_another_kind_are_distinct() -> None:
+    listed = [Box(), Ellipsoid(), Capsule(1, 2), Cylinder(1, 2)]
+    assert ShapeList.of(listed).table == tuple(listed)
+
+
 def test_many_bodies_of_one_shape_are_told_apart_run_by_run() -> None:
     one, other = Sphere(), Box()
     shapes = ShapeList.of([one] * 50 + [other] * 30 + [one] * 20)
