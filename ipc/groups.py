@@ -11,8 +11,8 @@ from operator import index
 from typing import Any
 
 from twixt.ipc import config
-from twixt.ipc.rules import is_reference
-from twixt.ipc.shapes import Color, SceneError, color_or_none, number, set_field
+from twixt.ipc.rules import is_reference, is_rule, say_rules
+from twixt.ipc.shapes import Color, SceneError, color_or_none, number, said, set_field
 
 # What drawing calls the bodies that have a parent; a group of the user's must not be taken for them.
 CHILDREN = "children"
@@ -82,7 +82,7 @@ def body_index(name: str, value: Any) -> int:
     except TypeError:
         body = -1
     if body < 0 or isinstance(value, bool):
-        raise SceneError(f"{name} must be indices of bodies, whole numbers >= 0, got {value!r}")
+        raise SceneError(f"{name} must be indices of bodies, whole numbers >= 0, got {said(value)}")
     return body
 
 
@@ -101,6 +101,18 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
             if other != name:
                 raise SceneError(f"a body is in one group at most, got {body} in {other!r} and in {name!r}")
     return dict(groups)
+
+
+def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
+    """Column -> rule by which it is blended, if there is such a rule; SceneError otherwise."""
+    if not isinstance(columns, Mapping):
+        raise SceneError(f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {columns!r}')
+    for name, rule in columns.items():
+        if not isinstance(name, str):
+            raise SceneError(f"Scene.columns must map the names of columns to rules, got {said(name)}")
+        if not is_rule(rule):
+            raise SceneError(say_rules(name, rule))
+    return dict(columns)
 
 
 def check_parents(parents: Mapping[int, int]) -> dict[int, int]:

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.groups import ColorBy, Group, body_index, check_groups, check_parents
-from twixt.ipc.rules import is_rule, say_rules
+from twixt.ipc.groups import ColorBy, Group, body_index, check_columns, check_groups, check_parents
 from twixt.ipc.shape_list import MAX_DISTINCT_SHAPES, ShapeList
 from twixt.ipc.shapes import (
     SHAPES,
@@ -34,6 +33,7 @@ from twixt.ipc.shapes import (
     Vector,
     color_or_none,
     number,
+    said,
     set_field,
     three,
 )
@@ -132,13 +132,7 @@ class Scene:
             raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {self.color_by!r}")
         set_field(self, "parents", check_parents(self.parents))
         set_field(self, "groups", check_groups(self.groups))
-        if not isinstance(self.columns, Mapping):
-            raise SceneError(
-                f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {self.columns!r}'
-            )
-        for name, rule in self.columns.items():
-            if not is_rule(rule):
-                raise SceneError(say_rules(name, rule))
+        set_field(self, "columns", check_columns(self.columns))
 
     def to_bytes(self) -> bytes:
         """The scene as a viewer receives it."""
@@ -240,7 +234,7 @@ class Scene:
         for name, body in named.items():
             if body >= count:
                 raise SceneError(
-                    f"{name} must name bodies that are there, 0 to {count - 1}, got {body}; make room for it"
+                    f"{name} must name bodies that are there, 0 to {count - 1}, got {said(body)}; make room for it"
                 )
 
 

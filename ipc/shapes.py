@@ -14,6 +14,8 @@ from twixt.ipc.errors import TwixtError
 
 Vector = tuple[float, float, float]
 Color = tuple[float, float, float]  # red, green, blue, 0..1
+# Said of a whole number instead of its digits.
+LARGE = "a larger whole number"
 
 
 class SceneError(TwixtError):
@@ -140,11 +142,19 @@ SHAPES: dict[str, type[Shape]] = {
 }
 
 
+def said(value: Any) -> str:
+    """`value` as its author wrote it; of a whole number with more digits than Python will print, that it is one."""
+    try:
+        return repr(value)
+    except ValueError:
+        return LARGE
+
+
 def number(name: str, value: Any) -> float:
     """`value` as a finite number of Python's own; SceneError if it is none."""
     found = _numbers(value) if isinstance(value, numbers.Real) else ()
     if not found or not math.isfinite(found[0]):
-        got = "a larger whole number" if isinstance(value, int) else repr(value)
+        got = LARGE if isinstance(value, int) else repr(value)
         raise SceneError(f"{name} must be a finite number, got {got}")
     return found[0]
 
@@ -153,7 +163,7 @@ def three(name: str, values: Any) -> Vector:
     """`values` as a tuple of three finite numbers; SceneError if they are none."""
     found = _numbers(values)
     if len(found) != 3 or not all(math.isfinite(value) for value in found):
-        raise SceneError(f"{name} must be three finite numbers, got {values!r}")
+        raise SceneError(f"{name} must be three finite numbers, got {said(values)}")
     return found[0], found[1], found[2]
 
 
@@ -161,8 +171,8 @@ def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
     """`values` as a tuple of so many lengths in metres; SceneError if they are none."""
     found = _numbers(values)
     if len(found) != count or not all(math.isfinite(value) and value > 0 for value in found):
-        said = "a finite length" if count == 1 else f"{count} finite lengths"
-        raise SceneError(f"{name} must be {said} > 0 (metres), got {values!r}")
+        wanted = "a finite length" if count == 1 else f"{count} finite lengths"
+        raise SceneError(f"{name} must be {wanted} > 0 (metres), got {said(values)}")
     return found
 
 
@@ -172,7 +182,7 @@ def color_or_none(name: str, color: Any) -> Color | None:
         return None
     found = _numbers(color)
     if len(found) != 3 or not all(0 <= channel <= 1 for channel in found):
-        raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {color!r}")
+        raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {said(color)}")
     return found[0], found[1], found[2]
 
 

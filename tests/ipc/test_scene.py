@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,7 @@ CORNERS = "Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, g
         ({"color_by": "heat"}, "Scene.color_by must be ColorBy(column, low, high), got 'heat'"),
         ({"parents": [0, 1]}, "Scene.parents must map a child to its parent, such as {1: 0}, got [0, 1]"),
         ({"groups": 3}, 'Scene.groups must map names to groups, such as {"hand": Group([4, 5])}, got 3'),
+        ({"columns": {3: "linear"}}, "Scene.columns must map the names of columns to rules, got 3"),
         ({"columns": ["heat"]}, 'Scene.columns must map columns to rules, such as {"heat": "linear"}, got [\'heat\']'),
         (
             {"columns": {"frame": "none", "heat": "cubic"}},
@@ -319,3 +321,10 @@ def test_parents_and_groups_of_many_bodies_stay_small_on_their_way() -> None:
         groups={"rest": Group(range(1, count))},
     )
     assert len(scene.to_bytes()) < 13 * count
+
+
+def test_a_scene_keeps_columns_of_its_own() -> None:
+    given = {"heat": "linear"}
+    scene = Scene([Sphere()], columns=MappingProxyType(given))
+    given["heat"] = "cubic"
+    assert Scene.from_bytes(scene.to_bytes()).columns == scene.columns == {"heat": "linear"}

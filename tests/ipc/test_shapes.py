@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
-from twixt.ipc.scene import SHAPES, Box, Capsule, Cylinder, Ellipsoid, Plane, SceneError, Sphere
+from twixt.ipc.groups import Group
+from twixt.ipc.scene import (
+    SHAPES,
+    Box,
+    Camera,
+    Capsule,
+    Cylinder,
+    Ellipsoid,
+    Plane,
+    Scene,
+    SceneError,
+    Sphere,
+)
 from twixt.ipc.shapes import number, three
 
 INFINITE, NO_NUMBER = float("inf"), float("nan")
@@ -131,3 +144,24 @@ def test_what_is_no_point_is_refused_with_what_was_given(values: Any) -> None:
 
 def test_a_point_is_three_numbers_in_their_order() -> None:
     assert three("Camera.eye", np.array([1, -2, 3])) == (1.0, -2.0, 3.0)
+
+
+HUGE = 10**5000
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Sphere(-HUGE),
+        lambda: Box((HUGE, 1, 1)),
+        lambda: Sphere(color=(HUGE, 0, 0)),
+        lambda: Camera((HUGE, 0, 0), (0, 0, 0)),
+        lambda: Camera((1, 0, 0), (0, 0, 0), body=-HUGE),
+        lambda: Scene([Sphere()], light=(HUGE, 0, 0)),
+        lambda: Scene([Sphere()], groups={"hand": Group([HUGE])}).check_bodies(1),
+        lambda: Scene([Sphere()], columns={HUGE: "linear"}),
+    ],
+)
+def test_numbers_that_python_will_not_print_are_refused_like_others(make: Callable[[], object]) -> None:
+    with pytest.raises(SceneError, match="got a larger whole number"):
+        make()
