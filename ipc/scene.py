@@ -181,7 +181,7 @@ class Scene:
             child, parent, *member = np.split(rows, np.cumsum(lengths)[:-1])
             return Scene(
                 shapes=ShapeList(table, index),
-                camera=None if head["camera"] is None else Camera(**_tuples(head["camera"])),
+                camera=None if head["camera"] is None else Camera(**head["camera"]),
                 ground=head["ground"],
                 outline=head["outline"],
                 background=head["background"],
@@ -193,7 +193,7 @@ class Scene:
                     for entry, group in zip(head["groups"], member, strict=True)
                 },
                 columns=head["columns"],
-                color_by=None if head["color_by"] is None else ColorBy(**_tuples(head["color_by"])),
+                color_by=None if head["color_by"] is None else ColorBy(**head["color_by"]),
             )
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
@@ -241,7 +241,7 @@ class Scene:
 def _shape_of(entry: dict[str, Any]) -> Shape:
     kind = SHAPES[entry["kind"]]
     known = {f.name for f in fields(kind)}
-    return kind(**_tuples({name: value for name, value in entry.items() if name in known}))
+    return kind(**{name: value for name, value in entry.items() if name in known})
 
 
 def _corners(outline: Any) -> tuple[Vector, Vector] | None:
@@ -251,7 +251,3 @@ def _corners(outline: Any) -> tuple[Vector, Vector] | None:
         raise SceneError(f"Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, got {outline!r}")
     low, high = (three("a corner of Scene.outline", corner) for corner in corners)
     return low, high
-
-
-def _tuples(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
