@@ -23,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutants"
+PROGRESS = WORK / "progress.txt"
 PARTS = ("cli", "ipc", "sim", "render")
 MUTATED = ("ipc/*", "sim/schedule.py")
 NOT_MUTATED = ("ipc/bench*.py",)
@@ -74,11 +75,20 @@ def lay_out(only: tuple[str, ...]) -> None:
 
 
 def run(children: int) -> int:
-    """mutmut's own exit code; its progress goes to a file, as it rewrites its line ten times a second."""
+    """mutmut's own exit code. It rewrites its line ten times a second, so that goes to a file; one a minute is shown."""
     environment = {**os.environ, "PYTHONPATH": str(WORK / "mutants"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(children)]
-    with (WORK / "progress.txt").open("w") as progress:
-        return subprocess.run(command, cwd=WORK, env=environment, stdout=progress, stderr=progress).returncode
+    with PROGRESS.open("w") as progress:
+        process = subprocess.Popen(command, cwd=WORK, env=environment, stdout=progress, stderr=progress)
+        while True:
+            try:
+                return process.wait(60)
+            except subprocess.TimeoutExpired:
+                print(_last_line(PROGRESS), file=sys.stderr, flush=True)
+
+
+def _last_line(file: Path) -> str:
+    return (file.read_text(errors="replace").splitlines() or [""])[-1][-300:]
 
 
 def found() -> Iterator[tuple[str, dict[str, int | None]]]:
@@ -123,7 +133,7 @@ def main() -> int:
     arguments = parser.parse_args()
     lay_out(tuple(arguments.only or MUTATED))
     if code := run(arguments.children):
-        print((WORK / "progress.txt").read_text().splitlines()[-1][-300:], file=sys.stderr)
+        print(_last_line(PROGRESS), file=sys.stderr)
         return code
     text, share = page()
     print(text)

@@ -27,6 +27,9 @@ LAST = st.sampled_from(["SIGKILL", "SIGTERM", "SIGINT", "Ctrl-C", "close"])
 VIEWERS = st.sampled_from(["light", "light", "light", "view"])
 LAUNCHERS = st.sampled_from(["run", "run", "sim", "sim", "loop"])
 
+# How many orders make a line of progress.
+SAID_EVERY = 50
+
 
 @dataclass
 class Tally:
@@ -119,3 +122,5 @@ class KillOrder(RuleBasedStateMachine):
             tally.wrong.append(order.story())
             tally.say(f"order {tally.orders}:\n{order.story()}")
             assert not tally.is_strict, order.story()
+        if tally.orders % SAID_EVERY == 0:
+            tally.say(f"{tally.orders} orders, {len(tally.wrong)} wrong")
