@@ -41,6 +41,22 @@ def test_a_segment_just_made_and_a_used_one_keep_every_promise(segment: memory.M
     assert numbers_held(fresh) == []
 
 
+def test_memory_that_somebody_else_mapped_can_be_checked_by_its_bytes(segment: memory.Memory):
+    assert check_segment(segment.view) == LAYOUT
+    assert numbers_held(segment.view) == numbers_held(segment)
+    word(at.SUCCESSOR, 2)(segment.view)
+    with pytest.raises(BrokenSegment, match="successor"):
+        check_segment(segment.view)
+
+
+def test_snapshots_published_at_one_instant_keep_every_promise():
+    made = memory.create(LAYOUT.segment_bytes)
+    writer = RingWriter(made, LAYOUT, now_ns=lambda: 7)
+    for tick in range(3):
+        writer.publish(Head(tick=tick), new_bodies(0), {"on": new_bodies(0)["flags"].astype(bool)})
+    check_segment(made)
+
+
 def word(index: int, value: int) -> Callable[[memoryview], None]:
     def damage(view: memoryview) -> None:
         view.cast("Q")[index] = value
@@ -92,10 +108,60 @@ def test_each_promise_broken_is_found(segment: memory.Memory, damage: Callable[[
         check_segment(segment)
 
 
+LARGEST_WORD = 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (
+            word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1 + LAYOUT.slots) - 1),
+            f"slot {NEXT} holds snapshot {LATEST + 1 + LAYOUT.slots}, beyond the next one, {LATEST + 1}",
+        ),
+        (
+            word(LAYOUT.sequence_word(LAYOUT.slot_of(LATEST + 2)), 2 * (LATEST + 2) - 1),
+            f"slot {LAYOUT.slot_of(LATEST + 2)} holds snapshot {LATEST + 2}, beyond the next one, {LATEST + 1}; "
+            f"the complete snapshots must be consecutive and end at the latest, {LATEST}; the slots hold "
+            f"{[LATEST + 1 - LAYOUT.slots, *range(LATEST + 3 - LAYOUT.slots, LATEST + 1)]}",
+        ),
+        (
+            word(LAYOUT.sequence_word(NEWEST), 2 * LATEST - 1),
+            f"slot {NEWEST} is being written as snapshot {LATEST}, but {LATEST + 1} is the next one; "
+            f"the complete snapshots must be consecutive and end at the latest, {LATEST}; the slots hold "
+            f"{[*range(LATEST + 1 - LAYOUT.slots, LATEST)]}",
+        ),
+        (word(at.SUCCESSOR, LARGEST_WORD), f"the successor word must be 0 or 1, got {LARGEST_WORD}"),
+        (word(at.PLAN_SEQUENCE, 3), "the plan is half written"),
+        (
+            word(at.PLAN + 4, 0x7FF8_0000_0000_0000),
+            "the plan's rate must be 0, or from 1e-06 to 1e+06, got nan",
+        ),
+    ],
+)
+def test_what_is_broken_is_said_whole(segment: memory.Memory, damage: Callable[[memoryview], None], says: str):
+    damage(segment.view)
+    with pytest.raises(BrokenSegment) as told:
+        check_segment(segment)
+    assert str(told.value) == f"the segment breaks its promises: {says}"
+
+
+def test_one_complete_snapshot_is_too_few_where_two_were_published(segment: memory.Memory):
+    for slot in range(LAYOUT.slots):
+        if slot != NEWEST:
+            word(LAYOUT.sequence_word(slot), 0)(segment.view)
+    with pytest.raises(BrokenSegment, match=r": the two newest snapshots up to 40 must be complete; .* hold \[40\]$"):
+        check_segment(segment)
+
+
+def test_a_number_is_what_all_bits_of_its_word_say(segment: memory.Memory):
+    word(LAYOUT.sequence_word(0), LARGEST_WORD - 1)(segment.view)
+    assert numbers_held(segment)[-1] == LARGEST_WORD // 2
+
+
 def test_all_that_is_broken_is_said_at_once(segment: memory.Memory):
     word(at.SUCCESSOR, 2)(segment.view)
     word(at.PLAN_SEQUENCE, 3)(segment.view)
-    with pytest.raises(BrokenSegment, match=r"successor.*; .*plan"):
+    with pytest.raises(BrokenSegment, match=r"successor word must be 0 or 1, got 2; the plan"):
         check_segment(segment)
 
 
@@ -106,13 +172,18 @@ def test_a_publish_in_progress_is_no_fault_while_writing(segment: memory.Memory)
     check_segment(segment, writing=True)
 
 
+def test_a_snapshot_complete_but_not_yet_the_latest_is_no_fault_while_writing(segment: memory.Memory):
+    word(LAYOUT.sequence_word(NEXT), 2 * (LATEST + 1))(segment.view)
+    assert check_segment(segment, writing=True) == LAYOUT
+
+
 def test_memory_that_every_child_would_inherit_is_found(segment: memory.Memory):
     os.set_inheritable(segment.read_only_fd(), True)
-    with pytest.raises(BrokenSegment, match="inherited by every child"):
+    with pytest.raises(BrokenSegment, match=": the descriptor to hand out is inherited by every child$"):
         check_segment(segment)
 
 
 def test_memory_without_its_seals_is_found(segment: memory.Memory, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("twixt.ipc.check.is_sealed", lambda descriptor: False)
-    with pytest.raises(BrokenSegment, match="not sealed"):
+    with pytest.raises(BrokenSegment, match=": the memory is not sealed$"):
         check_segment(segment)
