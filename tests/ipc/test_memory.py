@@ -208,6 +208,14 @@ def test_a_forked_child_may_drop_everything_without_harm_to_its_later_descriptor
 
 
 @linux_only
+def test_a_forked_childs_copy_has_neither_bytes_nor_a_descriptor():
+    made = memory.create(SIZE)
+    assert in_forked_child(lambda: f"{len(made.view)} {made.owned}") == "0 False"
+    assert (len(made.view), made.owned) == (SIZE, True)
+    made.close()
+
+
+@linux_only
 def test_a_child_of_a_forked_child_can_make_memory_of_its_own():
     kept = memory.create(SIZE)
 
@@ -350,6 +358,23 @@ def test_the_way_of_macos_shares_and_leaves_no_name(monkeypatch: pytest.MonkeyPa
     with pytest.raises(TwixtError, match=f"expected shared memory of {SIZE + 1} bytes"):
         memory.map_read_only(made.read_only_fd(), SIZE + 1)
     made.close()
+
+
+@linux_only
+def test_the_way_of_macos_takes_names_that_its_kernel_allows(monkeypatch: pytest.MonkeyPatch):
+    import _posixshmem
+
+    names, real = list[str](), _posixshmem.shm_open
+
+    def noted(name: str, flags: int, mode: int = 0o777) -> int:
+        names.append(name)
+        return real(name, flags, mode)
+
+    monkeypatch.setattr(_posixshmem, "shm_open", noted)
+    for _ in range(2):
+        memory._create_unlinked(SIZE).close()
+    assert len(set(names)) == 2
+    assert all(len(name) <= 30 for name in names)  # what fits macOS' 31 bytes with the zero at their end
 
 
 @linux_only

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import twixt
 from twixt.ipc import layout as at
-from twixt.ipc import memory
+from twixt.ipc import memory, ring, ring_reader, ring_writer, segment
 from twixt.ipc.check import check_segment, numbers_held
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import Layout
@@ -309,6 +312,39 @@ def test_the_pair_survives_a_writer_interrupted_half_way(channel: Channel):
     assert [snapshot.tick for snapshot in channel.reader.pair()] == [3, 4]
     channel.publish()
     assert ticks_of(channel.reader) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [
+        ("Claim", segment),
+        ("Counters", ring_reader),
+        ("RingReader", ring_reader),
+        ("RingWriter", ring_writer),
+        ("Stored", ring_writer),
+    ],
+)
+def test_the_ring_gives_both_halves(name: str, home: object):
+    assert getattr(ring, name) is getattr(home, name)
+
+
+def test_the_ring_gives_nothing_else():
+    with pytest.raises(AttributeError, match=r"^module 'twixt\.ipc\.ring' has no attribute 'RingSitter'$"):
+        _ = ring.RingSitter
+
+
+@pytest.mark.parametrize(("side", "other"), [("RingReader", "ring_writer"), ("RingWriter", "ring_reader")])
+def test_each_side_loads_its_own_half_alone(side: str, other: str):
+    program = f"import sys; from twixt.ipc.ring import {side}; print('twixt.ipc.{other}' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.abspath(twixt.__file__))},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert ran.stdout == "False\n"
 
 
 class TestPlan:
