@@ -127,7 +127,7 @@ class Watch:
     def _raise(self, number: int, frame: object) -> None:
         if not self.is_due:
             self.signal = number
-        if self._has_raised:
+        if self._has_raised or self._over.is_set():
             return
         self._has_raised = True
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)

@@ -50,6 +50,24 @@ def test_of_two_signals_at_once_one_raises_and_the_other_cuts_nothing() -> None:
     assert len(tidied) == 1000
 
 
+def test_a_signal_that_comes_while_signals_are_let_go_is_known_and_cuts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, set_wakeup_fd = signal.getsignal(signal.SIGTERM), signal.set_wakeup_fd
+
+    def and_then_it_comes(fd: int) -> int:
+        previous = set_wakeup_fd(fd)
+        signal.raise_signal(signal.SIGTERM)
+        return previous
+
+    watch = Watch(None, lambda: None)
+    watch.begin()
+    monkeypatch.setattr(signal, "set_wakeup_fd", and_then_it_comes)
+    watch.end()
+    assert watch.signal == signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_what_signals_did_before_they_do_again_afterwards(number: signal.Signals) -> None:
     before = signal.getsignal(number)
