@@ -53,6 +53,7 @@ LEFT = """## What survives
 - **In a forked child**: the run inside it is not followed, so none of its lines counts as reached, though tests of
   forks fail with most of these (`tests/ipc/test_hostile_processes.py`, `test_memory.py`).
 - **Of another system**: what macOS and Windows would do.
+- **The fences**: left out here; the model takes each of them away itself ([channel.md](channel.md)).
 - **For people alone**: how many digits a trace shows, the order of words in a joined list of one.
 """
 
