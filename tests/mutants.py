@@ -142,8 +142,9 @@ def page() -> tuple[str, float]:
     head = [
         "# Mutants of the channel and of the schedule",
         "",
-        "Made by `make mutants` (mutmut): one operator, value or call changed at a time, and the tests run that come by",
-        f"there. Noticed: {noticed:,} of {total:,}, {share:.1%} (wanted {BAR:.0%}).",
+        "Mutants of mutmut (`make mutants`): one operator, value or call changed at a time, and the tests run that come by",
+        "there. A test that then never ends has noticed it; a mutant that was not run with all of its tests, and passed",
+        f"those it met, counts as survived. Noticed: {noticed:,} of {total:,}, {share:.1%} (wanted {BAR:.0%}).",
         "",
         "| module | mutants | noticed | survived | no test comes by | share |",
         "|---|---|---|---|---|---|",
