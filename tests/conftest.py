@@ -1,8 +1,13 @@
-"""What every test may ask for: the displays of `tests/displays/rigs.py`.
+"""What every test may ask for: the displays of `tests/displays/rigs.py`, and a folder in which the user stands.
 
 Properties are tried without a clock: how fast a busy machine makes examples is nobody's fault.
 """
 
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.displays.rigs import sway_display, sway_rig, xvfb_display, xvfb_screen
@@ -11,3 +16,15 @@ __all__ = ["sway_display", "sway_rig", "xvfb_display", "xvfb_screen"]
 
 settings.register_profile("untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder in which the user stands; what is imported from it is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]

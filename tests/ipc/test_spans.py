@@ -9,7 +9,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ipc.test_memory import in_forked_child
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.spans import FRAME, GARBAGE, PHYSICS, PUBLISH, STEP, SWAP, VIEWER, SpanMemory
 
@@ -154,29 +154,18 @@ def test_closed_memory_is_opened_by_nobody_and_used_as_before() -> None:
     assert told(memory, VIEWER) == []
 
 
-def in_a_child(does: Callable[[], None]) -> None:
-    """Done in a process whose descriptors are its own; fails where that fails."""
-    child = os.fork()
-    if not child:
-        try:
-            does()
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_memory_is_closed_also_where_it_took_the_place_of_the_standard_input() -> None:
-    def does() -> None:
+    def verdict() -> str:
         os.close(0)
         memory = SpanMemory.create(0, KEPT)
         assert os.fstat(0)
         memory.close()
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(0)
+        return "closed"
 
-    in_a_child(does)
+    assert in_forked_child(verdict) == "closed"
 
 
 def test_memory_that_is_not_to_be_had_is_told_with_how_much_it_was() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,6 @@ from twixt.ipc.users_code import UsersCodeCrashed, import_users, put_users_folde
 HOUSE = os.path.realpath(twixt.__path__[0])
 OURS = os.path.join(HOUSE, "sim", "ours.py")
 FOLDER = "/where/the/user/is"
-
-
-@pytest.fixture
-def users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder in which the user stands; what is imported from it is forgotten afterwards."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
 
 
 def refusal(module_name: str) -> TwixtError:

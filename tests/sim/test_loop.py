@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -81,12 +80,9 @@ def until(condition):
 
 
 @pytest.fixture
-def users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "plain_worlds.py").write_text(WORLD)
-    yield tmp_path
-    sys.modules.pop("plain_worlds", None)
+def users_folder(users_folder: Path) -> Path:
+    (users_folder / "plain_worlds.py").write_text(WORLD)
+    return users_folder
 
 
 def viewer_that(does: str) -> ViewerProcess:
@@ -289,30 +285,28 @@ sys.exit(simulate(Config(world={world!r}), door=open_door("lab")))
 """
 
 
+def ended_in_its_step(world: str, *signals: signal.Signals) -> tuple[int, str]:
+    """The exit code of a simulation that got these while it stepped, and what it said."""
+    command = [sys.executable, "-P", "-c", SIM.format(house=twixt.__path__[0], world=f"plain_worlds:{world}")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "in the step\n"
+        for number in signals:
+            os.kill(process.pid, number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, said
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_whatever_an_interrupted_step_makes_of_it_the_run_ends_by_the_signal(
     users_folder: Path, runtime_folder: Path, number: signal.Signals
 ) -> None:
-    source = SIM.format(house=twixt.__path__[0], world="plain_worlds:Renames")
-    command = [sys.executable, "-P", "-c", source]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "in the step\n"
-        os.kill(process.pid, number)
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, said) == (128 + number, "")
+    assert ended_in_its_step("Renames", number) == (128 + number, "")
     assert left_behind(runtime_folder) == []
 
 
 def test_two_signals_at_one_instant_end_the_run_without_a_traceback(users_folder: Path, runtime_folder: Path) -> None:
-    source = SIM.format(house=twixt.__path__[0], world="plain_worlds:Says")
-    command = [sys.executable, "-P", "-c", source]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "in the step\n"
-        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
-            os.kill(process.pid, number)
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+    code, said = ended_in_its_step("Says", signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT)
+    assert code in (128 + signal.SIGINT, 128 + signal.SIGTERM)
     assert said == ""
     assert left_behind(runtime_folder) == []

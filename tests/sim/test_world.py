@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -61,16 +60,8 @@ EVERY_TYPE = """
 
 
 @pytest.fixture(autouse=True)
-def users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    folder = tmp_path / "users"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
-    yield folder
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
-            del sys.modules[name]
+def stands_in_the_users_folder(users_folder: Path) -> None:
+    """Every test here."""
 
 
 def write(folder: Path, name: str, source: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -67,12 +65,9 @@ def function(): pass
 
 
 @pytest.fixture(autouse=True)
-def users_folder(tmp_path, monkeypatch):
-    (tmp_path / "my_methods.py").write_text(SOURCE)
-    (tmp_path / "my_crash.py").write_text("import missing_thing_of_theirs\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    sys.modules.pop("my_methods", None)
+def methods_of_the_users(users_folder):
+    (users_folder / "my_methods.py").write_text(SOURCE)
+    (users_folder / "my_crash.py").write_text("import missing_thing_of_theirs\n")
 
 
 def own(name):
