@@ -113,10 +113,10 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
     """
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{flag} must be the name of a file, got {path!r}")
-    if path == "-":
-        if flag != "--json":
-            raise ConfigError(f"{flag} -: only --json is written to standard output; name a file")
+    if path == "-" and flag == "--json":
         return
+    if path == "-":
+        raise ConfigError(f"{flag} -: only --json is written to standard output; name a file")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
