@@ -1,6 +1,7 @@
 """What every test may ask for: the displays of `tests/displays/rigs.py`, and a folder in which the user stands.
 
 Properties are tried without a clock: how fast a busy machine makes examples is nobody's fault.
+No test needs another one before it: `make test ARGS=--reverse` runs them from the last to the first.
 """
 
 import sys
@@ -16,6 +17,15 @@ __all__ = ["sway_display", "sway_rig", "xvfb_display", "xvfb_screen"]
 
 settings.register_profile("untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--reverse", action="store_true", help="from the last test to the first")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--reverse"):
+        items.reverse()
 
 
 @pytest.fixture
