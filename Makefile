@@ -11,6 +11,29 @@ GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcur
 DISPLAY_PACKAGES := xvfb sway xdotool
 PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
 
+REQUIREMENTS     := requirements.txt requirements-dev.txt
+
+# What `pip install` says that concerns whoever waits for it: on a terminal how far it is; warnings, but for places in
+# pip's configuration that do not exist; and where it finds an error, every line. Ends with pip's exit code.
+define PIP_LINES
+BEGIN { code = 1; terminal = !system("test -t 1") }
+/^pip ended with [0-9]+$$/ { code = $$4; next }
+/^WARNING: (Location|Url) .* is ignored/ { next }
+{ lines[++count] = $$0 }
+/^ERROR/ { refused = 1 }
+/^(WARNING|DEPRECATION)/ { erase(); print > "/dev/stderr" }
+/^(Collecting|Processing|Requirement already satisfied)/ { tell(++found " of " all " found") }
+/^Installing collected packages/ { erase(); if (all) print "setup: installing them" }
+END { erase(); if (code || refused) for (i = 1; i <= count; i++) print lines[i] > "/dev/stderr"; exit code }
+function tell(text) { if (terminal && all) { printf "\rsetup: %s", text; fflush(); told = 1 } }
+function erase() { if (told) printf "\r%24s\r", ""; told = 0 }
+endef
+export PIP_LINES
+
+# 1: what to install, 2: how many packages that is, where it takes long enough to be told.
+pip_install = { $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-color --progress-bar off $(1) \
+  2>&1; echo "pip ended with $$?"; } | awk -v all=$(2) "$$PIP_LINES"
+
 .PHONY: help setup packages run test check bench fuzz mutants coverage kill-orders soak clean
 
 help:           ## this list
@@ -19,26 +42,33 @@ help:           ## this list
 setup: packages $(VENV)/ready   ## install everything that is missing
 
 packages:
-	@missing=""; for p in $(PACKAGES); do \
-	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	@missing=""; count=0; for p in $(PACKAGES); do \
+	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || \
+	  { missing="$$missing $$p"; count=$$((count + 1)); }; done; \
 	if ! command -v dpkg-query >/dev/null 2>&1; then \
 	  echo "setup: not a Debian system; needed here: an OpenGL 3.3 driver, and for the tests Xvfb and sway"; \
 	elif [ -z "$$missing" ]; then :; \
 	elif [ "$$(id -u)" = 0 ]; then \
-	  echo "setup: installing system packages:$$missing"; \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	  echo "setup: installing system packages ($$count), a minute or two:$$missing"; \
+	  said=$$(apt-get update -qq 2>&1 && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing 2>&1) || \
+	  { code=$$?; printf '%s\n' "$$said" >&2; exit $$code; }; \
 	else \
 	  echo "setup: some system packages are missing; to install them, type:"; \
 	  echo "  sudo apt-get install --no-install-recommends$$missing"; \
 	fi
 
-$(VENV)/ready: requirements.txt requirements-dev.txt pyproject.toml | packages
-	@echo "setup: Python packages into $(VENV)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@rm -rf $(VENV)/lib/python*/site-packages/twixt  # a copy, which would run instead of what is edited here
-	@touch $@
+# Bytecode is made here, so that the first start does not wait for it.
+$(VENV)/ready: $(REQUIREMENTS) pyproject.toml | packages
+	@set -e; began=$$(date +%s); all=$$(cat $(REQUIREMENTS) | grep -c ==); \
+	test -x $(BIN)/python || { echo "setup: making a virtual environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }; \
+	echo "setup: Python packages ($$all) into $(VENV): about a minute, 380 MB"; \
+	$(call pip_install,-r requirements-dev.txt,$$all); \
+	echo "setup: twixt itself"; \
+	$(call pip_install,--no-deps --no-build-isolation --editable .); \
+	rm -rf $(VENV)/lib/python*/site-packages/twixt; : a copy, which would run instead of what is edited here; \
+	$(BIN)/python -m compileall -q twixt.py cli ipc sim render; \
+	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s"
 
 run: setup      ## the default world, in a window (offscreen with a report where there is no display)
 	@$(BIN)/twixt run $(ARGS)
@@ -61,11 +91,11 @@ fuzz: setup     ## a hundred thousand spoilt inputs for each reader of what othe
 	nice env FUZZ=$(FUZZ) $(BIN)/python -P -m tests.hostile.fuzz $(ARGS)
 
 mutants: setup  ## whether the tests notice a wrong line of the channel and of the schedule (long)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-mutants.txt
+	@$(call pip_install,-r requirements-mutants.txt)
 	nice $(BIN)/python -m tests.mutants --out docs/mutants.md $(ARGS)
 
 coverage: setup ## lines and branches of ipc/ that the tests reach
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-mutants.txt
+	@$(call pip_install,-r requirements-mutants.txt)
 	@rm -rf build/coverage && mkdir -p build/coverage
 	$(BIN)/python -m coverage run -m pytest -q tests/ipc tests/sim tests/cli -m "not display" \
 	  --deselect tests/ipc/test_session_processes.py::test_taking_a_name_needs_the_standard_library_alone \

@@ -1,0 +1,102 @@
+"""`make setup` says what it does, and of what pip says only what concerns its user: the Makefile with pip itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WHEEL = "twixt_tried-1.0-py3-none-any.whl"
+BACKEND = """
+import zipfile
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    name = "twixt_edited-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
+        info = "twixt_edited-1.0.dist-info"
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: twixt_edited\\nVersion: 1.0\\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return name
+"""
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
+[project]
+name = "twixt_edited"
+version = "1.0"
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout as far as setup looks at it, one package to install, and a place for it in which pip lies already."""
+    folder = tmp_path / "my checkout"
+    folder.mkdir()
+    (tmp_path / "wheels").mkdir()
+    shutil.copy(ROOT / "Makefile", folder)
+    (folder / "pyproject.toml").write_text(PROJECT)
+    (folder / "backend.py").write_text(BACKEND)
+    (folder / "requirements.txt").write_text("twixt_tried==1.0\n")
+    (folder / "requirements-dev.txt").write_text("-r requirements.txt\n")
+    (folder / "twixt.py").write_text("")
+    for part in ("cli", "ipc", "sim", "render"):
+        (folder / part).mkdir()
+        (folder / part / "__init__.py").write_text("")
+    with zipfile.ZipFile(tmp_path / "wheels" / WHEEL, "w") as wheel:
+        info = "twixt_tried-1.0.dist-info"
+        wheel.writestr("twixt_tried.py", "")
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: twixt_tried\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    venv.create(folder / ".venv", with_pip=False, symlinks=True)
+    site = next((folder / ".venv" / "lib").glob("python3*")) / "site-packages"
+    (site / "pip.pth").write_text(os.path.dirname(os.path.dirname(__import__("pip").__file__)) + "\n")
+    return folder
+
+
+def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
+    places = {
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": (checkout / "no-index").as_uri(),
+        "PIP_FIND_LINKS": (checkout.parent / "wheels").as_uri(),
+    }
+    return subprocess.run(
+        ["make", "setup", "PACKAGES=", f"PYTHON={sys.executable}"],
+        cwd=checkout, env=environment | places, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def test_setup_says_its_phases_and_nothing_of_places_that_hold_no_package(checkout: Path) -> None:
+    done = set_up(checkout)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    *phases, last = done.stdout.splitlines()
+    assert phases == [
+        "setup: Python packages (1) into .venv: about a minute, 380 MB",
+        "setup: installing them",
+        "setup: twixt itself",
+    ]
+    assert last.startswith("setup: done in ")
+    assert list((checkout / "render" / "__pycache__").glob("*.pyc")), "the first start would compile it"
+    assert set_up(checkout).stdout == "", "what is there is not installed again"
+
+
+def test_setup_that_fails_shows_what_pip_said_and_is_not_ready(checkout: Path) -> None:
+    (checkout / "requirements.txt").write_text("twixt_tried==1.0\nno_such_package==1.0\n")
+    done = set_up(checkout)
+    assert done.returncode != 0
+    assert "No matching distribution found for no_such_package==1.0" in done.stderr
+    assert "is ignored" not in done.stderr
+    assert not (checkout / ".venv" / "ready").exists()
