@@ -107,7 +107,7 @@ def trouble(what: str, kind: str, value: Any) -> None:
 
 
 def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
-    """Raises ConfigError unless the folder of `path` can be written in, and a picture is named as a PNG file is.
+    """Raises ConfigError unless `path` can be written, or made in its folder, and a picture is named as a PNG file is.
 
     "-", standard output, is for --json alone.
     """
@@ -120,7 +120,7 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
-    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
     if is_picture and not path.lower().endswith(".png"):
         raise ConfigError(f"{flag} writes a PNG file, got {path!r}; name it {path}.png")

@@ -1,22 +1,29 @@
 """What every test may ask for: the displays of `tests/displays/rigs.py`, and a folder in which the user stands.
 
 Properties are tried without a clock: how fast a busy machine makes examples is nobody's fault.
+Signals are as a terminal gives them, though a job in the background is made to ignore Ctrl-C, and so are its children.
 No test needs another one before it: `make test ARGS=--reverse` runs them from the last to the first.
 """
 
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.displays.rigs import sway_display, sway_rig, xvfb_display, xvfb_screen
+from tests.starvation import skipped_where_starved
 
 __all__ = ["sway_display", "sway_rig", "xvfb_display", "xvfb_screen"]
 
 settings.register_profile("untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +33,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--reverse"):
         items.reverse()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    if item.get_closest_marker("starvable") is None:
+        return (yield)
+    with skipped_where_starved():
+        return (yield)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +311,21 @@ def test_a_file_needs_a_name_a_folder_and_a_picture_an_ending(tmp_path: Path) ->
         with pytest.raises(ConfigError, match=said):
             Config(**{field: path}).check_files()  # type: ignore[arg-type]
     Config(screenshot=str(tmp_path / "Picture.PNG"), plot=str(tmp_path / "plot.png"), log="log").check_files()
+
+
+@pytest.mark.parametrize("can", [True, False])
+def test_a_file_that_is_there_needs_to_be_written_itself_whatever_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can: bool
+) -> None:
+    there = tmp_path / "device"
+    there.touch()
+    writable = there if can else tmp_path
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) == writable)
+    if can:
+        Config(log=str(there)).check_files()
+    else:
+        with pytest.raises(ConfigError, match="--log .*device' cannot be written; name another file"):
+            Config(log=str(there)).check_files()
 
 
 def test_a_file_is_named_by_a_text_or_a_path(tmp_path: Path) -> None:
