@@ -5,13 +5,14 @@ ring is full, what is behind every pair in use goes first, then the undrawn are 
 from it at once, each at a time of its own: two halves of a picture, a group of bodies with a delay.
 
 Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or next is None
-and the picture holds still. A pair in use is never given away, the newest only for a newer one. Entries are of one
+and the picture holds still. One entry for each simulated time: a state published again for it, with a newer tick, takes
+the place of the one before. A pair in use is never given away, the newest only for a newer one. Entries are of one
 world epoch: the first of a newer one replaces all. Holds no bodies and touches no GPU.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 from twixt.ipc.errors import TwixtError
@@ -94,8 +95,8 @@ class History:
         if self._world_epoch is not None and head.world_epoch < self._world_epoch:
             return None
         if head.world_epoch == self._world_epoch:
-            index = bisect_right(self._times, head.sim_time_ns)
-            if index and self._times[index - 1] == head.sim_time_ns:
+            known = self._at(head.sim_time_ns)
+            if known is not None and head.tick <= known.head.tick:
                 return None
             oldest_ns = self._oldest_in_use_ns
             if oldest_ns is not None and head.sim_time_ns < oldest_ns:
@@ -118,8 +119,12 @@ class History:
         elif head.world_epoch < self._world_epoch:
             self._free.append(slot)
             return
+        known, entry = self._at(head.sim_time_ns), Entry(slot, head)
+        if known is not None:
+            self._replace(known, entry)
+            return
         index = bisect_right(self._times, head.sim_time_ns)
-        self._entries.insert(index, Entry(slot, head))
+        self._entries.insert(index, entry)
         self._times.insert(index, head.sim_time_ns)
 
     def discard(self, slot: int) -> None:
@@ -158,6 +163,22 @@ class History:
         self._drop_entries()
         self._world_epoch = None
 
+    def _at(self, sim_time_ns: int) -> Entry | None:
+        """The entry of exactly this simulated time."""
+        index = bisect_left(self._times, sim_time_ns)
+        return self._entries[index] if index < len(self._times) and self._times[index] == sim_time_ns else None
+
+    def _replace(self, known: Entry, entry: Entry) -> None:
+        """Puts a newer state of the same simulated time in place of `known`, in the pairs in use too."""
+        self._entries[bisect_left(self._times, known.head.sim_time_ns)] = entry
+        for user, pair in self._in_use.items():
+            previous, following, before = (
+                entry if held is known else held for held in (pair.previous, pair.next, pair.before)
+            )
+            assert previous is not None
+            self._in_use[user] = pair._replace(previous=previous, next=following, before=before)
+        self._free.append(known.slot)
+
     def _drop_entries(self) -> None:
         self._free.extend(entry.slot for entry in self._entries)
         self._entries.clear()
@@ -181,7 +202,7 @@ class History:
         candidates = [i for i in range(1, len(entries) - 1) if entries[i].slot not in kept]
         if candidates:
             self._remove(min(candidates, key=lambda i: times[i + 1] - times[i - 1]))
-        elif entries[-1].slot not in kept and (head.world_epoch, head.sim_time_ns) > (self._world_epoch, times[-1]):
+        elif entries[-1].slot not in kept and (head.world_epoch, head.sim_time_ns) >= (self._world_epoch, times[-1]):
             self._remove(len(entries) - 1)
         else:
             return False

@@ -3,7 +3,7 @@
 The methods here are usable alone and are the reference that the shaders are held against.
 
     method = create("linear")
-    method.add(snapshot)                  # duplicates and old ones are ignored
+    method.add(snapshot)                  # duplicates and old ones are ignored; a newer tick replaces
     poses = method.sample(draw_time_ns)
 
 | method | between two snapshots | past the newest | needs | source |

@@ -4,6 +4,8 @@ Each new snapshot is a new goal. The way there begins at the pose that was drawn
 snapshot's own instant where that lies ahead of the draw time, else `chase_ms` of draw time later. So nothing ever
 jumps, and a clock that knows nothing of the stream will do.
 
+A newer state of the newest snapshot's own instant ends the way: where time stands, what is published is shown.
+
 Always: a way does not begin earlier than it takes, so that a long silence does not stretch the move after it; the
 pose drawn last is all that sampling leaves behind, so that sampling twice gives identical bytes; cuts (another
 epoch), visibility and discrete columns are those of the snapshot at or before the draw time.
@@ -51,7 +53,11 @@ class Chase(Linear):
         self._chase_ms = value
 
     def add(self, snapshot: Snapshot) -> None:
+        is_replaced = self.replaces(snapshot)
         index = self.take(snapshot)
+        if is_replaced and index == len(self._snapshots) - 1:
+            self._start = None
+            return
         if index is None or index + 1 < len(self._snapshots):
             return
         gap_ns = self.usual_gap_ns

@@ -7,7 +7,8 @@ Reckoning for Networked Games", in Eric Lengyel (ed.), Game Engine Gems 2, 2011)
 with a velocity that becomes the true one, and that way is mixed into the true one; eased in and out here, so that
 speeds do not jump either.
 
-Always: what is drawn does not jump when a snapshot comes, but for cuts (another epoch). It is the silence of the
+Always: what is drawn does not jump when a snapshot comes, but for cuts (another epoch) and for a newer state of an
+instant that is known already: that is shown as it is, and still, because time stands there. It is the silence of the
 stream that is bridged: a body that rested in the newest snapshot rests on.
 """
 
@@ -78,10 +79,12 @@ class Extrapolate(Linear):
     reach_ns = PREDICTED_NS
     _drawn_ns: int | None = None
     _way_back: WayBack | None = None
+    _stands = False  # time: the newest snapshot is not the first of its instant
 
     def add(self, snapshot: Snapshot) -> None:
         now_ns = self._drawn_ns
-        if now_ns is None or snapshot.world_epoch != self._world_epoch or not self._bends(snapshot, now_ns):
+        is_of_world = snapshot.world_epoch == self._world_epoch
+        if now_ns is None or not is_of_world or self.replaces(snapshot) or not self._bends(snapshot, now_ns):
             self.take(snapshot)
             return
         last_ns = self._times[-1]
@@ -91,6 +94,15 @@ class Extrapolate(Linear):
             back_ns = min(max(now_ns - last_ns, self.usual_gap_ns), PREDICTED_NS)
             self._way_back = WayBack(now_ns, now_ns + back_ns, drawn, self._motion_at(now_ns, super().sample))
 
+    def take(self, snapshot: Snapshot) -> int | None:
+        is_replaced = self.replaces(snapshot)
+        index = super().take(snapshot)
+        if index is not None and index + 1 == len(self._snapshots):
+            self._stands = is_replaced
+            if is_replaced:
+                self._way_back = None
+        return index
+
     def sample(self, draw_time_ns: int) -> Poses:
         self._drawn_ns = draw_time_ns if self._snapshots else None
         return self._drawn(draw_time_ns)
@@ -98,11 +110,14 @@ class Extrapolate(Linear):
     def reset(self) -> None:
         super().reset()
         self._drawn_ns = self._way_back = None
+        self._stands = False
 
     def beyond(self, draw_time_ns: int) -> Poses:
         newest, last_ns = self._snapshots[-1].bodies, self._times[-1]
         ahead_ns = min(draw_time_ns - last_ns, PREDICTED_NS)
         poses = poses_of(last_ns + ahead_ns, newest)
+        if self._stands:
+            return poses
         velocity, spin = self._velocities()
         with np.errstate(over="ignore", invalid="ignore"):
             position = newest["position"] + velocity * (ahead_ns * 1e-9)

@@ -8,7 +8,8 @@ kept and drawn are the filtered snapshots, straight between them, and past the n
 extrapolate.py.
 
 Always: finite for every body whose published state is; begins anew where a body is spawned, despawned or moved
-elsewhere. A snapshot older than the newest is left out: a filter goes forward only.
+elsewhere. A snapshot older than the newest is left out: a filter goes forward only. A newer state of the newest
+instant is no measurement but an edit: the filters of bodies whose record changed begin anew with it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
+from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot
 from twixt.render.interpolation.extrapolate import FASTEST, Extrapolate, Floats
 from twixt.render.interpolation.poses import continues, finite
 from twixt.render.interpolation.quaternion import conjugate, exp, log, multiply, normalized
@@ -114,30 +115,50 @@ class State:
     moving: Doubt
     turning: Doubt
 
+    def take(self, rows: NDArray[np.intp], other: State) -> None:
+        """Those rows from another."""
+        for name in ("position", "velocity", "orientation", "spin"):
+            getattr(self, name)[rows] = getattr(other, name)[rows]
+        self.moving.take(rows, _rows_of(other.moving, rows))
+        self.turning.take(rows, _rows_of(other.turning, rows))
+
 
 class Kalman(Extrapolate):
     """`snapshots` are the filtered ones."""
 
     _state: State | None = None
+    _published: NDArray[np.void] | None = None  # the bodies of the newest snapshot
 
     def add(self, snapshot: Snapshot) -> None:
         if self._world_epoch is not None and snapshot.world_epoch < self._world_epoch:
             return
         known = self._snapshots[-1] if self._snapshots and snapshot.world_epoch == self._world_epoch else None
-        if known is not None and snapshot.sim_time_ns <= known.sim_time_ns:
+        is_edit = self.replaces(snapshot)
+        if known is not None and not is_edit and snapshot.sim_time_ns <= known.sim_time_ns:
+            return
+        if known is not None and snapshot.sim_time_ns < known.sim_time_ns:
             return
         state = _first_state(snapshot.bodies)
-        if known is not None and self._state is not None:
+        if is_edit and self._state is not None and self._published is not None:
+            state.take(np.flatnonzero(_same_records(self._published, snapshot.bodies)), self._state)
+        elif known is not None and self._state is not None:
             gap_s = (snapshot.sim_time_ns - known.sim_time_ns) * 1e-9
             # Filtered records have the epochs of the published ones, and are finite where those are.
             rows = np.flatnonzero(continues(known.bodies, snapshot.bodies))
             _follow(state, self._state, snapshot.bodies, rows, gap_s)
         super().add(replace(snapshot, bodies=_records(snapshot.bodies, state)))
-        self._state = state
+        self._state, self._published = state, snapshot.bodies
 
     def reset(self) -> None:
         super().reset()
-        self._state = None
+        self._state = self._published = None
+
+
+def _same_records(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
+    """(min(n, m),): which bodies are the same in every byte."""
+    both = min(len(old), len(new))
+    old_bytes, new_bytes = (bodies[:both].copy().view("u1").reshape(both, BODY.itemsize) for bodies in (old, new))
+    return (old_bytes == new_bytes).all(axis=1)  # type: ignore[no-any-return]
 
 
 def _given(bodies: NDArray[np.void], field: str, flag: int) -> NDArray[np.bool_]:

@@ -3,9 +3,9 @@
 A method of its own overrides `blend` (two snapshots are enough), or `blend_at` (it wants their neighbours),
 and `beyond` if it goes past the newest. The user's columns are blended here, by their rules, for all methods.
 
-Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and `beyond` draws; snapshots of
-an older world epoch are gone with the first of a newer one; sampling changes nothing, so sampling twice gives
-identical bytes.
+Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and `beyond` draws; one snapshot for
+each simulated time, the one with the newest tick, never blended with those that it replaced; snapshots of an older
+world epoch are gone with the first of a newer one; sampling changes nothing, so sampling twice gives identical bytes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ class Method:
         self._rules = dict(rules)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Take a snapshot in; one already known, of an older world, or older than all kept is ignored."""
+        """Take a snapshot in; one already known, of an older world, or older than all kept is ignored.
+
+        One of the same simulated time and a newer tick replaces the one that is held.
+        """
         self.take(snapshot)
 
     def take(self, snapshot: Snapshot) -> int | None:
@@ -76,6 +79,9 @@ class Method:
         elif snapshot.world_epoch < self._world_epoch:
             return None
         index = bisect_left(self._times, snapshot.sim_time_ns)
+        if self.replaces(snapshot):
+            self._snapshots[index] = snapshot
+            return index
         if index < len(self._times) and (index == 0 or self._times[index] == snapshot.sim_time_ns):
             return None
         self._snapshots.insert(index, snapshot)
@@ -86,6 +92,13 @@ class Method:
             del self._snapshots[:excess], self._times[:excess]
             index -= excess
         return index
+
+    def replaces(self, snapshot: Snapshot) -> bool:
+        """Whether it is a newer state of a simulated time that is held already."""
+        index = bisect_left(self._times, snapshot.sim_time_ns)
+        if snapshot.world_epoch != self._world_epoch or index == len(self._times):
+            return False
+        return self._times[index] == snapshot.sim_time_ns and snapshot.tick > self._snapshots[index].tick
 
     def sample(self, draw_time_ns: int) -> Poses:
         """All bodies at `draw_time_ns`, or at the nearest instant within reach; none before the first snapshot."""

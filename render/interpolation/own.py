@@ -1,9 +1,10 @@
 """A method of the user's own, `module:Class`: called as theirs, checked, and blamed by name.
 
-The class needs add(snapshot), sample(draw_time_ns) and reset(). What sample returns needs `position` (n, 3) and
-`orientation` (n, 4); `scale` (n,), `color` (n, 4), `visible` (n,), `columns` and `draw_time_ns` may be left out: they
-are then those of the snapshot at or before the draw time. A `reach_ns` of theirs says how far beyond the newest
-snapshot they go; without a `draw_time_ns` of theirs, what is drawn there counts as what was asked for.
+The class needs add(snapshot), sample(draw_time_ns) and reset(). A snapshot of a `sim_time_ns` that was added already
+is a newer state of it. What sample returns needs `position` (n, 3) and `orientation` (n, 4); `scale` (n,), `color`
+(n, 4), `visible` (n,), `columns` and `draw_time_ns` may be left out: they are then those of the snapshot at or before
+the draw time. A `reach_ns` of theirs says how far beyond the newest snapshot they go; without a `draw_time_ns` of
+theirs, what is drawn there counts as what was asked for.
 
 Always: poses that come out have the shapes and types of `Poses`, unit orientations, and hide what is not finite.
 """

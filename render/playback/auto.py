@@ -77,7 +77,7 @@ class Auto:
             )
         if playing >= limit:
             playing = limit
-            self.reason = "nothing newer has come: holding"
+            self.reason = "simulated time stands" if stream.stands else "nothing newer has come: holding"
         elif playing > stream.newest_due_ns:
             self.reason = "nothing newer has come: playing on beyond the newest"
         if before is not None:
@@ -138,6 +138,8 @@ class Auto:
                     self._wanted_ns = self._wanted(stream)
             self._newest_sim_ns, self._newest_due_ns = newest_sim, newest_due
             stream.longest_wait_ns, stream.widest_gap = NEVER_NS, 1
+        elif stream.stands:
+            self._newest_due_ns = newest_due
         self._shortfall_ns = present_ns - newest_due
 
     def _wanted(self, stream: Stream) -> float:

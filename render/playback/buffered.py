@@ -46,7 +46,7 @@ class Buffered:
         self._wishes = wishes
         self._playing_ns: int | None = None
         self._arrivals = Arrivals()
-        self._newest_sim_ns: int | None = None
+        self._newest_arrival_ns: int | None = None
         self._drift_ns: float | None = None
         self._gaps_left = FIRST_GAPS
 
@@ -73,9 +73,9 @@ class Buffered:
         if wish_ms is not None:
             return self._at_delay(stream, present_ns, passed_ns, drawn_ns, round(wish_ms * 1e6))
         interval_ns = stream.rhythm.interval_ns
-        is_new = stream.newest_sim_ns != self._newest_sim_ns
+        is_new = stream.newest_arrival_ns != self._newest_arrival_ns
         if is_new:
-            self._newest_sim_ns = stream.newest_sim_ns
+            self._newest_arrival_ns = stream.newest_arrival_ns
             self._arrivals.add(stream.newest_arrival_ns, interval_ns)
         lag_ns = round(buffer_ns(interval_ns, self._arrivals.deviation_ns)) if interval_ns else 0
         target = stream.newest_due_ns - lag_ns

@@ -4,7 +4,8 @@ Kept raw: each snapshot is a vertex (due, sim), nothing is smoothed here. A new 
 been drawn yet, so a change of scale holds for snapshots already published too.
 
 Always: due and sim both never fall along the map; a duplicate changes nothing, a late one is put in its
-place. Does not choose what is drawn, and reads no clock.
+place; a newer state of the newest simulated time, due later, is time that stands: a flat piece of the map. Does not
+choose what is drawn, and reads no clock.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Stream:
         self.widest_gap = 1  # in snapshots, the lost ones counted; since a reader set it back too
         self.newest_arrival_ns = 0
         self.reach_ns = 0  # simulated time that may be drawn beyond the newest snapshot
+        self.stands = False  # simulated time, since the newest snapshot is not the first of its own
         self._held_since_ns: int | None = None  # a paused plan's wall instant
         self._rate = 1.0  # the last plan rate that was not 0
         self._anchor_ns, self._stretch = 0, 1.0  # of the last plan that runs: where it took over, and by how much
@@ -64,7 +66,7 @@ class Stream:
     @property
     def limit_due_ns(self) -> int:
         """The instant at which that falls due, at the rate that holds."""
-        if not self.reach_ns or self._due[-1] >= FAR_NS:
+        if not self._goes_beyond or self._due[-1] >= FAR_NS:
             return self._due[-1]
         return self._due[-1] + round(self.reach_ns / self._rate_beyond())
 
@@ -100,6 +102,9 @@ class Stream:
             due_ns = FAR_NS if planned is None else planned
         elif plan is not None and plan.rate > 0 and sim_time_ns < plan.sim_time_ns and number < plan.number:
             due_ns = self._led_up_ns(plan, sim_time_ns, due_ns)
+        if self._sim and sim_time_ns == self._sim[-1] and not self.paused and self._due[-1] < due_ns < FAR_NS:
+            self._stand(due_ns, arrival_ns)
+            return False
         if self._sim and sim_time_ns <= self._sim[-1]:
             self._insert(sim_time_ns, due_ns, number)
             return False
@@ -114,7 +119,7 @@ class Stream:
             if due_ns < FAR_NS and self._due[-1] < FAR_NS:
                 self._measure(sim_time_ns, due_ns, arrival_ns, number)
         self._append(sim_time_ns, due_ns, number)
-        self.newest_arrival_ns = arrival_ns
+        self.newest_arrival_ns, self.stands = arrival_ns, False
         return True
 
     def sim_at(self, due_ns: int) -> int:
@@ -124,7 +129,7 @@ class Stream:
         if after == 0:
             return sim[0]
         if after == len(due):
-            if not self.reach_ns:
+            if not self._goes_beyond:
                 return sim[-1]
             return sim[-1] + min(self.reach_ns, round((due_ns - due[-1]) * self._rate_beyond()))
         start = due[after - 1]
@@ -137,7 +142,7 @@ class Stream:
         if after == 0:
             return due[0]
         if after == len(sim):
-            if not self.reach_ns or due[-1] >= FAR_NS:
+            if not self._goes_beyond or due[-1] >= FAR_NS:
                 return due[-1]
             return due[-1] + round(min(self.reach_ns, sim_time_ns - sim[-1]) / self._rate_beyond())
         start = sim[after - 1]
@@ -150,6 +155,11 @@ class Stream:
         first = max(0, min(bisect_left(self._due, end - over_ns), len(self._due) - 2))
         span = end - self._due[first]
         return (self._sim[-1] - self._sim[first]) / span if span > 0 else 0.0
+
+    @property
+    def _goes_beyond(self) -> bool:
+        """Whether time goes on beyond the newest snapshot."""
+        return self.reach_ns > 0 and not self.stands
 
     def _rate_beyond(self) -> float:
         """The rate that physics held of late; the plan's, before it is known."""
@@ -250,6 +260,14 @@ class Stream:
             del self._due[after:], self._sim[after:], self._plan_number[after:]
             if self._sim[-1] < drawn_ns:
                 self._append(drawn_ns, drawn_due_ns, self._plan_number[-1])
+
+    def _stand(self, due_ns: int, arrival_ns: int) -> None:
+        """The newest simulated time lasts until `due_ns`."""
+        if len(self._sim) > 1 and self._sim[-2] == self._sim[-1]:
+            self._due[-1] = due_ns
+        else:
+            self._append(self._sim[-1], due_ns, self._plan_number[-1])
+        self.newest_arrival_ns, self.stands = arrival_ns, True
 
     def _append(self, sim_time_ns: int, due_ns: int, number: int) -> None:
         if len(self._sim) >= KEPT:

@@ -68,6 +68,38 @@ def test_nothing_held_gives_no_pair():
     assert History(4).newest is None
 
 
+def test_a_newer_state_of_an_instant_replaces_the_one_that_is_held_also_in_a_pair_in_use():
+    history = held([0, 10, 20])
+    history.pair(15)
+    for time_ns, tick in ((20, 7), (10, 8), (0, 9)):
+        head = Head(sim_time_ns=time_ns, tick=tick)
+        slot = history.slot_for(head)
+        assert slot is None if time_ns < 10 else slot not in {entry.slot for entry in history.entries}
+        if slot is not None:
+            history.commit(slot, head)
+    assert times(history) == [0, 10, 20]
+    assert [entry.head.tick for entry in history.entries] == [0, 8, 7]
+    assert (history._in_use[""].previous, history._in_use[""].next) == history.entries[1:]
+    assert history.pair(15).previous.head.tick == 8
+    for tick in (8, 3):
+        assert history.slot_for(Head(sim_time_ns=10, tick=tick)) is None
+    assert sorted(history._free + [entry.slot for entry in history.entries]) == list(range(8))
+
+
+@pytest.mark.parametrize("drawn_ns", [5, 15, 20])
+def test_in_the_smallest_ring_a_state_edited_while_time_stands_still_finds_a_slot(drawn_ns):
+    history = held([0, 10, 20], slots=3)
+    for tick in range(1, 9):
+        history.pair(drawn_ns)
+        head = Head(sim_time_ns=20, tick=tick)
+        slot = history.slot_for(head)
+        if slot is None:
+            assert drawn_ns == 15, "both in use, and what is older is gone: nothing else can give way"
+            continue
+        history.commit(slot, head)
+        assert history.newest.head.tick == tick
+
+
 def test_draw_time_past_the_newest_holds_it_still():
     pair = held([0, 10]).pair(25)
     assert (pair.previous.head.sim_time_ns, pair.next, pair.alpha, pair.draw_time_ns) == (10, None, 0.0, 10)
