@@ -12,6 +12,7 @@ from typing import Any
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config import CLOCKS, INTERPOLATIONS, PREFERENCES
+from twixt.render.input import Key
 
 # Keys that physics answers. Where the user's own loop is physics there is nobody to ask: they say so for a while.
 ASK_PHYSICS = frozenset(("Space", ".", "[", "]", "S", "R"))
@@ -37,6 +38,13 @@ KEYS: dict[str, str] = {
     "F12": "screenshot",
     "Esc": "quit",
 }
+
+
+def bound(key: Key) -> str:
+    """Which of `KEYS` was meant; empty where none was. With a modifier it is another program's."""
+    if key.modifiers:
+        return ""
+    return next((name for name in (key.name, key.place) if name in KEYS), "")
 
 
 @dataclass(frozen=True)

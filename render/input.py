@@ -10,10 +10,16 @@ from typing import NamedTuple
 
 
 class Key(NamedTuple):
-    """A key went down: a letter in capitals, the character itself, or Space, Esc, Enter, Left, F12 ..."""
+    """A key went down: a letter in capitals, the character itself, or Space, Esc, Enter, Left, F12 ...
+
+    modifiers: any of Ctrl, Alt, Super, Shift that were held, but for those that made the character. place: the
+    character of that place on a US keyboard, where the user's own layout makes that one with no key.
+    """
 
     name: str
     acted_ns: int
+    modifiers: frozenset[str] = frozenset()
+    place: str = ""
 
 
 class MouseMove(NamedTuple):

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc import spans as kinds
+from twixt.render.controls import bound
 from twixt.render.input import Event, Key
 from twixt.render.link_to_be import LinkToBe
 
@@ -93,7 +94,7 @@ def attached(attaching: LinkToBe, window: Any, early: list[Event], is_asked_to_s
     while not is_there:
         is_there = attaching.wait(START_POLL_S)
         early += window.poll()
-        is_left = any(isinstance(event, Key) and event.name == "Esc" for event in early)
+        is_left = any(isinstance(event, Key) and bound(event) == "Esc" for event in early)
         if window.should_close or is_left or is_asked_to_stop():
             return None  # whoever ends this viewer may have closed the door behind it: that is no news
     return attaching.link

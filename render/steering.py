@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
-from twixt.render.controls import Controls, act, reflect_slow_physics
+from twixt.render.controls import Controls, act, bound, reflect_slow_physics
 from twixt.render.input import Event, Key
 from twixt.render.picture.stage import Stage
 from twixt.render.pointer import Pointer, covers_nothing
@@ -56,8 +56,8 @@ class Steering:
             return 0
         acted_ns = 0
         for event in events:
-            if isinstance(event, Key):
-                acted_ns = self.press(event.name, event.acted_ns, draw_time_ns) or acted_ns
+            if isinstance(event, Key) and (key := bound(event)):
+                acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
         camera = self._stage.camera
         if camera is not None:
             acted_ns = self._pointer.move_camera(camera, events, height_px, covers) or acted_ns

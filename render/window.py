@@ -15,7 +15,8 @@ from typing import Any
 from twixt.ipc.errors import TwixtError
 from twixt.render import glfw_library, software_gl, x11_errors
 from twixt.render.draw import context
-from twixt.render.input import Event, Key, MouseButton, MouseMove, Scroll
+from twixt.render.input import Event, MouseButton, MouseMove, Scroll
+from twixt.render.keyboard import Keyboard
 from twixt.render.wayland_frame import FrameCallback
 
 glfw_library.choose()
@@ -28,6 +29,10 @@ _NAMED_KEYS = {
     glfw.KEY_SPACE: "Space", glfw.KEY_ESCAPE: "Esc", glfw.KEY_ENTER: "Enter", glfw.KEY_TAB: "Tab",
     glfw.KEY_LEFT: "Left", glfw.KEY_RIGHT: "Right", glfw.KEY_UP: "Up", glfw.KEY_DOWN: "Down",
 } | {glfw.KEY_F1 + i: f"F{i + 1}" for i in range(12)}  # fmt: skip
+# The character that each key has on a US keyboard, by glfw's numbers; they count places, whatever the layout.
+_PLACES = {number: chr(number) for number in (*b"',-./;=[\\]`", *range(ord("0"), ord("9") + 1), *range(65, 91))}
+_LAYOUT = (*_PLACES, glfw.KEY_WORLD_1, glfw.KEY_WORLD_2)
+_MODIFIERS = {glfw.MOD_CONTROL: "Ctrl", glfw.MOD_ALT: "Alt", glfw.MOD_SUPER: "Super", glfw.MOD_SHIFT: "Shift"}
 _BUTTONS = {glfw.MOUSE_BUTTON_LEFT: "left", glfw.MOUSE_BUTTON_RIGHT: "right", glfw.MOUSE_BUTTON_MIDDLE: "middle"}
 
 
@@ -44,6 +49,7 @@ class Window:
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
         self._events: list[Event] = []
+        self._keyboard = Keyboard(lambda: filter(None, (glfw.get_key_name(number, 0) for number in _LAYOUT)))
         self._errors: list[str] = []
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
@@ -95,6 +101,7 @@ class Window:
         self.refresh_reported_hz = float(mode.refresh_rate) if mode and mode.refresh_rate > 0 else None
         self.set_vsync(self._vsync)
         glfw.set_key_callback(self.handle, self._on_key)
+        glfw.set_char_callback(self.handle, self._on_character)
         glfw.set_cursor_pos_callback(self.handle, self._on_move)
         glfw.set_mouse_button_callback(self.handle, self._on_button)
         glfw.set_scroll_callback(self.handle, self._on_scroll)
@@ -206,12 +213,26 @@ class Window:
     def _on_gone(self) -> None:
         self._gone = True
 
-    def _on_key(self, _window: Any, key: int, _scancode: int, action: int, _mods: int) -> None:
-        if action == glfw.PRESS:
-            # The character on the key's face, so that [ is where the user's layout prints it.
-            name = _NAMED_KEYS.get(key) or (glfw.get_key_name(key, 0) or "").upper()
-            if name:
-                self._events.append(Key(name, time.perf_counter_ns()))
+    def _on_key(self, _window: Any, number: int, _scancode: int, action: int, held: int) -> None:
+        if action != glfw.PRESS:
+            return
+        acted_ns, modifiers = time.perf_counter_ns(), frozenset(_MODIFIERS[bit] for bit in _MODIFIERS if held & bit)
+        if number in _NAMED_KEYS:
+            key = self._keyboard.press_named(_NAMED_KEYS[number], modifiers, acted_ns)
+        else:
+            character = "" if number == glfw.KEY_UNKNOWN else glfw.get_key_name(number, 0) or ""
+            key = self._keyboard.press(character, _PLACES.get(number, ""), modifiers, acted_ns)
+        if key.name or key.place:
+            self._events.append(key)
+
+    def _on_character(self, _window: Any, codepoint: int) -> None:
+        typed = self._keyboard.typed(chr(codepoint))
+        if typed is None:
+            return
+        before, key = typed
+        if before in self._events:
+            self._events.remove(before)
+        self._events.append(key)
 
     def _on_move(self, _window: Any, x: float, y: float) -> None:
         scale = self.framebuffer_size[0] / max(1, self._size_units[0])

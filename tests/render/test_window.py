@@ -110,7 +110,7 @@ def test_keys_mouse_and_size_arrive(xvfb_display: dict[str, str]) -> None:
         assert (moved["event"], moved["x_px"], moved["y_px"]) == ("MouseMove", 100, 50)
         for key, name in (("i", "I"), ("space", "Space"), ("bracketleft", "["), ("period", "."), ("F12", "F12")):
             act("key", key)
-            assert program.hear("event") == {"event": "Key", "name": name}
+            assert program.hear("event") == key_event(name)
         act("click", "1")
         assert program.hear("event") == {"event": "MouseButton", "button": "left", "pressed": True}
         assert program.hear("event") == {"event": "MouseButton", "button": "left", "pressed": False}
@@ -118,6 +118,57 @@ def test_keys_mouse_and_size_arrive(xvfb_display: dict[str, str]) -> None:
         assert program.hear("event") == {"event": "Scroll", "dx": 0.0, "dy": 1.0}
         act("search", "--name", "twixt under test", "windowsize", "500", "300")
         assert program.hear("size")["size"] == [500, 300]
+
+
+# By layout: what is pressed, as places of a keyboard (`PLACES`), and the keys that are meant by it.
+LAYOUTS = {
+    "us": {
+        "R": "R",
+        "Shift+R": "R",
+        ".": ".",
+        "Shift+.": ">",
+        "Ctrl+R": "Ctrl+R",
+        "Alt+R": "Alt+R",
+        "Super+.": "Super+.",
+    },
+    "de": {"[": "Ü/[", "]": "+/]", "Y": "Z", "Z": "Y", "AltGr+8": "[", "AltGr+9": "]", "Ctrl+R": "Ctrl+R"},
+    "fr": {"Q": "A", "R": "R", "Shift+,": ".", "AltGr+5": "[", "[": "^/["},
+    "ru": {"R": "К/R", "I": "Ш/I", "/": ".", ".": "Ю", "[": "Х/[", "Ctrl+R": "Ctrl+К", "Shift+R": "К"},
+    "us,ru": {"[": "[", "R": "R"},
+    "us -variant dvorak": {"R": "P", "O": "R", "E": "."},
+    "gr": {"R": "Ρ/R", ".": "."},
+}
+PLACES = {
+    "R": 27, "I": 31, "[": 34, "]": 35, ".": 60, "/": 61, ",": 59, "8": 17, "9": 18, "5": 14, "Y": 29, "Z": 52, "Q": 24,
+    "O": 32, "E": 26, "Shift": 50, "Ctrl": 37, "Alt": 64, "AltGr": 108, "Super": 133,
+}  # fmt: skip
+
+
+def key_event(said: str) -> dict[str, Any]:
+    """`Ctrl+Ü/[`: the key Ü with Ctrl, which a US keyboard has as [."""
+    *modifiers, name = said.split("+") if len(said) > 2 and "+" in said[1:] else [said]
+    name, _, place = name.partition("/")
+    return {"event": "Key", "name": name, "modifiers": modifiers, "place": place}
+
+
+def test_keys_are_the_characters_of_the_users_layout_and_else_places(xvfb_display: dict[str, str]) -> None:
+    setxkbmap, xdotool = shutil.which("setxkbmap"), shutil.which("xdotool")
+    if setxkbmap is None or xdotool is None:
+        pytest.skip("no setxkbmap or no xdotool; on Debian: apt-get install x11-xkb-utils xdotool")
+
+    def act(*command: str) -> None:
+        subprocess.run(command, env=xvfb_display, check=True, capture_output=True, timeout=30)
+
+    with client(xvfb_display, "events") as program:
+        program.hear("ready")
+        for layout, presses in LAYOUTS.items():
+            act(setxkbmap, *layout.split())
+            for pressed, meant in presses.items():
+                *held, place = pressed.split("+")
+                codes = [str(PLACES[name]) for name in held]
+                down, up = [("keydown", code) for code in codes], [("keyup", code) for code in codes]
+                act(xdotool, *(word for step in (*down, ("key", str(PLACES[place])), *up) for word in step))
+                assert program.hear("event") == key_event(meant), (layout, pressed)
 
 
 # ---- a Wayland compositor

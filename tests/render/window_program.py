@@ -91,6 +91,8 @@ def events(window: Any) -> None:
         for event in window.wait_events(0.05):
             facts = event._asdict()
             assert facts.pop("acted_ns") <= time.perf_counter_ns()
+            if "modifiers" in facts:
+                facts["modifiers"] = sorted(facts["modifiers"])
             say(event=type(event).__name__, **facts)
         if window.framebuffer_size != seen_size:
             seen_size = window.framebuffer_size
