@@ -54,9 +54,9 @@ def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, h
         return []
     left, bottom, width, height = viewport
     points = np.ones((len(labels), 4))
-    points[:, :3] = [label.position for label in labels]
     with np.errstate(all="ignore"):
-        clip = points @ (camera.projection.astype(np.float64) @ camera.view.astype(np.float64)).T
+        points[:, :3] = np.subtract([label.position for label in labels], camera.eye) @ camera.view[:3, :3].T
+        clip = points @ camera.projection.T
         seen = (np.abs(clip[:, :3]) <= clip[:, 3:]).all(axis=1) & (clip[:, 3] > 0) & np.isfinite(clip).all(axis=1)
         at = (clip[:, :2] / clip[:, 3:] + 1) / 2
     order = np.flatnonzero(seen)

@@ -21,9 +21,9 @@ _VERTEX = """
 void main() {
     bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
                      && is_finite(newer_place, newer_orientation, newer_scale);
-    vec3 start = uintBitsToFloat(older_place.xyz), way = uintBitsToFloat(newer_place.xyz) - start;
+    vec3 older = uintBitsToFloat(older_place.xyz), way = uintBitsToFloat(newer_place.xyz) - older;
     float bulge = 0.0, scale = abs(older_scale);
-    vec3 position = start;
+    vec3 position = place_from_eye(older);
     if (continues) {
         position += way * mix(shares.x, shares.y, shares.z);
         scale = max(scale, abs(newer_scale));
@@ -34,7 +34,7 @@ void main() {
                              + length(gaps.x * uintBitsToFloat(newer_motion.xyz) - way));
 #endif
     }
-    vec4 ball = vec4((view * vec4(position, 1.0)).xyz, shape_size.x * scale);
+    vec4 ball = vec4(view * position, shape_size.x * scale);
     float depth = -ball.z;
     bulge += 1e-5 * abs(depth);
     // Nearer and farther out by the bulge.

@@ -25,7 +25,7 @@ vec4 face_of(Body body, int axis) {
     float away = dot(normal, body.center);
     if (away > 0.0) normal = -normal;
     float ahead = body.size[axis] - abs(away), facing = abs(away) * inversesqrt(dot(body.center, body.center));
-    float tone = light_eye.w > 0.5 ? 1.0 : brightness(normal, facing, light_eye.xyz, up_eye.yz);
+    float tone = light_eye.w > 0.5 ? 1.0 : brightness(normal, facing, light_eye.xyz, up_eye.xyz);
     if (ahead > -EDGE_ON * abs(away)) return vec4(0.0, 0.0, -1.0, tone);
     float bend = 0.5 * lens.w / ahead;
     float depth = 0.5 - 0.5 * lens.z + bend * (dot(normal.xy, body.tangent) - normal.z);
@@ -75,7 +75,7 @@ flat out vec3 albedo;
 float tone_of(Body body, int axis, float away) {
     vec3 normal = eye_axis(body, axis) * (away > 0.0 ? -1.0 : 1.0);
     float towards = dot(normal, light_eye.xyz);
-    float brightness = BASE + dot(normal, brightness_by_normal(light_eye.xyz, up_eye.yz)) + SQUARE * towards * towards;
+    float brightness = BASE + dot(normal, brightness_by_normal(light_eye.xyz, up_eye.xyz)) + SQUARE * towards * towards;
     return light_eye.w > 0.5 ? 1.0 : brightness;
 }
 
@@ -112,7 +112,7 @@ vec3 face_tone(Body body, int axis) {
     vec3 normal = eye_axis(body, axis);
     float away = dot(normal, body.center);
     if (away > 0.0) normal = -normal;
-    return lit(body.color, normal, 1.0, light_eye.xyz, up_eye.yz);
+    return lit(body.color, normal, 1.0, light_eye.xyz, up_eye.xyz);
 }
 
 // Rays are in half edges from here on.

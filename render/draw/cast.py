@@ -117,7 +117,7 @@ Body drawn_body(out vec4 to_body) {
     Pose pose = drawn_pose();
     to_body = back(turn_after(view_turn, pose.orientation));
     vec3 size = pose.visible ? size_of(pose) : vec3(0.0);
-    return body_of((view * vec4(pose.position, 1.0)).xyz, to_body, size, pose.color);
+    return body_of(view * pose.position, to_body, size, pose.color);
 }
 """
 
@@ -146,7 +146,7 @@ AROUND
 
 void main() {
     Pose pose = drawn_pose();
-    vec3 size = pose.visible ? size_of(pose) : vec3(0.0), center = (view * vec4(pose.position, 1.0)).xyz;
+    vec3 size = pose.visible ? size_of(pose) : vec3(0.0), center = view * pose.position;
     float radius = around(size), depth = -center.z;
     vec2 slope = 1.0 / lens.xy, aside = abs(center.xy), tangent = aside / depth;
     bool seen = all(greaterThan(size, vec3(0.0))) && depth > -radius

@@ -83,7 +83,7 @@ def sizes_in(
     projection = camera.projection
     with np.errstate(all="ignore"):  # records may hold anything
         radius = radii * sample["scale"]
-        seen = sample["position"] @ camera.view[:3, :3].T + camera.view[:3, 3]
+        seen = (sample["position"] - np.array(camera.eye)) @ camera.view[:3, :3].T
         depth = np.maximum(-seen[:, 2], 2 * radius)
         beyond = np.abs(seen[:, :2]) * (projection[0, 0], projection[1, 1]) - depth[:, None]
         in_view = (radius > 0) & (seen[:, 2] < 0) & (beyond.max(axis=1) < radius * projection[1, 1])

@@ -74,12 +74,11 @@ def fits_points(
     gap_s: from the older to the newer snapshot.
     """
     radius, swing = radius * extent.scale, gap_s * extent.speed / 3
-    x, y, z, nearer = camera.view[2].tolist()
     ends = [
-        (axis * (low - swing), axis * (high + swing))
-        for axis, low, high in zip((x, y, z), extent.low, extent.high, strict=True)
+        (axis * (low - swing - at), axis * (high + swing - at))
+        for axis, at, low, high in zip(camera.view[2, :3].tolist(), camera.eye, extent.low, extent.high, strict=True)
     ]
-    nearest, farthest = -nearer - sum(map(max, ends)), -nearer - sum(map(min, ends))
+    nearest, farthest = -sum(map(max, ends)), -sum(map(min, ends))
     (across, _, _, _), (_, along, _, _), (_, _, depth, offset), _ = camera.projection.tolist()
     width_px, height_px = size_px
     return (

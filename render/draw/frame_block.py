@@ -19,8 +19,10 @@ GUARD_PX = 64
 # std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(
     [
-        ("view", "<f4", (4, 4)),  # column after column, as GLSL reads it
+        ("view", "<f4", (3, 4)),  # column after column, as GLSL reads it, each padded to four
         ("view_turn", "<f4", 4),
+        ("eye_high", "<f4", 4),
+        ("eye_low", "<f4", 4),
         ("lens", "<f4", 4),
         ("picture", "<f4", 4),
         ("light_eye", "<f4", 4),
@@ -37,21 +39,24 @@ LAYER_BLOCK = struct.Struct("<4f 4f 4i 4i")
 def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDArray[np.void]:
     """The block of a picture in this part of the framebuffer, a single record of `FRAME_BLOCK`."""
     block = np.zeros((), FRAME_BLOCK)
-    view, projection = camera.view, camera.projection
+    view, projection, eye = camera.view[:3, :3], camera.projection, np.array(camera.eye)
     light = np.asarray(scene.light, np.float32) / math.hypot(*scene.light)
-    block["view"] = view.T
-    block["view_turn"] = quaternion_of(view[:3, :3])
+    block["view"][:, :3] = view.T
+    block["view_turn"] = quaternion_of(view)
+    with np.errstate(over="ignore", invalid="ignore"):  # so far off that numbers end nothing is seen
+        block["eye_high"][:3] = eye
+        block["eye_low"][:3] = eye - block["eye_high"][:3]
     block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
     width_px, height_px = viewport[2:]
     block["picture"][:3] = width_px, height_px, 2.0 / (projection[1, 1] * height_px)
-    block["light_eye"] = *(view[:3, :3] @ light), float(scene.unlit)
-    block["up_eye"] = *view[:3, 2], scene.ground if scene.ground is not None else 0.0
+    block["light_eye"] = *(view @ light), float(scene.unlit)
+    block["up_eye"] = *view[:, 2], (scene.ground if scene.ground is not None else 0.0) - eye[2]
     block["light_world"][:3] = light
     block["guard"][:2] = (
         projection[0, 0] * width_px / (width_px + 2 * GUARD_PX),
         projection[1, 1] * height_px / (height_px + 2 * GUARD_PX),
     )
-    block["grid"] = *camera.target[:2], *viewport[:2]
+    block["grid"] = *(camera.target - eye)[:2], *viewport[:2]
     return block
 
 

@@ -24,17 +24,17 @@ vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float faci
 }
 
 // The same without a tint, as one factor of the albedo.
-float brightness(vec3 normal, float facing, vec3 light, vec2 up) {
+float brightness(vec3 normal, float facing, vec3 light, vec3 up) {
     float towards = dot(normal, light), sun = max(towards * 0.85 + 0.15, 0.0);
     float gloss = pow(max(2.0 * normal.z * towards - light.z, 0.0), 16.0), grazing = 1.0 - facing;
-    return sqrt(0.34 + 0.22 * dot(normal.yz, up) + 0.92 * sun * sun) + 0.20 * gloss + 0.10 * grazing * grazing;
+    return sqrt(0.34 + 0.22 * dot(normal, up) + 0.92 * sun * sun) + 0.20 * gloss + 0.10 * grazing * grazing;
 }
 
 // normal: unit, eye space. facing: cosine between the normal and the way to the eye.
-// light: towards it, eye space. up: y and z of the world's z; its x is 0, for the camera never rolls.
-vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec2 up) {
+// light: towards it, eye space. up: the world's z, eye space.
+vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
     float towards = dot(normal, light);
-    return lit_by(albedo, towards, dot(normal.yz, up), 2.0 * normal.z * towards - light.z, facing);
+    return lit_by(albedo, towards, dot(normal, up), 2.0 * normal.z * towards - light.z, facing);
 }
 """
 
@@ -42,7 +42,7 @@ vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec2 up) {
 # that is seen of spheres from all sides (off by 0.016 on the average). Its linear part is one direction.
 POLYNOMIAL_GLSL = """
 const float BASE = 0.612, SQUARE = 0.232;
-vec3 brightness_by_normal(vec3 light, vec2 up) { return 0.236 * light + 0.156 * vec3(0.0, up); }
+vec3 brightness_by_normal(vec3 light, vec3 up) { return 0.236 * light + 0.156 * up; }
 
 // linear: of the normal along `brightness_by_normal`; the others as for `lit_by`.
 vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored, float facing) {

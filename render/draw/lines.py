@@ -16,6 +16,7 @@ import moderngl
 import numpy as np
 
 from twixt.ipc.scene import Vector
+from twixt.render.camera import CameraMatrices
 from twixt.render.draw.marks import SmoothLines
 from twixt.render.draw.pose import FRAME_GLSL
 
@@ -35,18 +36,18 @@ _GRID_VERTEX = (
     + """
 uniform int lines_each_way;
 uniform float spacing;
+uniform vec2 nearest;   // the line of each way that is nearest to the middle, from there
 uniform float radius;
 out vec2 from_middle;   // in radii of the grid
 void main() {
     int line = gl_VertexID / 2;
     bool along_x = line < lines_each_way;
     float number = float(line % lines_each_way - lines_each_way / 2);
-    float middle = along_x ? grid.y : grid.x;
-    float off = (floor(middle / spacing + 0.5) + number) * spacing - middle;
+    float off = (along_x ? nearest.y : nearest.x) + number * spacing;
     float chord = sqrt(max(radius * radius - off * off, 0.0)) * float((gl_VertexID & 1) * 2 - 1);
     vec2 at = along_x ? vec2(chord, off) : vec2(off, chord);
     from_middle = at / radius;
-    vec3 seen = (view * vec4(grid.xy + at, up_eye.w, 1.0)).xyz;
+    vec3 seen = view * vec3(grid.xy + at, up_eye.w);
     gl_Position = vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, -seen.z);
 }
 """
@@ -96,18 +97,25 @@ class Grid:
         self.program = context.program(vertex_shader=_GRID_VERTEX, fragment_shader=_GRID_FRAGMENT)
         self._vertex_array = context.vertex_array(self.program, [])
 
-    def draw(self, distance_m: float) -> None:
-        """distance_m: of the camera from its target. Where the two are so far off that numbers cannot tell them apart,
-        there is no ground to be seen."""
+    def draw(self, camera: CameraMatrices) -> None:
+        """Where the camera and its target are so far off that numbers cannot tell them apart, there is no ground to be
+        seen."""
+        distance_m = math.dist(camera.eye, camera.target)
         if distance_m == 0:
             return
         for level in grid_levels(distance_m):
             lines = 2 * math.ceil(level.radius_m / level.spacing_m) + 1
             self.program["lines_each_way"] = lines
             self.program["spacing"] = level.spacing_m
+            self.program["nearest"] = tuple(_nearest_line(at, level.spacing_m) for at in camera.target[:2])
             self.program["radius"] = level.radius_m
             self.program["tint"] = (0.55, 0.60, 0.68, level.alpha)
             self._vertex_array.render(moderngl.LINES, vertices=4 * lines)
+
+
+def _nearest_line(at_m: float, spacing_m: float) -> float:
+    """How far the line nearest to a place is from there, metres."""
+    return math.floor(at_m / spacing_m + 0.5) * spacing_m - at_m
 
 
 class Outline:

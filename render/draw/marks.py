@@ -41,7 +41,7 @@ flat out vec4 tint;
 void main() {
     tint = color;
     gl_PointSize = size_px + 1.0;
-    vec3 seen = (view * vec4(position, 1.0)).xyz;
+    vec3 seen = view * place_from_eye(position);
     gl_Position = vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, -seen.z);
     if (!is_finite(position) || any(greaterThanEqual(abs(gl_Position.xyz), gl_Position.www))) {
         gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
@@ -74,8 +74,8 @@ in vec4 color;
 out vec3 from, to;
 out vec4 tint;
 void main() {
-    from = (view * vec4(start, 1.0)).xyz;
-    to = (view * vec4(end, 1.0)).xyz;
+    from = view * place_from_eye(start);
+    to = view * place_from_eye(end);
     tint = is_finite(start) && is_finite(end) ? color : vec4(0.0);
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }

@@ -57,7 +57,7 @@ void main() {
     // A square of the disc's area. Over a disc the mean of z is 2/3, of x^2 and of y^2 1/4.
     place(ball, drawn, max(0.886 * width_px(ball), 1.0));
     vec3 to_eye = normalize(-ball.xyz), light = facing(light_eye.xyz, to_eye);
-    float linear = dot(brightness_by_normal(light_eye.xyz, up_eye.yz), to_eye);
+    float linear = dot(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye);
     float brightness = BASE + linear * (2.0 / 3.0) + SQUARE * (0.25 + 0.25 * light.z * light.z) + 0.02;
     albedo = pose.color * (light_eye.w > 0.5 ? 1.0 : brightness);
 }
@@ -72,7 +72,7 @@ void main() { color = vec4(albedo, 1.0); }
 # One direction stands for the light and the sky, which is off by 0.033 of the brightness on the average.
 _ONE_LIGHT = """
 const float ACROSS = 0.63;  // brightness where the normal is across it
-vec3 light_by_one() { return 0.28 * light_eye.xyz + 0.09 * vec3(0.0, up_eye.yz); }
+vec3 light_by_one() { return 0.28 * light_eye.xyz + 0.09 * up_eye.xyz; }
 """
 
 _SMOOTH_VERTEX = (

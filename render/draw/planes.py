@@ -19,7 +19,7 @@ out vec3 half_size;    // metres; x < 0: not drawn
 out vec3 base_color;
 void main() {
     Pose pose = drawn_pose();
-    center = (view * vec4(pose.position, 1.0)).xyz;
+    center = view * pose.position;
     turn = turn_after(view_turn, pose.orientation);
     half_size = pose.visible && pose.scale.x > 0.0 ? shape_size * pose.scale : vec3(-1.0);
     base_color = pose.color;
@@ -56,7 +56,7 @@ void main() {
         half_face = halves;
         vec3 at = center[0] + x * on_face.x + y * on_face.y;
         surface = light_eye.w > 0.5 ? base_color[0]
-                : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0), light_eye.xyz, up_eye.yz);
+                : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0), light_eye.xyz, up_eye.xyz);
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
         EmitVertex();
     }

@@ -7,7 +7,8 @@ for 16 inputs: a record is read as four of 16 bytes, and taken apart here.
 
 Always: a body whose continuity (low half of the epoch) differs between the two is drawn as the older one
 says until the newer's instant; so is one that only the older has, or that is not finite in the newer. A record
-that is hidden or not finite is not drawn. A scale does not pass zero. `twixt.render.interpolation` holds the
+that is hidden or not finite is not drawn. A scale does not pass zero. Places are taken from the eye before they are
+blended, so that what is far from the origin moves as smoothly as what is near. `twixt.render.interpolation` holds the
 numpy reference of each method; a test holds the two together.
 Quaternions are xyzw, rotations radians about the world's axes.
 """
@@ -48,16 +49,21 @@ def _bits_of(value: float) -> int:
 # What changes from frame to frame and from layer to layer, shared by all programs. frame_block.py packs them.
 FRAME_GLSL = """
 layout(std140) uniform Frame {
-    mat4 view;           // world to eye
-    vec4 view_turn;      // its rotation, as a quaternion
+    mat3 view;           // directions: world to eye
+    vec4 view_turn;      // the same rotation, as a quaternion
+    vec4 eye_high;       // where the eye is: the nearest float32, metres, world
+    vec4 eye_low;        // what that leaves
     vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
     vec4 picture;        // width, height in px; metres a pixel spans at 1 m distance
     vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
-    vec4 up_eye;         // world z in eye space; w: height of the ground, metres
+    vec4 up_eye;         // world z in eye space; w: height of the ground above the eye, metres
     vec4 light_world;    // towards the light, world
-    vec4 grid;           // x, y of the middle of the grid of lines, metres; left, bottom of the picture in px
+    vec4 grid;           // x, y of the middle of the grid of lines, from the eye, metres; left, bottom of the picture in px
     vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture
 };
+
+// Before anything is rounded: two large numbers near each other have an exact difference.
+vec3 place_from_eye(vec3 place) { return (place - eye_high.xyz) - eye_low.xyz; }
 """
 
 LAYER_GLSL = """
@@ -90,7 +96,7 @@ in vec4 shape_color;
 const uint SIZE_BITS = 0x7FFFFFFFu;
 
 struct Pose {
-    vec3 position;
+    vec3 position;           // from the eye, along the world's axes, metres
     vec4 orientation;
     vec3 scale;              // along the body's own axes
     vec3 color;
@@ -136,8 +142,8 @@ bool one_story(vec3 way, vec3 v0, vec3 v1) {
 }
 
 vec3 position_by(int method, float s) {
-    vec3 start = uintBitsToFloat(older_place.xyz), way = uintBitsToFloat(newer_place.xyz) - start;
-    vec3 straight = start + way * s;
+    vec3 older = uintBitsToFloat(older_place.xyz), way = uintBitsToFloat(newer_place.xyz) - older;
+    vec3 start = place_from_eye(older), straight = start + way * s;
     if (method < HERMITE || (older_motion.w & newer_motion.w & HAS_VELOCITY) == 0u
         || !is_below(older_motion.xyz, FARTHEST) || !is_below(newer_motion.xyz, FARTHEST)) return straight;
     vec3 older_velocity = uintBitsToFloat(older_motion.xyz), newer_velocity = uintBitsToFloat(newer_motion.xyz);
@@ -183,7 +189,7 @@ Pose drawn_pose() {
     pose.visible = (older_motion.w & VISIBLE) != 0u && is_finite(older_place, older_orientation, older_scale);
     bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
                      && is_finite(newer_place, newer_orientation, newer_scale);
-    pose.position = uintBitsToFloat(older_place.xyz);
+    pose.position = place_from_eye(uintBitsToFloat(older_place.xyz));
     pose.orientation = unit(older_orientation);
     float scale = older_scale;
     pose.color = color_of(older_spin);
@@ -229,7 +235,7 @@ float mean_scale(Pose pose) {
 
 
 def pose_glsl(variant: PoseVariant) -> str:
-    """The text that declares `drawn_pose()`, after `#version` and FRAME_GLSL."""
+    """The text that declares `drawn_pose()`, after `#version` and FRAME_GLSL, of which it takes the eye."""
     constants: dict[str, object] = {
         "FARTHEST": f"{_bits_of(FARTHEST):#x}u",
         "LARGEST_COMPARED": f"{_bits_of(trust.LARGEST_COMPARED):#x}u",

@@ -63,7 +63,7 @@ void light_skin(Body body, mat3 uvw, float px) {
     float contrast = 0.20 * clamp(1.33 - 6.0 * px, 0.0, 1.0);
     vec3 x = eye_axis(body, 0) * uvw * (2.4 * contrast), y = eye_axis(body, 1) * uvw;
     vec3 light = light_eye.xyz * uvw * sqrt(SQUARE * (1.0 - contrast)), square = light * light + x * y;
-    vec3 linear = brightness_by_normal(light_eye.xyz, up_eye.yz) * uvw * (1.0 - contrast);
+    vec3 linear = brightness_by_normal(light_eye.xyz, up_eye.xyz) * uvw * (1.0 - contrast);
     vec3 mixed = 2.0 * light.xxy * light.yzz + x.xxy * y.yzz + x.yzz * y.xxy;
     by_normal = vec4(BASE * (1.0 - contrast) + square.z, linear);
     by_square = vec4(square.xy - square.z, mixed.xy);
@@ -87,7 +87,7 @@ void paint_skin(Body body, float radius) {
     float px = max(body.depth, radius) * picture.z / radius;
     tone_x = vec4(body.color, light_eye.w > 0.5 ? -1.0 : 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
     tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
-    tone_z.xyz = body.up * up_eye.y + body.back * up_eye.z;
+    tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
 }
 """
 

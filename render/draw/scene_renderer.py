@@ -11,7 +11,6 @@ viewport is touched. It owns no window, reads no clock and does not know what th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -129,7 +128,7 @@ class SceneRenderer:
             self._timers.begin_frame()
         self._size_px = max(self._size_px[0], left_px + width_px), max(self._size_px[1], bottom_px + height_px)
         self._viewport = self._target.viewport = self._target.scissor = viewport
-        key = (camera.view.tobytes(), camera.projection.tobytes(), camera.target, viewport)
+        key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport)
         if key != self._frame_key:
             self._frame_key = key
             self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
@@ -230,7 +229,7 @@ class SceneRenderer:
         context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
         if scene.ground is not None:
             context.enable_only(moderngl.BLEND)
-            self._grid.draw(math.dist(camera.eye, camera.target))
+            self._grid.draw(camera)
         most = max((layer.bodies for layer in layers), default=0)
         self._draw_bodies("planes", layers)
         for kind in CAST_KINDS:

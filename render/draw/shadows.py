@@ -19,7 +19,7 @@ FADE_RADII = 1.9
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
 
 _VERTEX = """
-out vec4 caster;   // xyz: centre, w: radius, metres, world; w = 0: no shadow
+out vec4 caster;   // xyz: centre, from the eye, w: radius, metres, world's axes; w = 0: no shadow
 void main() {
     Pose pose = drawn_pose();
     vec3 size = shape_size * pose.scale;
@@ -54,7 +54,7 @@ void main() {
         from_foot = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
         strength = vec2(0.42 * near * near, 0.34 * near);
         drift = away;
-        vec3 at = (view * vec4(c.xy + from_foot * c.w, up_eye.w, 1.0)).xyz;
+        vec3 at = view * vec3(c.xy + from_foot * c.w, up_eye.w);
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);
         EmitVertex();
     }

@@ -34,7 +34,7 @@ uniform vec2 range_px;
 // xyz: centre in eye space, w: radius; w = 0: not seen.
 vec4 ball_of(Pose pose) {
     float radius = shape_size.x * mean_scale(pose);
-    vec3 center = (view * vec4(pose.position, 1.0)).xyz;
+    vec3 center = view * pose.position;
     // Outside the view's four sides, behind, or beyond: to the side planes by their distance, not by the angle.
     vec2 slope = 1.0 / lens.xy;
     vec2 beyond = (abs(center.xy) + center.z * slope) * inversesqrt(1.0 + slope * slope);

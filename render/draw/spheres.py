@@ -52,7 +52,7 @@ void main() {
     middle = vec4(at / picture.z + 0.5 * picture.xy + grid.zw, radius * inversesqrt(distance2),
                   light_eye.w > 0.5 ? -1.0 : pattern_depth(per_across));
     front = vec4(facing(vec3(0.0, 0.0, 1.0), to_eye), pose.color.r);
-    linear = vec4(facing(brightness_by_normal(light_eye.xyz, up_eye.yz), to_eye), pose.color.g);
+    linear = vec4(facing(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye), pose.color.g);
     light = vec4(facing(light_eye.xyz, to_eye), pose.color.b);
     vec4 turn = turn_after(view_turn, pose.orientation);
     first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) / per_across, 0.0);
@@ -126,7 +126,7 @@ _QUAD_GEOMETRY = (
     + """
 in vec4 vertex_ball[], vertex_first[], vertex_second[], vertex_albedo[];
 flat out vec4 ball, first_axis, second_axis, albedo, light, lens_flat;
-flat out vec2 middle;
+flat out vec3 middle;
 
 // The outline's lowest and highest tangent along one axis: tan(theta -+ half angle).
 vec2 outline(float sideways, float depth, float radius) {
@@ -151,7 +151,7 @@ void main() {
         albedo = vertex_albedo[0];
         light = vec4(light_eye.xyz, up_eye.y);
         lens_flat = vec4(0.5 - 0.5 * lens.z, 0.5 * lens.w, picture.z, up_eye.z);
-        middle = 0.5 * picture.xy + grid.zw;
+        middle = vec3(0.5 * picture.xy + grid.zw, up_eye.x);
         gl_Position = vec4(across[corner & 1], along[corner >> 1], 0.0, 1.0);
         EmitVertex();
     }
@@ -170,12 +170,12 @@ flat in vec4 second_axis;  // the body's y over a pixel; what turns the room to 
 flat in vec4 albedo;       // colour; depth of the pattern, below 0: plain colour without light
 flat in vec4 light;        // towards the light; y of up
 flat in vec4 lens_flat;    // depth = x + y / distance; metres a pixel spans at 1 m; z of up
-flat in vec2 middle;       // of the picture in the framebuffer, px
+flat in vec3 middle;       // of the picture in the framebuffer, px; x of up
 out vec4 color;
 const float FAINT_DEPTH = 0.999999;
 
 void main() {
-    vec3 ray = vec3((gl_FragCoord.xy - middle) * lens_flat.z, -1.0);
+    vec3 ray = vec3((gl_FragCoord.xy - middle.xy) * lens_flat.z, -1.0);
     float per_square = 1.0 / dot(ray, ray);
     // From the centre to the nearest point of the ray: keeps its digits for small and far spheres.
     float along = dot(ray, ball.xyz) * per_square;
@@ -192,7 +192,7 @@ void main() {
     vec3 normal = (ray * distance - ball.xyz) * first_axis.w;
     vec2 side = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
     float tone = 1.0 - albedo.w * (1.0 - side.x * side.y);
-    vec3 lit_color = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w, light.xyz, vec2(light.w, lens_flat.w));
+    vec3 lit_color = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w, light.xyz, vec3(middle.z, light.w, lens_flat.w));
     color = vec4(albedo.w < 0.0 ? albedo.rgb : lit_color, covered);
 }
 """

@@ -8,8 +8,10 @@ import pytest
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import CORRECTION_STEP, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot, new_bodies
 from twixt.render import interpolation
+from twixt.render.camera import OrbitCamera
+from twixt.render.draw.frame_block import frame_block
 from twixt.render.draw.layers import Layer, place
-from twixt.render.draw.pose import pose_glsl
+from twixt.render.draw.pose import FRAME_GLSL, pose_glsl
 from twixt.render.draw.shape_table import shape_table
 from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.interpolation import quaternion
@@ -82,9 +84,10 @@ def unit(quaternions):
 
 
 def shader_poses(
-    studio, older, newer, alpha, method="linear", before=None, other="", mix=0.0, scale3=None, leftover=None
-):
-    """leftover: what the slot of the snapshot before held before that."""
+    studio, older, newer, alpha, method="linear", before=None, other="", mix=0.0, scale3=None, leftover=None,
+    eye=(0.0, 0.0, 0.0),
+):  # fmt: skip
+    """leftover: what the slot of the snapshot before held before that. eye: positions are from there."""
     context = studio.context
     studio.framebuffer.use()
     snapshots = [older, newer, older[:0] if before is None else before]
@@ -96,7 +99,7 @@ def shader_poses(
         ring.upload_stretch(slot, rows)
     placed = place(Layer(0, 1, 2, alpha, INTERVAL_S, INTERVAL_S, method, other, mix), ring)
     program = context.program(
-        vertex_shader="#version 330 core\n" + pose_glsl(placed.variant) + READ_BACK,
+        vertex_shader="#version 330 core\n" + FRAME_GLSL + pose_glsl(placed.variant) + READ_BACK,
         varyings=["out_position", "out_orientation", "out_scale", "out_color", "out_visible"],
     )
     rows = shape_table(Scene([]), len(older)).rows
@@ -104,6 +107,10 @@ def shader_poses(
     uniforms = context.buffer(placed.block)
     program["Layer"].binding = 0
     uniforms.bind_to_uniform_block(0)
+    camera = OrbitCamera().matrices((4, 3))._replace(eye=eye)
+    frame = context.buffer(frame_block(Scene(), camera, (0, 0, 4, 3)).tobytes())
+    program["Frame"].binding = 1
+    frame.bind_to_uniform_block(1)
     stretched = placed.variant.stretched
     assert stretched == (scale3 is not None)
     array = ring.vertex_array(("read back",), program, context.buffer(rows.tobytes()), None, placed.slots, stretched)
@@ -172,6 +179,19 @@ def test_shader_and_reference_agree_on_any_pair_of_snapshots(studio, method, alp
 def test_shader_and_reference_agree_on_bodies_that_fall_spin_and_bounce(studio, method, alpha):
     before, older, newer = moving_bodies(np.random.default_rng(7))
     assert_agreement(studio, older, newer, alpha, method, before)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_far_from_the_origin_a_body_moves_as_it_does_at_the_origin(studio, method):
+    eye = (3e6, -1e6 + 0.123, 2e5)
+    before, older, newer = moving_bodies(np.random.default_rng(8), 1000)
+    for bodies in (before, older, newer):  # places that a float32 holds out there as well
+        bodies["position"] = np.round(4 * bodies["position"]) / 4
+    near = shader_poses(studio, older, newer, 0.3, method, before, eye=(0.0, 0.123, 0.0))["position"]
+    for bodies in (before, older, newer):
+        bodies["position"] += np.float32([3e6, -1e6, 2e5])
+    far = shader_poses(studio, older, newer, 0.3, method, before, eye=eye)["position"]
+    np.testing.assert_allclose(far, near, atol=1e-5)
 
 
 def test_auto_takes_the_curve_for_many_bodies_and_the_straight_way_for_many(studio):
