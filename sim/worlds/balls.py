@@ -20,7 +20,9 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
 from twixt.sim.world import World
+from twixt.sim.worlds.contact_list import cross
 from twixt.sim.worlds.contacts import QUICK, ContactSolver, Material, Spheres
+from twixt.sim.worlds.exact import dot, sin_cos, uniform
 from twixt.sim.worlds.limits import check_count
 
 Floats = NDArray[np.floating[Any]]
@@ -75,8 +77,9 @@ class Balls(World):
         if not 0 <= rocking_deg <= 80:
             raise TwixtError(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
         self.count = count
-        self.rocking_rad = math.radians(rocking_deg)
-        self.half_width = max(HALF_WIDTH_M * (count / 300) ** WIDTH_POWER, LATTICE_M)
+        self.rocking_turns = rocking_deg / 360
+        # To the millimetre: the last bits of a power are the C library's own.
+        self.half_width = max(round(HALF_WIDTH_M * (count / 300) ** WIDTH_POWER, 3), LATTICE_M)
         self.side = max(1, int(2 * self.half_width / LATTICE_M))
         self.slower = max(1.0, math.sqrt(self.half_width / HALF_WIDTH_M))
         self.dt = 1 / 60 if count <= MANY else 1 / 30
@@ -88,19 +91,19 @@ class Balls(World):
         """All balls above the box again, sizes, places and speeds from `seed`."""
         random = np.random.default_rng(seed)
         # Sizes travel as half floats; the physics takes what is drawn.
-        radius = random.uniform(RADIUS_MIN_M, RADIUS_MAX_M, self.count).astype(np.float16).astype(np.float32)
+        radius = uniform(random, RADIUS_MIN_M, RADIUS_MAX_M, self.count).astype(np.float16).astype(np.float32)
         side = self.side
         layer, row, column = np.unravel_index(np.arange(self.count), (-(-self.count // side**2), side, side))
         place = np.stack((column, row, layer)).astype(float)
         place[:2] -= (side - 1) / 2
-        position = place * LATTICE_M + random.uniform(-LATTICE_OFF_M, LATTICE_OFF_M, place.shape)
+        position = place * LATTICE_M + uniform(random, -LATTICE_OFF_M, LATTICE_OFF_M, place.shape)
         position[2] += START_HEIGHT_M
         self.state = Spheres(
             position=position.astype(np.float32),
-            velocity=random.uniform(-START_SPEED_M_S, START_SPEED_M_S, position.shape).astype(np.float32),
+            velocity=uniform(random, -START_SPEED_M_S, START_SPEED_M_S, position.shape).astype(np.float32),
             spin=np.zeros(position.shape, np.float32),
             radius=radius,
-            mass=DENSITY_KG_M3 * 4 / 3 * math.pi * radius**3,
+            mass=DENSITY_KG_M3 * 4 / 3 * math.pi * radius * radius * radius,
         )
         self.orientation = np.zeros((4, self.count), np.float32)
         self.orientation[3] = 1.0
@@ -121,10 +124,10 @@ class Balls(World):
     def gravity(self) -> NDArray[np.float64]:
         """Gravity now, (3,) m/s^2."""
         time_s = self.time_s / self.slower
-        lean = self.rocking_rad * min(1.0, time_s / ROCKING_GROWS_S)
-        way = 2 * math.pi * time_s / ROCKING_PERIOD_S
-        across = GRAVITY_M_S2 * math.sin(lean)
-        return np.array([across * math.cos(way), across * math.sin(way), -GRAVITY_M_S2 * math.cos(lean)])
+        lean = sin_cos(self.rocking_turns * min(1.0, time_s / ROCKING_GROWS_S))
+        way = sin_cos(time_s / ROCKING_PERIOD_S)
+        across = GRAVITY_M_S2 * lean.sin
+        return np.array([across * way.cos, across * way.sin, -GRAVITY_M_S2 * lean.cos])
 
     def diagnostics(self) -> dict[str, float]:
         """Figures for the overlay: contacts that carry, and the deepest overlap in % of the smaller radius."""
@@ -158,17 +161,16 @@ class Balls(World):
 
 def turned(orientation: Floats, turn: Floats) -> Floats:
     """Unit quaternions (4, n) xyzw turned by rotation vectors (3, n), radians in the world frame."""
-    angle = np.sqrt((turn * turn).sum(axis=0))
-    vx, vy, vz = turn * (np.sin(angle / 2) / np.maximum(angle, TINY_RAD))
-    w = np.cos(angle / 2)
-    x0, y0, z0, w0 = orientation
-    out = np.stack(
-        (
-            w * x0 + vx * w0 + vy * z0 - vz * y0,
-            w * y0 + vy * w0 + vz * x0 - vx * z0,
-            w * z0 + vz * w0 + vx * y0 - vy * x0,
-            w * w0 - vx * x0 - vy * y0 - vz * z0,
-        )
-    )
-    out /= np.sqrt((out * out).sum(axis=0))
+    angle = np.sqrt(dot(turn, turn))
+    half = sin_cos(angle / (4 * math.pi))
+    axis = turn * (half.sin / np.maximum(angle, TINY_RAD))
+    before, w = orientation[:3], orientation[3]
+    out = np.empty_like(orientation)
+    np.multiply(axis, w, out=out[:3])
+    out[:3] += before * half.cos
+    out[:3] += cross(np.concatenate((axis, axis[:2])), before)
+    np.multiply(half.cos, w, out=out[3])
+    out[3] -= dot(axis, before)
+    squares = out * out
+    out /= np.sqrt(squares[0] + squares[1] + squares[2] + squares[3])
     return out

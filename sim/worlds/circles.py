@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
 from twixt.sim.bodies import Bodies
+from twixt.sim.worlds.exact import sin_cos
 from twixt.sim.worlds.formula import FormulaWorld
 
 CIRCLE_M = 1.15
@@ -51,9 +52,9 @@ class States(NamedTuple):
 def states_at(sim_time_s: float) -> States:
     """Where the two balls are at a simulated time in seconds."""
     rate = 2 * math.pi / CIRCLE_PERIOD_S
-    x, z = math.cos(rate * sim_time_s), math.sin(rate * sim_time_s)
+    z, x = sin_cos(sim_time_s / CIRCLE_PERIOD_S)
     since_s = sim_time_s % BOUNCE_PERIOD_S
-    height = BOUNCE_SPEED_M_S * since_s - GRAVITY_M_S2 * since_s**2 / 2
+    height = BOUNCE_SPEED_M_S * since_s - GRAVITY_M_S2 * since_s * since_s / 2
     return States(
         np.array(
             [[CIRCLE_X_M + CIRCLE_M * x, 0.0, CIRCLE_HEIGHT_M + CIRCLE_M * z], [BOUNCE_X_M, 0.0, BALL_M + height]]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.sim.worlds.broad_phase import pairs_within
+from twixt.sim.worlds.exact import dot
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
@@ -129,11 +130,6 @@ class ContactList:
         found = np.bincount(self.one_in_group.take(chosen), minlength=groups * bodies)
         found += np.bincount(self.other_in_group.take(chosen), minlength=groups * bodies)
         return found.reshape(groups, bodies)
-
-
-def dot(one: Floats, other: Floats) -> Floats:
-    """Of vectors (3, m), (m,)."""
-    return np.einsum("ij,ij->j", one, other)
 
 
 def cross(around: Floats, vectors: Floats) -> Floats:

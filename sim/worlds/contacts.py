@@ -10,7 +10,7 @@ Why numpy: a compiler (numba) makes imports and first starts wait, and lags behi
 second world to explain. What a step costs is memory: single precision, few rows of contacts, and freed memory kept.
 
 Always: momentum between two spheres is conserved; friction never exceeds `friction` times the normal impulse; same
-state and same dt, same bytes (no threads, no hash order). Arrays are components x bodies.
+state and same dt, same bytes on every processor (`exact.py`; no threads, no hash order). Arrays are components x bodies.
 Knows nothing of worlds, snapshots or colours.
 """
 
@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.sim.worlds.contact_list import NO_IMPULSES, ContactList, cross, dot
+from twixt.sim.worlds.contact_list import NO_IMPULSES, ContactList, cross
+from twixt.sim.worlds.exact import decayed, dot
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.intp]
@@ -174,7 +175,7 @@ class ContactSolver:
             np.maximum(most_push, self.push, out=most_push)
         self._bounce(velocity, impact, most_push)
 
-        lost = np.float32(math.exp(-self.material.rolling_loss_hz * dt))
+        lost = np.float32(decayed(self.material.rolling_loss_hz, dt))
         surface[:, :count] *= np.where(self.touches[:count], lost, np.float32(1))
         balls.velocity[:] = velocity[:, :count]
         np.divide(surface[:, :count], balls.radius, out=balls.spin)

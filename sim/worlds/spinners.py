@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
+from twixt.sim.worlds.exact import sin_cos
 from twixt.sim.worlds.formula import FormulaWorld
 
 MOST_SPINNERS = 100
@@ -79,8 +80,8 @@ class Spinners(FormulaWorld):
     def orientation_at(self, sim_time_s: float) -> NDArray[np.float64]:
         """Unit quaternions xyzw, (2 n, 4), of the n bars and the n balls at a simulated time in seconds."""
         turns = np.remainder(self.turns_per_step * (sim_time_s / self.dt), 1.0)
-        half = np.pi * turns[:, None]
-        return np.concatenate((self.axis * np.sin(half), np.cos(half)), axis=1)
+        half = sin_cos(turns[:, None] / 2)
+        return np.concatenate((self.axis * half.sin, half.cos), axis=1)
 
     def diagnostics(self) -> dict[str, float]:
         """Figures for the overlay: the fastest, in turns per step."""

@@ -90,9 +90,9 @@ class Teleporters(World):
     def reset(self, seed: int) -> None:
         """Simulated time 0; `seed` decides where each ball begins and how long its legs are."""
         random = np.random.default_rng(seed)
-        spread = 1 + LEG_SPREAD * random.uniform(0, 1, self.count)
+        spread = 1 + LEG_SPREAD * random.random(self.count)
         self.leg_s = np.array(LEG_S)[self.kind] * spread
-        self.begin_s = random.uniform(0, 100, self.count)
+        self.begin_s = 100 * random.random(self.count)
         self.place = random.integers(0, 1 << 20, self.count)
         self.time_ns = 0
         self.jumps = 0

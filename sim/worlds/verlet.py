@@ -7,7 +7,7 @@ at their length by moving both ends, over and over, four sets of threads in turn
 What to look for: waves that run through the cloth, sway that never jerks. Slow physics down
 (`--slow-physics 40`) and they still run evenly; with `--interpolation none` beads tick.
 
-Always: same seed, same steps, same bytes. Velocities are those by which the beads really moved in the last substep.
+Always: same seed, same steps, same bytes on every processor (`exact.py`). Velocities are those by which the beads really moved in the last substep.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.sim.bodies import Bodies
 from twixt.sim.world import World
+from twixt.sim.worlds.exact import decayed, dot, sin_cos, uniform
 
 Floats = NDArray[np.float64]
 
@@ -82,15 +83,15 @@ class Verlet(World):
     def reset(self, seed: int) -> None:
         """The curtain hangs in folds; `seed` decides when gusts come."""
         random = np.random.default_rng(seed)
-        self.gust_phase = random.uniform(0, 2 * np.pi, len(GUST_PERIODS_S))
+        self.gust_turns = random.random(len(GUST_PERIODS_S))
         self.time_s = 0.0
         column, row = np.arange(self.columns), np.arange(self.rows)
         self.position = np.empty((3, self.rows, self.columns))
         self.position[0] = HUNG_WIDTH * SPACING_M * (column - (self.columns - 1) / 2)
-        fold = math.sqrt(1 - HUNG_WIDTH**2) * SPACING_M
+        fold = math.sqrt(1 - HUNG_WIDTH * HUNG_WIDTH) * SPACING_M
         self.position[1] = fold * (np.abs(column % PIN_EVERY - PIN_EVERY / 2) - PIN_EVERY / 2)
         self.position[2] = TOP_M - SPACING_M * row[:, None]
-        self.position[1] += random.uniform(-0.01, 0.01, (self.rows, self.columns)) * self.gives
+        self.position[1] += uniform(random, -0.01, 0.01, (self.rows, self.columns)) * self.gives
         self.before = self.position.copy()
         self.ball, self.ball_speed = self._ball_at(0.0)
         self.bodies.teleport(slice(None), (0.0, 0.0, TOP_M))
@@ -111,7 +112,8 @@ class Verlet(World):
 
     def stretch(self) -> float:
         """How much longer than it should be the longest thread is, as a share."""
-        lengths = [np.sqrt((np.diff(self.position, axis=axis) ** 2).sum(axis=0)) for axis in (1, 2)]
+        along = [np.diff(self.position, axis=axis) for axis in (1, 2)]
+        lengths = [np.sqrt(dot(offset, offset)) for offset in along]
         return float(max(length.max() for length in lengths) / SPACING_M - 1)
 
     def diagnostics(self) -> dict[str, float]:
@@ -119,7 +121,7 @@ class Verlet(World):
         return {"stretch_percent": 100 * self.stretch()}
 
     def _move(self, h: float) -> None:
-        moved = (self.position - self.before) * math.exp(-AIR_HZ * h)
+        moved = (self.position - self.before) * decayed(AIR_HZ, h)
         moved[2] -= GRAVITY_M_S2 * h * h
         moved[1] += self._wind() * (h * h)
         self.before = self.position
@@ -127,25 +129,25 @@ class Verlet(World):
 
     def _wind(self) -> Floats:
         blowing = np.zeros((self.rows, self.columns))
-        for period_s, wave, phase in zip(GUST_PERIODS_S, GUST_WAVES, self.gust_phase, strict=True):
+        for period_s, wave, turns in zip(GUST_PERIODS_S, GUST_WAVES, self.gust_turns, strict=True):
             along = wave * self.position[0] + 0.6 * self.position[2]
-            blowing += np.sin(2 * np.pi * self.time_s / period_s - along + phase)
+            blowing += sin_cos(self.time_s / period_s + turns - along / (2 * np.pi)).sin
         return self.wind * GUST_M_S2 * blowing / len(GUST_PERIODS_S)
 
     def _keep_out(self) -> None:
         """No bead is inside the ball."""
         self.ball, self.ball_speed = self._ball_at(self.time_s)
         offset = self.position - self.ball[:, None, None]
-        distance = np.sqrt((offset * offset).sum(axis=0))
+        distance = np.sqrt(dot(offset, offset))
         reach = BALL_M + BEAD_M
         self.position += offset * (np.maximum(reach / np.maximum(distance, 1e-9) - 1, 0.0) * self.gives)
 
     def _ball_at(self, time_s: float) -> tuple[Floats, Floats]:
         """Where the ball swings, and how fast: (3,) each."""
         rate = 2 * np.pi / BALL_PERIOD_S
-        across, along = rate * time_s, rate * time_s / 2.7
-        place = np.array([0.55 * math.sin(along), -BALL_WAY_M * math.cos(across), BALL_HEIGHT_M])
-        speed = np.array([0.55 * rate / 2.7 * math.cos(along), BALL_WAY_M * rate * math.sin(across), 0.0])
+        across, along = sin_cos(time_s / BALL_PERIOD_S), sin_cos(time_s / BALL_PERIOD_S / 2.7)
+        place = np.array([0.55 * along.sin, -BALL_WAY_M * across.cos, BALL_HEIGHT_M])
+        speed = np.array([0.55 * rate / 2.7 * along.cos, BALL_WAY_M * rate * across.sin, 0.0])
         return place, speed
 
     def _write(self, h: float) -> None:
@@ -173,7 +175,7 @@ class Threads:
         """Moves both ends of each thread to its length."""
         one, other = position[self.here], position[self.there]
         offset = other - one
-        length = np.sqrt((offset * offset).sum(axis=0))
+        length = np.sqrt(dot(offset, offset))
         offset *= 1 - SPACING_M / length
         one += self.share * offset
         other -= self.other_share * offset

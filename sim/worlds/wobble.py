@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
 from twixt.sim.bodies import Bodies
+from twixt.sim.worlds.exact import sin_cos
 from twixt.sim.worlds.formula import FormulaWorld
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,8 @@ BALL_M = 0.26
 # Where the balls sit, in the cube's frame: half of each is outside.
 CORNERS_M = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * CUBE_M
 # The axis leans a little towards the viewer, so that near and far corners part.
-AXIS = np.array([0.0, -math.sin(0.35), math.cos(0.35)])
+LEANS = sin_cos(0.35 / (2 * math.pi))
+AXIS = np.array([0.0, -LEANS.sin, LEANS.cos])
 SIDE_M = 1.7
 HEIGHT_M = 1.9
 LEFT_COLOR, RIGHT_COLOR = (0.38, 0.66, 0.95), (0.97, 0.55, 0.30)
@@ -66,8 +68,8 @@ class Wobble(FormulaWorld):
 
     def orientation_at(self, sim_time_s: float) -> Floats:
         """Unit quaternion xyzw of both cubes at a simulated time in seconds."""
-        half = math.pi * math.fmod(self.rate_hz * sim_time_s, 2.0)
-        return np.array([*(AXIS * math.sin(half)), math.cos(half)])
+        half = sin_cos(self.rate_hz * sim_time_s / 2)
+        return np.array([*(AXIS * half.sin), half.cos])
 
     def diagnostics(self) -> dict[str, float]:
         """Figures for the overlay: how far the cubes turn in a step, in degrees."""
