@@ -9,9 +9,11 @@ Asks nothing of who said it, keeps nothing.
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 from twixt.ipc.troubles import FIELDS, breaks_rule
+from twixt.ipc.users_code import CODE_FOLDERS, MOST_FOLDERS
 from twixt.ipc.wire import WireError
 
 NUMBERS = ("tick", "rate", "time_scale", "dt_ms", "step_ms", "lead_ms", "step_multiple", "late", "dropped", "lost")
@@ -44,7 +46,11 @@ def status(said: Any) -> dict[str, Any]:
 
 def description(said: Any) -> dict[str, Any]:
     """What it said when the viewer attached."""
-    return _named("description", said)
+    told = _named("description", said)
+    folders = told.get(CODE_FOLDERS, [])
+    if not (isinstance(folders, list) and len(folders) <= MOST_FOLDERS and all(map(_is_folder, folders))):
+        raise _wrong(f"description.{CODE_FOLDERS}", f"a list of at most {MOST_FOLDERS} absolute paths", folders)
+    return told
 
 
 def blocks(said: Any) -> dict[str, dict[str, Any]] | None:
@@ -71,6 +77,10 @@ def _named(what: str, said: Any) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise _wrong(what, "values by name", said)
     return said
+
+
+def _is_folder(value: Any) -> bool:
+    return isinstance(value, str) and os.path.isabs(value) and "\0" not in value
 
 
 def _is_number(value: Any) -> bool:

@@ -1,15 +1,19 @@
 """Code of the user's own: found by name, and blamed in their own words when it raises.
 
-Always: the user's folder is searched last, after the standard library and installed packages, but before our own
+A viewer runs code that its simulation names: it looks for that where the simulation would find it.
+
+Always: the user's folders are searched last, after the standard library and installed packages, but before our own
 folder; a traceback that is shown holds their frames alone. The built-in worlds count as a user's.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from types import ModuleType
 
 import twixt
@@ -19,6 +23,13 @@ _HOUSE = os.path.realpath(twixt.__path__[0]) + os.sep
 _ROOMS = tuple(os.path.join(_HOUSE, room) + os.sep for room in ("cli", "ipc", "render", "sim"))
 _OURS = (*_ROOMS, _HOUSE + "twixt.py", _HOUSE + "__init__.py")
 _WORLDS = os.path.join(_HOUSE, "sim", "worlds") + os.sep
+
+# By this name a simulation's description holds its `code_folders`.
+CODE_FOLDERS = "code_folders"
+# A Python path has a handful of them.
+MOST_FOLDERS = 64
+_INSTALLED = ("site-packages", "dist-packages")
+_folders: list[str] = []  # of the simulation that is looked at
 
 
 class UsersCodeCrashed(TwixtError):
@@ -43,19 +54,47 @@ def import_users(module_name: str, flag: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         # The module itself, or a package it lies in, is not there; a missing import inside it is the user's crash.
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
-            here = sorted(entry[:-3] for entry in os.listdir() if entry.endswith(".py"))
+            folders = list(dict.fromkeys((*_folders, os.getcwd())))
             import difflib  # for a refusal alone
 
-            near = difflib.get_close_matches(module_name, here, n=1)
+            near = difflib.get_close_matches(module_name, _modules_in(folders), n=1)
             hint = f'did you mean "{near[0]}"?' if near else "go to the folder it lies in, or set PYTHONPATH"
-            where = f"in {os.getcwd()} or on the Python path"
+            where = f"in {', '.join(folders)} or on the Python path"
             raise TwixtError(f'{flag}: no module named "{module_name}" {where}; {hint}') from None
         said = f"{flag}: importing {module_name} raised {say(error)}"
         raise UsersCodeCrashed(said, users_traceback(error)) from error
 
 
+def _modules_in(folders: Iterable[str]) -> list[str]:
+    names: set[str] = set()
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            names.update(entry[:-3] for entry in os.listdir(folder) if entry.endswith(".py"))
+    return sorted(names)
+
+
+def code_folders() -> list[str]:
+    """Where this process finds modules that are neither installed nor ours: its script's folder, PYTHONPATH and more."""
+    library, found = os.path.dirname(os.__file__), dict[str, None]()
+    for entry in sys.path:
+        try:
+            folder = os.path.abspath(entry)
+            folder.encode()  # what is no text cannot be told
+        except (OSError, ValueError):
+            continue
+        is_library = f"{folder}{os.sep}".startswith(f"{library}{os.sep}") or os.path.basename(folder) in _INSTALLED
+        if not is_library and os.path.isdir(folder) and os.path.realpath(folder) != os.path.realpath(twixt.__path__[0]):
+            found[folder] = None
+    return list(found)[:MOST_FOLDERS]
+
+
+def look_also_in(folders: Iterable[str]) -> None:
+    """From now on, the user's modules are looked for in these folders first, then in the current one."""
+    _folders[:] = folders
+
+
 def put_users_folder_on_path() -> None:
-    """The current folder joins `sys.path` at its end; our own folder, if it is there, comes after it.
+    """The user's folders, the current one last, join `sys.path` at its end; our own, if it is there, comes after them.
 
     Ours is on the path when `twixt.py` is run as a file or named in PYTHONPATH, and holds `sim`, `render` and
     `ipc`. It stays, at the very end, because a process that a world spawns must find `twixt` too.
@@ -64,8 +103,9 @@ def put_users_folder_on_path() -> None:
     ours = [entry for entry in sys.path if entry and os.path.realpath(entry) == house]
     rest = [entry for entry in sys.path if entry not in ours]
     folder = os.getcwd()
-    if folder not in rest and os.path.realpath(folder) != house:
-        rest.append(folder)
+    rest += [
+        each for each in dict.fromkeys((*_folders, folder)) if each not in rest and os.path.realpath(each) != house
+    ]
     sys.path[:] = rest + ours[:1] if ours or os.path.realpath(folder) != house else [*rest, folder]
 
 

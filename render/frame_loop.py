@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from twixt.ipc import spans as kinds
 from twixt.ipc.config import Config
 from twixt.ipc.spans import NOT_RECORDED, Spans
+from twixt.ipc.users_code import CODE_FOLDERS, look_also_in
 from twixt.render.controls import Controls
 from twixt.render.frame_rows import NO_HEAD, FrameFacts, row_of
 from twixt.render.input import Event
@@ -73,6 +74,7 @@ class FrameLoop:
         self._window, self._link, self._pacer, self._shots, self.spans = window, link, pacer, shots, spans
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._wait = HybridWait()
+        look_also_in(link.description.get(CODE_FOLDERS, ()))
         self.stage = Stage(config, window.context, link.scene, MOST_SLOTS, link.newest_bodies)
         self.intake = Intake(link, self.stage)
         self._steering = Steering(config, link, self.stage, early)
@@ -147,6 +149,7 @@ class FrameLoop:
             self._waker = None
         self._link = link
         self._leads_ns.clear()
+        look_also_in(link.description.get(CODE_FOLDERS, ()))
         self.intake.follow(link)
         self._steering.follow(link)
         if self.panel is not None:

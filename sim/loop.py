@@ -24,6 +24,7 @@ from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.host import Host
 from twixt.ipc.layout import Layout
 from twixt.ipc.spans import NOT_RECORDED
+from twixt.ipc.users_code import CODE_FOLDERS, code_folders
 from twixt.sim.garbage import IdleCollector
 from twixt.sim.pace import check_pace, dt_log_of, stride_of
 from twixt.sim.physics import LONGEST_WAIT_NS, Physics
@@ -284,7 +285,8 @@ class _Run:
         return blocks if self._viewer is None or began_ns is None else blocks | {"start": start.parts_ms(began_ns)}
 
     def _describe(self, world: World) -> dict[str, Any]:
-        return {"world": self._config.world, "dt_ms": world.dt * 1e3, "seed": self._config.seed}
+        about = {"world": self._config.world, "dt_ms": world.dt * 1e3, "seed": self._config.seed}
+        return {**about, CODE_FOLDERS: code_folders()}
 
     def _made(self) -> tuple[Physics, Host]:
         assert self.physics is not None

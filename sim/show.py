@@ -27,6 +27,7 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_door
 from twixt.ipc.spans import PHYSICS
 from twixt.ipc.trace_file import open_trace
+from twixt.ipc.users_code import CODE_FOLDERS, code_folders
 from twixt.sim.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
 from twixt.sim.view import LONGEST_S, VIEWER_PATIENCE_S, View
 from twixt.sim.viewer_process import ViewerProcess, start_viewer
@@ -79,7 +80,7 @@ def show(
         else:
             trace = open_trace(config, PHYSICS)
         about = {"world": config.world, "loop": "user"}
-        host = Host(door, scene, capacity, own.layout, describe=lambda: about)
+        host = Host(door, scene, capacity, own.layout, describe=lambda: {**about, CODE_FOLDERS: code_folders()})
     except BaseException:
         if process is not None:
             process.stop(VIEWER_PATIENCE_S)

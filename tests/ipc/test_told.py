@@ -70,6 +70,13 @@ def test_a_description_is_values_by_name_or_empty() -> None:
         told.description("x")
 
 
+def test_the_folders_of_its_code_are_absolute_paths() -> None:
+    told.description({"code_folders": ["/home/me", "/"]})
+    for wrong in ("/", ["here"], [1], ["/" + chr(0)], ["/x"] * 65, {"/": 1}):
+        with pytest.raises(WireError, match=r"said description.code_folders as .*, which must be a list of at most 64"):
+            told.description({"code_folders": wrong})
+
+
 def test_an_infinite_diagnostic_is_the_worlds_own_business() -> None:
     assert told.status({"diagnostics": {"energy": math.inf}}) == {"diagnostics": {"energy": math.inf}}
 

@@ -12,8 +12,17 @@ from typing import Any
 import pytest
 
 import twixt
+from twixt.ipc import users_code
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.users_code import UsersCodeCrashed, import_users, put_users_folder_on_path, say, users_traceback
+from twixt.ipc.users_code import (
+    UsersCodeCrashed,
+    code_folders,
+    import_users,
+    look_also_in,
+    put_users_folder_on_path,
+    say,
+    users_traceback,
+)
 
 HOUSE = os.path.realpath(twixt.__path__[0])
 OURS = os.path.join(HOUSE, "sim", "ours.py")
@@ -137,6 +146,37 @@ def test_the_users_folder_is_searched_late_and_ours_last(
     assert sys.path == here(after)
     put_users_folder_on_path()
     assert sys.path == here(after)
+
+
+def test_what_a_simulation_named_is_found_where_the_simulation_would_find_it(
+    users_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, ours = users_folder / "theirs", users_folder / "ours"
+    for folder, liked in ((theirs, 1), (ours, 2)):
+        folder.mkdir()
+        (folder / "a_rule_beside.py").write_text(f"LIKED = {liked}")
+    monkeypatch.chdir(ours)
+    monkeypatch.setattr(users_code, "_folders", [])
+    look_also_in([str(theirs), HOUSE])
+    assert import_users("a_rule_beside", "--world").LIKED == 1
+    assert sys.path[-1] in (str(ours), HOUSE), "our own is where it was, or last"
+    assert f"in {theirs}, {HOUSE}, {ours} or on the Python path; did you mean" in str(refusal("a_rule_besides"))
+
+
+def test_the_folders_of_a_users_code_are_neither_ours_nor_those_of_what_is_installed(
+    users_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (users_folder / "lib").mkdir()
+    broken = os.fsdecode(b"/no-text-\xff")
+    paths = [str(users_folder), HOUSE, "", *sys.path, broken, str(users_folder / "nowhere"), str(users_folder / "lib")]
+    monkeypatch.setattr(sys, "path", paths)
+    found = code_folders()
+    assert (found[0], found[-1]) == (str(users_folder), str(users_folder / "lib"))
+    assert found.count(str(users_folder)) == 1
+    for folder in found:
+        assert not folder.endswith(("site-packages", "nowhere"))
+        assert not os.path.exists(os.path.join(folder, "asyncio"))
+        assert os.path.realpath(folder) != HOUSE
 
 
 class Mute(Exception):
