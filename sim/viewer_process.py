@@ -47,8 +47,7 @@ def viewer_begun_early() -> Iterator[None]:
         yield
     finally:
         if (unwanted := _take_early()) is not None:
-            unwanted.kill()
-            unwanted.wait()
+            unwanted.discard()
         elif begun is not None and begun.poll() is None:
             begun.terminate()
             begun.stop(LEFTOVER_S)
@@ -119,6 +118,13 @@ class ViewerProcess:
             writing.write(json.dumps(told).encode() + b"\n")
         with contextlib.suppress(BrokenPipeError):
             writing.close()
+
+    def discard(self) -> None:
+        """End it instead of telling it anything. Returns once it is gone."""
+        self.kill()
+        self.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
     @property
     def pid(self) -> int:

@@ -1,12 +1,15 @@
 """What every test may ask for: the displays of `tests/displays/rigs.py`, and a folder in which the user stands.
 
 Properties are tried without a clock: how fast a busy machine makes examples is nobody's fault.
+The environment is no desktop's, and names of simulations are looked for in a folder of these tests' own.
 Signals are as a terminal gives them, though a job in the background is made to ignore Ctrl-C, and so are its children.
 No test needs another one before it: `make test ARGS=--reverse` runs them from the last to the first.
 """
 
+import os
 import signal
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -21,9 +24,23 @@ __all__ = ["sway_display", "sway_rig", "xvfb_display", "xvfb_screen"]
 settings.register_profile("untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
+# What a desktop, a terminal or a developer sets, and what programs do or say differently for it.
+DESKTOP = (
+    "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_SESSION_TYPE", "PYTHONPATH", "PYTHONWARNINGS", "COLUMNS", "LINES",
+    "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE",
+)  # fmt: skip
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in DESKTOP:
+        os.environ.pop(name, None)
+    folder = tempfile.TemporaryDirectory(prefix="twixt-tests-", dir="/tmp")  # short: a socket's path ends at 107 bytes
+    config.add_cleanup(folder.cleanup)
+    os.environ["XDG_RUNTIME_DIR"] = folder.name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

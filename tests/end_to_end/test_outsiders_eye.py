@@ -97,6 +97,7 @@ def in_step(seen: Seen, frames: Logged) -> tuple[Seen, np.ndarray]:
 
 
 @pytest.mark.display
+@pytest.mark.starvable
 @pytest.mark.parametrize("flags", [[], ["--slow-physics", "40"]], ids=["plain", "slow-physics"])
 def test_an_outsider_sees_what_the_log_says(screen: Display, tmp_path: Path, flags: list[str]) -> None:
     seen, frames = watched_run(screen, tmp_path, *flags)

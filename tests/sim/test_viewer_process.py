@@ -126,6 +126,7 @@ def test_a_viewer_that_was_begun_early_is_the_one_that_is_told(said: Path) -> No
     assert another.pid != viewer.pid
 
 
+@pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 def test_one_begun_early_that_nobody_wants_is_gone_at_once_and_shows_nothing(said: Path) -> None:
     with viewer_begun_early():
         before = {child.pid for child in psutil.Process().children()}
