@@ -1,7 +1,8 @@
 """What the mouse does to the camera: drag to orbit, right or middle drag to pan, wheel to zoom.
 
 Always: what begins over a panel belongs to the panel, also where the pointer leaves it; a drag that begins on the
-picture goes on over panels; a button that went up ends its drag, wherever that was.
+picture goes on over panels; a button that went up ends its drag and no other's, wherever that was. Of several that are
+down the last one drags.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ def covers_nothing(_x_px: float, _y_px: float) -> bool:
 
 
 class Pointer:
-    """Remembers which button is down and where the pointer was."""
+    """Remembers which buttons are down and where the pointer was."""
 
     def __init__(self) -> None:
-        self._down: str | None = None
+        self._down: list[str] = []  # in the order in which they went down on the picture
         self._at_px: tuple[float, float] | None = None
 
     def move_camera(
@@ -39,19 +40,18 @@ class Pointer:
         for event in events:
             if isinstance(event, MouseButton):
                 is_panels = self._at_px is not None and covers(*self._at_px)
-                if not event.pressed:
-                    self._down = None
-                elif not is_panels:
-                    self._down = event.button
+                self._down = [button for button in self._down if button != event.button]
+                if event.pressed and not is_panels:
+                    self._down.append(event.button)
             elif isinstance(event, Scroll):
                 if self._at_px is None or not covers(*self._at_px):
                     camera.zoom(event.dy)
                     acted_ns = event.acted_ns
             elif isinstance(event, MouseMove):
                 before, self._at_px = self._at_px, (event.x_px, event.y_px)
-                if self._down is None or before is None:
+                if not self._down or before is None:
                     continue
-                move = camera.orbit if self._down == "left" else camera.pan
+                move = camera.orbit if self._down[-1] == "left" else camera.pan
                 move(event.x_px - before[0], event.y_px - before[1], height_px)
                 acted_ns = event.acted_ns
         return acted_ns

@@ -17,7 +17,7 @@ from twixt.ipc.snapshot import CONTINUITY_MASK
 
 # Frames remembered: a second of 480 a second, so that dots stay within 32,768.
 MOST_FRAMES = 512
-# Bodies watched, evenly chosen; and of these, those whose dots are drawn: the ones that went furthest.
+# Bodies watched at most, evenly chosen; and of these, those whose dots are drawn: the ones that went furthest.
 MOST_BODIES = 256
 MOST_DOTTED = 64
 WHITE = (255, 255, 255)
@@ -31,29 +31,46 @@ class Dots(NamedTuple):
 
 
 def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
-    """Which of `count` bodies leave trails: all, or `most` of them evenly chosen. Shape (k,), ascending."""
-    if count <= most:
-        return np.arange(max(0, count))
-    return np.arange(most) * count // most
+    """Which of `count` bodies leave trails: all, or every second, fourth, eighth ... of them, `most` at most.
+
+    Shape (k,), ascending. With more bodies others are chosen only once their number has doubled.
+    """
+    stride = 1
+    while count > most * stride:
+        stride *= 2
+    return np.arange(0, max(0, count), stride)
 
 
 class Trails:
     """The trails of the bodies `rows`, over `seconds` of a picture that moves.
 
-    colors: (k, 3) or one (3,), 0..255, of the dots; may be set at any time.
+    colors: of the dots, (k, 3), 0..255; may be changed at any time.
     """
 
     def __init__(self, rows: NDArray[np.integer], seconds: float = 1.0, colors: ArrayLike = WHITE) -> None:
         self.rows = np.asarray(rows, np.int64)
         self._length_ns = round(seconds * 1e9)
         count = len(self.rows)
-        self.colors = colors
+        self.colors = np.zeros((count, 3))
+        self.colors[:] = colors
         self._positions = np.full((MOST_FRAMES, count, 3), np.nan, np.float32)
         self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # of the trails' own time, which stands with the picture
         self._epochs: NDArray[np.uint32] | None = None
         self._added = 0
         self._present_ns: int | None = None
         self._now_ns = 0
+
+    def of(self, rows: NDArray[np.integer]) -> Trails:
+        """The trails of other bodies: of those that are here too they go on."""
+        other = Trails(rows)
+        other._length_ns, other._instants_ns = self._length_ns, self._instants_ns
+        other._added, other._present_ns, other._now_ns = self._added, self._present_ns, self._now_ns
+        _, here, there = np.intersect1d(self.rows, other.rows, return_indices=True)
+        other._positions[:, there], other.colors[there] = self._positions[:, here], self.colors[here]
+        if self._epochs is not None:
+            other._epochs = np.zeros(len(other.rows), np.uint32)
+            other._epochs[there] = self._epochs[here]
+        return other
 
     def add(
         self,
@@ -62,16 +79,20 @@ class Trails:
         visible: NDArray[np.bool_],
         epoch: NDArray[np.integer],
     ) -> None:
-        """One frame as drawn. positions (k, 3), visible and epoch (k,): of the bodies `rows`, in that order."""
+        """One frame as drawn. positions (m, 3), visible and epoch (m,): of the first m of the bodies `rows`, in that
+        order; there are no others yet."""
         passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
         self._present_ns = present_ns
+        known = len(positions)
+        drawn = np.full((len(self.rows), 3), np.nan, np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
-            drawn = np.array(positions, np.float32)
-            drawn[~(np.asarray(visible, np.bool_) & np.isfinite(drawn).all(axis=1))] = np.nan
+            drawn[:known] = positions
+            drawn[:known][~(np.asarray(visible, np.bool_) & np.isfinite(drawn[:known]).all(axis=1))] = np.nan
+        if self._epochs is None:
+            self._epochs = np.zeros(len(self.rows), np.uint32)
         continuity = np.asarray(epoch).astype(np.uint32) & np.uint32(CONTINUITY_MASK)
-        if self._epochs is not None:
-            self._positions[:, continuity != self._epochs] = np.nan
-        self._epochs = continuity
+        self._positions[:, :known][:, continuity != self._epochs[:known]] = np.nan
+        self._epochs[:known] = continuity
         before = self._positions[(self._added - 1) % MOST_FRAMES]
         if self._added and np.array_equal(before, drawn, equal_nan=True):
             return

@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 NO_GPU_TIME = -1  # stands for None in the packed column
-# Distinct texts kept; further ones become "...". A reason with figures in it must not grow a long run's memory.
-MAX_WORDS = 1 << 15
 
 
 class FrameRow(NamedTuple):
@@ -73,7 +71,7 @@ _CODES: dict[Any, tuple[str, str]] = {
     int: ("<i8", "q"),
     int | None: ("<i8", "q"),
     float: ("<f8", "d"),
-    str: ("<u2", "H"),
+    str: ("<u4", "I"),
     bool: ("?", "?"),
 }
 TEXT_AT = tuple(i for i, kind in enumerate(KIND_OF.values()) if kind is str)
@@ -82,32 +80,62 @@ PACKED = np.dtype([(name, _CODES[kind][0]) for name, kind in KIND_OF.items()])
 PACKER = struct.Struct("<" + "".join(_CODES[kind][1] for kind in KIND_OF.values()))
 
 
+# Of a packed row its texts' numbers alone, in the order of `TEXT_AT`.
+TEXTS = struct.Struct(
+    "<" + "".join("I" if kind is str else f"{struct.calcsize('<' + _CODES[kind][1])}x" for kind in KIND_OF.values())
+)
+
+
 class Words:
-    """Texts by number, each stored once."""
+    """Texts by number, each stored once, for as long as a row uses it.
+
+    Reasons have figures in them, so that a long run makes ever new ones: memory is bounded by the rows that are kept.
+    """
 
     def __init__(self) -> None:
-        self.texts = ["..."]
-        self.number_of = {"...": 0}
+        self.texts: list[str] = []
+        self.number_of: dict[str, int] = {}
+        self._uses: list[int] = []
+        self._free: list[int] = []
 
-    def number(self, text: str) -> int:
-        """The number of a text; a new one is added while there is room."""
-        known = self.number_of.get(text)
-        if known is not None:
-            return known
-        if len(self.texts) >= MAX_WORDS:
-            return 0
-        self.number_of[text] = len(self.texts)
-        self.texts.append(text)
-        return self.number_of[text]
+    def take(self, text: str) -> int:
+        """The number of a text that one more row uses."""
+        number = self.number_of.get(text)
+        if number is not None:
+            self._uses[number] += 1
+            return number
+        if self._free:
+            number = self._free.pop()
+            self.texts[number], self._uses[number] = text, 1
+        else:
+            number = len(self.texts)
+            self.texts.append(text)
+            self._uses.append(1)
+        self.number_of[text] = number
+        return number
+
+    def release(self, numbers: Iterable[int]) -> None:
+        """A row that used these texts is forgotten; the numbers of those that no row uses any more are given anew."""
+        for number in numbers:
+            self._uses[number] -= 1
+            if not self._uses[number]:
+                del self.number_of[self.texts[number]]
+                self.texts[number] = ""
+                self._free.append(number)
+
+    def copy(self) -> Words:
+        """What stays as it is now."""
+        words = Words()
+        words.texts, words.number_of = self.texts.copy(), self.number_of.copy()
+        words._uses, words._free = self._uses.copy(), self._free.copy()
+        return words
 
 
 def pack_into(buffer: bytearray | memoryview, offset: int, row: FrameRow, words: Words) -> None:
     """Writes one row as a `PACKED` record."""
     values: list[Any] = list(row)
-    number_of = words.number_of
     for at in TEXT_AT:
-        known = number_of.get(values[at])
-        values[at] = words.number(values[at]) if known is None else known
+        values[at] = words.take(values[at])
     if values[GPU_AT] is None:
         values[GPU_AT] = NO_GPU_TIME
     try:

@@ -17,10 +17,10 @@ import numpy as np
 
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.columns import DERIVED, MISSING, PRESENTMON
-from twixt.render.measure.frames import GPU_AT, KIND_OF, PACKED, FrameRow, FrameTable, Words, pack_into
+from twixt.render.measure.frames import GPU_AT, KIND_OF, PACKED, TEXTS, FrameRow, FrameTable, Words, pack_into
 from twixt.render.measure.whole_lines import WholeLines
 
-# Rows held in memory, about 30 MB once full: 36 minutes at 60 fps. A report covers these.
+# Rows held in memory, about 40 MB once full: 36 minutes at 60 fps. A report covers these.
 KEPT_FRAMES = 1 << 17
 # Rows written in one call by default: 4 take about 0.1 ms, and one row comes per frame, so a backlog shrinks.
 ROWS_A_CALL = 4
@@ -62,7 +62,10 @@ class FrameLog:
         """Takes one presented frame in."""
         if self._writer is not None and self.count - self._written >= min(LONGEST_BACKLOG, self._kept):
             self.write_some(1)
-        pack_into(self._bytes, (self.count % self._kept) * PACKED.itemsize, row, self._words)
+        offset = (self.count % self._kept) * PACKED.itemsize
+        if self.count >= self._kept:
+            self._words.release(TEXTS.unpack_from(self._bytes, offset))
+        pack_into(self._bytes, offset, row, self._words)
         self.count += 1
 
     def write_some(self, rows: int = ROWS_A_CALL) -> None:
@@ -86,7 +89,7 @@ class FrameLog:
         """The rows in memory, oldest first, as a copy."""
         start = self.count % self._kept
         packed = self._packed[: self.count] if self.count <= self._kept else np.roll(self._packed, -start)
-        return FrameTable(packed.copy(), self._words)
+        return FrameTable(packed.copy(), self._words.copy())
 
     def close(self) -> None:
         """Writes what waits and closes the file. The rows in memory stay. Harmless twice."""

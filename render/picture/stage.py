@@ -129,6 +129,8 @@ class Stage:
             self.count = head.count
             if self.scene.groups or self.scene.parents:
                 self._divide_anew()
+            elif self._trails:
+                self._trail(True)
         # When this viewer looked says more of the viewer than of physics.
         for clock in self.clocks:
             clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
@@ -203,9 +205,9 @@ class Stage:
                 picture.unwatch(TRAILS)
                 continue
             trails = had.get(picture.name)
-            if trails is None or len(trails.rows) != len(rows):
+            if trails is None or not np.array_equal(trails.rows, rows):
                 picture.watch(TRAILS, rows, self._past())
-                trails = Trails(rows)
+                trails = Trails(rows) if trails is None else trails.of(rows)
             self._trails[picture.name] = trails
 
     def _divide_anew(self) -> None:
@@ -306,9 +308,9 @@ class Stage:
 
     def _draw_trails(self, picture: Picture, present_ns: int) -> None:
         trails, poses = self._trails[picture.name], picture.watched(TRAILS)
-        if len(poses) == len(trails.rows):
+        if known := len(poses):
             trails.add(present_ns, poses.position, poses.visible, poses.epoch)
-            trails.colors = poses.color[:, :3] * self._trail_colors
+            trails.colors[:known] = poses.color[:, :3] * self._trail_colors[:known]
         self.renderer.points(*trails.dots(), DOT_PX)
 
     def _draw_users(

@@ -69,3 +69,16 @@ def test_a_drag_that_began_on_the_picture_goes_on_over_a_panel_and_ends_there() 
     pointer.move_camera(camera, [MouseButton("left", False, 4), MouseMove(300, 50, 5)], HEIGHT_PX, over_panel)
     assert camera.azimuth_rad == turned
     assert pointer.move_camera(camera, [Scroll(0, 1, 9)], HEIGHT_PX, over_panel) == 9
+
+
+def test_a_button_that_goes_up_ends_no_other_buttons_drag() -> None:
+    pointer, camera = Pointer(), OrbitCamera()
+    down = [MouseMove(0, 0, 1), MouseButton("left", True, 2), MouseButton("right", True, 3)]
+    pointer.move_camera(camera, [*down, MouseButton("right", False, 4), MouseMove(30, 0, 5)], HEIGHT_PX)
+    assert camera.azimuth_rad != OrbitCamera().azimuth_rad
+    pointer.move_camera(camera, [MouseButton("middle", False, 6)], HEIGHT_PX)
+    turned = camera.azimuth_rad
+    pointer.move_camera(camera, [MouseMove(60, 0, 7)], HEIGHT_PX)
+    assert camera.azimuth_rad != turned
+    pointer.move_camera(camera, [MouseButton("left", False, 8), MouseMove(90, 0, 9)], HEIGHT_PX)
+    assert pointer.move_camera(camera, [MouseMove(120, 0, 10)], HEIGHT_PX) == 0

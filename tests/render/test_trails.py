@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.trails import MOST_DOTTED, MOST_FRAMES, Trails, trail_rows
+from twixt.render.trails import MOST_BODIES, MOST_DOTTED, MOST_FRAMES, Trails, trail_rows
 
 FRAME_NS = 16_666_667
 
@@ -138,8 +138,24 @@ def test_a_small_world_trails_every_body(count: int) -> None:
 @given(st.integers(0, 2_000_000), st.integers(1, 200))
 def test_rows_are_always_distinct_within_the_world_and_evenly_chosen(count: int, most: int) -> None:
     rows = trail_rows(count, most)
-    assert len(rows) == min(count, most)
+    assert min(count, (most + 1) // 2) <= len(rows) <= most
     gaps = np.diff(rows)
     assert (gaps > 0).all()
     assert not len(rows) or (rows[0] == 0 and rows[-1] < count)
-    assert not len(gaps) or gaps.max() - gaps.min() <= 1
+    assert not len(gaps) or gaps.max() == gaps.min()
+
+
+def test_trails_go_on_when_others_come() -> None:
+    trails = Trails(trail_rows(2))
+    moved(trails, 20)
+    more = trails.of(trail_rows(5))
+    moved(more, 2, first=20)
+    rows, counts = np.unique(more.dots().positions[:, 1], return_counts=True)
+    assert dict(zip(rows.tolist(), counts.tolist(), strict=True)) == {0: 22, 1: 22, 2: 2, 3: 2, 4: 2}
+    more.add(22 * FRAME_NS, np.array([[22, 0, 0], [22, 1, 0]]), np.ones(2, bool), np.zeros(2, int))
+    assert set(more.dots().positions[:, 1]) == {0, 1, 2, 3, 4}, "those that are not there yet hold nobody up"
+
+
+@pytest.mark.parametrize("count", [MOST_BODIES + 1, 1000])
+def test_another_body_does_not_change_which_of_many_are_watched(count: int) -> None:
+    assert set(trail_rows(count)) <= set(trail_rows(count + 1))

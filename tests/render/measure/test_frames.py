@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.measure.frames import KIND_OF, MAX_WORDS, FrameRow, FrameTable, Words
+from twixt.render.measure.frames import KIND_OF, FrameRow, FrameTable, Words
 
 KINDS = {
     int: st.integers(-(2**63), 2**63 - 1),
@@ -27,10 +27,21 @@ def test_a_column_is_an_array_and_a_text_is_a_mask():
     assert table.is_text("mode", "never seen").tolist() == [False, False]
 
 
-def test_texts_without_end_do_not_grow_the_memory_without_end():
+def test_a_text_is_kept_for_as_long_as_a_row_uses_it():
     words = Words()
-    for i in range(MAX_WORDS + 10):
-        words.number(f"reason {i}")
-    assert len(words.texts) == MAX_WORDS
-    assert words.texts[words.number("one more")] == "..."
-    assert words.texts[words.number("reason 5")] == "reason 5"
+    held, first = words.take("held"), words.take("reason 0")
+    for i in range(1, 100):
+        assert words.take(f"reason {i}") != held
+        words.release([words.number_of[f"reason {i - 1}"]])
+    assert words.texts[held] == "held"
+    assert len(words.texts) <= 4, "numbers are given anew"
+    assert words.number_of.get("reason 0") is None
+    assert first in (words.take("one more"), words.take("another"))
+
+
+def test_after_any_number_of_different_reasons_no_text_is_lost():
+    reasons = [FrameRow(clock_reason=f"late by {i} us", pacer_reason=f"as {i}", mode="none") for i in range(40_000)]
+    table = FrameTable.of([*reasons, FrameRow(mode="held", clock_reason="the last one")])
+    assert table.is_text("mode", "held").sum() == 1
+    assert table.row(40_000).clock_reason == "the last one"
+    assert table.row(39_999) == reasons[-1]

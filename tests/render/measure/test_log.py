@@ -71,6 +71,18 @@ def test_memory_keeps_the_newest_rows_and_counts_those_it_forgot():
     assert log.count == 20
 
 
+def test_rows_taken_out_keep_their_words_while_the_log_goes_on_and_memory_keeps_no_others():
+    log = FrameLog(None, kept_frames=8)
+    for row in even(20):
+        log.add(row._replace(clock_reason=f"reason {row.frame}"))
+    rows = log.rows
+    for row in even(20):
+        log.add(row._replace(clock_reason=f"other {row.frame}"))
+    assert [row.clock_reason for row in rows] == [f"reason {number}" for number in range(12, 20)]
+    assert [row.clock_reason for row in log.rows] == [f"other {number}" for number in range(12, 20)]
+    assert len(log._words.texts) < 8 + 10
+
+
 def test_the_file_has_every_row_in_order_though_memory_keeps_few(tmp_path):
     path = tmp_path / "run.csv"
     log = FrameLog(str(path), kept_frames=8)

@@ -158,6 +158,23 @@ def test_children_have_no_age_of_their_own_whatever_the_method(window, method):
     assert shown.due_ns != START_NS + at_ms * MS
 
 
+def test_bodies_that_are_spawned_later_leave_trails_too_and_the_others_keep_theirs(window):
+    def state(k: int):
+        return along_x(2 if k < 10 else 4)(k)
+
+    show = Show(window, ONE, state)
+    show.choose(trails=True)
+    for at_ms in range(0, 900, 20):
+        show.draw(at_ms)
+    assert set(np.rint(show.stage._trails["main"].dots().positions[:, 2])) == {0, 1}
+    before = len(show.stage._trails["main"].dots().positions)
+    for at_ms in range(900, 1400, 20):
+        show.draw(at_ms)
+    places = np.rint(show.stage._trails["main"].dots().positions[:, 2])
+    assert set(places) == {0, 1, 2, 3}
+    assert (places < 2).sum() > before
+
+
 def test_trails_have_the_colours_that_bodies_are_drawn_in_and_end_with_their_world(window):
     def state(k: int) -> np.ndarray:
         bodies = round_and_round(3)(k)
