@@ -224,6 +224,7 @@ class Config:
     )
     report: bool = field(default=False, metadata={})  # print the report at the end
     span_memory: str | None = field(default=None, metadata={})  # where a run's viewer records for --profile
+    users_loop: bool = field(default=False, metadata={})  # of `twixt.show`: it goes on without its viewer
     world: str = field(default="balls", metadata={})
     command: str = field(default="", metadata={})  # as typed, for the report
     started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command

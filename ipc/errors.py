@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+
+DISPLAY_VARIABLES: tuple[str, ...] = ("DISPLAY", "WAYLAND_DISPLAY") if sys.platform == "linux" else ()
+NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
 
 
 class TwixtError(Exception):
     """A refused input or a missing thing. The message names the value, the rule and the way out."""
 
     exit_code = 2
+
+
+class NoDisplay(TwixtError):
+    """A window that was to be opened where there is no display, and nothing to be drawn without one."""
+
+    exit_code = 3
 
 
 def say_exhausted(error: OSError | ImportError) -> str:

@@ -13,6 +13,7 @@ import gc
 import json
 import os
 import select
+import signal
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import twixt
 from twixt.ipc import start
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import NoDisplay, TwixtError
 from twixt.render.start_up import Loading
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ DYING_S = 0.1
 def view_as_child() -> int:
     """Waits to be told; the exit code."""
     start.ended("viewer_interpreter", twixt.STARTED_NS)
+    _write_from_the_background()
     gc.disable()  # of all that is imported nothing is garbage
     loading = OwnedLoading()
     from twixt.render.loop import view
@@ -48,12 +50,21 @@ def view_as_child() -> int:
             loading.watch(order.name, order.pid)
         try:
             return view(order.config, order.name, owned=os.environ.get("TWIXT_OWNED") == "1", loading=loading)
+        except NoDisplay as error:  # whoever started this viewer says so
+            return error.exit_code
         except TwixtError:
             if _answers(order.name):
                 raise
             return _without_physics(order.pid)
     finally:
         loading.finish()
+
+
+def _write_from_the_background() -> None:
+    """A viewer in a process group of its own is in its terminal's background, where `stty tostop` would stop it at the
+    first word it writes. Ignored, the word is written."""
+    if hasattr(signal, "SIGTTOU") and os.getpgrp() == os.getpid():
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
 
 class _Order(NamedTuple):

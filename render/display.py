@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 
 from twixt.ipc.config import Config
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, NoDisplay, TwixtError
 from twixt.render.input import Event
 from twixt.render.offscreen import OffscreenWindow
 from twixt.render.refresh import Refresh, SwapProbe
@@ -18,18 +18,18 @@ OFFSCREEN_SECONDS = 10.0
 OFFSCREEN_SCREENSHOT = "twixt-screenshot.png"
 OFFSCREEN_PLOT = "twixt-pacing.png"
 
-if sys.platform == "linux":
-    DISPLAY_VARIABLES: tuple[str, ...] = ("DISPLAY", "WAYLAND_DISPLAY")
-else:
-    DISPLAY_VARIABLES = ()
-NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
-
 
 def open_display(config: Config):  # type: ignore[no-untyped-def]  # Window | OffscreenWindow; glfw is loaded late
-    """A window of the config's size; drawn offscreen where that is asked for or there is no display."""
+    """A window of the config's size; drawn offscreen where that is asked for or there is no display.
+
+    Raises NoDisplay where nobody would see or keep what is drawn: a user's own loop does not share its processor with
+    that, and goes on without a viewer.
+    """
     if config.offscreen:
         return OffscreenWindow(config.size_px)
     if DISPLAY_VARIABLES and not any(os.environ.get(name) for name in DISPLAY_VARIABLES):
+        if config.users_loop and not _is_kept(config):
+            raise NoDisplay(NO_DISPLAY)
         try:
             return OffscreenWindow(config.size_px)
         except TwixtError as error:
@@ -41,7 +41,11 @@ def open_display(config: Config):  # type: ignore[no-untyped-def]  # Window | Of
 
 def without_display(config: Config, renderer: str) -> Config:
     """What a run does where nobody can watch or close it, and says so: it ends by itself and leaves a report and
-    pictures."""
+    pictures. A user's own loop does so where it was told how long, else it goes on."""
+    if config.users_loop and config.seconds is None:
+        see = f"see it with: twixt view {config.name}"
+        print(f"twixt: {NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}", file=sys.stderr)
+        return config
     seconds = config.seconds or OFFSCREEN_SECONDS
     print(f"twixt: {NO_DISPLAY}: drawing offscreen ({renderer}) for {seconds:g} s, then the report", file=sys.stderr)
     if config.report:
@@ -52,6 +56,13 @@ def without_display(config: Config, renderer: str) -> Config:
         screenshot=config.screenshot or OFFSCREEN_SCREENSHOT,
         plot=config.plot or OFFSCREEN_PLOT,
         report=True,
+    )
+
+
+def _is_kept(config: Config) -> bool:
+    """Whether something is left of what is drawn, or done with it."""
+    return any(
+        wish is not None for wish in (config.seconds, config.screenshot, config.log, config.profile, config.draw)
     )
 
 

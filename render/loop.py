@@ -129,10 +129,10 @@ def _watch(
     gc.enable()
     blocks = link.ask_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
     channel = link.counters
-    if owned and link.ended is None:
+    if owned and link.ended is None and (outcome.exit_code == CLOSED or not config.users_loop):
         from twixt.ipc.commands import Command
 
-        link.send(Command("quit"))
+        link.send(Command("quit", acted_ns=time.perf_counter_ns()))
     loop.close()
     log.close()
     link.close()

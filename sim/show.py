@@ -25,12 +25,10 @@ from twixt.ipc.config import BOTH, VIEW, Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_door
-from twixt.ipc.spans import PHYSICS
-from twixt.ipc.trace_file import open_trace
 from twixt.ipc.users_code import CODE_FOLDERS, code_folders
 from twixt.sim.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
-from twixt.sim.view import LONGEST_S, VIEWER_PATIENCE_S, View
-from twixt.sim.viewer_process import ViewerProcess, start_viewer
+from twixt.sim.showing import Showing
+from twixt.sim.view import LONGEST_S, View
 
 __all__ = ["View", "show"]
 
@@ -50,9 +48,13 @@ def show(
     """Open a window on `scene`, in a process of its own, and return at once.
 
     dt: seconds of simulated time from one publish to the next, where none are given. count: bodies to make
-    room for; more may come. columns: values of your own beside each body; see `Column`. name: under which other viewers find it (`twixt view NAME`). viewer: False starts
-    none. options: any viewer's flag by its field in `Config`, such as `overlay=False`, `size_px=(400, 300)`.
+    room for; more may come. columns: values of your own beside each body; see `Column`. name: under which other
+    viewers find it (`twixt view NAME`). viewer: False starts none. options: any viewer's flag by its field in
+    `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds` ends the view after so long.
     Raises TwixtError for what cannot be shown.
+
+    The loop goes on, and is told so once on standard error, where there is no display or the viewer crashes: see
+    `View.is_open`, `View.closed_because` and `View.reopen`. Ctrl-C reaches the loop alone, not its viewer.
     """
     if not isinstance(scene, Scene):
         raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
@@ -71,24 +73,19 @@ def show(
     name = name or f"show-{os.getpid()}-{next(_numbers)}"
     config = _config(name, options)
 
+    about = {"world": config.world, "loop": "user"}
     door = open_door(name)
-    process = trace = None
     try:
-        if viewer:
-            process = start_viewer(name, config, _say_if_it_died)
-            trace = process.trace
-        else:
-            trace = open_trace(config, PHYSICS)
-        about = {"world": config.world, "loop": "user"}
         host = Host(door, scene, capacity, own.layout, describe=lambda: {**about, CODE_FOLDERS: code_folders()})
     except BaseException:
-        if process is not None:
-            process.stop(VIEWER_PATIENCE_S)
-        if trace is not None:
-            trace.close()
         door.close()
         raise
-    return View(host, len(scene.shapes), capacity, round(dt * 1e9), process, own, trace)
+    try:
+        showing = Showing(host, config, viewer)
+    except BaseException:
+        host.end()
+        raise
+    return View(showing, len(scene.shapes), capacity, round(dt * 1e9), own)
 
 
 def _config(name: str, options: dict[str, Any]) -> Config:
@@ -97,11 +94,6 @@ def _config(name: str, options: dict[str, Any]) -> Config:
         near = difflib.get_close_matches(option, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise TwixtError(f"show has no option {option!r}; {hint}")
-    config = Config(**options, name=name, world="show", command=" ".join(["python", *sys.argv]))
+    config = Config(**options, name=name, world="show", command=" ".join(["python", *sys.argv]), users_loop=True)
     config.check_files()
     return config
-
-
-def _say_if_it_died(viewer: ViewerProcess) -> None:
-    if viewer.poll() and not viewer.is_to_end:
-        print(f"twixt: the viewer {viewer.ending}; the loop goes on without it", file=sys.stderr)

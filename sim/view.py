@@ -7,9 +7,8 @@ is due now. Does not step, pause or reset anything: keys of the viewer that ask 
 
 from __future__ import annotations
 
-import atexit
-import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
@@ -20,49 +19,58 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.host import Host, HostEnded
+from twixt.ipc.host import HostEnded
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import OpenSlot
 from twixt.ipc.snapshot import BODY, RECORD, new_bodies
 from twixt.ipc.spans import NOT_RECORDED
-from twixt.ipc.trace_file import Trace
 from twixt.sim import rows
 from twixt.sim.columns import Columns
 from twixt.sim.publisher import Publisher
+from twixt.sim.showing import Showing
 from twixt.sim.shown import ShownBodies
-from twixt.sim.viewer_process import ViewerProcess
 
-# A viewer that is told of the end closes its window and goes; longer than this, and it is made to (seconds).
-VIEWER_PATIENCE_S = 3.0
 # Longest simulated time there is: 2**63 ns, 292 years.
 LONGEST_S = 9.2e9
 
 
 class View:
-    """What `show` returns. One thread at a time publishes; `close` may come from any."""
+    """What `show` returns. One thread at a time publishes; `close` may come from any.
 
-    def __init__(
-        self, host: Host, shapes: int, capacity: int, dt_ns: int, process: ViewerProcess | None, columns: Columns,
-        trace: Trace | None = None,
-    ) -> None:  # fmt: skip
-        self.name = host.name
-        self._host, self._process, self._dt_ns = host, process, dt_ns
+    A view that nobody refers to any more is closed.
+    """
+
+    def __init__(self, showing: Showing, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
+        self._showing, self._host, self._dt_ns = showing, showing.host, dt_ns
+        self.name = self._host.name
         self._shapes, self._capacity, self._columns = shapes, capacity, columns
         plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
-        self._trace, spans = trace, NOT_RECORDED if trace is None else trace.spans
-        self._publisher = Publisher(host, plan, Config().publish_hz, spans=spans)
+        spans = NOT_RECORDED if showing.trace is None else showing.trace.spans
+        self._publisher = Publisher(self._host, plan, Config().publish_hz, spans=spans)
         self._tick = 0
         self._sim_time_ns: int | None = None
         self._bodies: ShownBodies | None = None
         self._has_slots = False
-        self._closing = threading.Lock()
-        self._quit = self._is_closed = False
-        atexit.register(self.close)
+        weakref.finalize(self, showing.leave).atexit = False
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a reason to go on: the viewer that `show` started is there, and nobody closed the view."""
-        return not (self._is_closed or self._quit or (self._process is not None and self._process.poll() is not None))
+        """Whether the loop is to go on: False after the user closed the window that `show` opened, after `close`, and
+        after `seconds` where given. A viewer that crashed, or that has no display, is no reason to end."""
+        return not self._showing.is_over
+
+    @property
+    def closed_because(self) -> str | None:
+        """Why the view has no window, in words; None while it has one, or one is on its way."""
+        return self._showing.closed_because
+
+    def reopen(self) -> None:
+        """Open a window again, after it was closed or its viewer has crashed; does nothing while there is one.
+
+        `is_open` is True again, and `seconds` are counted anew. Files that were asked for stay the first viewer's.
+        Raises TwixtError after `close`.
+        """
+        self._showing.reopen()
 
     def publish(
         self,
@@ -93,7 +101,7 @@ class View:
         without ids, the i-th body has the i-th shape. After `close` nothing is done. Corrections whose visual
         offset decays are made with `Bodies.correct`, in a world; here a body moves or is cut.
         """
-        if self._is_closed:
+        if self._showing.is_closed:
             return
         passed = {}
         if position is not None:
@@ -116,7 +124,7 @@ class View:
         try:
             opened = self._bodies.write(passed, columns or {}, visible, ids, cut)
         except HostEnded:
-            if self._is_closed:  # meanwhile, by another thread; in a forked child it is an error
+            if self._showing.is_closed:  # meanwhile, by another thread; in a forked child it is an error
                 return
             raise
         self._send(sim_time_ns, opened, self._bodies.columns, begin_ns)
@@ -145,9 +153,9 @@ class View:
         own = rows.checked_columns(columns or {}, self._columns.declared, count)
         sim_time_ns = self._time_of(sim_time)
         try:
-            opened = None if self._is_closed else self._host.open_slot(count)
+            opened = None if self._showing.is_closed else self._host.open_slot(count)
         except HostEnded:
-            if not self._is_closed:
+            if not self._showing.is_closed:
                 raise
             opened = None
         if opened is None:
@@ -167,7 +175,7 @@ class View:
 
     def close(self) -> None:
         """Tell the viewers, close the window, leave nothing behind. May be called again, and from any thread."""
-        self._close("ended", "")
+        self._showing.close()
 
     def __enter__(self) -> Self:
         return self
@@ -178,25 +186,9 @@ class View:
         if kind is None or kind is SystemExit:
             self.close()
         elif kind is KeyboardInterrupt:
-            self._close("interrupted", "Ctrl-C")
+            self._showing.close("interrupted", "Ctrl-C")
         else:
-            self._close("crashed", f"the loop raised {kind.__name__}: {error}")
-
-    def _close(self, kind: str, message: str) -> None:
-        with self._closing:
-            if self._is_closed:
-                return
-            self._is_closed = True
-        atexit.unregister(self.close)
-        if self._process is not None:
-            self._process.is_to_end = True
-            if not self._host.viewer_came.is_set():
-                self._process.terminate()  # before it finds a closed door and tells of that
-        self._host.end(kind, message)
-        if self._process is not None:
-            self._process.stop(VIEWER_PATIENCE_S)
-        if self._trace is not None:
-            self._trace.write()
+            self._showing.close("crashed", f"the loop raised {kind.__name__}: {error}")
 
     def _time_of(self, sim_time: float | None) -> int:
         if sim_time is None:
@@ -225,13 +217,14 @@ class View:
                 self._publisher.write_plan(anew)
             self._sim_time_ns = sim_time_ns
             for command in self._host.drain_commands():
-                self._quit = self._quit or command.name == "quit"
+                if command.name == "quit":
+                    self._showing.quit(command.acted_ns)
             self._publisher.publish(
                 opened, tick=self._tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns, columns=columns, begin_ns=begin_ns
             )
             self._tick += 1
         except HostEnded:
-            if not self._is_closed:
+            if not self._showing.is_closed:
                 raise
         finally:
             opened.drop()

@@ -57,6 +57,7 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
     """Start a viewer of the simulation `name`, whose door is open already. Returns at once.
 
     It writes to this process's standard output and error. on_end: called once it has ended, on a thread of its own.
+    That of a user's own loop is in a process group of its own: an interrupt of the loop's group is not for it.
     Where a trace is asked for, it begins here and the viewer has a part in it.
     """
     if not sys.executable:
@@ -72,7 +73,7 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
         trace = open_trace(config, PHYSICS)
         config = config if trace is None else trace.shared_with(config)
     viewer = _take_early() if on_end is None else None
-    viewer = viewer or ViewerProcess(_command(), on_end, is_told=True)
+    viewer = viewer or ViewerProcess(_command(), on_end, is_told=True, is_apart=config.users_loop)
     viewer.trace = trace
     viewer.tell(name, config)
     return viewer
@@ -90,11 +91,13 @@ def _take_early() -> ViewerProcess | None:
 
 class ViewerProcess:
     """A child process from its start to its end. trace: of the run that it is part of, None without one. is_told:
-    whether it waits for `tell`; it ends by itself when this process does so without."""
+    whether it waits for `tell`; it ends by itself when this process does so without. is_apart: it has a process group
+    of its own, but not a session: that would be scheduled as a group of its own, whatever its nice value."""
 
     def __init__(
-        self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None, is_told: bool = False
-    ) -> None:
+        self, command: list[str], on_end: Callable[[ViewerProcess], None] | None = None, is_told: bool = False,
+        is_apart: bool = False,
+    ) -> None:  # fmt: skip
         self.trace: Trace | None = None
         self.is_to_end = False  # set by whoever is about to end it: what comes then is no news
         self._owner_pid = os.getpid()
@@ -104,7 +107,7 @@ class ViewerProcess:
         environ = {**ONE_THREAD, **os.environ, OWNED_VARIABLE: "1"}
         reads = subprocess.PIPE if is_told else subprocess.DEVNULL
         self._spawned_ns = time.perf_counter_ns()
-        self._process = subprocess.Popen(command, stdin=reads, env=environ)
+        self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=0 if is_apart else None)
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()
 
     def tell(self, name: str, config: Config) -> None:

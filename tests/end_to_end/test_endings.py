@@ -55,22 +55,6 @@ class HearsNothing(Sleeps):
                 pass
 """
 
-SHOW = """
-from time import sleep
-import twixt
-view = twixt.show(twixt.Scene([twixt.Sphere()]), size_px=(320, 240))
-n = 0
-while view.is_open:
-    view.publish(position=[(0, 0, 0)])
-    n += 1
-    if n == 1:
-        print("published", flush=True)
-    sleep(0.005)
-for _ in range(20):
-    view.publish(position=[(0, 0, 0)])
-print("the loop went on", flush=True)
-"""
-
 
 def running(start: Starter, *flags: str) -> tuple[Run, int, set[tuple[int, int]]]:
     """A run whose viewer has attached, that viewer, and the memory that both hold."""
@@ -209,31 +193,6 @@ def test_a_viewer_of_its_own_accord_says_how_the_simulation_ended(start: Starter
     assert (alone.end(), view.end()) == (130, 130)
     one_line(view, "the simulation was interrupted")
     assert alone.left() == view.left() == []
-
-
-@pytest.mark.parametrize("how", ["Esc", "kill -9"])
-def test_a_loop_of_the_users_own_goes_on_without_its_viewer(start: Starter, how: str) -> None:
-    script = start.script(SHOW)
-    script.hear("published")
-    viewer = script.viewer()
-    if how == "Esc":
-        focus(script, start.display)
-        xdotool(start.display, "key", "Escape")
-    else:
-        os.kill(viewer, signal.SIGKILL)
-    script.hear("the loop went on")
-    assert script.end() == 0
-    assert script.left() == []
-    assert "Traceback" not in script.err
-
-
-def test_a_killed_script_leaves_nothing_of_its_viewer(start: Starter) -> None:
-    script = start.script(SHOW)
-    script.viewer()
-    memory = memories(set(script.pids()))
-    script.process.kill()
-    gone_within_a_second(script, memory)
-    one_line(script, "physics ended without a word (killed?)")
 
 
 def has_counted_frames(log: Path) -> bool:
