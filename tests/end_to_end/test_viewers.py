@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.drawn import drawn, saying_what_it_draws
 from tests.end_to_end.processes import Run, Starter, memories, one_line, until
 from twixt.render.measure.log import read_log
 
@@ -31,8 +32,6 @@ class Gated(Balls):
         self.made += 1
         super().step(dt)
 """
-# What viewers draw, beside the world: they say its simulated time.
-SAYS = "def draw(frame):\n    print(frame.draw_time_ns, flush=True)\n"
 # So many steps are allowed at a time. Of those allowed, a viewer has drawn all but the last few: clocks that play late.
 STAGE, NOT_YET = 30, 8
 
@@ -56,12 +55,13 @@ class Gate:
             self.allow(allowed)
             for view in views:
                 least_ns = (allowed - NOT_YET) * STEP_NS
-                until(lambda view=view, least_ns=least_ns: drawn_ns(view) >= least_ns, f"{allowed} steps are seen")  # type: ignore[misc]
+                until(lambda view=view, least_ns=least_ns: has_drawn(view, least_ns), f"{allowed} steps are seen")  # type: ignore[misc]
 
 
-def drawn_ns(view: Run) -> int:
-    """The simulated time that its last frame drew; -1 before the first."""
-    return int(view.out.rpartition("\n")[0].rpartition("\n")[2] or -1)
+def has_drawn(view: Run, least_ns: int) -> bool:
+    """Whether it has come to this simulated time."""
+    frames = drawn(view)
+    return bool(frames) and frames[-1].sim_time_ns >= least_ns
 
 
 def watching(view: Run) -> Run:
@@ -72,7 +72,7 @@ def watching(view: Run) -> Run:
 @pytest.mark.stress
 def test_the_final_state_is_the_same_bytes_whoever_watches_at_whatever_pace(start: Starter) -> None:
     (start.folder / "gated.py").write_text(GATED)
-    (start.folder / "says.py").write_text(SAYS)
+    says = saying_what_it_draws(start)
     gate = Gate(start.folder)
     gated = {"GATE": str(gate.path)}
     one = start(*SIMULATION, "--name", "one", **gated)
@@ -84,8 +84,7 @@ def test_the_final_state_is_the_same_bytes_whoever_watches_at_whatever_pace(star
     logs = {name: start.folder / f"{name}.csv" for name in ("alone", "hurried", "slow", "killed")}
 
     def view(name: str, whom: str, *flags: str) -> Run:
-        quiet = ("--size", "160x120", "--no-overlay", "--draw", "says:draw")
-        return start("view", whom, *quiet, "--log", str(logs[name]), *flags)
+        return start("view", whom, "--size", "160x120", "--no-overlay", *says, "--log", str(logs[name]), *flags)
 
     alone = view("alone", "one", "--fps", "25", "--interpolation", "none")
     hurried = view("hurried", "three", "--pacing", "unlimited", "--slow-render", "5")
