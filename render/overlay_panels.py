@@ -187,17 +187,19 @@ def _keys(imgui: Any, state: OverlayState, width: float) -> list[str]:
 def _plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
     """A curve of the last REMEMBERED figures from 0 ms up, newest at the right, with a line to hold them against."""
     newest_ms = float(figures_ms[-1]) if len(figures_ms) else 0.0
-    padded = np.zeros(REMEMBERED, np.float32)
-    if len(figures_ms):
-        padded[-len(figures_ms) :] = figures_ms
     # Two figures a point, the larger one: half the lines, and no peak is lost.
-    points = padded.reshape(-1, 2).max(axis=1)
-    top_ms = max(2 * (line_ms or 0.0), 1.15 * float(padded.max()), 0.1)
+    points = np.asarray(figures_ms[len(figures_ms) % 2 :], np.float32).reshape(-1, 2).max(axis=1)
+    top_ms = max(2 * (line_ms or 0.0), 1.15 * float(points.max(initial=0)), 0.1)
     label = f"{name} {newest_ms:.1f} ms" + (f", {line_name} {line_ms:.1f} ms" if line_ms else "")
     _text(imgui, label, DIM)
     at = imgui.get_cursor_screen_pos()
     across = imgui.get_content_region_avail().x
-    imgui.plot_lines(f"##{name}", points, 0, None, 0.0, top_ms, imgui.ImVec2(across, PLOT_HEIGHT))
+    if len(points):
+        known = across * len(points) / (REMEMBERED // 2)
+        imgui.set_cursor_screen_pos(imgui.ImVec2(at.x + across - known, at.y))
+        imgui.plot_lines(f"##{name}", points, 0, None, 0.0, top_ms, imgui.ImVec2(known, PLOT_HEIGHT))
+    else:
+        imgui.dummy(imgui.ImVec2(across, PLOT_HEIGHT))
     if line_ms:
         y = at.y + PLOT_HEIGHT * (1 - line_ms / top_ms)
         color = imgui.get_color_u32(imgui.ImVec4(*TARGET_LINE))

@@ -76,8 +76,8 @@ class Panel:
         return self._overlay.covers(x_px, y_px)
 
     def note(self, row: FrameRow, newest: Head | None) -> None:
-        """Remembers a frame, and the step behind it if that is new."""
-        if self._row.present_ns:
+        """Remembers a frame, and the step behind it if that is new. The time in which no frame was made is no interval."""
+        if self._row.present_ns and not row.rested_ns:
             self._frames.add((row.present_ns - self._row.present_ns) / 1e6, row.mode)
         if newest is not None and newest.tick != self._newest.tick:
             self._steps.add(newest.step_cost_ns / 1e6)

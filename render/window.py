@@ -41,7 +41,9 @@ class DisplayGone(TwixtError):
 
 
 class Window:
-    """A window of `size_px` (screen units), already current. Close it with `close`, once.
+    """A window of `size_px`, already current. Close it with `close`, once.
+
+    size_px: in the units in which text is laid out: on a display of twice the usual density it has twice the pixels.
 
     refresh_reported_hz: what the display says of itself, asked once (of a server that has gone, GLFW asks in vain
     and crashes); None where it says nothing. Never trusted: see `refresh`.
@@ -73,6 +75,7 @@ class Window:
         glfw.window_hint(glfw.OPENGL_FORWARD_COMPAT, True)
         glfw.window_hint(glfw.DEPTH_BITS, 24)
         glfw.window_hint(glfw.VISIBLE, visible)
+        glfw.window_hint(glfw.SCALE_TO_MONITOR, True)
         glfw.window_hint_string(glfw.X11_CLASS_NAME, "twixt")
         glfw.window_hint_string(glfw.WAYLAND_APP_ID, "twixt")
         self.handle = glfw.create_window(*size_px, title, None, None)

@@ -6,6 +6,7 @@ a display that does not come up fails it. `environ` is the whole environment for
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import shutil
@@ -64,6 +65,23 @@ def xvfb(map_screen: bool = False, size_px: tuple[int, int] = SCREEN_PX) -> Iter
         assert number, f"Xvfb ended at once ({process.poll()})"
         screen_file = Path(folder) / "Xvfb_screen0" if folder else None
         yield Display(_environ(DISPLAY=f":{number}"), process, screen_file)
+
+
+def set_density(display: Display, dpi: int) -> None:
+    """What a desktop says of an X screen with so many dots an inch (`Xft.dpi`), for programs that start from now on."""
+    x11 = ctypes.CDLL("libX11.so.6")
+    x11.XOpenDisplay.restype = ctypes.c_void_p
+    x11.XInternAtom.restype = x11.XDefaultRootWindow.restype = ctypes.c_ulong
+    x11.XInternAtom.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+    x11.XDefaultRootWindow.argtypes = x11.XCloseDisplay.argtypes = [ctypes.c_void_p]
+    kinds = [ctypes.c_void_p, *[ctypes.c_ulong] * 3, ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int]
+    x11.XChangeProperty.argtypes = kinds
+    server = x11.XOpenDisplay(display.environ["DISPLAY"].encode())
+    assert server, "the X server is not there"
+    name, string = (x11.XInternAtom(server, atom, 0) for atom in (b"RESOURCE_MANAGER", b"STRING"))
+    text = f"Xft.dpi:\t{dpi}\n".encode()
+    x11.XChangeProperty(server, x11.XDefaultRootWindow(server), name, string, 8, 0, text, len(text))
+    x11.XCloseDisplay(server)
 
 
 @contextmanager

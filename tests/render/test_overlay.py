@@ -14,7 +14,7 @@ from twixt.render.measure.frames import FrameRow
 from twixt.render.overlay import LAYOUT_NS, LAYOUTS_AT_ONCE, Overlay
 from twixt.render.overlay_labels import LabelOverlay
 from twixt.render.overlay_state import MODES, REMEMBERED, OverlayState, Recent
-from twixt.render.panel import Ages
+from twixt.render.panel import Ages, Panel
 
 SIZE_PX = (800, 600)
 TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
@@ -50,6 +50,17 @@ def test_the_latency_shown_is_the_age_of_what_is_drawn_not_of_what_the_clock_ask
     assert ages.mean_ms == pytest.approx(55)
     ages.note(FrameRow(present_ns=10**10, draw_due_ns=10**9, clock_mode="paused"))
     assert ages.mean_ms == pytest.approx(55), "a pause adds no latency"
+
+
+def test_a_pause_is_no_frame_interval(shared) -> None:
+    shared.framebuffer.use()
+    panel = Panel(None, "auto")  # type: ignore[arg-type]
+    for frame in range(1, 31):
+        paused_ns = 8 * 10**9 if frame > 20 else 0
+        row = FrameRow(present_ns=frame * 16_700_000 + paused_ns, rested_ns=paused_ns if frame == 21 else 0)
+        panel.note(row, None)
+    assert panel._frames.mean_ms() == pytest.approx(16.7)
+    panel.close()
 
 
 class Screen:
@@ -323,6 +334,16 @@ def test_drawing_it_leaves_moderngls_own_drawing_alone(screen):
     screen.show()
     array.render(moderngl.TRIANGLES, vertices=3)
     assert (screen.pixels() == (0, 255, 0)).all()
+
+
+def test_of_what_nothing_is_known_yet_no_curve_is_drawn(screen):
+    few = Recent()
+    for _ in range(60):
+        few.add(16.7, "interpolated")
+    screen.show(frames=2 * FRAMES_PER_LAYOUT, frames_shown=few)
+    plot = screen.pixels()[51:90, 16:256].max(axis=(0, 2))
+    assert (plot > 120)[184:].any(), "the last quarter holds the curve"
+    assert not (plot > 120)[:176].any(), "a frame of 0 ms never was"
 
 
 def test_recent_keeps_the_newest_in_order():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.displays.rigs import Display, sway, xvfb
+from tests.displays.rigs import Display, set_density, sway, xvfb
 from twixt.ipc.errors import TwixtError
 from twixt.render.offscreen import OffscreenWindow
 
@@ -84,6 +84,14 @@ def test_a_window_shows_what_was_drawn(xvfb_screen: Display) -> None:
     assert said["reported_hz"] is None, "Xvfb reports 0, and 0 is no rate"
     assert not said["hidden"]
     assert not said["close"]
+
+
+def test_on_a_dense_display_the_window_grows_as_its_words_do(xvfb_screen: Display) -> None:
+    set_density(xvfb_screen, 192)
+    with client(xvfb_screen.environ, "describe") as program:
+        said = program.hear()
+    assert said["size"] == [1280, 960]
+    assert said["scale"] == 2
 
 
 def test_swap_on_xvfb_does_not_block_and_the_pacer_paces_at_60_hz(xvfb_display: dict[str, str]) -> None:

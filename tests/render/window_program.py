@@ -34,6 +34,7 @@ def describe(window: Any) -> None:
     say(
         backend=window.backend, renderer=window.renderer, size=window.framebuffer_size, gl=window.context.version_code,
         reported_hz=window.refresh_reported_hz, hidden=window.is_hidden, close=window.should_close,
+        scale=window.content_scale,
     )  # fmt: skip
     sys.stdin.readline()
 
