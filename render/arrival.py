@@ -1,5 +1,8 @@
 """What is done to a snapshot once, on arrival, so that no frame has to: corrections' offsets, colours by a column.
 
+Colours and `scale3` are blended as the rules of their columns say: `linear` and `none` by the shaders, between what was
+made here; by any other rule the column itself is blended in numpy, and colours are made of that in each frame.
+
 Works on private copies; a snapshot that needs neither goes to the GPU straight from shared memory.
 """
 
@@ -12,8 +15,15 @@ from numpy.typing import NDArray
 
 from twixt.ipc.corrections import CORRECTION, visual
 from twixt.ipc.groups import ColorBy
+from twixt.ipc.rules import SCALE3
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import Snapshot
+
+
+def rules_of_drawn(scene: Scene) -> tuple[str, str]:
+    """The rules of what colours the bodies, and of `scale3`; `linear` where nothing does."""
+    by = scene.color_by
+    return "linear" if by is None else scene.columns.get(by.column, "linear"), scene.columns.get(SCALE3, "linear")
 
 
 def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:

@@ -37,7 +37,7 @@ class Column:
     """`width` values of `dtype` for each body, blended by `rule` between two snapshots.
 
     dtype: bool, or a number of 1 to 8 bytes, as numpy calls it ("f4", np.int16 ...). rule: "linear"; "angle" (radians,
-    the short way round); "none" (discrete: switches with the newer snapshot); "latest" (the newest published value
+    the short way round); "none" (discrete: switches with the newer snapshot; what is linear of bools, too); "latest" (the newest published value
     at once); or a function (old, new, alpha), given itself or as module:function, called with all rows at once.
     Raises TwixtError for what cannot cross to a viewer.
     """
@@ -58,7 +58,8 @@ class Column:
             raise TwixtError(f"Column(width) must be from 1 to {MAX_COLUMN_WIDTH} values per body, got {width!r}")
         object.__setattr__(self, "dtype", kind)
         object.__setattr__(self, "width", int(width))
-        object.__setattr__(self, "rule", _named_rule(self.rule))
+        rule = _named_rule(self.rule)
+        object.__setattr__(self, "rule", "none" if kind == "|b1" and rule == "linear" else rule)
 
     def rows(self, count: int) -> tuple[int, ...]:
         """The shape of the array of `count` bodies."""

@@ -24,6 +24,16 @@ from twixt.render.draw.pose import METHODS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
 
 
+class Discrete(NamedTuple):
+    """What stays as in the older snapshot until the newer one's instant."""
+
+    color: bool = False
+    scale3: bool = False
+
+
+ALL_BLENDED = Discrete()
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One layer of a picture.
@@ -32,7 +42,8 @@ class Layer:
     None: the previous is drawn still, also where it holds poses made elsewhere. before_slot: what came before the
     previous, None where that is not known. gap_s, before_gap_s: simulated seconds from previous to next, and from
     before to previous. method: one of none, linear, hermite, auto. other_method: one of them too, drawn by as much
-    as `mix` says (0: by `method` alone, 1: by the other alone). group: which bodies.
+    as `mix` says (0: by `method` alone, 1: by the other alone). group: which bodies. discrete: what of them is never
+    blended.
     """
 
     previous_slot: int
@@ -45,6 +56,7 @@ class Layer:
     other_method: str = ""
     mix: float = 0.0
     group: str | None = None
+    discrete: Discrete = ALL_BLENDED
 
 
 class Slots(NamedTuple):
@@ -92,7 +104,7 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
         *shares, mix, 0.0,
         layer.gap_s, 0.0 if before is None else layer.before_gap_s, 0.0, 0.0,
         count, 0 if newer is None else ring.count(newer), 0 if before is None else ring.count(before), 0,
-        METHODS.index(method), METHODS.index(other), 0, 0,
+        METHODS.index(method), METHODS.index(other), *layer.discrete,
     )  # fmt: skip
     way = "mixed" if mix > 0 else "curved" if method in ("hermite", "auto") else "linear"
     variant = PoseVariant(way, ring.is_stretched(older) and (newer is None or ring.is_stretched(newer)))

@@ -71,7 +71,7 @@ layout(std140) uniform Layer {
     vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other
     vec4 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
     ivec4 counts;        // bodies of the older, the newer and the one before
-    ivec4 methods;       // the method, the other method
+    ivec4 methods;       // the method, the other method; 1 where colours, and scales along each axis, are not blended
 };
 """
 
@@ -207,11 +207,12 @@ Pose drawn_pose() {
         pose.orientation = turn_after(turn_of(between * shares.z), pose.orientation);
 #endif
         scale = scale_at(older_scale, newer_scale, share);
-        pose.color += (color_of(newer_spin) - pose.color) * share;
+        pose.color += (color_of(newer_spin) - pose.color) * (methods.z != 0 ? 0.0 : share);
 #if STRETCHED
-        pose.scale.x = scale_at(older_stretch.x, newer_stretch.x, share);
-        pose.scale.y = scale_at(older_stretch.y, newer_stretch.y, share);
-        pose.scale.z = scale_at(older_stretch.z, newer_stretch.z, share);
+        float stretch_share = methods.w != 0 ? 0.0 : share;
+        pose.scale.x = scale_at(older_stretch.x, newer_stretch.x, stretch_share);
+        pose.scale.y = scale_at(older_stretch.y, newer_stretch.y, stretch_share);
+        pose.scale.z = scale_at(older_stretch.z, newer_stretch.z, stretch_share);
 #endif
     }
 #if STRETCHED

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.rules import SCALE3
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.layers import Discrete, Layer
 from twixt.render.draw.pose import METHODS
 from twixt.render.history import Entry, History, Pair
 from twixt.render.interpolation.poses import Poses, records_of
@@ -53,15 +53,16 @@ class Part:
 
     own_method: theirs, whatever the run's is. delay_ns: how much older than the others they are drawn, in simulated time.
     by_numpy: whatever the method, the shaders cannot draw them. pose_slot: where the renderer takes poses of numpy.
+    discrete: what the shaders do not blend.
     """
 
     def __init__(
         self, name: str, group: str | None, rows: NDArray[np.intp] | None, own_method: str | None, method: str,
-        delay_ns: int, by_numpy: bool, pose_slot: int, make_poser: MakePoser,
+        delay_ns: int, by_numpy: bool, pose_slot: int, make_poser: MakePoser, discrete: Discrete,
     ) -> None:  # fmt: skip
         self.group, self.rows, self.delay_ns = group, rows, delay_ns
         self._name, self._own_method, self._by_numpy, self._pose_slot = name, own_method, by_numpy, pose_slot
-        self._make_poser = make_poser
+        self._make_poser, self._discrete = make_poser, discrete
         self._change = Change(own_method or method)
         self._poser: Poser | None = None
         self._watchers: dict[str, Poser] = {}
@@ -162,7 +163,7 @@ class Part:
         else:
             if blend.method not in OF_A_PAIR or (blend.other and blend.other not in OF_A_PAIR):
                 blend = Blend(MEANWHILE)
-            layer = layer_of(pair, blend, self.group)
+            layer = layer_of(pair, blend, self.group, self._discrete)
         drawn_ns = _drawn_ns(blend, pair, newest, pair.draw_time_ns)
         return Drawn(self.group, layer, pair, drawn_ns, blend.method, False)
 
@@ -229,7 +230,7 @@ def _drawn_ns(blend: Blend, pair: Pair, newest: Entry, blended_ns: int) -> int:
     return own_ns + round((shown_ns.get(blend.other, blended_ns) - own_ns) * blend.mix)
 
 
-def layer_of(pair: Pair, blend: Blend, group: str | None) -> Layer:
+def layer_of(pair: Pair, blend: Blend, group: str | None, discrete: Discrete) -> Layer:
     """A pair of snapshots, blended by the shaders."""
     before, previous, following = pair.before, pair.previous, pair.next
     if following is None:
@@ -243,4 +244,5 @@ def layer_of(pair: Pair, blend: Blend, group: str | None) -> Layer:
         0.0 if before is None else (previous.head.sim_time_ns - before.head.sim_time_ns) / 1e9,
         *blend,
         group=group,
+        discrete=discrete,
     )

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from twixt.ipc.groups import CHILDREN
 from twixt.ipc.scene import Scene
+from twixt.render.arrival import rules_of_drawn
+from twixt.render.draw.layers import ALL_BLENDED, Discrete
 from twixt.render.history import History
 from twixt.render.interpolation.poses import Poses, no_poses
 from twixt.render.picture.mixing import copied
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
     from twixt.render.playback import PlaybackClock
+
+
+# How the shaders blend colours and scales.
+SHADED_RULES = frozenset(("linear", "none"))
 
 
 class Shown(NamedTuple):
@@ -46,7 +52,7 @@ class Picture:
         self._parts: list[Part] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
         self._posing: object = None  # what parts have in common: parts of another kind cannot go on
-        self._has_ungrouped = True
+        self._has_ungrouped, self._discrete = True, ALL_BLENDED
         self.set_scene(scene, count, past)
 
     @property
@@ -90,20 +96,27 @@ class Picture:
         named_by = {group.interpolation: f'group "{name}"' for name, group in groups if group.interpolation}
         named_by |= self._named_by
 
-        def poser(rows: NDArray[np.intp] | None) -> Poser:
-            return Poser(rows, parent_rows, scene.columns, self._chase_ms, named_by)
+        drawn_rules = rules_of_drawn(scene)
+        by_numpy = not SHADED_RULES.issuperset(drawn_rules)
+        color_by = None if drawn_rules[0] == "linear" else scene.color_by
 
-        posing = (b"" if parent_rows is None else parent_rows.tobytes(), dict(scene.columns))
+        def poser(rows: NDArray[np.intp] | None) -> Poser:
+            return Poser(rows, parent_rows, scene.columns, self._chase_ms, named_by, color_by)
+
+        posing = (b"" if parent_rows is None else parent_rows.tobytes(), dict(scene.columns), scene.color_by)
+        self._discrete = Discrete(*(rule == "none" for rule in drawn_rules))
         before = {part.identity: part for part in self._parts} if posing == self._posing else {}
         gone, self._posing, self._parts = self._parts, posing, []
         free = np.full(count, True) if parent_rows is None else parent_rows < 0
         self._has_ungrouped = bool((free & (scene.group_rows(count) < 0)).any())
-        self._take_part(Part(self.name, None, None, None, self.method, 0, False, self._first_slot, poser), before)
+        self._take_part(
+            Part(self.name, None, None, None, self.method, 0, by_numpy, self._first_slot, poser, self._discrete), before
+        )
         for name, group in scene.groups.items():
             rows = np.unique(np.asarray(group.bodies, np.intp))
             rows = rows[rows < count]
             self._add_part(
-                name, rows[free[rows]], group.interpolation, round(group.delay_ms * 1e6), False, poser, before
+                name, rows[free[rows]], group.interpolation, round(group.delay_ms * 1e6), by_numpy, poser, before
             )
         if parent_rows is not None:
             self._add_part(CHILDREN, np.flatnonzero(~free), None, 0, True, poser, before)
@@ -185,7 +198,8 @@ class Picture:
             taken = {part.pose_slot for part in (*self._parts, *before.values())}
             slot = next(slot for slot in count_up(self._first_slot) if slot not in taken)
             key = f"{self.name}/{name}"
-            self._take_part(Part(key, name, rows, method, self.method, delay_ns, by_numpy, slot, poser), before)
+            part = Part(key, name, rows, method, self.method, delay_ns, by_numpy, slot, poser, self._discrete)
+            self._take_part(part, before)
 
     def _take_part(self, part: Part, before: Mapping[tuple[object, ...], Part]) -> None:
         self._parts.append(before.get(part.identity, part))

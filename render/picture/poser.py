@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.groups import ColorBy
 from twixt.ipc.snapshot import Snapshot
+from twixt.render.arrival import colors
 from twixt.render.interpolation import create
 from twixt.render.interpolation.parents import compose
 from twixt.render.interpolation.poses import Poses, no_poses
@@ -26,14 +28,15 @@ Rules = Mapping[str, str | Callable[..., Any]]
 
 class Poser:
     """rows: the bodies, ascending, or None for all. parent_rows: each body's parent, -1 for none; None: nobody has one.
-    named_by: who asked for a method of the user's own, by its name.
+    named_by: who asked for a method of the user's own, by its name. color_by: the column of whose blended values colours
+    are made; None: they are blended as they came.
     """
 
     def __init__(
         self, rows: NDArray[np.intp] | None, parent_rows: NDArray[np.int32] | None, rules: Rules,
-        chase_ms: float | None, named_by: Mapping[str, str] | None = None,
+        chase_ms: float | None, named_by: Mapping[str, str] | None = None, color_by: ColorBy | None = None,
     ) -> None:  # fmt: skip
-        self.rows = rows
+        self.rows, self._color_by = rows, color_by
         self._rules, self._chase_ms, self._named_by = rules, chase_ms, named_by or {}
         self._fed = rows if rows is None or parent_rows is None else with_ancestors(rows, parent_rows)
         self._parents = _within(parent_rows, self._fed)
@@ -84,6 +87,9 @@ class Poser:
     def _posed(self, name: str, draw_time_ns: int) -> Poses:
         method = self._methods.get(name)
         poses = no_poses() if method is None else method.method.sample(draw_time_ns)
+        if self._color_by is not None and self._color_by.column in poses.columns:
+            values = poses.columns[self._color_by.column][: len(poses)]
+            poses.color[: len(values), :3] = colors(values, self._color_by)
         if self._parents is None:
             return poses
         parents = np.full(len(poses), -1, np.int32)

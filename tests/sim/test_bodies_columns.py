@@ -119,6 +119,7 @@ def test_a_value_of_the_wrong_shape_is_refused_where_it_is_assigned() -> None:
 def test_a_function_at_the_top_of_a_module_crosses_by_its_name() -> None:
     assert Column("f4", rule=column_rules.eased).rule == "tests.sim.column_rules:eased"
     assert Column("f4", rule="my_rules:ease").rule == "my_rules:ease"
+    assert (Column(bool).rule, Column(bool, rule="latest").rule, Column("u1").rule) == ("none", "latest", "linear")
 
 
 def test_a_rule_in_the_script_itself_is_refused_with_the_way_out(tmp_path: Path) -> None:

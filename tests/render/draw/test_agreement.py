@@ -10,7 +10,7 @@ from twixt.ipc.snapshot import CORRECTION_STEP, HAS_ANGULAR_VELOCITY, HAS_VELOCI
 from twixt.render import interpolation
 from twixt.render.camera import OrbitCamera
 from twixt.render.draw.frame_block import frame_block
-from twixt.render.draw.layers import Layer, place
+from twixt.render.draw.layers import ALL_BLENDED, Discrete, Layer, place
 from twixt.render.draw.pose import FRAME_GLSL, pose_glsl
 from twixt.render.draw.shape_table import shape_table
 from twixt.render.draw.snapshot_ring import SnapshotRing
@@ -85,7 +85,7 @@ def unit(quaternions):
 
 def shader_poses(
     studio, older, newer, alpha, method="linear", before=None, other="", mix=0.0, scale3=None, leftover=None,
-    eye=(0.0, 0.0, 0.0),
+    eye=(0.0, 0.0, 0.0), discrete=ALL_BLENDED,
 ):  # fmt: skip
     """leftover: what the slot of the snapshot before held before that. eye: positions are from there."""
     context = studio.context
@@ -97,7 +97,7 @@ def shader_poses(
         ring.upload(slot, memoryview(bodies).cast("B") if len(bodies) else b"", len(bodies))
     for slot, rows in enumerate(scale3 or ()):
         ring.upload_stretch(slot, rows)
-    placed = place(Layer(0, 1, 2, alpha, INTERVAL_S, INTERVAL_S, method, other, mix), ring)
+    placed = place(Layer(0, 1, 2, alpha, INTERVAL_S, INTERVAL_S, method, other, mix, discrete=discrete), ring)
     program = context.program(
         vertex_shader="#version 330 core\n" + FRAME_GLSL + pose_glsl(placed.variant) + READ_BACK,
         varyings=["out_position", "out_orientation", "out_scale", "out_color", "out_visible"],
@@ -353,6 +353,26 @@ def test_a_scale_along_each_axis_follows_the_rules_of_its_column(studio):
     # A mirror image has the same outline: sizes are drawn without sign.
     expected = np.abs(reference.columns["scale3"]) * reference.scale[:, None]
     np.testing.assert_allclose(poses["scale"], expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_discrete_stays_until_the_newers_instant_and_the_rest_is_blended(studio, method):
+    rng = np.random.default_rng(14)
+    older, newer = bodies_of(rng), bodies_of(rng)
+    old, new = (rng.uniform(1, 2, (COUNT, 3)).astype(np.float32) for _ in range(2))
+    blended, both, color, scale3 = (
+        shader_poses(studio, older, newer, 0.7, method, older, scale3=(old, new), discrete=discrete)
+        for discrete in (ALL_BLENDED, Discrete(True, True), Discrete(color=True), Discrete(scale3=True))
+    )
+    np.testing.assert_allclose(both["color"] * 255, older["color"][:, :3], atol=1e-4)
+    for field in ("position", "orientation"):
+        np.testing.assert_array_equal(both[field], blended[field])
+    np.testing.assert_array_equal(color["color"], both["color"])
+    np.testing.assert_array_equal(color["scale"], blended["scale"])
+    np.testing.assert_array_equal(scale3["color"], blended["color"])
+    np.testing.assert_array_equal(scale3["scale"], both["scale"])
+    uniform = shader_poses(studio, older, newer, 0.7, method, older)["scale"]
+    np.testing.assert_allclose(both["scale"], old * uniform, rtol=1e-5)
 
 
 def test_a_body_whose_scale_along_an_axis_is_not_finite_is_hidden(studio):

@@ -10,6 +10,7 @@ from twixt.ipc.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE, Head, Snapshot, new_bodies
+from twixt.render.arrival import as_drawn
 from twixt.render.offscreen import OffscreenWindow
 from twixt.render.picture.stage import Stage
 
@@ -81,7 +82,9 @@ class Show:
         return np.array(found)
 
     def _publish(self, k: int, at_ms: float) -> None:
-        stage, bodies, columns, sim_ns = self.stage, self.bodies(k), self.columns(k), k * GAP_MS * MS
+        stage, columns, sim_ns = self.stage, self.columns(k), k * GAP_MS * MS
+        snapshot = Snapshot(sim_ns, self.bodies(k), columns, tick=k, world_epoch=self._world_epoch)
+        bodies = as_drawn(snapshot, stage.scene).bodies
         published_ns = START_NS + round(at_ms * MS)
         head = Head(
             tick=k, sim_time_ns=sim_ns, due_ns=START_NS + round(self._began_ms * MS) + sim_ns,
@@ -93,7 +96,7 @@ class Show:
         if "scale3" in columns:
             stage.renderer.upload_scale3(slot, columns["scale3"])
         stage.history.commit(slot, head)
-        stage.add(Snapshot(sim_ns, bodies, columns, tick=k, world_epoch=self._world_epoch), slot)
+        stage.add(snapshot, slot)
         stage.observe(head)
 
 
