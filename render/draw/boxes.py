@@ -85,6 +85,8 @@ void show(Body body, vec2 middle) {
     d *= per_distance;
     // A ray along a plane is no number.
     vec3 per_d = mix(vec3(1.0), vec3(-1.0), lessThan(d, vec3(0.0))) / max(abs(d), 1e-3);
+    // From the eye rays spread: by that much more of a plane's depth goes with each pixel, as near as it is.
+    per_d /= 1.0 - min(abs(per_d) * body.size * per_distance, 0.5);
     right = vec4(body.right * per_d * metres_px, middle.x);
     up = vec4(body.up * per_d * metres_px, middle.y);
     float bend = 0.5 * lens.w / body.depth;

@@ -1,7 +1,8 @@
 """Planes: flat rectangles that are seen from both sides, with their edges drawn.
 
 The one idea: the pose is worked out once a body, in the vertex shader; a geometry shader makes its four corners.
-Each pixel knows how far it is from the border, so that edges are seen against what is of the same tone.
+Each pixel knows how far it is from the border, so that edges are seen against what is of the same tone. Its depth
+follows from the plane itself: between corners far behind the eye there would be few digits left for what is near.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ in vec3 base_color[];
 out vec3 surface;         // colour, lit at the corners
 out vec2 on_face;         // metres from the middle of the face
 flat out vec2 half_face;
+flat out vec4 deep;       // depth: by a pixel to the right, up, in the picture's middle; w: that one's x, px
+flat out float middle_y;
 
 void main() {
     vec2 halves = half_size[0].xy;
@@ -50,10 +53,17 @@ void main() {
     vec2 beyond = (abs(center[0].xy) + center[0].z * slope) * inversesqrt(1.0 + slope * slope);
     if (center[0].z > reach || any(greaterThan(beyond, vec2(reach)))) return;
     vec3 x = rotate(turn[0], vec3(1.0, 0.0, 0.0)), y = rotate(turn[0], vec3(0.0, 1.0, 0.0)), normal = cross(x, y);
-    if (dot(normal, center[0]) > 0.0) normal = -normal;
+    float away = dot(normal, center[0]);
+    if (away > 0.0) normal = -normal;
+    // A ray leaves one over its distance as much as it leans towards the plane, and depth is linear in that.
+    float bend = 0.5 * lens.w / -abs(away);
+    vec3 depth = vec3(normal.xy * picture.z, -normal.z) * bend;
+    depth.z += 0.5 - 0.5 * lens.z;
     for (int corner = 0; corner < 4; corner++) {
         on_face = halves * vec2((corner & 1) * 2 - 1, (corner >> 1) * 2 - 1);
         half_face = halves;
+        deep = vec4(depth, 0.5 * picture.x + grid.z);
+        middle_y = 0.5 * picture.y + grid.w;
         vec3 at = center[0] + x * on_face.x + y * on_face.y;
         surface = light_eye.w > 0.5 ? base_color[0]
                 : lit(base_color[0], normal, max(dot(normal, normalize(-at)), 0.0), light_eye.xyz, up_eye.xyz);
@@ -72,8 +82,11 @@ _FRAGMENT = (
 in vec3 surface;
 in vec2 on_face;
 flat in vec2 half_face;
+flat in vec4 deep;
+flat in float middle_y;
 out vec4 color;
 void main() {
+    gl_FragDepth = dot(deep.xy, gl_FragCoord.xy - vec2(deep.w, middle_y)) + deep.z;
     color = vec4(surface, 1.0);
     if (light_eye.w > 0.5) return;
     vec2 px = (half_face - abs(on_face)) / fwidth(on_face);
