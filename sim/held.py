@@ -20,9 +20,10 @@ class WorldChanged(TwixtError):
 
 
 class Held:
-    """The arrays and the scene of a world that was checked."""
+    """The arrays and the scene of a world that was checked, and the dt that it is stepped with."""
 
     def __init__(self, world: World) -> None:
+        self._dt, self._has_kept_dt, self._warning = world.dt, True, ""
         self._scene, self._declared = world.scene, world.bodies.columns.declared
         self._hold(world)
 
@@ -30,8 +31,10 @@ class Held:
         """The scene to tell viewers of, if another one than before holds after `step`. Raises WorldChanged."""
         try:
             bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
+            if self._has_kept_dt and world.dt != self._dt:
+                self._warn_of_dt(world, f"step {step}")
         except Exception as error:  # properties of the user's own
-            doing = f"{type(world).__name__}.bodies or .scene"
+            doing = f"{type(world).__name__}.bodies, .scene or .dt"
             raise WorldCrashed(f"{doing} raised {say(error)}", users_traceback(error)) from error
         if bodies is self._bodies and scene is self._scene and len(self._bodies) == self._count:
             return None
@@ -45,7 +48,22 @@ class Held:
 
     def anew(self, world: World) -> Scene | None:
         """As `look`, after a reset: the bodies may be others, and more or fewer. Raises WorldChanged."""
-        return self._changed(world, is_anew=True)
+        scene = self._changed(world, is_anew=True)
+        if self._has_kept_dt and world.dt != self._dt:
+            self._warn_of_dt(world, "a reset")
+        return scene
+
+    def warning(self) -> str:
+        """Of what the world changed without effect, if that is new; empty otherwise."""
+        warning, self._warning = self._warning, ""
+        return warning
+
+    def _warn_of_dt(self, world: World, when: str) -> None:
+        self._has_kept_dt = False
+        self._warning = (
+            f"{type(world).__name__}.dt was {self._dt:g} and is {world.dt!r} after {when}; steps stay {self._dt:g} s "
+            "long: set dt in the class or in __init__, or give --physics-hz"
+        )
 
     def _changed(self, world: World, is_anew: bool = False) -> Scene | None:
         scene = getattr(world, "scene", None)

@@ -9,7 +9,6 @@ exits with 1; whatever the user could have put right at the command line is rais
 
 from __future__ import annotations
 
-import json
 import math
 import signal
 import sys
@@ -30,6 +29,7 @@ from twixt.sim.pace import check_pace, dt_log_of, stride_of
 from twixt.sim.physics import LONGEST_WAIT_NS, Physics
 from twixt.sim.publisher import Publisher
 from twixt.sim.resident import resident_mib
+from twixt.sim.results import print_results
 from twixt.sim.schedule import Schedule
 from twixt.sim.stride import Plain, Stride
 from twixt.sim.trouble import Trouble
@@ -37,10 +37,10 @@ from twixt.sim.viewer_process import ViewerProcess
 from twixt.sim.watch import Watch, exit_code_of
 from twixt.sim.world import (
     World,
-    check_world,
     drawable_scene,
     find_world,
     make_world,
+    seed_of,
     state_hash,
 )
 
@@ -103,7 +103,10 @@ def _simulate(
     else:
         return run.end_failed(error)
     if run.physics is not None and watch.signal != HANGUP:  # nobody is left to read it
-        _print_results(run, print_hash, json_file)
+        results = run.report()
+        if print_hash:
+            results["state_hash"] = run.state_hash(was_asked=code != 0)
+        print_results(results, json_file)
     return code
 
 
@@ -128,6 +131,7 @@ class _Run:
         self.physics: Physics | None = None
         self._trace, self._spans = trace, NOT_RECORDED if trace is None else trace.spans
         self._config, self._door, self._viewer = config, door, viewer
+        self._seed: Any = config.seed
         self._host: Host | None = None
         self._collector = IdleCollector()
         self._stride: Stride = Plain()
@@ -143,12 +147,10 @@ class _Run:
         spans.lap(kinds.IMPORT_WORLD)
 
         def remake() -> World:
-            world = make_world(kind, config.settings, config.seed)
-            if config.physics_hz is not None:
-                world.dt = 1 / config.physics_hz
-                check_world(world)
-            return world
+            return make_world(kind, config.settings, config.seed, dt)
 
+        dt = None if config.physics_hz is None else 1 / config.physics_hz
+        self._seed = seed_of(kind, config.settings, config.seed)
         world = remake()
         start.ended("physics_world")
         spans.lap(kinds.MAKE_WORLD)
@@ -166,7 +168,7 @@ class _Run:
         self.physics = Physics(
             world,
             remake,
-            config.seed,
+            self._seed,
             schedule,
             publisher,
             host,
@@ -200,7 +202,10 @@ class _Run:
                 break
             if self._stride.is_over:
                 break
+            steps_before = meter.steps
             physics.turn()
+            if watch.signal is not None and meter.steps > steps_before:
+                physics.is_half_made = True  # the signal came in the step, and it went on with it somehow
         physics.finish()
 
     def end_well(self, watch: Watch) -> int:
@@ -276,7 +281,7 @@ class _Run:
         block = physics.publisher.meter.report()
         world = physics.world
         dt_s = physics.schedule.dt_s
-        block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._config.seed}
+        block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._seed}
         block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # a world that leaks shows
         size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(len(world.bodies))
         channel = {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}
@@ -284,31 +289,24 @@ class _Run:
         began_ns = self._config.started_ns
         return blocks if self._viewer is None or began_ns is None else blocks | {"start": start.parts_ms(began_ns)}
 
+    def state_hash(self, was_asked: bool) -> str | None:
+        """The hash of the state, None where the world was interrupted while it changed. was_asked: before its time."""
+        physics, _ = self._made()
+        tick = physics.schedule.tick
+        if physics.is_half_made:
+            print(
+                f"twixt: no hash: the step after step {tick} was interrupted, its state is half made", file=sys.stderr
+            )
+            return None
+        if was_asked:
+            print(f"twixt: the hash is that of the state after step {tick}", file=sys.stderr)
+        return state_hash(physics.world)
+
     def _describe(self, world: World) -> dict[str, Any]:
-        about = {"world": self._config.world, "dt_ms": world.dt * 1e3, "seed": self._config.seed}
+        about = {"world": self._config.world, "dt_ms": world.dt * 1e3, "seed": self._seed}
         return {**about, CODE_FOLDERS: code_folders()}
 
     def _made(self) -> tuple[Physics, Host]:
         assert self.physics is not None
         assert self._host is not None
         return self.physics, self._host
-
-
-def _print_results(run: _Run, print_hash: bool, json_file: str | None) -> None:
-    assert run.physics is not None
-    results = run.report()
-    if print_hash:
-        results["state_hash"] = state_hash(run.physics.world)
-        if json_file != "-":
-            print(results["state_hash"], flush=True)
-    if json_file is None:
-        return
-    text = json.dumps(results, indent=2, allow_nan=False)
-    if json_file == "-":
-        print(text, flush=True)
-        return
-    try:
-        with open(json_file, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-    except OSError as error:
-        raise TwixtError(f"cannot write {json_file}: {error.strerror}; choose another --json FILE") from error

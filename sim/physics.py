@@ -35,7 +35,7 @@ from twixt.sim.room_to_show import RoomToShow
 from twixt.sim.schedule import Schedule
 from twixt.sim.status import figures_of, status_of
 from twixt.sim.trouble import Trouble
-from twixt.sim.world import World, filled_bodies, write_bodies, writes_in_place
+from twixt.sim.world import World, filled_bodies, reset_world, write_bodies, writes_in_place
 
 if TYPE_CHECKING:
     from twixt.sim.dt_log import DtLog
@@ -60,7 +60,7 @@ class Physics:
         self,
         world: World,
         remake: Callable[[], World],
-        seed: int,
+        seed: Any,
         schedule: Schedule,
         publisher: Publisher,
         host: Host,
@@ -74,6 +74,8 @@ class Physics:
         self.world, self.schedule, self.publisher, self.trouble = world, schedule, publisher, trouble
         self.wants_to_quit = False
         self.warning = ""
+        self.is_half_made = False  # True where an interruption would leave the world between two states
+        self._is_sick = False
         self._remake, self._seed, self._host, self._now_ns = remake, seed, host, now_ns
         self._wait = wait or host.wait_command
         self._collector, self._dt_log, self._spans = collector, dt_log, spans
@@ -117,7 +119,7 @@ class Physics:
 
     def finish(self) -> None:
         """The last state is published, whatever `publish_hz` and trouble say, and looked through."""
-        if not self.warning:
+        if not self._is_sick:
             self._warn(self._health.look_at_all(filled_bodies(self.world).records, self.schedule.tick))
         self.publisher.release_all()
         if self._is_unpublished or self._is_lost:
@@ -139,6 +141,7 @@ class Physics:
             trouble.work(work_ns, self.publisher.release)
             spans.lap(kinds.WORK)
         multiple = schedule.stride.multiple
+        self.is_half_made = True
         with blamed_on_the_world(f"{self._name}.step"):
             self.world.step(schedule.next_dt_s)
         if self._dt_log:
@@ -146,6 +149,7 @@ class Physics:
         spans.lap(kinds.STEP, schedule.tick + 1, multiple)
         end_ns = self._now_ns()
         self._tell_of_scene(self._held.look(self.world, schedule.tick + 1))
+        self._warn(self._held.warning())
         self._cost_ns = end_ns - begin_ns
         busy_ns = self._cost_ns if self._step_end_ns is None else end_ns - self._step_end_ns - self._waited_ns
         reach_ns = None if self._waited_for_ns is None else end_ns - self._waited_for_ns + self._publish_delay_ns
@@ -155,7 +159,7 @@ class Physics:
         if given_up_ns:
             self.publisher.meter.gave_up(given_up_ns, round(given_up_ns * schedule.time_scale / schedule.dt_ns))
             self.publisher.write_plan(schedule.plan)
-        self._is_unpublished = True
+        self._is_unpublished, self.is_half_made = True, False
         if schedule.tick >= self._check_tick:
             self._check_tick = schedule.tick + self._health.steps_until_next(len(self.world.bodies), schedule.dt_s)
             self._check_health()
@@ -280,15 +284,14 @@ class Physics:
         schedule.hold_at(self._now_ns(), target_ns)
 
     def _reset(self, now_ns: int) -> None:
-        reset = getattr(self.world, "reset", None)
-        if reset is None:
+        self.is_half_made = True
+        if not reset_world(self.world, self._seed):
             self.world = self._remake()
-        else:
-            with blamed_on_the_world(f"{self._name}.reset"):
-                reset(self._seed)
         self._tell_of_scene(self._held.anew(self.world))
+        self._warn(self._held.warning())
         self._check_tick, self._step_end_ns = 1, None
         self.schedule.reset(now_ns)
+        self.is_half_made = False
         if self._dt_log:
             self._dt_log.begin()
         self.publisher.write_plan(self.schedule.plan)
@@ -297,8 +300,10 @@ class Physics:
     # -- a world that misbehaves
 
     def _check_health(self) -> None:
-        if not self.warning and (newest := self._newest()) is not None:
-            self._warn(self._health.look(*newest))
+        if not self._is_sick and (newest := self._newest()) is not None:
+            sickness = self._health.look(*newest)
+            self._is_sick = bool(sickness)
+            self._warn(sickness)
 
     def _newest(self) -> tuple[NDArray[np.void], int] | None:
         """The bodies and after which step; where the world writes them in place, as they were last published."""

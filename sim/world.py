@@ -11,11 +11,13 @@ after the standard library and installed packages, but before our own folder: th
 from __future__ import annotations
 
 import importlib
+import inspect
 import numbers
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +41,8 @@ MOST_BODIES_CHECKED = 100_000
 class World:
     """What a user subclasses. Sets `self.bodies` and `self.scene`, and advances them in `step`.
 
-    Optional, where a subclass has them: `reset(seed)` (else a reset makes the world anew),
-    `apply_force(i, force, point)`, `diagnostics() -> dict[str, float]` (shown in the overlay), and
-    `write_bodies(records)`, for a world of many bodies that rewrites all of them anyway: it puts the bodies, as they are
+    Optional, where a subclass has them: `reset(seed)` or `reset()` (else a reset makes the world anew),
+    `diagnostics() -> dict[str, float]` (shown in the overlay), and `write_bodies(records)`, for a world of many bodies that rewrites all of them anyway: it puts the bodies, as they are
     after the last step, into the shared memory that viewers read, without the copy out of `self.bodies`.
 
     records: dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies), holding anything before; every
@@ -50,7 +51,9 @@ class World:
     what was asked for; the epochs of jumps are the world's to write.
     """
 
-    dt: float = 1 / 60  # seconds of simulated time per step
+    # Seconds of simulated time per step: set in the class or in `__init__`, fixed once the world is made. --physics-hz
+    # goes before both: `self.dt` is that from the first line of `__init__` on.
+    dt: float = 1 / 60
     bodies: Bodies
     scene: Scene
 
@@ -87,15 +90,37 @@ def find_world(name: str) -> type[World]:
     return found
 
 
-def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int) -> World:
-    """An instance of `kind`, checked."""
+def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int, dt: float | None = None) -> World:
+    """An instance of `kind`, checked. dt: seconds, its own where none is given."""
     arguments = read_settings(kind, settings, seed)
     with blamed_on_the_world(f"{kind.__name__}.__init__", refusals=True):
-        world = kind(**arguments)
+        world = kind(**arguments) if dt is None else _paced(kind, dt)(**arguments)
+        if dt is not None:
+            world.__class__, world.dt = kind, dt
     with blamed_on_the_world(f"{kind.__name__}, looked at after its __init__,", refusals=True):
         check_world(world)
     check_writes_all(world)
     return world
+
+
+def seed_of(kind: type[World], settings: Sequence[tuple[str, str]], seed: int) -> Any:
+    """The seed that `make_world` makes it with: that of the settings, where they have one."""
+    return read_settings(kind, settings, seed).get("seed", seed)
+
+
+def reset_world(world: World, seed: Any) -> bool:
+    """Calls the world's own `reset`, with the seed if it takes one; False where it has none."""
+    reset = getattr(world, "reset", None)
+    if not callable(reset):
+        return False
+    with blamed_on_the_world(f"{type(world).__name__}.reset"):
+        if _takes(reset, seed=seed):
+            reset(seed=seed)
+        elif _takes(reset, seed):
+            reset(seed)
+        else:
+            reset()
+    return True
 
 
 def check_world(world: World) -> None:
@@ -181,11 +206,36 @@ def _built_in(name: str) -> type[World]:
     return found
 
 
+def _paced(kind: type[World], dt: float) -> type[World]:
+    """`kind` while one is made: `self.dt` is this one, whatever `__init__` assigns to it."""
+    given = property(lambda world: dt, lambda world, value: None)
+    about = {"dt": given, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    metaclass: Any = type(kind)
+    paced: type[World] = metaclass(kind.__name__, (kind,), about)
+    return paced
+
+
+def _takes(function: Callable[..., object], *arguments: Any, **named: Any) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments, **named)
+    except TypeError:
+        return False
+    except ValueError:  # made in C: nobody knows
+        return True
+    return True
+
+
 def _is_world(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, World)
 
 
 def _import_users(module_name: str) -> ModuleType:
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise TwixtError(
+            f'"{module_name}" is looked for in the current folder, which is gone ({error.strerror}); cd to one that is there'
+        ) from None
     put_users_folder_on_path()
     importlib.invalidate_caches()
     try:

@@ -83,6 +83,7 @@ class Balls(World):
         self.side = max(1, int(2 * self.half_width / LATTICE_M))
         self.slower = max(1.0, math.sqrt(self.half_width / HALF_WIDTH_M))
         self.dt = 1 / 60 if count <= MANY else 1 / 30
+        self.substep_s = 1 / 120 if count <= MANY else 1 / 60
         self.bodies = Bodies(count)
         self.scene = self._scene()
         self.reset(seed)
@@ -109,7 +110,7 @@ class Balls(World):
         self.orientation[3] = 1.0
         half = self.half_width
         low, high = np.array([-half, -half, 0.0]), np.array([half, half, np.inf])
-        self.solver = ContactSolver(self.state, low, high, Material(), self.dt / 2, QUICK)
+        self.solver = ContactSolver(self.state, low, high, Material(), self.substep_s, QUICK)
         self.time_s = 0.0
         self.bodies.teleport(np.arange(self.count), position.T, scale=radius)
         self._write()

@@ -45,6 +45,7 @@ TERMS = 16
 
 def sin_cos(turns: float | Floats) -> Wave:
     """Sine and cosine of angles in full turns."""
+    half: Any
     if isinstance(turns, np.ndarray):
         half = math.pi * (turns - np.rint(turns))
         over, under = SINGLE if turns.dtype == np.float32 else DOUBLE

@@ -92,10 +92,10 @@ class Verlet(World):
         self.position[1] = fold * (np.abs(column % PIN_EVERY - PIN_EVERY / 2) - PIN_EVERY / 2)
         self.position[2] = TOP_M - SPACING_M * row[:, None]
         self.position[1] += uniform(random, -0.01, 0.01, (self.rows, self.columns)) * self.gives
-        self.before = self.position.copy()
+        self.before, self.before_s = self.position.copy(), SUBSTEP_S  # ago
         self.ball, self.ball_speed = self._ball_at(0.0)
         self.bodies.teleport(slice(None), (0.0, 0.0, TOP_M))
-        self._write(SUBSTEP_S)
+        self._write()
 
     def step(self, dt: float) -> None:
         """Advance by `dt` seconds."""
@@ -108,7 +108,7 @@ class Verlet(World):
                 for threads in self.threads:
                     threads.tighten(self.position)
             self._keep_out()
-        self._write(h)
+        self._write()
 
     def stretch(self) -> float:
         """How much longer than it should be the longest thread is, as a share."""
@@ -121,10 +121,12 @@ class Verlet(World):
         return {"stretch_percent": 100 * self.stretch()}
 
     def _move(self, h: float) -> None:
-        moved = (self.position - self.before) * decayed(AIR_HZ, h)
-        moved[2] -= GRAVITY_M_S2 * h * h
-        moved[1] += self._wind() * (h * h)
-        self.before = self.position
+        # Where steps are of different lengths, the last one's way is that of another time (Dummer 2005).
+        moved = (self.position - self.before) * (decayed(AIR_HZ, h) * (h / self.before_s))
+        both = h * ((h + self.before_s) / 2)
+        moved[2] -= GRAVITY_M_S2 * both
+        moved[1] += self._wind() * both
+        self.before, self.before_s = self.position, h
         self.position = self.position + moved * self.gives
 
     def _wind(self) -> Floats:
@@ -150,10 +152,10 @@ class Verlet(World):
         speed = np.array([0.55 * rate / 2.7 * along.cos, BALL_WAY_M * rate * across.sin, 0.0])
         return place, speed
 
-    def _write(self, h: float) -> None:
+    def _write(self) -> None:
         beads = self.rows * self.columns
         self.bodies.position[:beads] = self.position.reshape(3, -1).T
-        self.bodies.velocity[:beads] = ((self.position - self.before) / h).reshape(3, -1).T
+        self.bodies.velocity[:beads] = ((self.position - self.before) / self.before_s).reshape(3, -1).T
         self.bodies.position[beads], self.bodies.velocity[beads] = self.ball, self.ball_speed
 
 

@@ -54,3 +54,21 @@ def test_a_reset_may_bring_another_number_of_bodies_but_none_at_all_is_refused()
     del world.bodies
     with pytest.raises(WorldChanged, match="must be a Bodies"):
         held.anew(world)
+
+
+def test_a_dt_that_changes_later_is_told_once_for_steps_stay_as_long_as_they_were() -> None:
+    world = Still()
+    held = Held(world)
+    held.look(world, 1)
+    assert held.warning() == ""
+    for step in (2, 3):
+        world.dt = 0.5 / step
+        held.look(world, step)
+        said = held.warning()
+        assert bool(said) == (step == 2)
+        if said:
+            assert "Still.dt was 0.0166667 and is 0.25 after step 2; steps stay 0.0166667 s long" in said
+    other = Held(fresh := Still())
+    fresh.dt = 0.1
+    other.anew(fresh)
+    assert "is 0.1 after a reset" in other.warning()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -54,6 +55,34 @@ class Renames(Plain):
             time.sleep(1e6)
         except BaseException:
             raise RuntimeError("release unlocked lock")
+
+class Halves(Plain):
+    def step(self, dt):
+        self.bodies.position += dt / 2
+        if self.bodies.position[0, 0] > 5 * dt:
+            print("in the step", flush=True)
+            time.sleep(1e6)
+        self.bodies.position += dt / 2
+
+class Swallows(Halves):
+    def step(self, dt):
+        try:
+            super().step(dt)
+        except KeyboardInterrupt:
+            pass
+
+class Waits(Plain):
+    dt = 100.0
+    def diagnostics(self):
+        print("in the step" if self.bodies.position[0, 0] else "", flush=True)
+        return {}
+
+class Begins(Plain):
+    def __init__(self, seed: int = 0):
+        super().__init__()
+        print("made with", seed, flush=True)
+    def reset(self, seed):
+        print("reset with", seed, flush=True)
 
 class Deaf(Plain):
     def step(self, dt):
@@ -281,32 +310,76 @@ import twixt
 from twixt.ipc.config import Config
 from twixt.ipc.session import open_door
 from twixt.sim.loop import simulate
-sys.exit(simulate(Config(world={world!r}), door=open_door("lab")))
+sys.exit(simulate(Config(world={world!r}), door=open_door("lab"), print_hash={prints!r}))
 """
 
 
-def ended_in_its_step(world: str, *signals: signal.Signals) -> tuple[int, str]:
-    """The exit code of a simulation that got these while it stepped, and what it said."""
-    command = [sys.executable, "-P", "-c", SIM.format(house=twixt.__path__[0], world=f"plain_worlds:{world}")]
+class Ended(NamedTuple):
+    code: int
+    said: str
+    printed: str
+
+
+def ended_in_its_step(world: str, *signals: signal.Signals, prints_hash: bool = False) -> Ended:
+    """A simulation that got these while it stepped."""
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        SIM.format(house=twixt.__path__[0], world=f"plain_worlds:{world}", prints=prints_hash),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "in the step\n"
+        while process.stdout.readline() != "in the step\n":
+            assert process.poll() is None
         for number in signals:
             os.kill(process.pid, number)
-        _, said = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, said
+        printed, said = process.communicate(timeout=PATIENCE_S)
+    return Ended(process.returncode, said, printed)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_whatever_an_interrupted_step_makes_of_it_the_run_ends_by_the_signal(
     users_folder: Path, runtime_folder: Path, number: signal.Signals
 ) -> None:
-    assert ended_in_its_step("Renames", number) == (128 + number, "")
+    assert ended_in_its_step("Renames", number)[:2] == (128 + number, "")
     assert left_behind(runtime_folder) == []
 
 
 def test_two_signals_at_one_instant_end_the_run_without_a_traceback(users_folder: Path, runtime_folder: Path) -> None:
-    code, said = ended_in_its_step("Says", signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT)
+    code, said, _ = ended_in_its_step("Says", signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT)
     assert code in (128 + signal.SIGINT, 128 + signal.SIGTERM)
     assert said == ""
     assert left_behind(runtime_folder) == []
+
+
+@pytest.mark.parametrize("world", ["Halves", "Swallows"])
+def test_a_step_that_ctrl_c_interrupts_has_no_hash(users_folder: Path, runtime_folder: Path, world: str) -> None:
+    ended = ended_in_its_step(world, signal.SIGINT, prints_hash=True)
+    assert (ended.code, ended.printed) == (130, "")
+    assert "no hash: the step after step" in ended.said
+    assert "was interrupted, its state is half made" in ended.said
+
+
+def test_ctrl_c_between_two_steps_gives_the_hash_and_says_of_which_step(
+    users_folder: Path, runtime_folder: Path
+) -> None:
+    ended = ended_in_its_step("Waits", signal.SIGINT, prints_hash=True)
+    assert ended.code == 130
+    said, step = ended.said.strip().rsplit(" ", 1)
+    assert said == "twixt: the hash is that of the state after step"
+    world = load_world("plain_worlds:Waits")
+    for _ in range(int(step)):
+        world.step(world.dt)
+    assert ended.printed.strip() == state_hash(world)
+
+
+def test_a_reset_gets_the_seed_that_the_world_was_made_with(
+    users_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    viewer = viewer_that(
+        'link.send(Command("reset")); until(lambda: link.latest_pair() and link.latest_pair()[-1].world_epoch); '
+        'link.send(Command("quit")); until(lambda: link.ended)'
+    )
+    assert run(Config(world="plain_worlds:Begins", settings=(("seed", "5"),)), viewer=viewer) == 0
+    assert capsys.readouterr().out == "made with 5\nreset with 5\n"

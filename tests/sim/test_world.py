@@ -10,7 +10,16 @@ import pytest
 import twixt
 from twixt.ipc.errors import TwixtError, WorldCrashed
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.world import World, check_world, drawable_scene, load_world, put_users_folder_on_path, state_hash
+from twixt.sim.world import (
+    World,
+    check_world,
+    drawable_scene,
+    load_world,
+    make_world,
+    put_users_folder_on_path,
+    reset_world,
+    state_hash,
+)
 from twixt.sim.worlds import WORLDS
 
 ORBIT = '''
@@ -241,3 +250,63 @@ def test_a_scene_without_shapes_is_drawn_with_balls_and_no_bodies_are_fine() -> 
 def test_a_world_without_a_step_says_what_to_write() -> None:
     with pytest.raises(NotImplementedError, match=r"World has no step\(self, dt\)"):
         World().step(1.0)
+
+
+class Sees(Bare):
+    """Notes the dt that it sees, line by line."""
+
+    def __init__(self) -> None:
+        self.seen = [self.dt]
+        self.dt = 1 / 30
+        self.seen.append(self.dt)
+        self.bodies, self.scene = twixt.Bodies(2), Scene([Sphere()] * 2)
+
+
+def test_a_world_sees_the_dt_that_is_asked_for_from_its_first_line_on() -> None:
+    world = make_world(Sees, (), 0, dt=0.05)
+    assert world.seen == [0.05, 0.05]  # type: ignore[attr-defined]
+    assert (type(world), world.dt) == (Sees, 0.05)
+    alone = make_world(Sees, (), 0)
+    assert alone.seen == [1 / 60, 1 / 30]  # type: ignore[attr-defined]
+    assert alone.dt == 1 / 30
+
+
+def test_a_dt_beyond_all_bounds_is_refused() -> None:
+    with pytest.raises(TwixtError, match=r"Sees\.dt must be seconds .*, got 1000000000"):
+        make_world(Sees, (), 0, dt=1e9)
+
+
+def test_a_reset_is_called_as_it_takes_the_seed() -> None:
+    class Seeded(Bare):
+        def reset(self, seed: int) -> None:
+            self.got = seed
+
+    class Otherwise(Seeded):
+        def reset(self, begin: int) -> None:
+            self.got = begin
+
+    class Named(Seeded):
+        def reset(self, *, options: object = None, seed: int = 0) -> None:
+            self.got = seed
+
+    class Alone(Seeded):
+        def reset(self) -> None:  # type: ignore[override]
+            self.got = -1
+
+    for kind, got in ((Seeded, 7), (Otherwise, 7), (Named, 7), (Alone, -1)):
+        world = kind()
+        assert reset_world(world, 7)
+        assert world.got == got
+    assert not reset_world(Bare(), 7)
+    assert not reset_world(bare(reset=True), 7)
+
+
+def test_a_folder_that_was_deleted_under_the_user_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert "the current folder, which is gone (No such file or directory); cd to one" in refused("my_orbit:Orbit")
+    assert load_world("metronome").bodies.position.shape == (1, 3)

@@ -6,9 +6,19 @@ import importlib
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
-from twixt.sim.world import drawable_scene, filled_bodies, load_world, state_hash
+from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+from twixt.sim.world import (
+    World,
+    drawable_scene,
+    filled_bodies,
+    find_world,
+    load_world,
+    make_world,
+    reset_world,
+    state_hash,
+)
 from twixt.sim.worlds import WORLDS
 from twixt.sim.worlds.balls import turned
 
@@ -52,6 +62,30 @@ def test_after_a_reset_it_goes_as_it_went_and_every_body_that_moved_is_cut(name:
     shown = world.bodies.visible
     assert np.array_equal(shown, fresh.bodies.visible)
     assert np.array_equal(world.bodies.position[shown], fresh.bodies.position[shown])
+
+
+@EVERY_WORLD
+def test_at_another_dt_it_goes_after_a_reset_as_it_went(name: str) -> None:
+    world = make_world(find_world(name), (), 5, dt=0.05)
+    begun = filled_bodies(world).records.copy()
+    went = moved(world)
+    assert reset_world(world, 5)
+    assert same_where_shown(filled_bodies(world).records, begun)
+    assert same_where_shown(moved(world), went)
+
+
+def moved(world: World) -> NDArray[np.void]:
+    """The records ten steps later."""
+    for _ in range(10):
+        world.step(world.dt)
+    return filled_bodies(world).records.copy()
+
+
+def same_where_shown(one: NDArray[np.void], other: NDArray[np.void]) -> bool:
+    """All but the epochs."""
+    shown = (one["flags"] & VISIBLE) != 0
+    fields = [name for name in BODY.names or () if name != "epoch"]
+    return all(np.array_equal(one[name][shown], other[name][shown]) for name in fields)
 
 
 @EVERY_WORLD

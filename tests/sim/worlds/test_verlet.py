@@ -69,3 +69,13 @@ def test_a_cloth_that_is_none_is_refused(settings: dict[str, int]) -> None:
 def test_a_wind_that_is_none_is_refused(wind: float) -> None:
     with pytest.raises(TwixtError, match="wind must be from -20 to 20"):
         Verlet(wind=wind)
+
+
+def test_the_beads_go_on_as_fast_when_steps_become_longer_or_shorter() -> None:
+    world = Verlet(columns=8, rows=6, wind=0.0)
+    for _ in range(25):
+        world.step(0.004)
+    for dt in (0.004, 0.008, 0.004):
+        before = np.linalg.norm(world.bodies.velocity[:48], axis=1).mean()
+        world.step(dt)
+        assert 1 < np.linalg.norm(world.bodies.velocity[:48], axis=1).mean() / before < 1.1
