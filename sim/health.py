@@ -9,6 +9,7 @@ at more takes a step's time, no more. Pure.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -46,10 +47,14 @@ FIELDS = (
 
 
 class Health:
-    """Of one world's bodies, looked at in turn."""
+    """Of one world's bodies, looked at in turn.
 
-    def __init__(self, world: str) -> None:
-        self._world = world
+    place: where in the user's code a fault is to be looked for. name_of: how a record's body is called, its index
+    where none is given.
+    """
+
+    def __init__(self, place: str, name_of: Callable[[int], object] = int) -> None:
+        self._place, self._name_of = place, name_of
         self._next = 0
 
     def steps_until_next(self, count: int, dt_s: float) -> int:
@@ -79,9 +84,10 @@ class Health:
             sick = np.flatnonzero(~is_well & ((part["flags"] & flag) == flag))
             if len(sick):
                 first = sick[0]
+                value = np.array2string(part[name][first], separator=", ")
                 return (
-                    f"body {start + first} has the {name} {np.array2string(part[name][first], separator=', ')} after "
-                    f"step {tick}; {outcome}; look in {self._world}.step for a division by zero"
+                    f"body {self._name_of(start + first)} has the {name} {value} after step {tick}; {outcome}; "
+                    f"look in {self._place} for a division by zero"
                 )
         return ""
 

@@ -95,6 +95,11 @@ class RecordsById:
         self._match = Match(slice(0, len(rows)) if in_records_order else rows, NONE, NONE)
         return self._match._replace(spawned=rows[new], gone=gone)
 
+    def id_of(self, record: int) -> object:
+        """Of the body that had this record in the last match, as text shows it."""
+        place = np.flatnonzero(self._sorted_rows == record)
+        return repr(self._sorted_ids[place[0]].item()) if place.size else record
+
     def _take_records(self, ids: NDArray[Any]) -> Rows:
         if len(ids) == 0:
             return NONE

@@ -80,7 +80,7 @@ class Physics:
         self._wait = wait or host.wait_command
         self._collector, self._dt_log, self._spans = collector, dt_log, spans
         self._name = type(world).__name__
-        self._held, self._health = Held(world), Health(self._name)
+        self._held, self._health = Held(world), Health(f"{self._name}.step")
         self._cost_ns = 0
         self._step_end_ns: int | None = None
         self._waited_ns = 0

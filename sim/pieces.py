@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc.errors import TwixtError
 from twixt.sim import rows
 from twixt.sim.records import as_blocks
 
@@ -22,11 +23,12 @@ class Pieces:
     """A field that is passed again and again: `begin`, `write` for each piece, `end`."""
 
     def __init__(self, field: str) -> None:
-        self._field = field
+        self.field = field
         self._is_whole = field not in rows.WIDTHS  # scale and colour are few bytes: checked at once
         self._width = rows.WIDTHS.get(field, 1)
         self._made: NDArray[np.float32] | None = None  # where values of another type are converted
         self._count = 0
+        self.is_well = True  # of the values since `begin`, see `rows.Checked`
         self._value: Any = None
         self._array: Any = None  # values to be converted, else these as numbers and as blocks:
         self._flat: Any = None
@@ -39,9 +41,12 @@ class Pieces:
         target: where they go, as `records.blocks_of` has it.
         """
         self._value, self._count, self._target = value, count, target
-        array = (rows.checked if self._is_whole else rows.shaped)(self._field, value, count)
+        if self._is_whole:
+            array, self.is_well = rows.checked(self.field, value, count)
+        else:
+            array, self.is_well = rows.shaped(self.field, value, count), True
         if self._is_whole or (array.dtype == np.float32 and array.flags.c_contiguous):
-            self._flat, self._blocks = array.reshape(-1), as_blocks(self._field, array)
+            self._flat, self._blocks = array.reshape(-1), as_blocks(self.field, array)
         else:
             self._array = array
 
@@ -55,15 +60,22 @@ class Pieces:
             flat, blocks = self._flat[width * start : width * stop], self._blocks[start:stop]
         else:
             flat = self._converted(self._array[start:stop])
-            blocks = as_blocks(self._field, flat)
-        if not (self._is_whole or rows.are_fine(self._field, flat)):
-            whole = rows.shaped(self._field, self._value, self._count)
-            rows.refuse_wrong(self._field, np.ascontiguousarray(whole, np.float32))
+            blocks = as_blocks(self.field, flat)
+        if not (self._is_whole or rows.are_fine(self.field, flat)):
+            self._look_closer(flat)
         self._target[start:stop] = blocks
 
     def end(self) -> None:
         """Lets go of the values and records."""
         self._value = self._array = self._flat = self._blocks = self._target = None
+
+    def _look_closer(self, flat: NDArray[np.float32]) -> None:
+        self.is_well = False
+        try:
+            rows.refuse_wrong(self.field, flat.reshape(-1, self._width))
+        except TwixtError:  # it is to name the body among all of them
+            whole = rows.shaped(self.field, self._value, self._count)
+            rows.refuse_wrong(self.field, np.ascontiguousarray(whole, np.float32))
 
     def _converted(self, array: NDArray[Any]) -> NDArray[np.float32]:
         if self._made is None:

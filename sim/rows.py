@@ -1,14 +1,16 @@
 """What a user passes to `publish`, checked and brought to the types of a record's fields.
 
 One idea: a field of all bodies is checked with one dot product: a sum of squares is finite only if every
-value is. Every refusal names the field, the value, the rule and the way out. Pure; writes nothing.
+value is. Every refusal names the field, the value, the rule and the way out; a value that is not finite is none of the
+code's shape but of its state, and is told of, not refused: a long computation does not end for its picture. Pure;
+writes nothing.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +38,13 @@ KINDS_FOR = {
 Values = NDArray[Any]
 
 
+class Checked(NamedTuple):
+    """values: as a record's field has them. is_well: False where one may be not finite, or too large to be drawn."""
+
+    values: Values
+    is_well: bool
+
+
 def length(field: str, value: ArrayLike) -> int:
     """How many bodies `value` has rows for."""
     shape = _array(field, value).shape
@@ -44,19 +53,21 @@ def length(field: str, value: ArrayLike) -> int:
     return shape[0]
 
 
-def checked(field: str, value: ArrayLike, count: int) -> Values:
-    """`value` as `Records.write` takes it, contiguous, one row per body. Raises TwixtError for what cannot be drawn.
+def checked(field: str, value: ArrayLike, count: int) -> Checked:
+    """`value` as `Records.write` takes it, contiguous, one row per body. Raises TwixtError for what cannot be drawn,
+    however the simulation goes.
 
     A number too large for 32 bits is taken as infinite; numpy's own warning of it is the caller's to silence.
     """
     if field == "scale":
         return _scale(value, count)
     if field == "color":
-        return _color(value, count)
+        return rgba(field, value, count)
     values = np.ascontiguousarray(shaped(field, value, count), np.float32)
-    if not are_fine(field, values.reshape(-1)):
+    is_fine = are_fine(field, values.reshape(-1))
+    if not is_fine:
         refuse_wrong(field, values)
-    return values
+    return Checked(values, is_fine)
 
 
 def shaped(field: str, value: ArrayLike, count: int) -> Values:
@@ -78,8 +89,7 @@ def are_fine(field: str, flat: Values) -> bool:
 
 
 def refuse_wrong(field: str, values: Values) -> None:
-    """Raises TwixtError that names the first of these rows that cannot be drawn, if there is any."""
-    _refuse_unless_finite(field, values)
+    """Raises TwixtError that names the first of these rows that is finite and yet cannot be drawn, if there is any."""
     if field == "orientation":
         _refuse_unless_unit(values)
 
@@ -120,33 +130,46 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
     return np.unique(array).astype(np.int64)
 
 
-def _scale(value: ArrayLike, count: int) -> Values:
+def rgba(field: str, value: ArrayLike, count: int) -> Checked:
+    """Colours as a record has them, for one colour of all bodies or one of each. Raises TwixtError.
+
+    Floats count from 0 to 1, as in a scene; whole numbers from 0 to 255. Whole numbers of which none is above 1 count as
+    floats do, (1, 0, 0) is red, unless their dtype is uint8: that always counts to 255. What is not finite is white.
+    """
+    array = _array(field, value)
+    if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
+        raise TwixtError(
+            f"{field} must be (r, g, b) or (r, g, b, a) for all or for each of {count} bodies, got {_kind(array)}"
+        )
+    is_float, is_well = array.dtype.kind == "f", True
+    if array.size and not (array.min() >= 0 and array.max() <= (1.0 if is_float else 255)):
+        if is_float:
+            is_well = bool(np.isfinite(array).all())
+            array = np.where(np.isfinite(array).all(axis=-1, keepdims=True), array, 1.0)
+        if is_well or array.min() < 0 or array.max() > 1:
+            raise TwixtError(
+                f"{field} must be floats from 0 to 1 or whole numbers from 0 to 255, "
+                f"got {array.dtype} from {array.min():g} to {array.max():g}"
+            )
+    counts_to_1 = is_float or (array.size and array.dtype != np.uint8 and array.max() <= 1)
+    made = np.full((count, 4), 255, np.uint8)
+    made[:, : array.shape[-1]] = np.rint(array * 255) if counts_to_1 else array
+    return Checked(made, is_well)
+
+
+def _scale(value: ArrayLike, count: int) -> Checked:
     array = _array("scale", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
         raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {_kind(array)}")
-    if array.size and not (array.min() >= 0 and array.max() <= HALF_MAX):
-        raise TwixtError(
-            f"scale must be from 0 to {HALF_MAX:g}, got values from {array.min():g} to {array.max():g}; "
-            "give the shape a larger size instead"
-        )
-    return np.full(count, array, np.float16)
-
-
-def _color(value: ArrayLike, count: int) -> Values:
-    array = _array("color", value)
-    if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
-        raise TwixtError(
-            f"color must be (r, g, b) or (r, g, b, a) for all or for each of {count} bodies, got {_kind(array)}"
-        )
-    top = 1.0 if array.dtype.kind == "f" else 255
-    if array.size and not (array.min() >= 0 and array.max() <= top):
-        raise TwixtError(
-            f"color must be floats from 0 to 1 or whole numbers from 0 to 255, "
-            f"got {array.dtype} from {array.min():g} to {array.max():g}"
-        )
-    rgba = np.full((count, 4), 255, np.uint8)
-    rgba[:, : array.shape[-1]] = np.rint(array * 255) if array.dtype.kind == "f" else array
-    return rgba
+    is_well = not array.size or bool(array.min() >= 0 and array.max() <= HALF_MAX)
+    if not is_well:
+        finite = array[np.isfinite(array)]
+        if finite.size and not (finite.min() >= 0 and finite.max() <= HALF_MAX):
+            raise TwixtError(
+                f"scale must be from 0 to {HALF_MAX:g}, got values from {finite.min():g} to {finite.max():g}; "
+                "give the shape a larger size instead"
+            )
+    return Checked(np.full(count, array, np.float16), is_well)
 
 
 def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
@@ -188,19 +211,9 @@ def _sum_of_squares(flat: Values) -> float:
     return total
 
 
-def _refuse_unless_finite(field: str, values: Values) -> None:
-    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if bad.size:
-        raise TwixtError(
-            f"{field} must be finite, got {values[bad[0]].tolist()} for body {bad[0]}"
-            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
-            + "; did the simulation blow up? a shorter dt often helps"
-        )
-
-
 def _refuse_unless_unit(values: Values) -> None:
-    lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
-    bad = np.flatnonzero(np.abs(lengths - 1) > LENGTH_OFF_MAX)
+    lengths = np.linalg.norm(values.astype(np.float64), axis=1)
+    bad = np.flatnonzero(np.isfinite(lengths) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
     if bad.size:
         raise TwixtError(
             f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "

@@ -38,11 +38,12 @@ class Showing:
 
     def __init__(self, host: Host, config: Config, has_viewer: bool) -> None:
         self.host = host
+        self.is_closed = False  # nothing can be shown any more
         self._config = config
         self._closing = threading.Lock()
         self._process: ViewerProcess | None = None
         self._leaving: list[ViewerProcess] = []  # whose windows were closed and that may still be about to end
-        self._closed = ""  # why, once it is
+        self._ending = ""  # why it is closed
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._opened_ns = time.perf_counter_ns()
@@ -55,14 +56,9 @@ class Showing:
         atexit.register(self.close)
 
     @property
-    def is_closed(self) -> bool:
-        """Nothing can be shown any more."""
-        return bool(self._closed)
-
-    @property
     def is_over(self) -> bool:
         """Whether the loop is to end: closed by either side, or `seconds` are over."""
-        if self._closed or self._has_quit:
+        if self.is_closed or self._has_quit:
             return True
         process = self._process
         code = None if process is None else process.poll()
@@ -73,8 +69,8 @@ class Showing:
     @property
     def closed_because(self) -> str | None:
         """Why no viewer of its own is there, in words; None while one is, or is on its way."""
-        if self._closed:
-            return self._closed
+        if self.is_closed:
+            return self._ending
         if self.is_over:
             return f"its {self._config.seconds:g} s are over" if self._are_seconds_over else "its window was closed"
         process = self._process
@@ -95,7 +91,7 @@ class Showing:
         if os.getpid() != self._owner_pid:
             raise TwixtError("reopen must be called in the process that called show")
         with self._closing:
-            if self._closed:
+            if self.is_closed:
                 raise TwixtError("this view is closed, so it cannot be reopened; open another with twixt.show(scene)")
             before = self._process
             if before is not None and before.poll() is None and not self._has_quit:
@@ -117,7 +113,7 @@ class Showing:
 
     def leave(self) -> None:
         """`close`, without a wait for the viewer: nobody has the view any more."""
-        if self._closed or os.getpid() != self._owner_pid:
+        if self.is_closed or os.getpid() != self._owner_pid:
             return
         is_free = threading.Event()
 
@@ -142,13 +138,14 @@ class Showing:
     def _end(self, kind: str, message: str) -> bool:
         """Whether it was open until now."""
         if os.getpid() != self._owner_pid:
-            self._closed = self._closed or "it belongs to the process that forked this one"
+            self.is_closed, self._ending = True, "it belongs to the process that forked this one"
             return False
         with self._closing:
-            if self._closed:
+            if self.is_closed:
                 return False
             over = self.closed_because if self.is_over else None
-            self._closed = over or message or "it was closed with close()"
+            self._ending = over or message or "it was closed with close()"
+            self.is_closed = True
         atexit.unregister(self.close)
         if self._process is not None:
             self._process.is_to_end = True

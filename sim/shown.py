@@ -44,7 +44,7 @@ class ShownBodies:
         self._used = 0  # records that some body has or had
         self._count = 0  # bodies there now
         self._fields: tuple[str, ...] = ()  # passed last time
-        self._some_hidden = False
+        self.unwell: tuple[str, ...] = ()  # fields of the last write that were not, see `rows.Checked`
         self._rest = object()  # stands for all of the records but `_fields`, as they are
         self._kept_by_host: tuple[str, ...] = ()  # fields that are newer in the newest snapshot than in `_records`
         self._given = (False, False)
@@ -56,6 +56,10 @@ class ShownBodies:
         if not self._columns:
             return {}
         return {name: column[: self._used] for name, column in self._columns.items()}
+
+    def name_of(self, record: int) -> object:
+        """The id of the body that has this record; without ids the record's own number."""
+        return self._matcher.id_of(record) if isinstance(self._matcher, RecordsById) else record
 
     def write(
         self,
@@ -73,7 +77,8 @@ class ShownBodies:
         is_repeated = (
             tuple(fields) == self._fields
             and count == self._count
-            and not (ids is not None or visible is not None or self._some_hidden)
+            and ids is None
+            and visible is None
             and (jumped is None or not jumped.size)
         )
         opened = self._repeated(fields, count) if is_repeated else None
@@ -88,8 +93,9 @@ class ShownBodies:
         self._fetch_kept()
         match = self._matched(count, ids)
         self._come_and_go(match)
-        for field, values in checked.items():
+        for field, (values, _) in checked.items():
             self._records.write(field, match.rows, values)
+        self.unwell = tuple(field for field, (_, is_well) in checked.items() if not is_well)
         self._write_columns(match.rows, own)
         if jumped is not None:
             self._records.cut(np.arange(self._used)[match.rows][jumped])
@@ -112,6 +118,10 @@ class ShownBodies:
                 piece.begin(value, count, ready.targets[field])
             with np.errstate(all="ignore"):  # whatever the loop has set: what is too large is refused in words
                 write_all(pieces, count)
+            self.unwell = ()
+            for piece in pieces:
+                if not piece.is_well:
+                    self.unwell += (piece.field,)
         except BaseException:
             opened.drop()
             raise
@@ -175,13 +185,16 @@ class ShownBodies:
 
     def _flag(self, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
         """Which bodies are there to be seen, and whether velocities are known; what appears or disappears is cut."""
-        stays = not (match.spawned.size or match.gone.size or self._some_hidden)
+        stays = not (match.spawned.size or match.gone.size)
         if shown is None and stays and given == self._given:
             return
-        self._given, self._some_hidden = given, shown is not None
+        self._given = given
         flags = self._records.bodies["flags"]
         was_visible = flags & VISIBLE
-        flags[:] = 0
+        is_visible = was_visible.copy()
+        is_visible[match.spawned] = VISIBLE
         bits = (HAS_VELOCITY if given[0] else 0) | (HAS_ANGULAR_VELOCITY if given[1] else 0)
-        flags[match.rows] = bits | VISIBLE if shown is None else bits + VISIBLE * shown
+        seen = is_visible[match.rows] if shown is None else VISIBLE * shown
+        flags[:] = 0
+        flags[match.rows] = bits | seen
         self._records.cut((flags & VISIBLE) != was_visible)

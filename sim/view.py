@@ -7,6 +7,7 @@ is due now. Does not step, pause or reset anything: keys of the viewer that ask 
 
 from __future__ import annotations
 
+import sys
 import time
 import weakref
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from twixt.ipc.snapshot import BODY, RECORD, new_bodies
 from twixt.ipc.spans import NOT_RECORDED
 from twixt.sim import rows
 from twixt.sim.columns import Columns
+from twixt.sim.health import Health
 from twixt.sim.publisher import Publisher
 from twixt.sim.showing import Showing
 from twixt.sim.shown import ShownBodies
@@ -51,6 +53,7 @@ class View:
         self._sim_time_ns: int | None = None
         self._bodies: ShownBodies | None = None
         self._has_slots = False
+        self._warning = ""
         weakref.finalize(self, showing.leave).atexit = False
 
     @property
@@ -90,12 +93,16 @@ class View:
         """Show the bodies as they are now. Fields not passed stay as they were, velocities count as not known.
 
         position (n, 3) m. orientation (n, 4) unit quaternions xyzw. velocity (n, 3) m/s. angular_velocity
-        (n, 3) rad/s, world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all, 0..255 or, as
-        floats, 0..1. visible: bool (n,). ids: (n,) whole numbers or texts, in every publish or in none; the
+        (n, 3) rad/s, world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all: floats from 0 to 1, or
+        whole numbers from 0 to 255, of which (1, 0, 0) is red all the same, but not as uint8. visible: bool (n,); new
+        bodies are. ids: (n,) whole numbers or texts, in every publish or in none; the
         body `ids[i]` is the same one whatever its place i, a new id appears, a missing one disappears.
         cut: bool (n,) or places of bodies that jumped here and must not be seen sliding. columns: name -> (n,) or
         (n, width), or one row for all; those not passed stay as they were. sim_time: seconds;
         by default `dt` after the one before. Smaller than the one before: the world begins anew.
+
+        Raises TwixtError for shapes, types and ranges that are wrong. A number that is not finite is told of once, in
+        the terminal and in the overlay: that body is not drawn, a velocity is not used, and the loop goes on.
 
         An id below the number of shapes has the shape of that number, others the lowest that is free;
         without ids, the i-th body has the i-th shape. After `close` nothing is done. Corrections whose visual
@@ -127,6 +134,8 @@ class View:
             if self._showing.is_closed:  # meanwhile, by another thread; in a forked child it is an error
                 return
             raise
+        if self._bodies.unwell and not self._warning:
+            self._warn_of(opened, self._bodies)
         self._send(sim_time_ns, opened, self._bodies.columns, begin_ns)
 
     @contextmanager
@@ -200,6 +209,15 @@ class View:
     def _require(self, holds: bool, wanted: str, used: str) -> None:
         if not holds:
             raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
+
+    def _warn_of(self, opened: OpenSlot, bodies: ShownBodies) -> None:
+        """Says once, here and in the overlay, which body cannot be drawn as it was passed."""
+        self._warning = Health("the loop", bodies.name_of).look_at_all(opened.records, self._tick)
+        if not self._warning and "color" in bodies.unwell:
+            self._warning = f"a color is not finite after step {self._tick}; its body is drawn in white"
+        if self._warning:
+            print(f"twixt: {self._warning}", file=sys.stderr, flush=True)
+            self._host.set_status({"warning": self._warning})
 
     def _prepare(self, opened: OpenSlot) -> None:
         """What no block has written yet are visible bodies at the origin."""

@@ -140,19 +140,45 @@ def shown(make_host: MakeHost) -> Shown:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_what_is_refused_half_way_through_changes_nothing(shown: Shown, kind: Any) -> None:
     count = 10_000
+    still = np.tile(np.array([0, 0, 0, 1], kind), (count, 1))
     for x in range(2 * SLOTS):
-        last = shown.show({"position": position(count, x), "velocity": position(count, x)})
-    wrong = position(count, 99).astype(kind)
-    wrong[9_000, 1] = np.nan
-    wrong[9_500] = 1e39 if kind is np.float64 else np.inf
-    with pytest.raises(TwixtError, match=r"position must be finite, got \[.*\] for body 9000 and 1 more"):
-        shown.bodies.write({"position": wrong, "velocity": wrong}, {"heat": 5}, None, None, None)
+        last = shown.show({"position": position(count, x), "orientation": still})
+    wrong = still.copy()
+    wrong[4_000] = np.nan
+    wrong[9_000] *= 2
+    wrong[9_500] = 0
+    with pytest.raises(TwixtError, match=r"orientation must be unit .* of length 2 for body 9000 and 1 more"):
+        shown.bodies.write({"position": position(count, 99), "orientation": wrong}, {"heat": 5}, None, None, None)
     newest = shown.host.newest()
     assert newest is not None
     assert newest.bodies.tobytes() + newest.columns["heat"].tobytes() == last
     # The next ones find all that was there, also in records that are written whole.
-    seen = np.frombuffer(shown.show({"orientation": [[0, 0, 0, 1]] * count})[: count * BODY.itemsize], BODY)
+    seen = np.frombuffer(shown.show({"velocity": position(count, 1)})[: count * BODY.itemsize], BODY)
     assert (seen["position"] == 2 * SLOTS - 1).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("field", ["position", "orientation", "velocity", "scale", "color"])
+def test_what_is_not_finite_is_written_and_told_of_in_any_slot_and_piece(shown: Shown, field: str, kind: Any) -> None:
+    count = 10_000
+    well = np.zeros((count, {"orientation": 4, "scale": 1}.get(field, 3)), kind)
+    well[:, -1] = 1
+    well = well[:, 0] if field == "scale" else well
+    sick = well.copy()
+    sick[9_000] = np.nan
+    sick[9_500] = np.inf
+    for x in range(2 * SLOTS):
+        others = {} if field == "position" else {"position": position(count, x)}
+        seen = np.frombuffer(shown.show({field: sick, **others})[: count * BODY.itemsize], BODY)
+        assert shown.bodies.unwell == (field,)
+        if field == "color":
+            assert (seen["color"][[9_000, 9_500]] == 255).all()
+            assert seen["color"][0].tolist() == [0, 0, 255, 255]
+        else:
+            rows = seen[field].reshape(count, -1)
+            assert np.flatnonzero(~np.isfinite(rows).all(axis=1)).tolist() == [9_000, 9_500]
+    shown.show({field: well, "position": position(count, 0)} if field != "position" else {field: well})
+    assert shown.bodies.unwell == ()
 
 
 def test_a_quaternion_far_from_unit_length_is_found_in_any_piece(shown: Shown) -> None:
@@ -192,10 +218,12 @@ def test_nothing_that_was_passed_is_held_on_to(shown: Shown) -> None:
     assert [reference() for reference in passed] == [None] * len(passed)
 
 
-def test_bodies_that_were_hidden_once_stay_shown_when_their_slot_comes_round(shown: Shown) -> None:
+def test_bodies_that_were_hidden_once_stay_hidden_in_every_slot(shown: Shown) -> None:
     for x in range(2 * SLOTS):
         shown.show({"position": position(3, x)})
-    shown.show({"position": position(3, 0)}, visible=np.array([True, False, True]))
+    first = np.frombuffer(shown.show({"position": position(3, 0)}, visible=np.array([True, False, True])), np.uint8)
     for x in range(2 * SLOTS):
         seen = np.frombuffer(shown.show({"position": position(3, x)})[: 3 * BODY.itemsize], BODY)
-        assert (seen["flags"] & 1).all()
+        assert (seen["flags"] & 1).tolist() == [1, 0, 1]
+        assert (seen["epoch"] == first[: 3 * BODY.itemsize].view(BODY)["epoch"]).all()
+    assert (shown.bodies._records.bodies["position"][:3, 0] < SLOTS + 1).all()  # not written a second time
