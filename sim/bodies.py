@@ -30,6 +30,7 @@ from twixt.ipc.snapshot import (
 )
 from twixt.sim.columns import Column, Columns, checked_columns, require_bodies
 from twixt.sim.corrections import Corrections
+from twixt.sim.rows import rgba
 
 CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
 # Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
@@ -116,12 +117,13 @@ class Bodies:
 
     @property
     def color(self) -> NDArray[np.uint8]:
-        """rgba, 0..255, shape (n, 4)."""
+        """rgba, 0..255, shape (n, 4). Assigned whole, one colour for all or one for each, as `View.publish` takes it."""
         return self._views["color"]
 
     @color.setter
     def color(self, value: ArrayLike) -> None:
-        self._assign("color", value)
+        if value is not self._views["color"]:
+            self._views["color"][...] = rgba("Bodies.color", value, len(self)).values
 
     @property
     def epoch(self) -> NDArray[np.uint32]:
@@ -230,7 +232,7 @@ class Bodies:
             self.velocity[i] = velocity
         if angular_velocity is not None:
             self.angular_velocity[i] = angular_velocity
-        self._views["color"][i] = color
+        self._views["color"][i] = rgba("color", color, 1).values[0]
         self.teleport(i, position, orientation, scale)
         return i
 

@@ -32,7 +32,11 @@ def test_a_field_may_be_assigned_whole() -> None:
     bodies = Bodies(2)
     bodies.position = [[1, 2, 3], [4, 5, 6]]
     bodies.orientation = (1, 0, 0, 0)
-    bodies.color = (10, 20, 30, 255)
+    bodies.color = (1.0, 0.5, 0, 1)
+    assert bodies.color.tolist() == [[255, 128, 0, 255]] * len(bodies)
+    with pytest.raises(TwixtError, match=r"Bodies\.color must be floats from 0 to 1"):
+        bodies.color = (300, 0, 0)
+    bodies.color = (10, 20, 30)
     bodies.scale = 2
     bodies.epoch = [7, 8]
     assert bodies.records["position"].tolist() == [[1, 2, 3], [4, 5, 6]]
@@ -108,6 +112,8 @@ def test_a_despawned_body_is_hidden_and_its_index_given_out_again_with_a_cut() -
     assert bodies.position[1].tolist() == [5, 0, 0]
     assert bodies.color[1].tolist() == [1, 2, 3, 4]
     assert bodies.velocity.tolist() == [[0, 0, 0], [1, 0, 0]]
+    red = bodies.spawn(color=(1, 0, 0))
+    assert bodies.color[red].tolist() == [255, 0, 0, 255]
 
 
 def test_despawning_twice_gives_the_index_out_once() -> None:
