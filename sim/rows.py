@@ -189,12 +189,21 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
 
 def _array(field: str, value: ArrayLike) -> Values:
     try:
-        return np.asarray(value)
+        return np.asarray(_host_array(value))
     except Exception as error:  # whatever a foreign array type raises when it cannot be one of numpy's
+        if isinstance(value, list | tuple):
+            raise TwixtError(f"{field} must be lists of numbers, each as long as the others ({error})") from error
         raise TwixtError(
             f"{field} must be a numpy array or lists of numbers, got {type(value).__name__} ({error}); "
             "copy it to a numpy array in main memory first"
         ) from error
+
+
+def _host_array(value: Any) -> ArrayLike:
+    """What offers its values by DLPack alone, as numpy's; the rest as it is."""
+    if isinstance(value, np.ndarray) or hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
+        return value
+    return np.from_dlpack(value)
 
 
 def _kind(array: Values) -> str:

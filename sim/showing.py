@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from twixt.ipc.config import Config
@@ -111,6 +112,11 @@ class Showing:
         if self._end(kind, message):
             self._await_viewer()
 
+    def crash(self, message: str) -> None:
+        """`close` after an error of the loop's, which shows at once: viewers show it for some seconds meanwhile."""
+        if self._end("crashed", message):
+            self._apart(self._await_viewer)
+
     def leave(self) -> None:
         """`close`, without a wait for the viewer: nobody has the view any more."""
         if self.is_closed or os.getpid() != self._owner_pid:
@@ -118,17 +124,20 @@ class Showing:
         is_free = threading.Event()
 
         def close() -> None:
-            is_this = self._end("ended", "")
+            is_first = self._end("ended", "")
             is_free.set()
-            if is_this:
+            if is_first:
                 self._await_viewer()
 
-        try:
-            threading.Thread(target=close, name="twixt close").start()
-        except RuntimeError:  # no thread any more, as the interpreter ends
-            self.close()
-            return
+        self._apart(close)
         is_free.wait(LEAVE_PATIENCE_S)
+
+    def _apart(self, work: Callable[[], None]) -> None:
+        """Does it on a thread, which the interpreter waits for where it ends meanwhile."""
+        try:
+            threading.Thread(target=work, name="twixt close").start()
+        except RuntimeError:  # the interpreter is ending: there are no more threads
+            work()
 
     @property
     def _are_seconds_over(self) -> bool:

@@ -53,7 +53,7 @@ class View:
         self._sim_time_ns: int | None = None
         self._bodies: ShownBodies | None = None
         self._has_slots = False
-        self._warning = ""
+        self._warning, self._health, self._look_tick = "", Health("the loop"), 0
         weakref.finalize(self, showing.leave).atexit = False
 
     @property
@@ -135,7 +135,7 @@ class View:
                 return
             raise
         if self._bodies.unwell and not self._warning:
-            self._warn_of(opened, self._bodies)
+            self._look_at(opened, self._bodies)
         self._send(sim_time_ns, opened, self._bodies.columns, begin_ns)
 
     @contextmanager
@@ -149,7 +149,7 @@ class View:
 
         records: dtype `twixt.ipc.snapshot.BODY`, shape (count,), holding what an earlier block wrote, not that of the
         last snapshot, or visible white bodies at the origin: a field that ever changes is to be written in each block,
-        flags and epochs included. Nothing is checked. Body i has the i-th shape. columns: as in `publish`, one not
+        flags and epochs included. Nothing is refused; one that is not finite is told of, as in `publish`. Body i has the i-th shape. columns: as in `publish`, one not
         passed is as it was. A view is published with slots alone, or with none.
 
         Visible when the block ends; not at all where it raises. From then on `records` is read-only; parts of it
@@ -174,6 +174,7 @@ class View:
         try:
             self._prepare(opened)
             yield opened.records
+            self._look_in_turn(opened)
         except BaseException:
             opened.drop()
             raise
@@ -197,7 +198,7 @@ class View:
         elif kind is KeyboardInterrupt:
             self._showing.close("interrupted", "Ctrl-C")
         else:
-            self._showing.close("crashed", f"the loop raised {kind.__name__}: {error}")
+            self._showing.crash(f"the loop raised {kind.__name__}: {error}")
 
     def _time_of(self, sim_time: float | None) -> int:
         if sim_time is None:
@@ -210,14 +211,24 @@ class View:
         if not holds:
             raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
 
-    def _warn_of(self, opened: OpenSlot, bodies: ShownBodies) -> None:
-        """Says once, here and in the overlay, which body cannot be drawn as it was passed."""
-        self._warning = Health("the loop", bodies.name_of).look_at_all(opened.records, self._tick)
-        if not self._warning and "color" in bodies.unwell:
-            self._warning = f"a color is not finite after step {self._tick}; its body is drawn in white"
-        if self._warning:
-            print(f"twixt: {self._warning}", file=sys.stderr, flush=True)
-            self._host.set_status({"warning": self._warning})
+    def _look_at(self, opened: OpenSlot, bodies: ShownBodies) -> None:
+        """Says which body cannot be drawn as it was passed."""
+        said = Health("the loop", bodies.name_of).look_at_all(opened.records, self._tick)
+        if not said and "color" in bodies.unwell:
+            said = f"a color is not finite after step {self._tick}; its body is drawn in white"
+        self._warn(said)
+
+    def _look_in_turn(self, opened: OpenSlot) -> None:
+        if self._tick >= self._look_tick and not self._warning:
+            self._look_tick = self._tick + self._health.steps_until_next(opened.count, self._dt_ns / 1e9)
+            self._warn(self._health.look(opened.records, self._tick))
+
+    def _warn(self, said: str) -> None:
+        """Once, here and in the overlay."""
+        if said:
+            self._warning = said
+            print(f"twixt: {said}", file=sys.stderr, flush=True)
+            self._host.set_status({"warning": said})
 
     def _prepare(self, opened: OpenSlot) -> None:
         """What no block has written yet are visible bodies at the origin."""

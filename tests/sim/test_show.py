@@ -83,6 +83,25 @@ def test_numbers_of_any_kind_and_memory_order_arrive(watched: Watched, kind: Any
     assert watched.publish(position=given_rows).bodies["position"].tolist() == rows
 
 
+class OnlyDLPack:
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self._array.__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+@pytest.mark.parametrize(
+    "kind", [OnlyDLPack, memoryview, lambda array: type("A", (), {"__array__": array.__array__})()]
+)
+def test_arrays_of_any_library_that_gives_its_memory_arrive(watched: Watched, kind: Any) -> None:
+    for x in range(20):
+        assert watched.publish(position=kind(places(x, 2))).bodies["position"].tolist() == places(x, 2).tolist()
+
+
 def test_simulated_time_is_steps_times_dt_and_due_the_wall_clock(watched: Watched) -> None:
     times = [watched.publish(position=places(0)) for _ in range(3)]
     assert [seen.sim_time_ns for seen in times] == [0, 2_000_000, 4_000_000]
@@ -224,6 +243,21 @@ def test_what_is_not_finite_is_named_once_here_and_to_viewers_and_the_loop_goes_
     assert seen.bodies["position"][0].tolist() == list(fields["position"][0])
 
 
+def test_what_is_not_finite_in_a_slot_is_named_once_and_shown_for_what_it_is(
+    watched: Watched, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
+    for _ in range(20):
+        with watched.view.slot(3) as records:
+            records["position"][2] = np.nan
+    assert len(watched.newest().bodies) == 3
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(
+        "twixt: body 2 has the position [nan, nan, nan] after step 0; it is not drawn; look in the"
+    )
+
+
 def test_a_hidden_body_may_be_anywhere(watched: Watched, capfd: pytest.CaptureFixture[str]) -> None:
     capfd.readouterr()
     watched.publish(position=[[0, 0, 0], [np.nan] * 3], visible=[True, False])
@@ -296,6 +330,7 @@ def test_visibility_never_changes_without_a_new_epoch(publishes: list[tuple[int,
         ({"position": np.zeros((4, 2))}, r"position must be numbers of shape \(4, 3\), got float64 of shape \(4, 2\)"),
         ({"position": np.zeros((4, 3)), "velocity": np.zeros((3, 3))}, r"velocity .*\(4, 3\), got .*\(3, 3\)"),
         ({"position": np.array([["a"] * 3])}, "position must be numbers"),
+        ({"position": [[0, 0, 0], [0, 0]]}, "position must be lists of numbers, each as long as the others"),
         ({"position": 5.0}, "one row per body"),
         ({"position": places(1), "orientation": [[0, 0, 0, 0.5]]}, "orientation must be unit .*length 0.5 for body 0"),
         ({"position": places(1), "orientation": [[0, 0, 0, 0]]}, "orientation must be unit"),

@@ -30,6 +30,7 @@ VIEWERS = {
     "is closed": "sys.exit(0)",
     "asks for the end": "link.send(Command('quit', acted_ns=time.perf_counter_ns())); stay()",
     "stays": "stay()",
+    "shows the crash": "stay(); time.sleep(600)",
 }
 VIEWER = """
 import json, os, sys, time
@@ -173,6 +174,26 @@ def test_a_closed_view_is_not_reopened_and_keeps_its_reason(opened: Callable[...
     assert view.closed_because == "the loop raised ValueError: oh"
     with pytest.raises(TwixtError, match=r"closed.*open another with twixt\.show"):
         view.reopen()
+
+
+def test_an_error_of_the_loop_shows_at_once_while_the_window_still_shows_it(
+    viewers: Callable[[str], None], opened: Callable[..., View], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("twixt.sim.showing.VIEWER_PATIENCE_S", PATIENCE_S)
+    viewers("shows the crash")
+    view = opened()
+    until(view._host.viewer_came.is_set, "the viewer attaches")
+    process = view._showing._process
+    assert process is not None
+    with pytest.raises(ValueError, match="oh"), view:
+        raise ValueError("oh")
+    assert process.poll() is None
+    assert running() == []
+    process.kill()
+    for thread in threading.enumerate():
+        if thread.name == "twixt close":
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
 
 
 def _show_and_forget(has_viewer: bool, is_published: bool) -> None:
