@@ -8,6 +8,8 @@ The only module that imports glfw. Decides nothing about time: see `pacer`.
 from __future__ import annotations
 
 import ctypes
+import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +41,9 @@ _BUTTONS = {glfw.MOUSE_BUTTON_LEFT: "left", glfw.MOUSE_BUTTON_RIGHT: "right", gl
 class DisplayGone(TwixtError):
     """The display server ended, or threw this window out."""
 
+    def __init__(self, backend: str) -> None:
+        super().__init__(f"the display ({backend}) closed the connection; start again on a running one")
+
 
 class Window:
     """A window of `size_px`, already current. Close it with `close`, once.
@@ -55,7 +60,7 @@ class Window:
         self._errors: list[str] = []
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
-        self._gone = False
+        self._is_open = self._gone = False
         self._round_trip: Callable[[], object] = bool  # no display but X11's needs one
         self._is_damaged = False
         software_gl.before_context()
@@ -78,6 +83,12 @@ class Window:
         glfw.window_hint(glfw.SCALE_TO_MONITOR, True)
         glfw.window_hint_string(glfw.X11_CLASS_NAME, "twixt")
         glfw.window_hint_string(glfw.WAYLAND_APP_ID, "twixt")
+        self.backend = {glfw.PLATFORM_X11: "x11", glfw.PLATFORM_WAYLAND: "wayland", glfw.PLATFORM_WIN32: "win32",
+                        glfw.PLATFORM_COCOA: "cocoa"}.get(glfw.get_platform(), "unknown")  # fmt: skip
+        if self.backend == "x11":
+            server = _address(glfw.get_x11_display())
+            x11_errors.outlive(server, self._on_gone)
+            self._round_trip = x11_errors.round_trip(server)
         self.handle = glfw.create_window(*size_px, title, None, None)
         if not self.handle:
             raise TwixtError(
@@ -85,8 +96,6 @@ class Window:
                 f"use software OpenGL with LIBGL_ALWAYS_SOFTWARE=1, or {OFFSCREEN_HINT}"
             )
         glfw.make_context_current(self.handle)
-        self.backend = {glfw.PLATFORM_X11: "x11", glfw.PLATFORM_WAYLAND: "wayland", glfw.PLATFORM_WIN32: "win32",
-                        glfw.PLATFORM_COCOA: "cocoa"}.get(glfw.get_platform(), "unknown")  # fmt: skip
         self.context = context.of_window(_function_finder())
         self.screen = self.context.screen
         self.renderer = str(self.context.info["GL_RENDERER"])
@@ -95,10 +104,6 @@ class Window:
             self._frame_callback = FrameCallback(
                 _address(glfw.get_wayland_display()), _address(glfw.get_wayland_window(self.handle))
             )
-        if self.backend == "x11":
-            server = _address(glfw.get_x11_display())
-            x11_errors.outlive(server, self._on_gone)
-            self._round_trip = x11_errors.round_trip(server)
         monitor = glfw.get_primary_monitor()
         mode = glfw.get_video_mode(monitor) if monitor else None
         self.refresh_reported_hz = float(mode.refresh_rate) if mode and mode.refresh_rate > 0 else None
@@ -118,6 +123,7 @@ class Window:
         glfw.set_window_iconify_callback(self.handle, self._on_iconify)
         glfw.set_window_content_scale_callback(self.handle, self._on_content_scale)
         glfw.set_window_refresh_callback(self.handle, self._on_refresh)
+        self._is_open = True
 
     @property
     def pointer(self) -> int:
@@ -206,7 +212,7 @@ class Window:
             callback.wait(0)
             self._gone = self._gone or callback.is_broken
         if self._gone:
-            raise DisplayGone(f"the display ({self.backend}) closed the connection; start again on a running one")
+            raise DisplayGone(self.backend)
         events, self._events = self._events, []
         return events
 
@@ -214,6 +220,9 @@ class Window:
         return "; ".join(dict.fromkeys(self._errors)) or "no reason given"
 
     def _on_gone(self) -> None:
+        if not self._is_open:  # there is nothing to save yet, and Mesa crashes on what was not answered
+            print(f"twixt: {DisplayGone(self.backend)}", file=sys.stderr, flush=True)
+            os._exit(DisplayGone.exit_code)
         self._gone = True
 
     def _on_key(self, _window: Any, number: int, _scancode: int, action: int, held: int) -> None:

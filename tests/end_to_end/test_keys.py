@@ -22,7 +22,7 @@ from twixt.render.measure.frames import FrameTable
 from twixt.render.measure.log import read_log
 from twixt.render.picture.change import CHANGE_NS
 
-pytestmark = pytest.mark.display
+pytestmark = [pytest.mark.display, pytest.mark.starvable]
 
 STEP_NS = round(1e9 / 60)
 SIZE_PX = (800, 600)

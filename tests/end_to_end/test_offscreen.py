@@ -71,8 +71,8 @@ def test_a_measurement_without_a_display_is_whole_and_says_so(start: Starter) ->
     ended_well(run)
     report = json.loads(run.out)
     assert report["display"]["backend"] == "offscreen"
-    assert report["frames"]["count"] > 20
-    assert report["physics"]["steps"] > 20
+    assert report["frames"]["count"] > 3
+    assert report["physics"]["steps"] > 3
     assert report["motion"]["reversals"] == 0
     assert report["channel"]["pairs_failed"] == 0
     # Its start is told in parts, of both processes: the viewer's make up the whole of it.

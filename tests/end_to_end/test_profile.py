@@ -66,7 +66,7 @@ def test_a_run_leaves_one_time_axis_of_both_processes_that_agrees_with_the_frame
 
     with open(start.folder / "frames.csv", newline="") as file:
         logged = {int(r["frame"]): (int(r["swap_begin_ns"]), int(r["present_ns"])) for r in csv.DictReader(file)}
-    assert len(logged) > 20
+    assert len(logged) > 3
     assert {span["args"]["frame"]: trace.ns(span) for span in trace("viewer", "swap")} == logged
     for name in ("wait", "events", "read and upload", "clock and draw", "finish (GPU)", "swap", "frame"):
         assert len(trace("viewer", name)) == len(logged), name
@@ -77,16 +77,16 @@ def test_a_run_leaves_one_time_axis_of_both_processes_that_agrees_with_the_frame
     stepped = {span["args"]["tick"]: trace.ns(span) for span in trace("physics", "step")}
     assert list(stepped) == list(range(1, len(stepped) + 1))
     between = [tick for tick in stepped if tick in published and tick - 1 in published]
-    assert len(between) > 20
+    assert len(between) > 3
     for tick in between:
         begin_ns, end_ns = stepped[tick]
         assert published[tick - 1][1] <= begin_ns <= end_ns <= published[tick][0]
-    assert len(trace("physics", "wait")) > 20
+    assert len(trace("physics", "wait")) > 3
     spans_nest(trace)
 
     drawn = [event["ts"] for event in trace.events if event["ph"] == "f"]
     sent = [event["ts"] for event in trace.events if event["ph"] == "s"]
-    assert len(sent) == len(drawn) > 20
+    assert len(sent) == len(drawn) > 3
     assert all(begin < end for begin, end in zip(sent, drawn, strict=True))
     counted = {event["name"] for event in trace.events if event["ph"] == "C"}
     assert counted == {"lead (ms)", "rate", "lateness (ms)", "offset (ms)", "fps"}

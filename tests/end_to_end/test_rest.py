@@ -10,7 +10,7 @@ from twixt.ipc.session import attach
 from twixt.render.measure.log import read_log
 from twixt.render.rest import PAUSED_NS
 
-pytestmark = pytest.mark.display
+pytestmark = [pytest.mark.display, pytest.mark.starvable]
 
 # Physics speaks five times a second, paused as well.
 STATUSES = 20

@@ -82,7 +82,7 @@ def test_nothing_is_ever_drawn_between_the_rails(tmp_path: Path) -> None:
         assert run.returncode == 0, run.stderr.read()
     drawn = eval((tmp_path / "drawn.txt").read_text())  # our own words, from a process of ours
     print(f"{looks} looks, {pictures} pictures with another rail, drawn: {drawn}")
-    assert pictures > 5 * WATCH_S, "it looked at something that moves"
-    assert drawn["frames"] > 5 * WATCH_S
+    assert pictures > WATCH_S, "it looked at something that moves"
+    assert drawn["frames"] > WATCH_S
     assert drawn["balls"] > drawn["frames"], "balls were seen"
     assert drawn["farthest"] < 1e-4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import select
@@ -277,6 +278,7 @@ def test_descriptors_that_a_viewer_sends_are_not_kept(channel: Any) -> None:
     channel.open()
     with bare_viewer(channel.name) as viewer:
         viewer.attach()
+        gc.collect()
         before = len(os.listdir("/proc/self/fd"))
         for number in range(50):
             socket.send_fds(viewer.connection, [wire.encode("report", {"number": number})], [0, 1])

@@ -291,6 +291,7 @@ class TestMapReadOnlyRefuses:
     ],
 )
 def test_memory_that_cannot_be_had_is_a_clean_error(size: int, says: str):
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(TwixtError, match=says):
         memory.create(size)
@@ -303,6 +304,7 @@ def test_memory_that_runs_out_while_it_is_made_is_a_clean_error(monkeypatch: pyt
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", run_out)
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(TwixtError, match=r"No space left.*; use fewer bodies, or Linux 5\.1 or newer with /proc$"):
         memory.create(SIZE)
@@ -312,6 +314,7 @@ def test_memory_that_runs_out_while_it_is_made_is_a_clean_error(monkeypatch: pyt
 @linux_only
 def test_a_kernel_without_these_seals_is_a_clean_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(memory, "FUTURE_WRITE", 0x4000)  # a seal no kernel knows
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(TwixtError, match=r"Linux 5\.1"):
         memory.create(SIZE)
@@ -383,6 +386,7 @@ def test_the_way_of_macos_leaves_nothing_where_memory_runs_out(monkeypatch: pyte
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "ftruncate", run_out)
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(TwixtError, match=rf"^{SIZE} bytes.*No space left.*; use fewer bodies$"):
         memory._create_unlinked(SIZE)

@@ -45,11 +45,11 @@ class Client:
 
 
 @contextmanager
-def client(environ: dict[str, str], *arguments: str) -> Iterator[Client]:
+def client(environ: dict[str, str], *arguments: str, stderr: int | None = None) -> Iterator[Client]:
     # The path of imports is the test's own: the front door lies in the checkout.
     process = subprocess.Popen(
         [sys.executable, str(PROGRAM), *arguments], env=environ | {"PYTHONPATH": str(ROOT)}, cwd="/", text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
     )  # fmt: skip
     watchdog = threading.Timer(LIMIT_S, process.kill)
     watchdog.start()
@@ -94,6 +94,7 @@ def test_on_a_dense_display_the_window_grows_as_its_words_do(xvfb_screen: Displa
     assert said["scale"] == 2
 
 
+@pytest.mark.starvable
 def test_swap_on_xvfb_does_not_block_and_the_pacer_paces_at_60_hz(xvfb_display: dict[str, str]) -> None:
     with client(xvfb_display, "probe") as program:
         said = program.hear()
@@ -182,6 +183,7 @@ def test_keys_are_the_characters_of_the_users_layout_and_else_places(xvfb_displa
 # ---- a Wayland compositor
 
 
+@pytest.mark.starvable
 @pytest.mark.parametrize("hz", [60, 90])
 def test_swap_on_sway_blocks_and_its_refresh_is_measured(
     sway_display: Callable[[float], dict[str, str]], hz: int
@@ -241,6 +243,16 @@ def test_a_display_that_goes_is_an_error_not_the_end_of_the_process(display: Any
         rig.process.kill()
         assert program.hear("error")["kind"] == "DisplayGone"
         assert program.process.wait(LIMIT_S) == TwixtError.exit_code
+
+
+def test_a_display_that_goes_while_the_window_opens_is_said_and_ends_with_2() -> None:
+    with xvfb() as rig, client(rig.environ, "orphaned", stderr=subprocess.PIPE) as program:
+        program.hear("opening")
+        rig.process.kill()
+        rig.process.wait()
+        _, said = program.process.communicate("\n", timeout=LIMIT_S)
+    assert said == "twixt: the display (x11) closed the connection; start again on a running one\n"
+    assert program.process.returncode == TwixtError.exit_code
 
 
 def test_no_display_names_the_way_out(xvfb_display: dict[str, str]) -> None:

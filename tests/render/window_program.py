@@ -143,10 +143,27 @@ def outlive(window: Any) -> None:
         show(window, (1, 1, 1), 1)
 
 
+def orphan_the_next_window() -> None:
+    """Its display goes while it opens: told so on a line, and waited for."""
+    from twixt.render import window
+
+    of_window = window.context.of_window
+
+    def meanwhile(functions: Any) -> Any:
+        say(opening=True)
+        sys.stdin.readline()
+        window.glfw.get_clipboard_string(None)
+        return of_window(functions)
+
+    window.context.of_window = meanwhile
+
+
 def main(job: str, vsync: bool) -> int:
     try:
         from twixt.render.window import Window
 
+        if job == "orphaned":
+            orphan_the_next_window()
         window = Window(SIZE_PX, "twixt under test", vsync)
         try:
             globals()[job](window)

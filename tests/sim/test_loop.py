@@ -35,6 +35,12 @@ class Plain(World):
     def step(self, dt):
         self.bodies.position += dt
 
+class Awaits(Plain):
+    def step(self, dt):
+        while not os.path.exists("all have come"):
+            time.sleep(0.002)
+        super().step(dt)
+
 class Crashes(Plain):
     def step(self, dt):
         raise ValueError("the robot fell over")
@@ -187,10 +193,11 @@ def test_after_a_refusal_the_name_is_free_again(users_folder: Path, runtime_fold
 def test_the_final_state_is_the_same_bytes_however_many_watch_and_whatever_they_ask(
     users_folder: Path, capsys: pytest.CaptureFixture[str], viewers: int
 ) -> None:
-    looked = threading.Semaphore(0)
+    looked, come = threading.Semaphore(0), threading.Barrier(viewers, Path("all have come").touch)
 
     def watch() -> None:
         link = attach("lab", timeout_s=PATIENCE_S)
+        come.wait(PATIENCE_S)
         for command in ("pause", "step", "resume"):
             link.send(Command(command))
         link.send(Command("time_scale", 2.0))
@@ -205,7 +212,7 @@ def test_the_final_state_is_the_same_bytes_however_many_watch_and_whatever_they_
     threads = [threading.Thread(target=watch) for _ in range(viewers)]
     for thread in threads:
         thread.start()
-    assert simulate(Config(world="plain_worlds:Plain"), door=door, steps=60, print_hash=True) == 0
+    assert simulate(Config(world="plain_worlds:Awaits"), door=door, steps=60, print_hash=True) == 0
     for thread in threads:
         thread.join(PATIENCE_S)
         assert looked.acquire(timeout=PATIENCE_S)
