@@ -24,10 +24,10 @@ __all__ = ["sway_display", "sway_rig", "xvfb_display", "xvfb_screen"]
 settings.register_profile("untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# What a desktop, a terminal or a developer sets, and what programs do or say differently for it.
+# What a desktop, a terminal, `make` or a developer sets, and what programs do or say differently for it.
 DESKTOP = (
     "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_SESSION_TYPE", "PYTHONPATH", "PYTHONWARNINGS", "COLUMNS", "LINES",
-    "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE",
+    "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL",
 )  # fmt: skip
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
