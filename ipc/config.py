@@ -147,7 +147,12 @@ class Config:
         "METHOD",
     )
     chase_ms: float | None = flag(
-        None, "how long --interpolation chase takes to reach a new state [until it is due]", VIEW, MOTION, float, "MS"
+        None,
+        "how long --interpolation chase takes to reach a new state, unless that is due later [the usual gap]",
+        VIEW,
+        MOTION,
+        float,
+        "MS",
     )
     clock: str = flag(
         "auto",

@@ -1,8 +1,8 @@
 """Chase: from where a body was last drawn towards the newest snapshot, whatever lies between. Simple, and a bit late.
 
-Each new snapshot is a new goal. The way there begins at the pose that was drawn last before it came, and ends at the
-snapshot's own instant where that lies ahead of the draw time, else `chase_ms` of draw time later. So nothing ever
-jumps, and a clock that knows nothing of the stream will do.
+Each new snapshot is a new goal. The way there begins at the pose that was drawn last before it came, and ends
+`chase_ms` of draw time later, or at the snapshot's own instant where that lies further ahead. So nothing ever jumps, or
+stands still before the next goal comes, and a clock that knows nothing of the stream will do.
 
 A newer state of the newest snapshot's own instant ends the way: where time stands, what is published is shown.
 
@@ -43,7 +43,7 @@ class Chase(Linear):
 
     @property
     def chase_ms(self) -> float | None:
-        """How long a way takes whose goal lies behind the draw time; None: the usual gap between snapshots."""
+        """How long a way takes, unless its goal lies further ahead; None: the usual gap between snapshots."""
         return self._chase_ms
 
     @chase_ms.setter
@@ -66,9 +66,8 @@ class Chase(Linear):
         self._start = self._drawn
         if self._start is not None:
             self._start_ns, self._end_ns = self._start.sim_time_ns, snapshot.sim_time_ns
-            if self._end_ns <= self._start_ns:
-                self._end_ns = self._start_ns + chase_ns
-            elif self._end_ns - self._start_ns > REST_GAPS * max(gap_ns, chase_ns):
+            self._end_ns = max(self._end_ns, self._start_ns + chase_ns)
+            if self._end_ns - self._start_ns > REST_GAPS * max(gap_ns, chase_ns):
                 self._start_ns = self._end_ns - chase_ns
 
     def sample(self, draw_time_ns: int) -> Poses:

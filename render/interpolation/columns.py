@@ -1,10 +1,12 @@
 """The user's own columns at a draw time, each by its rule.
 
     linear            straight from the older value to the newer
-    angle             radians, the short way round (degrees: convert with `numpy.radians` before publishing)
+    angle             radians, the short way round (degrees: convert with `numpy.radians` before publishing);
+                      half a turn, where both are as short, as the numbers go: up to a larger one, down to a smaller
     none              discrete: the older value until the newer snapshot's instant
     latest            the newest published value at once
-    module:function   or a callable (old, new, alpha) -> value: arrays of the rows that may be blended, at once
+    module:function   or a callable (old, new, alpha) -> value: arrays of the rows that may be blended, at once, where
+                      there are any; of whole numbers it is rounded, and what does not fit into the column is refused
 
 A column without a rule is `linear` if it holds floats, else `none`.
 
@@ -25,7 +27,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.rules import RULES, SCALE3, is_reference, say_rules
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.interpolation.poses import continues, same_life
-from twixt.render.interpolation.users import call_users, find_function
+from twixt.render.interpolation.users import array_of, call_users, find_function
 
 Column = NDArray[Any]
 Blender = Callable[[Column, Column, float], Any]
@@ -72,6 +74,8 @@ def blend_columns(
         if rule == "none" or other is None or not alike(value, other):
             continue
         rows = np.flatnonzero(lasting[: min(len(value), len(other))])
+        if not len(rows):
+            continue
         old, new = value[rows], other[rows]
         if callable(rule):
             value[rows] = _users_value(name, rule, old, new, alpha)
@@ -112,14 +116,20 @@ def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dt
 def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> Column:
     """As `straight`, the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are."""
     start, end = old.astype(np.float64), new.astype(np.float64)
+    # pi and 2 pi as the type of the column has them; a difference is as far off as its terms.
+    digit = np.finfo(old.dtype if old.dtype.kind == "f" else np.float64).eps
     with np.errstate(over="ignore", invalid="ignore"):
         way = np.remainder(end - start + HALF_TURN, TURN) - HALF_TURN
+        is_half = np.abs(np.abs(way) - HALF_TURN) <= digit * np.maximum(np.abs(start) + np.abs(end), HALF_TURN)
+        way = np.where(is_half, np.copysign(HALF_TURN, end - start), way)
         way = np.where(end == start, 0.0, way)
         value = start + way * alpha
         low = np.where((start >= 0) & (end >= 0), 0.0, -HALF_TURN)
-        ranged = (np.minimum(start, end) >= low) & (np.maximum(start, end) <= low + TURN)
+        least, most = np.minimum(start, end), np.maximum(start, end)
+        ranged = (least >= low - digit * TURN) & (most <= low + TURN + digit * TURN)
+        low, high = np.minimum(low, least), np.maximum(low + TURN, most)
         value = np.where(ranged & (value < low), value + TURN, value)
-        value = np.where(ranged & (value > low + TURN), value - TURN, value)
+        value = np.where(ranged & (value > high), value - TURN, value)
         return np.where(np.isfinite(value), value, start).astype(old.dtype)
 
 
@@ -130,16 +140,33 @@ def sign_changes(old: Column, new: Column) -> NDArray[np.bool_]:
 
 def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: float) -> Column:
     what = f"the rule of column {name!r}, {getattr(rule, '__qualname__', rule)}"
-    value = np.asarray(call_users(what, rule, old.copy(), new.copy(), alpha))
+    answer = call_users(what, rule, old.copy(), new.copy(), alpha)
+    rule_of_answer = f"{what} must return values of shape {old.shape} and type {old.dtype}"
+    value = array_of(answer, rule_of_answer)
     try:
-        if value.dtype == object:  # None would become NaN
+        value = np.broadcast_to(value, old.shape)
+        as_numbers = old.dtype.kind in "fiub"
+        if as_numbers != (value.dtype.kind in "fiub"):
             raise TypeError
-        return np.broadcast_to(value, old.shape).astype(old.dtype)
     except (ValueError, TypeError):
-        raise TwixtError(
-            f"{what} must return values of shape {old.shape} and type {old.dtype}, got shape {value.shape}, "
-            f"type {value.dtype}"
-        ) from None
+        raise TwixtError(f"{rule_of_answer}, got shape {value.shape}, type {value.dtype}") from None
+    return _fitted(value, old.dtype, rule_of_answer) if as_numbers else value.astype(old.dtype)
+
+
+def _fitted(value: Column, dtype: Any, rule: str) -> Column:
+    """Numbers in another type, rounded where that has whole ones; TwixtError for what does not fit in."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.rint(value) if dtype.kind in "iu" and value.dtype.kind == "f" else value
+        fitted = rounded.astype(dtype)
+        if dtype.kind == "f":
+            bad = np.isfinite(value) & ~np.isfinite(fitted)
+        else:
+            bad = ~np.isfinite(value) | (fitted != rounded)
+            if dtype.kind in "iu":
+                bad |= (fitted < 0) != (rounded < 0)
+    if bad.any():
+        raise TwixtError(f"{rule}, got {value[bad][0]}, which does not fit into {dtype}")
+    return fitted
 
 
 def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None:

@@ -1,7 +1,7 @@
 """Extrapolate: straight between snapshots, and past the newest on by dead reckoning, so that nothing waits for it.
 
 Past the newest every body goes on by its velocity and turns by its angular velocity; where they are not given, along
-the line of the last two snapshots. Not for longer than PREDICTED_NS, then all holds. When snapshots come again the
+the line of the last two snapshots, or from an earlier one where the last gap is too short to tell a speed. Not for longer than PREDICTED_NS, then all holds. When snapshots come again the
 drawn body is not where it truly is: it is led back by projective velocity blending (Curtiss Murphy, "Believable Dead
 Reckoning for Networked Games", in Eric Lengyel (ed.), Game Engine Gems 2, 2011): from where it was drawn it goes on
 with a velocity that becomes the true one, and that way is mixed into the true one; eased in and out here, so that
@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 
 # Velocities of what is drawn are read off two instants so far apart, in ns: float32 positions still differ enough.
 GLANCE_NS = 1_000_000
+# In usual gaps. Over a shorter one, what places scatter (float32, a sensor) counts for more than twice as much.
+SHORTEST_GAP = 0.5
 # A velocity beyond this counts as not given (m/s, rad/s): its square must stay a float32.
 FASTEST = 1e15
 
@@ -131,8 +133,9 @@ class Extrapolate(Linear):
         newest = self._snapshots[-1].bodies
         velocity, spin = np.zeros((len(newest), 3)), np.zeros((len(newest), 3))
         if len(self._snapshots) > 1:
-            gap_s = (self._times[-1] - self._times[-2]) * 1e-9
-            before = self._snapshots[-2].bodies
+            index = self._index_to_measure_from()
+            gap_s = (self._times[-1] - self._times[index]) * 1e-9
+            before = self._snapshots[index].bodies
             rows = np.flatnonzero(continues(before, newest))
             way = newest["position"][rows].astype(np.float64) - before["position"][rows]
             velocity[rows] = way / gap_s
@@ -145,6 +148,12 @@ class Extrapolate(Linear):
                 given = (np.abs(newest[field]) < FASTEST).all(axis=1) & ((newest["flags"] & flag) != 0)
             motion[given] = newest[field][given]
         return velocity, spin
+
+    def _index_to_measure_from(self) -> int:
+        """The newest snapshot that is far enough from the last one."""
+        far_ns = self.usual_gap_ns * SHORTEST_GAP
+        indices = range(len(self._times) - 2, -1, -1)
+        return next((index for index in indices if self._times[-1] - self._times[index] >= far_ns), 0)
 
     def _drawn(self, draw_time_ns: int) -> Poses:
         """What is drawn at that instant, as long as no snapshot comes."""

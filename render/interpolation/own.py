@@ -11,6 +11,7 @@ Always: poses that come out have the shapes and types of `Poses`, unit orientati
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from twixt.render.interpolation.method import Method
 from twixt.render.interpolation.none import Nearest
 from twixt.render.interpolation.poses import FARTHEST, Poses, no_poses
 from twixt.render.interpolation.quaternion import normalized
-from twixt.render.interpolation.users import call_users, find
+from twixt.render.interpolation.users import array_of, call_users, find
 
 VERBS = ("add", "sample", "reset")
 
@@ -82,31 +83,53 @@ class Own(Method):
             drawable &= np.isfinite(orientation.astype(np.float64)).all(axis=1)
             color = np.clip(np.nan_to_num(color), 0, 255).astype(np.uint8)
         visible = visible.astype(bool)
-        columns = getattr(answer, "columns", None)
         return Poses(
-            int(
-                getattr(answer, "draw_time_ns", min(max(draw_time_ns, self._times[0]), self._times[-1] + self.reach_ns))
-            ),
+            self._draw_time_of(answer, draw_time_ns),
             position,
             normalized(orientation).astype(np.float32),
             scale,
             color,
             visible & drawable,
-            columns if columns else published.columns,
+            self._columns_of(answer) or published.columns,
             int(np.count_nonzero(visible & ~drawable)),
             _rows(published.epoch, count, 0),
+            drawable,
         )
+
+    def _draw_time_of(self, answer: Any, asked_ns: int) -> int:
+        held_ns = min(max(asked_ns, self._times[0]), self._times[-1] + self.reach_ns)
+        drawn_ns = self._field(answer, "draw_time_ns", held_ns)
+        if not isinstance(drawn_ns, int | np.integer):
+            rule = f"{self._name}.sample must return poses with draw_time_ns in whole nanoseconds"
+            raise TwixtError(f"{rule}, got {drawn_ns!r}")
+        return int(drawn_ns)
+
+    def _columns_of(self, answer: Any) -> dict[str, NDArray[Any]]:
+        columns = self._field(answer, "columns", None)
+        rule = f"{self._name}.sample must return poses with columns as arrays by name"
+        if columns is None:
+            return {}
+        if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns):
+            raise TwixtError(f"{rule}, got {type(columns).__name__}")
+        arrays = {name: array_of(values, f"{rule}; of {name!r}") for name, values in columns.items()}
+        for name, array in arrays.items():
+            if not array.ndim:
+                raise TwixtError(f"{rule}, a row for each body, got {array.tolist()!r} for {name!r}")
+        return arrays
+
+    def _field(self, answer: Any, name: str, default: Any) -> Any:
+        return call_users(f"{self._name}.sample's {name}", getattr, answer, name, default)
 
     def _array(
         self, answer: Any, field: str, shape: tuple[int | None, ...], default: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        value = getattr(answer, field, default)
+        value = self._field(answer, field, default)
         if value is None:
             value = default
         rule = f"{self._name}.sample must return poses with {field} {_said(shape)}"
         if value is None:
             raise TwixtError(f"{rule}, got {type(answer).__name__} without it")
-        array = np.asarray(value)
+        array = array_of(value, f"{rule}, of numbers")
         if array.dtype.kind not in "fiub":
             raise TwixtError(f"{rule}, of numbers, got {array.dtype}")
         if array.ndim != len(shape) or any(w not in (None, h) for w, h in zip(shape, array.shape, strict=True)):

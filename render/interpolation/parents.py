@@ -4,7 +4,7 @@ The one idea: a child is blended in its parent's frame, where it may not move at
 with the parent's drawn pose. So a child keeps its distance however fast the parent turns.
 
 Always: position and orientation are composed, scale is not inherited; a child of a hidden parent is drawn,
-but hidden and counted if that parent's place is not finite; generation by generation, without a loop over bodies. A ring of parents, which a
+but hidden and counted if that parent cannot be drawn, since its numbers are not finite; generation by generation, without a loop over bodies. A ring of parents, which a
 scene refuses, leaves its bodies where they are.
 """
 
@@ -33,12 +33,14 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
         return poses
     position = poses.position.astype(np.float64)
     orientation = normalized(poses.orientation)
+    drawable = poses.drawable.copy()
     for generation in _generations(parents):
         parent = parents[generation]
+        drawable[generation] &= drawable[parent]
         with np.errstate(over="ignore", invalid="ignore"):
             position[generation] = position[parent] + rotate(orientation[parent], position[generation])
         orientation[generation] = normalized(multiply(orientation[parent], orientation[generation]))
-    placed = (np.abs(position) < FARTHEST).all(axis=1)
+    placed = drawable & (np.abs(position) < FARTHEST).all(axis=1)
     with np.errstate(over="ignore"):
         place = position.astype(np.float32)
     return replace(
@@ -47,6 +49,7 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
         orientation=orientation.astype(np.float32),
         visible=poses.visible & placed,
         not_finite=poses.not_finite + int(np.count_nonzero(poses.visible & ~placed)),
+        drawable=placed,
     )
 
 

@@ -32,6 +32,7 @@ class Poses:
     columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     not_finite: int = 0  # bodies hidden because their numbers are not finite
     epoch: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (n,), of the life drawn
+    drawable: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), whose numbers are finite
 
     def __len__(self) -> int:
         return len(self.position)
@@ -75,6 +76,7 @@ def poses_of(
         {name: np.array(column) for name, column in (columns or {}).items()},
         int(np.count_nonzero(wanted & ~drawable)),
         bodies["epoch"].copy(),
+        drawable,
     )
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.rules import is_reference
 from twixt.ipc.users_code import UsersCodeCrashed, import_users, say, users_traceback
@@ -43,6 +46,17 @@ def find(reference: str, what: str, example: str, sketch: str) -> Any:
     hint = f'did you mean "{near[0]}"?' if near else f"write one there: {sketch.format(name=name)}"
     place = getattr(module, "__file__", None) or "no file"
     raise TwixtError(f'{what}: module "{module_name}" ({place}) has no "{name}"; {hint}')
+
+
+def array_of(answer: Any, rule: str) -> NDArray[Any]:
+    """What the user's code gave, as an array; TwixtError, beginning with `rule`, where it is none of numbers or texts."""
+    try:
+        array = np.asarray(answer)
+    except Exception as error:  # rows of different lengths, an __array__ of theirs that raises
+        raise TwixtError(f"{rule}, got what is no array: {say(error)}") from None
+    if array.dtype.kind not in "fiubSU":  # None would become NaN
+        raise TwixtError(f"{rule}, got shape {array.shape}, type {array.dtype}")
+    return array
 
 
 def call_users(what: str, function: Callable[..., T], *arguments: Any) -> T:

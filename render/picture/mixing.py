@@ -22,6 +22,7 @@ def taken(poses: Poses, rows: NDArray[np.intp]) -> Poses:
         color=poses.color[rows],
         visible=poses.visible[rows],
         epoch=poses.epoch[rows],
+        drawable=poses.drawable[rows],
         columns={name: values[rows] for name, values in poses.columns.items()},
     )
 

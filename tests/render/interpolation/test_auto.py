@@ -114,6 +114,42 @@ def test_a_ball_that_comes_to_rest_by_small_bounces_is_drawn_straight():
     assert method_of("hermite", *snapshots).sample(70 * MS).position[0, 2] < -0.0025
 
 
+# s (1 - s) (1/2 + (lag / g + WAY_OFF) |1 - 2 s|), at most, with a lag of half an interval.
+FURTHEST = 0.154
+
+
+@settings(max_examples=100)
+@given(
+    st.tuples(*[st.floats(-20, 20)] * 3), st.tuples(*[st.floats(-40, 40)] * 3), st.tuples(*[st.floats(-9, 9)] * 3),
+    st.floats(-0.6, 0.6), st.floats(0, 0.1), st.floats(0.02, 0.98),
+)  # fmt: skip
+def test_a_curve_is_never_further_from_the_straight_way_than_is_promised(v, a, jerk, lag, off, alpha):
+    v, a, jerk = np.array(v), np.array(a), np.array(jerk)
+    g = 0.05
+    times = np.array([-g, 0.0, g])[:, None]
+    velocities = v + a * times + jerk * times**2 / 2
+    places = v * times + a * times**2 / 2 + jerk * times**3 / 6 + lag * g * velocities
+    places[2] += off * g * (velocities[2] - velocities[1])[::-1]
+    snapshots = moving([0, 50 * MS, 100 * MS], places, velocities)
+    drawn = [method_of(n, *snapshots).sample(round((1 + alpha) * 50 * MS)).position[0] for n in ("auto", "linear")]
+    most = FURTHEST * g * np.linalg.norm(velocities[2] - velocities[1])
+    assert np.linalg.norm(drawn[0] - drawn[1]) <= most + 1e-5
+
+
+def test_bounces_that_look_like_a_circle_are_drawn_behind_the_wall_by_no_more_than_is_promised():
+    """Round a ring of walls, one bounce just after each snapshot: a body that lags behind its velocity by half a step."""
+    speed, g, turn = 12.0, 0.05, math.radians(29)
+    angles = turn * np.arange(12)
+    velocities = speed * np.stack((np.cos(angles), np.sin(angles), 0 * angles), axis=1)
+    places = np.cumsum(np.vstack((np.zeros(3), velocities[1:] * g)), axis=0)
+    snapshots = moving(np.arange(12) * 50 * MS, places, velocities)
+    assert ways(snapshots) == "-" + 10 * "c", "an integrator on a circle looks like that, too"
+    change = velocities[6] - velocities[5]
+    drawn = [method_of("auto", *snapshots).sample((250 + ms) * MS).position[0] for ms in range(1, 50)]
+    behind = max((places[5] - place) @ change / np.linalg.norm(change) for place in drawn)
+    assert 0.0095 < behind < FURTHEST * g * np.linalg.norm(change)
+
+
 def test_rest_and_even_motion_are_one_way_by_both_methods():
     assert ways(moving(np.arange(4) * 50 * MS, [(1, 2, 3)] * 4, [(0, 0, 0)] * 4)) == "==="
 

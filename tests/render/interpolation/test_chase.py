@@ -36,6 +36,21 @@ def test_goal_behind_the_draw_time_is_reached_after_the_usual_gap_or_chase_ms():
         assert [x_of(method, 25 + part * half_way_ms) for part in (0, 1, 2, 9)] == pytest.approx([0, 4, 8, 8])
 
 
+@pytest.mark.parametrize("ahead_ms", [-3, 1, 5, 30, 49, 70])
+def test_a_body_never_waits_for_its_next_goal_however_little_ahead_of_the_draw_time_that_comes(ahead_ms):
+    """Steps of 50 ms, drawn at 60 Hz: what is reached at once stands for two frames of three."""
+    method, drawn, k = create("chase"), [], 0
+    for frame in range(120):
+        draw_ms = frame * 1000 / 60
+        while k * 50 <= draw_ms + ahead_ms:
+            method.add(at(k * 50 * MS, float(k)))
+            k += 1
+        drawn.append(x_of(method, draw_ms) if k else 0.0)
+    steps = np.diff(drawn[12:])
+    assert steps.min() > 0.15, "three frames a snapshot: a third of the way each, but where two goals come in one frame"
+    assert steps.max() < 0.6
+
+
 def test_chase_ms_may_be_none_at_all_or_longer_than_the_usual_reach():
     method = method_of("chase", at(0, 0), at(10 * MS, 0), chase_ms=0)
     x_of(method, 25)
@@ -74,7 +89,7 @@ def test_snapshot_that_comes_late_is_no_goal():
     x_of(method, 12)
     method.add(at(20 * MS, 8))
     method.add(at(15 * MS, -99))
-    assert x_of(method, 16) == pytest.approx(4)
+    assert x_of(method, 17) == pytest.approx(4)
 
 
 def test_body_spawned_in_between_appears_at_its_instant_where_it_is():

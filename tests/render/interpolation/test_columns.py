@@ -69,11 +69,34 @@ def test_angle_always_turns_by_its_share_of_the_short_way_and_stays_in_its_range
     if is_positive:
         old, new = old % (2 * math.pi), new % (2 * math.pi)
     way = (new - old + math.pi) % (2 * math.pi) - math.pi
+    if abs(abs(way) - math.pi) < 1e-14:
+        way = math.copysign(math.pi, new - old)
     value = float(turned(np.array([old]), np.array([new]), alpha)[0])
     expected = old + way * alpha
     assert math.cos(value - expected) == pytest.approx(1, abs=1e-9)
     low = 0.0 if min(old, new) >= 0 else -math.pi
     assert low <= value <= low + 2 * math.pi
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_half_a_turn_goes_there_and_back_on_the_same_side(kind):
+    ends = np.array([0, np.pi, -np.pi / 2, np.pi / 2, np.pi / 2, 3 * np.pi / 2, 0.7, 0.7 + np.pi], kind)
+    old, new = ends[::2], ends[1::2]
+    there = [sampled(old, new, t, {"c": "angle"}) for t in range(11)]
+    back = [sampled(new, old, t, {"c": "angle"}) for t in range(11)]
+    np.testing.assert_allclose(there, back[::-1], atol=1e-6)
+    np.testing.assert_allclose(there[5], (old + new) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, np.float32(2 * np.pi)), (np.float32(-np.pi), np.float32(np.pi))])
+def test_the_ends_of_the_range_as_single_precision_has_them_are_within_it(low, high):
+    """Its 2 pi is 2e-7 more than 2 pi."""
+    near_low, near_high = np.float32(low + 0.1), np.float32(high - 0.1)
+    old, new = np.array([high, low, near_low], np.float32), np.array([near_low, near_high, high], np.float32)
+    for t in range(1, 10):
+        drawn = sampled(old, new, t, {"c": "angle"})
+        assert (drawn >= low).all(), drawn
+        assert (drawn <= high).all(), drawn
 
 
 def test_latest_is_the_live_value_also_several_snapshots_on():
@@ -149,6 +172,43 @@ def test_error_of_the_users_function_names_it():
         sampled(np.array([1.0]), np.array([3.0]), 5, {"c": lambda old, new, alpha: np.zeros(5)})
     with pytest.raises(TwixtError, match="must return values"):
         sampled(np.array([1.0]), np.array([3.0]), 5, {"c": lambda old, new, alpha: None})
+
+
+class Ragged:
+    def __array__(self, *_args, **_options):
+        raise RuntimeError("no array")
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "said"),
+    [
+        ("u1", 300, r"must return values of shape \(1,\) and type uint8, got 300, which does not fit into uint8"),
+        ("u1", -1, "got -1, which does not fit into uint8"),
+        ("i8", np.uint64(1 << 63), "got 9223372036854775808, which does not fit into int64"),
+        ("i2", math.nan, "got nan, which does not fit into int16"),
+        ("f4", 1e300, r"got 1e\+300, which does not fit into float32"),
+        ("?", 2, "got 2, which does not fit into bool"),
+        ("f4", [[1.0, 2.0], [3.0]], "got what is no array: ValueError"),
+        ("f4", Ragged(), "got what is no array: RuntimeError: no array"),
+        ("f4", 1j, "type complex128"),
+        ("f4", "1", "type <U1"),
+        ("f4", {"a": 1}, "type object"),
+    ],
+)
+def test_an_answer_of_the_users_function_that_does_not_fit_is_refused(kind, answer, said):
+    with pytest.raises(TwixtError, match=said):
+        sampled(np.array([1], kind), np.array([1], kind), 5, {"c": lambda old, new, alpha: answer})
+
+
+def test_an_answer_of_the_users_function_is_rounded_to_whole_numbers_where_the_column_has_those():
+    for kind, answer, drawn in (("u1", 254.6, 255), ("i2", -1.4, -1), ("?", 1, True), ("f4", 7, 7)):
+        assert sampled(np.array([1], kind), np.array([1], kind), 5, {"c": lambda *_: answer}).tolist() == [drawn]  # noqa: B023
+
+
+def test_a_function_is_not_called_where_there_is_nothing_to_blend():
+    rules = {"c": lambda old, new, alpha: pytest.fail("called with no rows")}
+    assert sampled(np.array([1.0]), np.array([2.0]), 5, rules, epoch=1).tolist() == [1]
+    assert sampled(np.zeros(0), np.zeros(0), 5, rules).tolist() == []
 
 
 def test_function_is_found_by_name(tmp_path, monkeypatch):

@@ -36,6 +36,14 @@ def test_without_velocities_it_goes_on_along_the_line_of_the_last_two_and_then_h
     assert method.reach_ns == 250 * MS
 
 
+def test_a_last_gap_too_short_to_tell_a_speed_is_measured_together_with_those_before():
+    even = [at(16 * k * MS, 0.16 * k) for k in range(6)]
+    method = method_of("extrapolate", *even, at(80 * MS + MS // 10, 0.802))  # 2 mm off after 0.1 ms: 20 m/s
+    assert x_of(method, 330) == pytest.approx(0.802 + 10 * 0.25, rel=0.02)
+    method = method_of("extrapolate", *even, at(88 * MS, 0.96))  # half a gap is enough
+    assert x_of(method, 138) == pytest.approx(0.96 + 20 * 0.05, rel=0.02)
+
+
 def test_velocities_are_used_where_they_are_given():
     method = method_of("extrapolate", at(0, [0, 0]), at(100 * MS, [1, 1], velocity=(-3, 0, 0), flags=[MOVING, VISIBLE]))
     assert method.sample(200 * MS).position[:, 0] == pytest.approx([0.7, 2])

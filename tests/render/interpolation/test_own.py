@@ -48,6 +48,38 @@ class Short(Shifted):
     def sample(self, draw_time_ns):
         return SimpleNamespace(position=np.zeros((2, 3)), orientation=np.zeros((1, 4)))
 
+class Ragged(Shifted):
+    def sample(self, draw_time_ns): return SimpleNamespace(position=[[1, 2, 3], [4]])
+
+class Timeless(Shifted):
+    def sample(self, draw_time_ns):
+        poses = super().sample(draw_time_ns)
+        poses.draw_time_ns = "now"
+        return poses
+
+class Listed(Timeless):
+    def sample(self, draw_time_ns):
+        poses = Shifted.sample(self, draw_time_ns)
+        poses.columns = [1, 2]
+        return poses
+
+class OneNumber(Timeless):
+    def sample(self, draw_time_ns):
+        poses = Shifted.sample(self, draw_time_ns)
+        poses.columns = {"heat": 1.0}
+        return poses
+
+class RaggedColumn(Timeless):
+    def sample(self, draw_time_ns):
+        poses = Shifted.sample(self, draw_time_ns)
+        poses.columns = {"heat": [[1], [1, 2]]}
+        return poses
+
+class Lazy(Shifted):
+    @property
+    def position(self): return 1 / 0
+    def sample(self, draw_time_ns): return self
+
 class Broken(Shifted):
     def sample(self, draw_time_ns):
         position = np.zeros((3, 3)); position[0] = np.nan; position[1] = 1e300
@@ -141,6 +173,12 @@ def test_what_cannot_be_used_is_refused(reference, said):
         ("Raising", r"my_methods:Raising.sample raised ZeroDivisionError: division by zero"),
         ("Leaving", r"my_methods:Leaving.sample raised SystemExit: no more"),
         ("Flat", r"my_methods:Flat.sample must return poses with position \(n, 3\), got \(2, 2\)"),
+        ("Ragged", r"position \(n, 3\), of numbers, got what is no array: ValueError"),
+        ("Timeless", r"Timeless.sample must return poses with draw_time_ns in whole nanoseconds, got 'now'"),
+        ("Listed", r"Listed.sample must return poses with columns as arrays by name, got list"),
+        ("OneNumber", r"columns as arrays by name, a row for each body, got 1.0 for 'heat'"),
+        ("RaggedColumn", r"columns as arrays by name; of 'heat', got what is no array"),
+        ("Lazy", r"my_methods:Lazy.sample's position raised ZeroDivisionError"),
         ("Worded", r"position \(n, 3\), of numbers, got <U1"),
         ("Silent", r"position \(n, 3\), got NoneType without it"),
         ("Short", r"orientation \(2, 4\), got \(1, 4\)"),

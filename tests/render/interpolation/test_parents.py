@@ -26,6 +26,16 @@ def still(positions, orientations=(0, 0, 0, 1), **fields) -> Poses:
     return poses_of(0, bodies)
 
 
+@pytest.mark.parametrize("field", ["position", "orientation", "scale"])
+def test_children_of_a_parent_that_cannot_be_drawn_are_hidden_and_counted_with_theirs(field):
+    bodies = new_bodies(4)
+    bodies["position"] = (1, 0, 0)
+    bodies[field][0] = np.nan
+    poses = compose(poses_of(0, bodies), np.array([-1, 0, 1, -1]))
+    assert poses.visible.tolist() == [False, False, False, True]
+    assert poses.not_finite == 3
+
+
 def test_a_child_is_turned_and_moved_by_its_parent():
     poses = compose(still([(10, 0, 0), (1, 0, 0)], [QUARTER, QUARTER]), np.array([-1, 0]))
     assert poses.position[1] == pytest.approx([10, 1, 0], abs=1e-6)
