@@ -140,31 +140,31 @@ class Host:
         write: fills the records it is given, which hold anything before, whole, and keeps nothing of them. What it
         raises, and RecordsKept where it keeps a view, leaves the last snapshots as they were.
         """
-        slot = self.open_slot(head.count)
-        try:
+        with self.begin(head.count) as slot:
             write(slot.records)
             if slot.is_kept:
                 raise RecordsKept
-            return self.complete(slot, head, columns)
-        finally:
-            slot.drop()
+            slot.head, slot.columns = head, columns
+        assert slot.published_ns is not None
+        return slot.published_ns
 
-    def open_slot(self, count: int) -> OpenSlot:
-        """The next snapshot's records, to be written in place and then made visible with `complete`, or dropped. Nothing
-        else can be published meanwhile; the host may be ended."""
+    def begin(self, count: int) -> OpenSlot:
+        """The next snapshot's slot, to be written in place: see `OpenSlot`. The end of its block raises HostEnded where
+        the host ended meanwhile."""
         with self._writing:
             self._require_running()
             if count > self._writer.layout.capacity:
                 self.reserve(count)
-            return self._writer.open_slot(count)
+            slot = self._writer.begin(count)
+        slot.complete = self._complete
+        return slot
 
-    def complete(self, slot: OpenSlot, head: Head, columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
-        """Make `slot` visible, as `publish` does. Raises HostEnded where the host ended meanwhile."""
+    @property
+    def latest(self) -> int:
+        """The number of the last snapshot published, 0 for none."""
         with self._writing:
             self._require_running()
-            published_ns = slot.writer.complete(slot, head, columns)
-        self._reception.wake_waiting()
-        return published_ns
+            return self._writer.latest
 
     def newest(self) -> Stored | None:
         """The newest snapshot where it lies, to be read before the next is published; None before the first."""
@@ -275,6 +275,13 @@ class Host:
             call_guarded(self.on_owned_viewer_gone)
         if was_last:
             call_guarded(self.on_all_viewers_gone)
+
+    def _complete(self, slot: OpenSlot) -> int:
+        with self._writing:
+            self._require_running()
+            published_ns = slot.writer.complete(slot)
+        self._reception.wake_waiting()
+        return published_ns
 
     def _move(self, capacity: int) -> None:
         """On to a segment for `capacity` bodies and the columns of now."""

@@ -55,6 +55,7 @@ class Reception:
         self._door, self._house = door, house
         self._guests: list[Guest] = []
         self._waiting: deque[Guest] = deque()
+        self._in_hand: Guest | None = None  # taken off the queue, perhaps not woken yet
         self._status: dict[str, Any] | None = None
         self._status_known = False
         self._farewell: tuple[str, str] | None = None
@@ -76,12 +77,17 @@ class Reception:
 
     def wake_waiting(self) -> None:
         """One wake for each viewer that asked for one. With nobody waiting: one look at an empty queue."""
+        if self._in_hand is not None:  # an interruption came between taking it off the queue and waking it
+            self._in_hand.wake()
+            self._in_hand = None
         while self._waiting:
             try:
+                self._in_hand = self._waiting[0]
                 guest = self._waiting.popleft()
             except IndexError:  # the daemon thread was faster
-                return
+                break
             guest.wake()
+            self._in_hand = None
 
     def look_again(self) -> None:
         """The house has something new to tell."""

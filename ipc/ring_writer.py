@@ -99,23 +99,26 @@ class RingWriter:
         """
         return self._write(self._next_number(), head, bodies, columns, None)
 
-    def open_slot(self, count: int) -> OpenSlot:
-        """The next snapshot's slot, to be written in place. Nothing is published before it is complete or dropped."""
+    def begin(self, count: int) -> OpenSlot:
+        """The next snapshot's slot, to be written in place in a `with` block."""
         number = self._next_number()
         self._require_room(count)
         slot = self._slots[number % self.layout.slots]
         sequence.begin_write(self._words, self._fence, slot.sequence, number)
-        self._opened = OpenSlot(self, number, count, slot)
-        return self._opened
+        self._opened = opened = OpenSlot(self, number, count, slot)
+        return opened
 
-    def complete(self, opened: OpenSlot, head: Head, columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
-        """Make a slot that was opened visible, with `columns`; of `head` is filled in what `publish` fills in."""
-        words = self._open_words()
+    def complete(self, opened: OpenSlot) -> int:
+        """Make a slot visible, with its head and columns: the end of its block. Returns `published_ns`."""
         if opened is not self._opened:
-            raise RingError("a slot is completed once, and where it was opened; open it again")
+            raise RingError(
+                "while a snapshot was being written in place another was begun, which took its place; "
+                "end a slot's block, once, before the next publish"
+            )
+        words, columns = self._open_words(), opened.columns
         if columns or self.layout.columns:
             self._check_columns(opened.count, columns)
-        packed = _packed(head, opened.count)
+        packed = _packed(opened.head, opened.count)
         slot = self._slots[opened.number % self.layout.slots]
         opened.drop()
         self._copy_columns(slot, opened.count, columns)
@@ -139,7 +142,9 @@ class RingWriter:
         self._open_words()[at.SCENE_VERSION] = version
 
     def set_successor(self) -> None:
-        """Tell readers to ask for the larger segment. The last word written in this one."""
+        """Tell readers to ask for the larger segment. The last word written in this one; an open slot is dropped."""
+        if self._opened is not None:
+            self._opened.drop()
         self._open_words()[at.SUCCESSOR] = 1
 
     def last_two(self) -> list[Stored]:
@@ -160,8 +165,8 @@ class RingWriter:
 
     def _next_number(self) -> int:
         words = self._open_words()
-        if self._opened is not None:
-            raise RingError("a snapshot is being written in place; complete it before another is published")
+        if self._opened is not None:  # its block was interrupted, or goes on in vain
+            self._opened.drop()
         return sequence.next_number(words, at.LATEST)
 
     def _open_words(self) -> sequence.Words:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from twixt.ipc import layout as at
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import HEAD_PACKING, Layout
-from twixt.ipc.snapshot import BODY
+from twixt.ipc.snapshot import BODY, Head
 
 if TYPE_CHECKING:
     from twixt.ipc.ring_writer import RingWriter
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 # numpy copies structured records field by field (330 us for 10,000); as plain words it is one memcpy (20 us).
 WORDS = np.dtype("<u8")
 WORDS_PER_BODY = BODY.itemsize // at.WORD
+NO_HEAD = Head()
 
 
 class RingError(TwixtError):
@@ -75,13 +78,41 @@ class RecordsKept(RingError):
 class OpenSlot:
     """A slot that is written in place, until it is complete or dropped; dropped, its snapshot never was.
 
-    count: bodies. mark: what was last said here of this slot's bytes, None when they were written since in another way.
+        with ring.begin(count) as slot:
+            slot.records["position"] = ...
+            slot.head = Head(...)
+
+    Complete when the block ends, dropped when it raises. Whatever is begun next takes the place of one that is
+    neither, as an interruption leaves it; its block, should it still run, is refused at its end.
+
+    number: of the snapshot. count: bodies. head, columns: of the snapshot, to be set in the block; of `head` is filled
+    in what `RingWriter.publish` fills in. published_ns: the instant at which it became visible; None before.
+    mark: what was last said here of this slot's bytes, None when they were written since in another way.
     """
 
     def __init__(self, writer: RingWriter, number: int, count: int, slot: Slot) -> None:
-        self.writer, self.number, self.count = writer, number, count
+        self.number, self.count = number, count
+        self.head = NO_HEAD
+        self.columns: Mapping[str, NDArray[np.generic]] = {}
+        self.published_ns: int | None = None
+        self.writer = writer
+        self.complete: Callable[[OpenSlot], int] = writer.complete  # who else has to do with it puts their own here
         self._slot = slot
         self._records: NDArray[np.void] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            return self.drop()
+        try:
+            self.published_ns = self.complete(self)
+        except BaseException:
+            self.drop()
+            raise
 
     @property
     def records(self) -> NDArray[np.void]:
@@ -90,8 +121,9 @@ class OpenSlot:
         if self._records is None:
             # An array of this snapshot's own: it is the base of every view of `records`, so that they can be counted.
             self._base = self._slot.records(self.count)
-            self._records = self._base[:]
+            records = self._base[:]
             self._references = sys.getrefcount(self._base)
+            self._records = records
         return self._records
 
     @property

@@ -2,13 +2,14 @@
 
 One idea: a body keeps its record as long as it is there; what comes and goes is only told apart as arrays
 of records, so that ten thousand ids cost a few array operations, and unchanged ids one comparison.
-Always: two bodies never share a record; a record given to another body is reported as spawned.
+Always: two bodies never share a record; a record given to another body is reported as spawned; `match` changes no
+array, so that a `copy` made before it still stands for the bodies before.
 Knows no epochs, shapes or fields: `show.py` does what follows from a match.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +31,15 @@ class Match(NamedTuple):
     gone: Rows
 
 
-class RecordsByIndex:
+class _Copied:
+    def copy(self) -> Self:
+        """As it is now; the arrays are the same."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+
+class RecordsByIndex(_Copied):
     """Bodies without ids: the i-th body has the i-th record."""
 
     def __init__(self) -> None:
@@ -46,7 +55,7 @@ class RecordsByIndex:
         return self._same._replace(spawned=np.arange(before, count), gone=np.arange(count, before))
 
 
-class RecordsById:
+class RecordsById(_Copied):
     """Bodies told apart by an id, a whole number or a text, whatever their order and number.
 
     A new body whose id is a whole number below `preferred` gets the record of that number if it is free,
@@ -80,6 +89,7 @@ class RecordsById:
         stays = np.zeros(len(self._sorted_ids), bool)
         stays[place[is_known]] = True
         gone = self._sorted_rows[~stays]
+        self._is_taken = self._is_taken.copy()
         self._is_taken[gone] = False
 
         sorted_rows = np.empty(len(ids), np.int64)

@@ -104,6 +104,7 @@ class Publisher:
         self._rate = HeldRate()
         self._line = DelayLine()
         self._plan = plan
+        self._written: Plan | None = None  # the last one of which viewers are known to have been told
         self.write_plan(plan)
 
     @property
@@ -125,8 +126,9 @@ class Publisher:
             self._line.clear()
         self._line.replan(plan)
         self._plan = plan
-        self._host.write_plan(plan)
         self._rate.forget()
+        self._host.write_plan(plan)
+        self._written = plan
 
     def write_scene(self, scene: Scene) -> None:
         """Viewers draw `scene` from the next snapshot on."""
@@ -163,6 +165,8 @@ class Publisher:
         its due instant; None: at once, unless others are still under way before it. begin_ns: since when this
         publish has been under way, where not since now.
         """
+        if self._written is not self._plan:  # an interruption came between
+            self.write_plan(self._plan)
         now_ns = self._now_ns()
         begin_ns = now_ns if begin_ns is None else begin_ns
         due_ns = now_ns if due_ns is None else due_ns
@@ -218,7 +222,10 @@ class Publisher:
         if isinstance(bodies, InPlace):
             published_ns = self._host.publish_in_place(head, bodies.write, columns)
         elif isinstance(bodies, OpenSlot):
-            published_ns = self._host.complete(bodies, head, columns)
+            with bodies as slot:
+                slot.head, slot.columns = head, columns
+            assert slot.published_ns is not None
+            published_ns = slot.published_ns
         else:
             published_ns = self._host.publish(head, bodies, columns)
         end_ns = self._now_ns()

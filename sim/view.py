@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,7 @@ class View:
         self._publisher = Publisher(self._host, plan, Config().publish_hz, spans=spans)
         self._tick = 0
         self._sim_time_ns: int | None = None
+        self._under_way: OpenSlot | None = None  # while a publish is, and after one that was interrupted
         self._bodies: ShownBodies | None = None
         self._has_slots = False
         self._warning, self._health, self._look_tick = "", Health("the loop"), 0
@@ -126,9 +127,10 @@ class View:
         if self._bodies is None:
             self._require(not self._has_slots, "publish", "slot")
             self._bodies = ShownBodies(self._host, self._shapes, self._capacity, self._columns)
-        sim_time_ns = self._time_of(sim_time)
-        begin_ns = time.perf_counter_ns()
         try:
+            self._settle()
+            sim_time_ns = self._time_of(sim_time)
+            begin_ns = time.perf_counter_ns()
             opened = self._bodies.write(passed, columns or {}, visible, ids, cut)
         except HostEnded:
             if self._showing.is_closed:  # meanwhile, by another thread; in a forked child it is an error
@@ -136,7 +138,9 @@ class View:
             raise
         if self._bodies.unwell and not self._warning:
             self._look_at(opened, self._bodies)
-        self._send(sim_time_ns, opened, self._bodies.columns, begin_ns)
+        self._send(sim_time_ns, opened, begin_ns)
+        self._bodies.was_published()
+        self._under_way = None
 
     @contextmanager
     def slot(
@@ -154,15 +158,17 @@ class View:
 
         Visible when the block ends; not at all where it raises. From then on `records` is read-only; parts of it
         that were taken (`p = records["position"]`) are not, and viewers read them: take them anew in each block.
+        What is published inside a block takes its place: `records` is read-only from there, the block's end refused.
         """
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
             raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {count!r}")
         self._require(self._bodies is None, "slot", "publish")
         count, self._has_slots = int(count), True
         own = rows.checked_columns(columns or {}, self._columns.declared, count)
-        sim_time_ns = self._time_of(sim_time)
         try:
-            opened = None if self._showing.is_closed else self._host.open_slot(count)
+            self._settle()
+            sim_time_ns = self._time_of(sim_time)
+            opened = None if self._showing.is_closed else self._host.begin(count)
         except HostEnded:
             if not self._showing.is_closed:
                 raise
@@ -179,9 +185,11 @@ class View:
             opened.drop()
             raise
         self._columns.grow(count)
+        opened.columns = {name: column[:count] for name, column in self._columns.items()} | own
+        self._send(sim_time_ns, opened, begin_ns)
         for name, values in own.items():
             self._columns[name][:count] = values
-        self._send(sim_time_ns, opened, {name: column[:count] for name, column in self._columns.items()}, begin_ns)
+        self._under_way = None
 
     def close(self) -> None:
         """Tell the viewers, close the window, leave nothing behind. May be called again, and from any thread."""
@@ -238,22 +246,37 @@ class View:
             opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
             opened.mark = opened.count
 
-    def _send(self, sim_time_ns: int, opened: OpenSlot, columns: Mapping[str, NDArray[Any]], begin_ns: int) -> None:
+    def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int) -> None:
         try:
             plan = self._publisher.plan
             if self._sim_time_ns is not None and sim_time_ns < self._sim_time_ns:
                 anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
                 self._publisher.write_plan(anew)
-            self._sim_time_ns = sim_time_ns
             for command in self._host.drain_commands():
                 if command.name == "quit":
                     self._showing.quit(command.acted_ns)
+            self._under_way = opened
             self._publisher.publish(
-                opened, tick=self._tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns, columns=columns, begin_ns=begin_ns
+                opened,
+                tick=self._tick,
+                sim_time_ns=sim_time_ns,
+                dt_ns=self._dt_ns,
+                columns=opened.columns,
+                begin_ns=begin_ns,
             )
-            self._tick += 1
+            self._tick, self._sim_time_ns = opened.head.tick + 1, sim_time_ns
         except HostEnded:
+            opened.drop()
             if not self._showing.is_closed:
                 raise
-        finally:
-            opened.drop()
+
+    def _settle(self) -> None:
+        """A publish before was interrupted: its snapshot is the newest one, or never was."""
+        opened = self._under_way
+        if opened is not None and self._host.latest >= opened.number:
+            self._tick, self._sim_time_ns = opened.head.tick + 1, opened.head.sim_time_ns
+            if self._has_slots:
+                self._columns.grow(opened.count)
+                for name, values in opened.columns.items():
+                    self._columns[name][: opened.count] = values
+        self._under_way = None

@@ -13,7 +13,7 @@ from twixt.ipc import memory
 from twixt.ipc.check import check_segment
 from twixt.ipc.host import Host, HostEnded
 from twixt.ipc.layout import Layout, LayoutError
-from twixt.ipc.ring import OpenSlot, RecordsKept, RingError, RingReader, RingWriter
+from twixt.ipc.ring import RecordsKept, RingError, RingReader, RingWriter
 from twixt.ipc.snapshot import BODY, Head, new_bodies
 
 ALL_BYTES = 1 << 40
@@ -29,9 +29,9 @@ class Ring:
         self.reader = RingReader(memory.map_read_only(self.memory.read_only_fd(), self.memory.size))
 
     def publish(self, tick: int, count: int = 3) -> None:
-        opened = self.writer.open_slot(count)
-        fill(opened.records, tick)
-        self.writer.complete(opened, Head(tick=tick))
+        with self.writer.begin(count) as slot:
+            fill(slot.records, tick)
+            slot.head = Head(tick=tick)
 
     def ticks(self) -> list[int]:
         """Of the snapshots not read yet, each looked at whole."""
@@ -62,12 +62,14 @@ def fill(records: np.ndarray, tick: int) -> None:
 
 
 def test_what_is_written_into_the_slot_is_what_is_read(ring: Ring) -> None:
-    opened = ring.writer.open_slot(3)
-    assert opened.records.shape == (3,)
-    assert opened.records.dtype == BODY
-    assert np.shares_memory(opened.records, ring.writer.bodies_of_slot(1))
-    fill(opened.records, 7)
-    ring.writer.complete(opened, Head(tick=7, count=99))
+    with ring.writer.begin(3) as slot:
+        assert slot.records.shape == (3,)
+        assert slot.records.dtype == BODY
+        assert np.shares_memory(slot.records, ring.writer.bodies_of_slot(1))
+        fill(slot.records, 7)
+        slot.head = Head(tick=7, count=99)
+        assert slot.published_ns is None
+    assert slot.published_ns is not None
     (snapshot,) = ring.reader.pair()
     assert (snapshot.tick, len(snapshot.bodies)) == (7, 3)
     assert (snapshot.bodies["epoch"] == 7).all()
@@ -91,12 +93,12 @@ def test_while_it_is_written_readers_have_the_two_before_and_nothing_of_what_it_
         ring.publish(tick)
     claims = list(ring.reader.unread(ALL_BYTES))
     assert [claim.head.tick for claim in claims] == list(range(1, slots + 1))
-    opened = ring.writer.open_slot(3)  # the slot of the first
-    assert [claim.is_valid() for claim in claims] == [False] + [True] * (slots - 1)
-    fill(opened.records, slots + 1)
-    assert [snapshot.tick for snapshot in ring.reader.pair()] == [slots - 1, slots]
-    check_segment(ring.memory)
-    ring.writer.complete(opened, Head(tick=slots + 1))
+    with ring.writer.begin(3) as slot:  # the slot of the first
+        assert [claim.is_valid() for claim in claims] == [False] + [True] * (slots - 1)
+        fill(slot.records, slots + 1)
+        assert [snapshot.tick for snapshot in ring.reader.pair()] == [slots - 1, slots]
+        check_segment(ring.memory)
+        slot.head = Head(tick=slots + 1)
     assert ring.ticks() == [slots + 1]
 
 
@@ -104,9 +106,9 @@ def test_while_it_is_written_readers_have_the_two_before_and_nothing_of_what_it_
 def test_one_that_is_dropped_never_was_and_the_next_takes_its_slot(ring: Ring, published: int) -> None:
     for tick in range(1, published + 1):
         ring.publish(tick)
-    opened = ring.writer.open_slot(3)
-    opened.records["epoch"] = 999
-    opened.drop()
+    with pytest.raises(ZeroDivisionError), ring.writer.begin(3) as slot:
+        slot.records["epoch"] = 999
+        raise ZeroDivisionError
     assert ring.writer.latest == published
     check_segment(ring.memory)
     ring.publish(published + 1)
@@ -114,25 +116,44 @@ def test_one_that_is_dropped_never_was_and_the_next_takes_its_slot(ring: Ring, p
     assert ring.ticks() == list(range(1, published + 2))
 
 
-def test_nothing_else_is_published_while_one_is_written(ring: Ring) -> None:
-    opened = ring.writer.open_slot(1)
-    for other in (lambda: ring.writer.publish(Head(), new_bodies(1)), lambda: ring.writer.open_slot(1)):
-        with pytest.raises(
-            RingError, match="^a snapshot is being written in place; complete it before another is published$"
-        ):
-            other()
-    fill(opened.records, 1)
-    ring.writer.complete(opened, Head(tick=1))
-    with pytest.raises(RingError, match="^a slot is completed once, and where it was opened; open it again$"):
-        ring.writer.complete(opened, Head(tick=1))
-    assert ring.ticks() == [1]
+REPLACED = (
+    "^while a snapshot was being written in place another was begun, which took its place; "
+    "end a slot's block, once, before the next publish$"
+)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_one_that_came_to_no_end_is_replaced_by_the_next_and_can_do_no_more(ring: Ring, in_place: bool) -> None:
+    ring.publish(1)
+    left = ring.writer.begin(2)  # as an interruption leaves it: neither complete nor dropped
+    kept = left.records
+    kept["epoch"] = 999
+    if in_place:
+        ring.publish(2)
+    else:
+        bodies = new_bodies(2)
+        bodies["epoch"] = 2
+        ring.writer.publish(Head(tick=2), bodies)
+    with pytest.raises(RingError, match=REPLACED), left:
+        pass
+    with pytest.raises(ValueError, match="read-only"):
+        kept["epoch"] = 998
+    assert ring.ticks() == [1, 2]
+
+
+def test_a_block_inside_a_block_takes_its_place_and_the_outer_one_is_refused_at_its_end(ring: Ring) -> None:
+    with pytest.raises(RingError, match=REPLACED), ring.writer.begin(2) as outer:
+        fill(outer.records, 5)
+        ring.publish(1)
+    ring.publish(2)
+    assert ring.ticks() == [1, 2]
 
 
 def test_records_are_read_only_once_they_are_visible(ring: Ring) -> None:
-    opened = ring.writer.open_slot(2)
-    records = opened.records
-    fill(records, 1)
-    ring.writer.complete(opened, Head(tick=1))
+    with ring.writer.begin(2) as slot:
+        records = slot.records
+        fill(records, 1)
+        slot.head = Head(tick=1)
     with pytest.raises(ValueError, match="read-only"):
         records["epoch"] = 5
     assert ring.ticks() == [1]
@@ -141,12 +162,12 @@ def test_records_are_read_only_once_they_are_visible(ring: Ring) -> None:
 def test_more_bodies_than_there_is_room_for_and_wrong_columns_are_refused() -> None:
     ring = Ring({"heat": ("<f4", 1)})
     with pytest.raises(RingError, match="holds 8 bodies, got 9"):
-        ring.writer.open_slot(9)
-    opened = ring.writer.open_slot(2)
-    fill(opened.records, 1)
-    with pytest.raises(RingError, match="columns must be exactly"):
-        ring.writer.complete(opened, Head(tick=1))
-    ring.writer.complete(opened, Head(tick=1), {"heat": np.array([1.0, 2.0], "<f4")})
+        ring.writer.begin(9)
+    with pytest.raises(RingError, match="columns must be exactly"), ring.writer.begin(2) as slot:
+        fill(slot.records, 1)
+    with ring.writer.begin(2) as slot:
+        fill(slot.records, 1)
+        slot.columns = {"heat": np.array([1.0, 2.0], "<f4")}
     (claim,) = ring.reader.unread(ALL_BYTES)
     assert bytes(claim.columns["heat"]) == np.array([1.0, 2.0], "<f4").tobytes()
 
@@ -246,11 +267,11 @@ def test_what_is_said_of_a_slot_holds_until_it_is_written_in_another_way(ring: R
     def round_of(mark: object) -> list[object]:
         before = []
         for _ in range(slots):
-            opened: OpenSlot = ring.writer.open_slot(1)
-            before.append(opened.mark)
-            opened.mark = mark
-            fill(opened.records, ring.writer.latest + 1)
-            ring.writer.complete(opened, Head(tick=ring.writer.latest + 1))
+            with ring.writer.begin(1) as slot:
+                before.append(slot.mark)
+                slot.mark = mark
+                fill(slot.records, ring.writer.latest + 1)
+                slot.head = Head(tick=ring.writer.latest + 1)
         return before
 
     assert round_of("first") == [None] * slots

@@ -256,7 +256,7 @@ def test_slots_and_fields_are_not_mixed(watched: Watched) -> None:
     with pytest.raises(TwixtError, match="published with publish, so not with slot"), other.view.slot(1):
         pass
     with pytest.raises(TwixtError, match="being written in place"), watched.view.slot(1), watched.view.slot(1):
-        pass
+        pass  # the inner one is seen
     with watched.view.slot(1):
         pass
     other.link.close()

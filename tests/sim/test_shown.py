@@ -32,12 +32,10 @@ class Shown:
 
     def show(self, fields: dict[str, Any], **others: Any) -> bytes:
         others = {"columns": {}, "visible": None, "ids": None, "cut": None} | others
-        opened = self.bodies.write(fields, **others)
-        try:
+        with self.bodies.write(fields, **others) as slot:
             self.tick += 1
-            self.host.complete(opened, Head(tick=self.tick), self.bodies.columns)
-        finally:
-            opened.drop()
+            slot.head = Head(tick=self.tick)
+        self.bodies.was_published()
         newest = self.host.newest()
         assert newest is not None
         assert newest.number == self.tick
@@ -48,7 +46,7 @@ class Plain(Shown):
     """The same without slots that are written in part."""
 
     def show(self, fields: dict[str, Any], **others: Any) -> bytes:
-        self.bodies._fields = ("none",)
+        self.bodies._state = self.bodies._state._replace(fields=("none",))
         return super().show(fields, **others)
 
 

@@ -67,9 +67,9 @@ class Writing:
 
     def publish_in_place(self, writer: RingWriter, holding: int) -> None:
         self._holding = holding
-        opened = writer.open_slot(1)
-        opened.records.view("<u8")[:] = holding
-        writer.complete(opened, Head(tick=holding))
+        with writer.begin(1) as slot:
+            slot.records.view("<u8")[:] = holding
+            slot.head = Head(tick=holding)
 
     def interrupt_after(self, events: int) -> None:
         """Ctrl-C, when so many more events were watched; -1: no more."""

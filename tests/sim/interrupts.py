@@ -1,0 +1,71 @@
+"""Ctrl-C at a place of one's choice: KeyboardInterrupt, raised wherever Python itself looks for signals.
+
+Always: it looks at the beginning of a function, after a call and at the end of a round of a loop, and nowhere else; so
+between `with lock:` and its block no interruption comes, and none is raised there. In this project's code and in
+`contextlib`; inside other libraries it is as at their return. One thread; once.
+"""
+
+from __future__ import annotations
+
+import dis
+import gc
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+OURS = ("twixt", "tests", "contextlib")
+LOOKS_AFTER = ("CALL", "RESUME", "JUMP_BACKWARD")
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at the `place`-th such place of what is done, if it comes so far."""
+
+    def __init__(self, place: int) -> None:
+        self._left = place
+        self._before: dict[FrameType, str] = {}
+        self.came = False
+
+    def during(self, do: Callable[[], object]) -> None:
+        """Does it; the interruption is caught, as by a notebook."""
+        was_enabled, before = gc.isenabled(), sys.gettrace()
+        gc.disable()  # an exception in a finalizer is nobody's
+        sys.settrace(self._trace)
+        try:
+            do()
+        except KeyboardInterrupt:
+            assert self.came
+        finally:
+            sys.settrace(before)
+            self._before.clear()
+            if was_enabled:
+                gc.enable()
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "call":
+            if frame.f_globals.get("__name__", "").partition(".")[0] not in OURS:
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            self._before[frame] = "RESUME"
+        elif event == "return":
+            self._before.pop(frame, None)
+        elif event == "opcode":
+            last, self._before[frame] = self._before.get(frame, ""), _name_of(frame)
+            if last.startswith(LOOKS_AFTER):
+                self._left -= 1
+                if self._left == 0:
+                    self.came = True
+                    raise KeyboardInterrupt
+        return self._trace
+
+
+_names: dict[tuple[Any, int], str] = {}
+
+
+def _name_of(frame: FrameType) -> str:
+    code, at = frame.f_code, frame.f_lasti
+    name = _names.get((code, at))
+    if name is None:
+        _names.update({((code, one.offset)): one.opname for one in dis.get_instructions(code)})
+        name = _names.setdefault((code, at), "")
+    return name

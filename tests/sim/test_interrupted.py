@@ -1,0 +1,134 @@
+"""A publish that Ctrl-C ends anywhere, by somebody who goes on: the next one takes its place, whole and right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sim.interrupts import Interrupt
+from twixt.ipc.check import check_segment
+from twixt.ipc.scene import Scene, Sphere
+from twixt.sim.columns import Column
+from twixt.sim.show import View, show
+
+COLUMNS = {"heat": Column("f4"), "spot": Column("f8", 2)}
+Publish = Callable[[View, int], None]
+
+
+def position(count: int, x: int, kind: Any = np.float32) -> np.ndarray:
+    return np.full((count, 3), x, kind)
+
+
+def repeated(view: View, x: int) -> None:
+    view.publish(position=position(6, x), velocity=position(6, x, np.float64), columns={"heat": x})
+
+
+def other_fields(view: View, x: int) -> None:
+    fields = {"orientation": [[0, 0, 0, 1]] * 6} if x % 3 else {"scale": x % 7, "velocity": position(6, x)}
+    view.publish(**fields, columns={"spot": [x, 0]})
+
+
+def ids(view: View, x: int) -> None:
+    some = np.random.default_rng(x).permutation(12)[: 1 + x % 9]
+    view.publish(position=position(len(some), x), ids=some, columns={"heat": some})
+
+
+def counts(view: View, x: int) -> None:
+    view.publish(position=position(x % 8, x), color=(x % 256, 0, 0))
+
+
+def visible(view: View, x: int) -> None:
+    view.publish(position=position(6, x), visible=np.arange(6) % 3 != x % 3)
+
+
+def slots(view: View, x: int) -> None:
+    with view.slot(3 + x % 4, columns={"heat": x} if x % 2 else {}) as records:
+        records["position"] = position(len(records), x)
+        records["epoch"] = x
+
+
+def back(view: View, x: int) -> None:
+    view.publish(position=position(6, x), sim_time=(-x % 3) / 10)
+
+
+@pytest.fixture
+def open_view() -> Iterator[Callable[[], View]]:
+    views: list[View] = []
+
+    def make() -> View:
+        views.append(show(Scene([Sphere()] * 6), dt=0.01, columns=COLUMNS, viewer=False))
+        return views[-1]
+
+    yield make
+    for view in views:
+        view.close()
+
+
+def newest(view: View) -> Any:
+    found = view._host.newest()
+    assert found is not None
+    head = found.head._replace(due_ns=0, published_ns=0, rate=0, world_epoch=0, plan_number=0)
+    return head, found.bodies.tobytes(), {name: rows.tobytes() for name, rows in found.columns.items()}
+
+
+def assert_whole(view: View) -> None:
+    check_segment(view._host._memory)
+    found, plan = view._host.newest(), view._publisher.plan
+    assert found is not None
+    assert (found.head.plan_number, found.head.world_epoch) == (plan.number, plan.world_epoch)
+
+
+@pytest.mark.parametrize("publish", [repeated, other_fields, ids, counts, visible, slots, back])
+def test_wherever_a_publish_is_interrupted_the_next_is_as_if_it_had_come_to_its_end_or_never_been(
+    open_view: Callable[[], View], publish: Publish
+) -> None:
+    view, twin = open_view(), open_view()
+    for x in range(20):  # round all slots
+        publish(view, x)
+        publish(twin, x)
+    came, place, x = True, 0, 20  # x is odd where it is interrupted
+    while came:
+        place, x = place + 1, x + 1
+        before = view._host.latest
+        interrupt = Interrupt(place)
+        interrupt.during(lambda x=x: publish(view, x))  # type: ignore[misc]
+        came = interrupt.came
+        if view._host.latest > before:
+            publish(twin, x)
+            assert newest(view) == newest(twin), f"after place {place}"
+        for _ in range(1 + 2 * (place % 2)):
+            x += 1
+            publish(view, x)
+            publish(twin, x)
+            assert newest(view) == newest(twin), f"after place {place}"
+        assert_whole(view)
+    assert place > 100, "it was interrupted in earnest"
+    print(f"{publish.__name__}: interrupted at {place - 1} places")
+
+
+@pytest.mark.parametrize("ids", [None, [4, 1, 3, 0, 5, 2]])
+def test_what_an_interrupted_publish_marked_as_cut_is_cut_in_the_next_one(
+    open_view: Callable[[], View], ids: list[int] | None
+) -> None:
+    view, twin = open_view(), open_view()
+    for both in (view, twin):
+        both.publish(position=position(6, 0), ids=ids)
+    came, place = True, 0
+    while came:
+        place += 1
+        before = view._host.latest
+        interrupt = Interrupt(place)
+        interrupt.during(lambda: view.publish(position=position(6, place), ids=ids, cut=[1, 2]))  # noqa: B023
+        came, was_seen, was_begun = interrupt.came, view._host.latest > before, view._bodies._cut_keys.size > 0  # type: ignore[union-attr]
+        if was_seen:
+            twin.publish(position=position(6, place), ids=ids, cut=[1, 2])
+            assert newest(view) == newest(twin)
+        # Until the publish had come to its mark, nobody knew of it.
+        cut = [3] if was_seen or not was_begun else [1, 2, 3]
+        view.publish(position=position(6, place), ids=ids, cut=[3])
+        twin.publish(position=position(6, place), ids=ids, cut=cut)
+        assert newest(view) == newest(twin), f"after place {place}"
+    assert place > 100
