@@ -214,7 +214,7 @@ def test_a_view_that_nobody_has_any_more_leaves_nothing_behind(viewers: Callable
     for has_viewer in (False, True):
         for is_published in (False, True):
             _show_and_forget(has_viewer, is_published)
-            assert running() == []  # at once
+            until(lambda: running() == [], "its name is free")
     until(lambda: set(threading.enumerate()) <= threads, "no thread is left")
     assert not [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
     assert own_descriptors() == descriptors
