@@ -41,7 +41,7 @@ class Showing:
         self.host = host
         self.is_closed = False  # nothing can be shown any more
         self._config = config
-        self._closing = threading.Lock()
+        self._closing = threading.RLock()  # a signal handler may close what is being closed
         self._process: ViewerProcess | None = None
         self._leaving: list[ViewerProcess] = []  # whose windows were closed and that may still be about to end
         self._ending = ""  # why it is closed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -274,3 +275,14 @@ def test_a_forked_child_neither_ends_nor_waits_for_its_parents_viewer(
     assert os.waitpid(child, 0)[1] == 0
     publish(view)
     assert view.is_open
+
+
+def test_a_signal_handler_may_close_the_view_in_the_midst_of_anything(opened: Callable[..., View]) -> None:
+    view = opened(viewer=False)
+    before = signal.signal(signal.SIGUSR1, lambda *_: view.close())
+    try:
+        with view._showing._closing:
+            signal.raise_signal(signal.SIGUSR1)
+        assert not view.is_open
+    finally:
+        signal.signal(signal.SIGUSR1, before)
