@@ -19,22 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.corrections import turn_between
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import (
-    BODY,
-    CONTINUITY_MASK,
-    CORRECTION_STEP,
-    HAS_ANGULAR_VELOCITY,
-    HAS_VELOCITY,
-    VISIBLE,
-    new_bodies,
-)
+from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE, new_bodies
 from twixt.sim.columns import Column, Columns, checked_columns, require_bodies
-from twixt.sim.corrections import Corrections
+from twixt.sim.corrections import CORRECTIONS_MASK, Corrections, count_corrections
 from twixt.sim.rows import rgba
+from twixt.sim.views import Given, plain, visible_of
 
-CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
 # Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
 GROWTH = 0.5
+FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
 
 
 class Bodies:
@@ -52,8 +45,8 @@ class Bodies:
         declared = checked_columns(columns)
         require_bodies(int(count), declared)
         self._storage = new_bodies(int(count))
-        self._given_flags = 0
-        self._free: list[int] = []
+        self._given = Given()
+        self._free: dict[int, None] = {}  # despawned; the last is given out first
         self._columns = Columns(declared, int(count))
         self._corrections: Corrections | None = None
         self._take_views(int(count))
@@ -64,6 +57,7 @@ class Bodies:
     @property
     def records(self) -> NDArray[np.void]:
         """All fields of all bodies, dtype `BODY`, shape (n,)."""
+        self._given.look()
         return self._records
 
     @property
@@ -86,24 +80,22 @@ class Bodies:
 
     @property
     def velocity(self) -> NDArray[np.float32]:
-        """m/s, shape (n, 3). From the first touch on it counts as given, for all bodies."""
-        self._give(HAS_VELOCITY)
-        return self._views["velocity"]
+        """m/s, shape (n, 3). Counts as given, for all bodies, once it was written; reading it changes nothing."""
+        return self._given.view("velocity")
 
     @velocity.setter
     def velocity(self, value: ArrayLike) -> None:
-        self._give(HAS_VELOCITY)
+        self._given.give("velocity")
         self._assign("velocity", value)
 
     @property
     def angular_velocity(self) -> NDArray[np.float32]:
-        """rad/s in the world frame, shape (n, 3). From the first touch on it counts as given, for all bodies."""
-        self._give(HAS_ANGULAR_VELOCITY)
-        return self._views["angular_velocity"]
+        """rad/s in the world frame, shape (n, 3). Given once it was written, as `velocity`."""
+        return self._given.view("angular_velocity")
 
     @angular_velocity.setter
     def angular_velocity(self, value: ArrayLike) -> None:
-        self._give(HAS_ANGULAR_VELOCITY)
+        self._given.give("angular_velocity")
         self._assign("angular_velocity", value)
 
     @property
@@ -156,8 +148,9 @@ class Bodies:
 
     @property
     def visible(self) -> NDArray[np.bool_]:
-        """Which bodies are drawn, shape (n,), a copy. Assign the whole, or use `spawn` and `despawn`."""
-        return (self._views["flags"] & VISIBLE) != 0
+        """Which bodies are drawn, shape (n,): `visible[i] = False` hides one, and it stays in its place, unlike one that
+        is despawned. One that is despawned and shown is there again."""
+        return visible_of((self._views["flags"] & VISIBLE) != 0, self)
 
     @visible.setter
     def visible(self, value: ArrayLike) -> None:
@@ -166,6 +159,8 @@ class Bodies:
         changed = shown != ((flags & VISIBLE) != 0)
         flags[:] = np.where(shown, flags | VISIBLE, flags & ~np.uint16(VISIBLE))
         self._cut(changed)
+        for i in [i for i in self._free if shown[i]]:
+            del self._free[i]
 
     def teleport(
         self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
@@ -205,12 +200,7 @@ class Bodies:
             self._corrections = Corrections(len(self._storage))
             self._corrections.resize(len(self))
         self._corrections.add(rows, moved[near], turn_between(before["orientation"], after["orientation"])[near])
-        epoch = self._views["epoch"]
-        old = epoch[rows]
-        # The high half counts round without touching the low one, nor overflowing on the way.
-        room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
-        counted = old + np.minimum(room, np.uint32(CORRECTION_STEP))
-        epoch[rows] = np.where(room, counted, old & np.uint32(CONTINUITY_MASK))
+        count_corrections(self._views["epoch"], rows)
 
     def spawn(
         self,
@@ -218,32 +208,49 @@ class Bodies:
         orientation: ArrayLike = (0.0, 0.0, 0.0, 1.0),
         velocity: ArrayLike | None = None,
         angular_velocity: ArrayLike | None = None,
-        scale: float = 1.0,
-        color: ArrayLike = (255, 255, 255, 255),
-    ) -> int:
-        """A new body's index: that of a despawned one if there is any, else one more at the end."""
-        i = self._free.pop() if self._free else self._append()
-        epoch = self._views["epoch"][i]
-        self._storage[i] = new_bodies(1)[0]
-        self._views["epoch"][i] = epoch
-        self._views["flags"][i] = VISIBLE | self._given_flags
+        scale: ArrayLike = 1.0,
+        color: ArrayLike = WHITE,
+    ) -> Any:
+        """A new body's index: that of a despawned one if there is any, else one more at the end.
+
+        With m positions, (m, 3), m bodies and an array of their indices; the other values are then a row for each, or
+        one for all.
+        """
+        rows = np.shape(position)[:-1]
+        taken = self._take(math.prod(rows))
+        i: Any = np.array(taken, np.int64).reshape(rows) if rows else taken[0]
+        views = self._views
+        epoch = views["epoch"][i]
+        self._records[i] = FRESH
+        views["epoch"][i] = epoch
+        views["flags"][i] = self._given.flags  # hidden, until all is well
+        self._free |= dict.fromkeys(reversed(taken))
         self._columns.begin(i)
-        if velocity is not None:
-            self.velocity[i] = velocity
-        if angular_velocity is not None:
-            self.angular_velocity[i] = angular_velocity
-        self._views["color"][i] = rgba("color", color, 1).values[0]
+        for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity)):
+            if value is not None:
+                views[name][i] = value
+                self._given.give(name)
+        if color is not WHITE:
+            views["color"][i] = rgba("color", color, len(taken)).values.reshape((*rows, 4))
         self.teleport(i, position, orientation, scale)
+        views["flags"][i] |= np.uint16(VISIBLE)
+        for row in taken:
+            del self._free[row]
         return i
 
-    def despawn(self, i: int) -> None:
-        """Body `i` is no more drawn; its index is given out again by a later `spawn`. Twice is harmless."""
-        i = range(len(self))[i]
-        if not self._views["flags"][i] & VISIBLE:
+    def despawn(self, i: Any) -> None:
+        """Body `i` (or an index array) is drawn no more; a later `spawn` gives its index out again. Twice is harmless."""
+        if isinstance(i, int | np.integer):
+            gone = [range(len(self))[i]]
+        else:
+            gone = list(dict.fromkeys(np.atleast_1d(np.arange(len(self))[i]).tolist()))
+        gone = [row for row in gone if row not in self._free]
+        if not gone:
             return
-        self._views["flags"][i] &= np.uint16(0xFFFF ^ VISIBLE)
-        self._cut(i)
-        self._free.append(i)
+        self._free |= dict.fromkeys(gone)
+        rows = gone[0] if len(gone) == 1 else gone
+        self._views["flags"][rows] &= np.uint16(0xFFFF ^ VISIBLE)
+        self._cut(rows)
 
     def _place(self, i: Any, position: ArrayLike, orientation: ArrayLike | None) -> None:
         self._views["position"][i] = position
@@ -258,29 +265,30 @@ class Bodies:
         if self._corrections:
             self._corrections.cut(i)
 
-    def _give(self, flag: int) -> None:
-        if not self._given_flags & flag:
-            self._given_flags |= flag
-            self._views["flags"][:] |= np.uint16(flag)
-
     def _assign(self, name: str, value: ArrayLike) -> None:
         # `bodies.position += v` writes through the view, then assigns that same view.
-        if value is not self._views[name]:
-            self._views[name][...] = value
+        if plain(value) is not self._views[name]:
+            self._views[name][...] = plain(value)
 
-    def _append(self) -> int:
+    def _take(self, count: int) -> list[int]:
+        """Indices that no body has: of despawned ones, the last first, then new ones at the end."""
+        old, begin = min(count, len(self._free)), len(self)
+        if count > old:
+            self._append(count - old)
+        return [*(self._free.popitem()[0] for _ in range(old)), *range(begin, len(self))]
+
+    def _append(self, more: int) -> None:
         count = len(self)
-        if count == len(self._storage):
-            capacity = count + 1 + int(count * GROWTH)
+        if count + more > len(self._storage):
+            capacity = count + more + int(count * GROWTH)
             require_bodies(capacity, self._columns.declared)
             grown = new_bodies(capacity)
-            grown[:count] = self._storage
+            grown[:count] = self._storage[:count]
             self._storage = grown
             self._columns.make_room(len(grown))
             if self._corrections:
                 self._corrections.make_room(len(grown))
-        self._take_views(count + 1)
-        return count
+        self._take_views(count + more)
 
     def _take_views(self, count: int) -> None:
         self._records = self._storage[:count]
@@ -288,3 +296,4 @@ class Bodies:
         if self._corrections:
             self._corrections.resize(count)
         self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}
+        self._given.take(self._views)

@@ -13,9 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION, NO_OFFSET, OFFSET_WIDTH, corrected
+from twixt.ipc.snapshot import CONTINUITY_MASK, CORRECTION_STEP
 from twixt.sim.columns import Column, Columns
 
 Rows = NDArray[np.int64]
+
+CORRECTIONS_MASK = 0xFFFF_FFFF ^ CONTINUITY_MASK
+
+
+def count_corrections(epoch: NDArray[np.uint32], rows: Rows) -> None:
+    """These bodies' epochs tell of one more correction."""
+    old = epoch[rows]
+    # The high half counts round without touching the low one, nor overflowing on the way.
+    room = np.uint32(CORRECTIONS_MASK) - (old & np.uint32(CORRECTIONS_MASK))
+    counted = old + np.minimum(room, np.uint32(CORRECTION_STEP))
+    epoch[rows] = np.where(room, counted, old & np.uint32(CONTINUITY_MASK))
 
 
 class Corrections:

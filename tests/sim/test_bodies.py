@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -51,15 +53,45 @@ def test_an_array_of_the_wrong_size_is_refused_where_it_is_assigned() -> None:
         Bodies(2).position = np.zeros((3, 3))
 
 
-def test_velocities_count_as_given_from_the_first_touch_on() -> None:
+def test_velocities_count_as_given_for_all_once_they_are_written_and_reading_them_changes_nothing() -> None:
     bodies = Bodies(2)
-    assert (bodies.records["flags"] == VISIBLE).all()
     assert bodies.velocity.shape == (2, 3)
+    assert float(np.linalg.norm(bodies.velocity)) == 0
+    assert type(bodies.velocity * 2) is type(bodies.velocity.sum(axis=1)) is np.ndarray
+    taken = bodies.velocity[[0]]
+    taken[0] = 5.0  # a copy
+    assert (bodies.records["flags"] == VISIBLE).all()
+    bodies.velocity[:] = 0.0
     assert (bodies.records["flags"] == VISIBLE | HAS_VELOCITY).all()
     bodies.angular_velocity = (0, 0, 1)
     assert (bodies.records["flags"] == VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY).all()
     spawned = bodies.spawn()
     assert bodies.records["flags"][spawned] == VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY
+
+
+def add_in_place(bodies: Bodies) -> None:
+    bodies.velocity += 1.0
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        add_in_place,
+        lambda bodies: bodies.velocity[1].__setitem__(2, 1.0),
+        lambda bodies: bodies.velocity.T.__setitem__(2, 1.0),
+        lambda bodies: bodies.velocity.fill(1.0),
+        lambda bodies: np.add(1.0, bodies.velocity, out=bodies.velocity),
+        lambda bodies: np.add.at(bodies.velocity, (1, 2), 1.0),
+        lambda bodies: np.copyto(bodies.velocity, 1.0),
+        lambda bodies: np.asarray(bodies.velocity).fill(1.0),
+        lambda bodies: bodies.spawn(velocity=(0, 0, 1.0)),
+    ],
+)
+def test_however_velocities_are_written_they_are_given(write: Callable[[Bodies], object]) -> None:
+    bodies = Bodies(2)
+    write(bodies)
+    assert bodies.velocity[-1, 2] == 1.0
+    assert (bodies.records["flags"] == VISIBLE | HAS_VELOCITY).all()
 
 
 def test_teleport_cuts_that_body_alone_and_takes_position_orientation_and_scale() -> None:
@@ -136,21 +168,100 @@ def test_hiding_and_showing_cuts_the_bodies_that_change() -> None:
     assert bodies.epoch.tolist() == [0, 2, 0]
 
 
-@given(st.lists(st.integers(0, 9), max_size=60))
-def test_spawned_and_despawned_in_any_order_each_visible_index_means_one_body(actions: list[int]) -> None:
+def test_a_body_is_hidden_and_shown_by_its_place_in_visible() -> None:
+    bodies = Bodies(4)
+    bodies.visible[1] = False
+    assert bodies.visible.tolist() == [True, False, True, True]
+    assert bodies.epoch.tolist() == [0, 1, 0, 0]
+    bodies.visible[[0, 2]] = False
+    bodies.visible[1:3] = True
+    assert bodies.visible.tolist() == [False, True, True, True]
+    bodies.visible &= [True, True, False, True]
+    shown = bodies.visible
+    shown |= [False, False, False, True]
+    shown[1] = False
+    assert shown.tolist() == bodies.visible.tolist() == [False, False, False, True]
+    assert type(~bodies.visible) is np.ndarray
+
+
+def test_what_would_write_into_a_copy_of_visible_is_refused() -> None:
+    bodies = Bodies(4)
+    with pytest.raises(ValueError, match="read-only"):
+        bodies.visible[1:3][0] = False
+    with pytest.raises(ValueError, match="read-only"):
+        bodies.visible.fill(False)
+
+
+def test_a_hidden_body_that_is_despawned_gives_its_index_back() -> None:
+    bodies = Bodies(2)
+    bodies.visible[1] = False
+    bodies.despawn(1)
+    assert bodies.spawn() == 1
+
+
+def test_a_despawned_body_that_is_shown_is_there_again() -> None:
+    bodies = Bodies(1)
+    bodies.despawn(0)
+    bodies.visible = True
+    assert bodies.spawn() == 1
+    bodies.despawn(0)
+    assert [bodies.spawn(), bodies.spawn()] == [0, 2]
+
+
+def test_many_are_spawned_and_despawned_at_once() -> None:
+    bodies = Bodies(3)
+    bodies.despawn([0, 2, 2])
+    spawned = bodies.spawn(np.arange(9.0).reshape(3, 3), velocity=(1, 0, 0), color=[(1, 2, 3, 4)] * 3, scale=[1, 2, 3])
+    assert spawned.tolist() == [2, 0, 3]
+    assert bodies.position[spawned].tolist() == np.arange(9.0).reshape(3, 3).tolist()
+    assert bodies.velocity[spawned].tolist() == [[1, 0, 0]] * 3
+    assert bodies.scale[spawned].tolist() == [1, 2, 3]
+    assert bodies.epoch[[0, 2]].tolist() == [2, 2]
+    bodies.despawn(bodies.position[:, 0] > 2)
+    assert bodies.visible.tolist() == [False, True, True, False]
+    bodies.despawn(slice(None))
+    assert not bodies.visible.any()
+    assert sorted(bodies.spawn(np.zeros((5, 3))).tolist()) == [0, 1, 2, 3, 4]
+    assert bodies.spawn(np.zeros((0, 3))).tolist() == []
+
+
+def test_a_spawn_that_is_refused_takes_no_index() -> None:
+    bodies = Bodies(1)
+    bodies.despawn(0)
+    with pytest.raises(ValueError, match="broadcast"):
+        bodies.spawn((1, 2, 3, 4))
+    with pytest.raises(TwixtError, match="color must be"):
+        bodies.spawn(color="red")
+    assert not bodies.visible.any()
+    assert bodies.spawn() == 0
+
+
+@given(st.lists(st.integers(0, 14), max_size=60))
+def test_spawned_hidden_shown_and_despawned_in_any_order_each_index_means_one_body(actions: list[int]) -> None:
     bodies = Bodies(0)
     alive: dict[int, float] = {}
+    hidden: set[int] = set()
     for number, action in enumerate(actions, start=1):
-        if action < 6 or not alive:
+        i = sorted(alive)[action % len(alive)] if alive else None
+        if action < 6 or i is None:
             i = bodies.spawn((number, 0, 0))
             assert i not in alive
             alive[i] = number
-        else:
-            i = sorted(alive)[action % len(alive)]
+        elif action < 10:
             bodies.despawn(i)
             del alive[i]
-    assert {int(i): float(bodies.position[i, 0]) for i in np.flatnonzero(bodies.visible)} == alive
+            hidden.discard(i)
+        elif action < 13:
+            bodies.visible[i] = False
+            hidden.add(i)
+        else:
+            bodies.visible |= [j in alive for j in range(len(bodies))]
+            hidden.clear()
+    shown = {i: place for i, place in alive.items() if i not in hidden}
+    assert {int(i): float(bodies.position[i, 0]) for i in np.flatnonzero(bodies.visible)} == shown
     assert len(bodies) == len(bodies.records) == len(bodies.position)
+    if alive:
+        assert not set(bodies.spawn(np.zeros((len(bodies) + 1, 3))).tolist()) & set(alive)
 
 
 @pytest.mark.parametrize("count", [-1, 2.5, "3", None, True])
