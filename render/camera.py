@@ -21,19 +21,29 @@ from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.interpolation.trust import FARTHEST
 
-# The camera never looks straight up or down: there "z up" has no meaning. Radians, half a degree off.
-MAX_ELEVATION_RAD = math.radians(89.5)
+# From straight below to straight above; beyond that the world would stand on its head.
+MAX_ELEVATION_RAD = math.pi / 2
+# Nearer to the vertical than this share of its distance, a camera looks straight down or up: with x to the right,
+# as on a map.
+VERTICAL_SHARE = 1e-6
+MAP_AZIMUTH_RAD = math.radians(-90)
 # A drag across the whole height of the window turns the camera by this much.
 ORBIT_RAD_PER_HEIGHT = math.pi
 # One notch of a mouse wheel changes the distance by this factor.
 ZOOM_PER_NOTCH = 0.9
 MOST_NOTCHES = 300  # at once; from one end of the distances to the other
-MIN_DISTANCE_M = 1e-3
-MAX_DISTANCE_M = 1e7
+# Within these, squares of lengths keep their digits in the shaders.
+MIN_DISTANCE_M = 1e-7
+MAX_DISTANCE_M = 1e13
 # What is nearer than this share of the distance is cut off: near enough to fly into a pile of bodies, far
 # enough that a 24-bit depth buffer still orders bodies at the far end (near : far <= 1 : 10,000).
 NEAR_SHARE = 1 / 200
 FAR_SHARE = 50
+# But no more than a quarter of a small body is cut off where the camera stands among bodies: its target may be far
+# away. Of the way to the farthest body at least this share is: else depth is too coarse there by a pixel's width.
+LEAST_NEAR_SHARE = 1 / 20_000
+# Farther than both from the middle body, one has flown off and is not framed: metres, and times as far as half of them.
+FLOWN_OFF_M, FLOWN_OFF_SPREADS = 1e7, 1000
 # However near the camera goes, everything within this many scene radii stays in sight.
 FAR_REACHES = 8
 # Room left around what is framed.
@@ -62,6 +72,14 @@ class Bounds(NamedTuple):
     high: tuple[float, float, float]
 
 
+class Surroundings(NamedTuple):
+    """What a camera may stand among. middle: None where the camera is carried, so that it may be anywhere."""
+
+    middle: tuple[float, float, float] | None
+    radius_m: float  # of the ball around all bodies
+    grain_m: float  # a quarter of what small bodies reach
+
+
 @dataclass
 class OrbitCamera:
     """A camera on a sphere around `target`. Angles in radians, lengths in metres."""
@@ -72,18 +90,20 @@ class OrbitCamera:
     elevation_rad: float = DEFAULT_ELEVATION_RAD
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     reach_m: float = 0.0  # radius of the whole scene, for the far plane
+    among: Surroundings | None = None  # for the near plane
 
     @staticmethod
     def from_camera(camera: Camera) -> OrbitCamera:
         """The orbit camera that sees what the scene's own camera sees."""
         offset = np.subtract(camera.eye, camera.target)
         distance_m = float(np.linalg.norm(offset))
-        elevation_rad = math.asin(max(-1.0, min(1.0, offset[2] / distance_m)))
+        elevation_rad = math.atan2(offset[2], math.hypot(offset[0], offset[1]))
+        is_vertical = math.hypot(offset[0], offset[1]) < VERTICAL_SHARE * distance_m
         return OrbitCamera(
             target=_three(camera.target),
             distance_m=distance_m,
-            azimuth_rad=math.atan2(offset[1], offset[0]),
-            elevation_rad=max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, elevation_rad)),
+            azimuth_rad=MAP_AZIMUTH_RAD if is_vertical else math.atan2(offset[1], offset[0]),
+            elevation_rad=elevation_rad,
             fov_y_deg=camera.fov_y_deg,
         )
 
@@ -91,7 +111,8 @@ class OrbitCamera:
     def framing(bounds: Bounds, aspect: float = 4 / 3) -> OrbitCamera:
         """A camera that sees the whole box `bounds` in a picture of this width / height, whatever the orbit."""
         center = np.add(bounds.low, bounds.high) / 2
-        radius_m = max(float(np.linalg.norm(np.subtract(bounds.high, bounds.low))) / 2, MIN_DISTANCE_M)
+        radius_m = float(np.linalg.norm(np.subtract(bounds.high, bounds.low))) / 2
+        radius_m = max(radius_m, MIN_DISTANCE_M) if radius_m > 0 else 1.0
         half_fov_rad = math.radians(DEFAULT_FOV_Y_DEG) / 2
         half_fov_rad = min(half_fov_rad, math.atan(math.tan(half_fov_rad) * aspect))
         distance_m = FRAMING_MARGIN * radius_m / math.sin(half_fov_rad)
@@ -101,10 +122,12 @@ class OrbitCamera:
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
         """The scene's own camera, or one that frames all bodies. bodies: dtype `BODY`, shape (n,)."""
         framing = OrbitCamera.framing(bounds_of(scene, bodies), aspect)
-        if scene.camera is None:
-            return framing
-        camera = OrbitCamera.from_camera(scene.camera)
-        camera.reach_m = framing.reach_m + math.dist(framing.target, camera.target)
+        camera, middle = framing, framing.target
+        if scene.camera is not None:
+            camera = OrbitCamera.from_camera(scene.camera)
+            camera.reach_m = framing.reach_m + math.dist(middle, camera.target)
+        is_carried = scene.camera is not None and scene.camera.body is not None
+        camera.among = Surroundings(None if is_carried else middle, framing.reach_m, grain_of(scene, bodies))
         return camera
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
@@ -137,7 +160,13 @@ class OrbitCamera:
     @property
     def near_m(self) -> float:
         """What is nearer is not drawn."""
-        return self.distance_m * NEAR_SHARE
+        near_m = self.distance_m * NEAR_SHARE
+        if self.among is None:
+            return near_m
+        middle, radius_m, grain_m = self.among
+        away_m = radius_m if middle is None else math.dist(self.eye, middle)
+        # From outside nothing is near: a tenth of the way to the bodies, which may have spread meanwhile.
+        return min(near_m, max(grain_m, (away_m - 2 * radius_m) / 10, (away_m + radius_m) * LEAST_NEAR_SHARE))
 
     @property
     def far_m(self) -> float:
@@ -203,8 +232,7 @@ def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
 
     Without bodies too far off to be drawn, or to be seen together with the others.
     """
-    reach = np.array([shape.reach for shape in scene.distinct_shapes] or [0.5], np.float32)
-    radius = reach[scene.shape_rows(len(bodies))] * bodies["scale"].astype(np.float32)
+    radius = _radii(scene, bodies)
     drawn = (bodies["flags"] & VISIBLE) != 0
     # One column after the other: a reduction along the records would walk 64-byte strides three times slower.
     columns = [np.ascontiguousarray(bodies["position"][:, axis]) for axis in range(3)]
@@ -221,16 +249,32 @@ def bounds_of(scene: Scene, bodies: NDArray[np.void]) -> Bounds:
     return Bounds(_three([low for low, _ in corners]), _three([high for _, high in corners]))
 
 
+def grain_of(scene: Scene, bodies: NDArray[np.void]) -> float:
+    """A quarter of what bodies reach of which a quarter are smaller, metres; 0 of none."""
+    radius = _radii(scene, bodies)
+    radius = radius[((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius) & (radius > 0)]
+    at = (len(radius) - 1) // 4
+    return float(np.partition(radius, at)[at]) / 4 if len(radius) else 0.0
+
+
+def _radii(scene: Scene, bodies: NDArray[np.void]) -> NDArray[np.float32]:
+    reach = np.array([shape.reach for shape in scene.distinct_shapes] or [0.5], np.float32)
+    return reach[scene.shape_rows(len(bodies))] * bodies["scale"].astype(np.float32)
+
+
 def _within_sight(columns: list[NDArray[np.float32]], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which bodies a camera can have in one picture: all, or where some have flown off farther than a camera stands
-    back, those around the middle one."""
+    """Which bodies a camera should have in one picture: all; where some have flown off, those around the middle one."""
     kept = [column[drawn].astype(np.float64) for column in columns]
-    if not drawn.any() or max(np.ptp(column) for column in kept) <= MAX_DISTANCE_M:
+    if not drawn.any() or max(np.ptp(column) for column in kept) <= FLOWN_OFF_M:
         return drawn
     half = (len(kept[0]) - 1) // 2
+    middles = [np.partition(column, half)[half] for column in kept]
+    off = [np.abs(column - middle) for column, middle in zip(kept, middles, strict=True)]
+    spread_m = max(float(np.partition(distances, half)[half]) for distances in off)
+    farthest_m = min(max(FLOWN_OFF_M, FLOWN_OFF_SPREADS * spread_m), MAX_DISTANCE_M)
     near = drawn.copy()
-    for column, those in zip(columns, kept, strict=True):
-        near &= np.abs(column.astype(np.float64) - np.partition(those, half)[half]) <= MAX_DISTANCE_M
+    for column, middle in zip(columns, middles, strict=True):
+        near &= np.abs(column.astype(np.float64) - middle) <= farthest_m
     return near if near.any() else drawn
 
 

@@ -245,7 +245,7 @@ void main() {
     vec3 d = way.xyz + across.xyz * off.x + upward.xyz * off.y;
     // From where the ray is nearest to the body's middle: keeps its digits where that is far.
     float nearest = dot(from_eye.xyz, d) / dot(d, d), ahead = inversesqrt(1.0 + dot(off, off) * way.w * way.w);
-    px_move = max(nearest, 1e-6);
+    px_move = max(nearest, 1e-12);
     float per_px = extent.w / px_move, t, covered;
     vec3 p = d * nearest - from_eye.xyz;
     d *= ahead;

@@ -58,7 +58,7 @@ layout(std140) uniform Frame {
     vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
     vec4 up_eye;         // world z in eye space; w: height of the ground above the eye, metres
     vec4 light_world;    // towards the light, world
-    vec4 grid;           // x, y of the middle of the grid of lines, from the eye, metres; left, bottom of the picture in px
+    vec4 grid;           // x, y of the grid of lines' middle, from the eye, metres; left, bottom of the picture in px
     vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture
 };
 

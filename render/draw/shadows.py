@@ -41,7 +41,8 @@ void main() {
     vec3 size = shape_size * pose.scale;
     float radius = (size.x + size.y + size.z) / 3.0;
     float height = pose.position.z - up_eye.w;
-    bool casts = pose.visible && radius > 0.0 && shape_size.z > 0.0 && height > radius * FLAT_RADII && height < radius * FADE_RADII;
+    bool casts = pose.visible && radius > 0.0 && shape_size.z > 0.0 && height > radius * FLAT_RADII
+                 && height < radius * FADE_RADII;
     caster = vec4(pose.position, casts ? radius : 0.0);
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }

@@ -192,7 +192,8 @@ void main() {
     vec3 normal = (ray * distance - ball.xyz) * first_axis.w;
     vec2 side = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
     float tone = 1.0 - albedo.w * (1.0 - side.x * side.y);
-    vec3 lit_color = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w, light.xyz, vec3(middle.z, light.w, lens_flat.w));
+    vec3 up = vec3(middle.z, light.w, lens_flat.w);
+    vec3 lit_color = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w, light.xyz, up);
     color = vec4(albedo.w < 0.0 ? albedo.rgb : lit_color, covered);
 }
 """

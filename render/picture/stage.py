@@ -100,7 +100,10 @@ class Stage:
     # -- what comes in
 
     def set_scene(self, scene: Scene) -> None:
-        """A scene that was published anew."""
+        """A scene that was published anew. Another camera is obeyed; the same one leaves it where the user moved it."""
+        if scene.camera != self.scene.camera:
+            self.camera = self._seen = None
+            self._carriers.clear()
         self.scene = scene
         self.renderer.set_scene(scene)
         self._divide_anew()
@@ -283,7 +286,7 @@ class Stage:
         camera = self.camera
         seen = (
             camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad, camera.fov_y_deg,
-            camera.reach_m, size_px, window_px,
+            camera.reach_m, camera.among, size_px, window_px,
         )  # fmt: skip
         if seen != self._seen:
             self._seen, self._lens = seen, camera.matrices(size_px, window_px)

@@ -39,9 +39,48 @@ def test_the_scenes_own_camera_is_taken_over():
     assert camera.fov_y_deg == 30
 
 
-def test_a_camera_that_looks_straight_down_is_nearly_kept():
-    camera = OrbitCamera.from_camera(Camera((0, 0, 5), (0, 0, 0)))
-    assert camera.eye == pytest.approx((0, 0, 5), abs=0.06)
+@pytest.mark.parametrize("aside", [0.0, 1e-9, -1e-9])
+@pytest.mark.parametrize("target", [(0, 0, 0), (3, -2, 1)])
+def test_a_camera_straight_above_shows_x_to_the_right_and_y_up_as_a_map(target, aside):
+    above = target[0] + aside, target[1] - aside, target[2] + 5
+    camera = OrbitCamera.from_camera(Camera(above, target))
+    assert camera.eye == pytest.approx(above, abs=1e-6)
+    x, y, z = target
+    assert seen(camera, (x + 1, y, z)) == pytest.approx((400 + 300 / math.tan(math.radians(22.5)) / 5, 300), abs=0.1)
+    assert seen(camera, (x, y + 1, z)) == pytest.approx((400, 300 - 300 / math.tan(math.radians(22.5)) / 5), abs=0.1)
+    assert seen(camera, (x, y, z + 2)) == pytest.approx((400, 300), abs=0.1)
+
+
+def test_a_camera_straight_below_looks_up():
+    camera = OrbitCamera.from_camera(Camera((0, 0, -5), (0, 0, 0)))
+    assert camera.eye == pytest.approx((0, 0, -5))
+    assert seen(camera, (1, 0, 0))[0] > 500
+
+
+@given(st.floats(1, 1e6), st.floats(0, 2 * math.pi))
+def test_a_target_far_away_never_hides_what_is_near_among_the_bodies(target_m, way):
+    eye = np.array((0.0, 0.0, 1.0))
+    camera = Camera(tuple(eye), tuple(eye + np.array((math.cos(way), math.sin(way), 0)) * target_m))
+    rng = np.random.default_rng(1)
+    bodies = bodies_at(*rng.uniform((-20, -20, 0), (20, 20, 2), (50, 3)))
+    seen_by = OrbitCamera.for_scene(Scene([Sphere(0.25)] * 50, camera=camera), bodies)
+    assert seen_by.near_m <= 0.125
+    assert seen_by.far_m > target_m + 50
+
+
+def test_from_outside_nothing_is_given_up_of_depth_for_what_may_be_near():
+    bodies = bodies_at(*np.random.default_rng(1).uniform(-5, 5, (50, 3)))
+    for scene in (Scene([Sphere(0.01)]), Scene([Sphere(0.01)], camera=Camera((20, 20, 20), (0, 0, 0)))):
+        camera = OrbitCamera.for_scene(scene, bodies)
+        assert camera.near_m == camera.distance_m / 200
+        camera.zoom(-30)
+        assert camera.near_m == camera.distance_m / 200
+
+
+def test_a_carried_camera_with_a_far_target_sees_what_is_near_as_well():
+    scene = Scene([Sphere(0.25)] * 50, camera=Camera((0, 0, 1), (1000, 0, 1), body=3))
+    bodies = bodies_at(*np.random.default_rng(1).uniform(-20, 20, (50, 3)))
+    assert OrbitCamera.for_scene(scene, bodies).near_m <= 0.125
 
 
 @given(MOVES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -195,6 +197,34 @@ def test_a_scene_published_anew_divides_the_bodies_anew(window):
     assert len(show.draw(150).parts) == 1
     show.stage.set_scene(Scene([Sphere(0.5)] * 2, groups={"live": Group([0], "none")}, camera=ONE.camera))
     assert [part.group for part in show.draw(200).parts] == [None, "live"]
+
+
+def test_a_camera_that_is_published_anew_is_obeyed_and_the_same_one_leaves_the_picture_as_it_was_turned(window):
+    show = Show(window, ONE, lambda k: along_x()(0))
+    assert middle_px(show.pixels(150)) == pytest.approx(SIZE_PX[0] / 2, abs=1)
+    show.stage.camera.orbit(300, 0, SIZE_PX[1])
+    turned = show.stage.camera.eye
+    show.stage.set_scene(replace(ONE, shapes=[Sphere(0.4)]))
+    show.draw(200)
+    assert show.stage.camera.eye == turned
+    show.stage.set_scene(replace(ONE, camera=Camera((0, -10, 0), (2, 0, 0))))
+    assert middle_px(show.pixels(250)) < SIZE_PX[0] / 2 - 20
+    assert show.stage.camera.eye == pytest.approx((0, -10, 0))
+    show.stage.set_scene(replace(ONE, camera=None))  # all bodies are framed
+    assert middle_px(show.pixels(300)) == pytest.approx(SIZE_PX[0] / 2, abs=1)
+    assert show.stage.camera.eye != pytest.approx((0, -10, 0))
+
+
+def test_a_camera_that_is_published_for_another_body_is_carried_by_that_one(window):
+    on = [replace(ONE, shapes=[Sphere(0.5)] * 2, camera=Camera((0, -10, 0), (0, 0, 0), body=body)) for body in (0, 1)]
+    state = along_x(2)(0)
+    state["position"] = [(0, 0, 0), (50, 0, 0)]
+    show = Show(window, on[0], lambda k: state)
+    for scene in (*on, on[0]):
+        show.stage.set_scene(scene)
+        for at_ms in range(show.published * 100 + 150, show.published * 100 + 450, 50):
+            pixels = show.pixels(at_ms)
+        assert middle_px(pixels) == pytest.approx(SIZE_PX[0] / 2, abs=1.5)
 
 
 def test_bodies_that_come_later_join_their_group(window):
