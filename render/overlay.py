@@ -29,7 +29,7 @@ with glfw_library.sharing():
 # For so long the same layout is drawn: figures change 7 times a second, which is as fast as they can be read, and
 # seven of eight frames at 60 Hz are spared the layout.
 LAYOUT_NS = 8 * 1_000_000_000 // 60
-# A panel that finds its own size is not shown before it was laid out twice.
+# What the mouse does shows in the layout after, and a panel that finds its own size in the one after that.
 LAYOUTS_AT_ONCE = 3
 FONT_PX = 15.0
 _BUTTONS = {"left": 0, "right": 1, "middle": 2}
@@ -87,6 +87,7 @@ class Overlay:
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._used = NOTHING_USED
+        self._opened: set[str] = set()  # names of what the user has unfolded
         self._is_turning = False  # a slider is in the user's hand
         self._panes = Panes()
         self._shown_panes: list[Pane] = []
@@ -136,10 +137,12 @@ class Overlay:
     def _lay_out(self, state: OverlayState, size_px: tuple[int, int], scale: float) -> None:
         began_ns = time.perf_counter_ns()
         begin(size_px, scale)
-        shown = show_panels(imgui, state, (size_px[0] / scale, size_px[1] / scale))
+        shown = show_panels(imgui, state, (size_px[0] / scale, size_px[1] / scale), self._opened)
         if shown.pressed or shown.turned or shown.all_off:
             self._used = Used(shown.pressed, shown.turned, shown.all_off)
         self._shown_panes = [Pane(*(length * scale for length in panel)) for panel in shown.panels]
+        if shown.is_unfinished:
+            self._layouts_due = max(self._layouts_due, 1)
         imgui.render()
         self._is_turning = imgui.is_any_item_active()
         self.layout_ns = time.perf_counter_ns() - began_ns

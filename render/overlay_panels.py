@@ -3,34 +3,28 @@
 Frames at the top left, physics at the top right, banners between them, keys along the bottom: the middle of
 the picture stays free, at 800x600 too. Every figure has its unit beside it; the strip has its legend in words.
 What is looked at now and then (why the clock does what it does, the knobs of trouble) is folded away until asked for.
+
+Always: no panel lies over another or beyond the window, whatever its size; where there is no room, less is shown.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
+from twixt.render import overlay_widgets as ui
+from twixt.render.knobs import BUFFER, TROUBLES, Turn
+from twixt.render.overlay_room import Part, breaks, fitting
+from twixt.render.overlay_state import MODES, OverlayState
 
-from twixt.render.knobs import BUFFER, TROUBLES, Knob, Turn
-from twixt.render.overlay_state import MODES, REMEMBERED, OverlayState
-
-MARGIN = 8.0
 PANEL_WIDTH = 264.0
-PLOT_HEIGHT = 44.0
-STRIP_HEIGHT = 10.0
-# A half's label fits between its panel and the middle, or at least into this.
-LEAST_LABEL_WIDTH = 60.0
-# Where the sliders begin, from a panel's left.
-KNOB_NAME_WIDTH = 84.0
-KNOB_GAP = 4.0
-KNOB_TINT, GRAB_TINT = (0.22, 0.27, 0.36, 0.75), (0.31, 0.47, 0.74, 0.85)
-# The library sets a fold's triangle in by this much.
-FOLD_INDENT = 7.0
-# Red, green, blue of each of MODES, and of text.
-MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
-DIM = (0.62, 0.66, 0.72)
-WARNING = (0.98, 0.76, 0.35)
-TARGET_LINE = (1.0, 1.0, 1.0, 0.35)
+# A half's label stands between its panel and the middle where there is so much room, else below its panel.
+LEAST_LABEL_WIDTH = 90.0
+# Of a window's height: what panels take by themselves, what the keys may, and where banners end at most.
+PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
+# Around a key's name and what it does.
+KEY_WIDTH = 26.0
+SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
 
 
 class Shown(NamedTuple):
@@ -40,251 +34,267 @@ class Shown(NamedTuple):
     panels: list[tuple[float, float, float, float]]  # left, top, width, height of each panel
     turned: list[Turn]  # sliders that moved
     all_off: bool  # trouble is to end
+    is_unfinished: bool  # something has yet to get its size: lay it out again
 
 
-def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float]) -> Shown:
-    """Lays all panels out within `size`; lengths here are in units of text size."""
-    _style(imgui)
-    panels: list[tuple[float, float, float, float]] = []
-    turned: list[Turn] = []
-    all_off = False
-    width, height = size
-    panel = min(PANEL_WIDTH, (width - 3 * MARGIN) / 2)
-    with _Panel(imgui, panels, "frames", (MARGIN, MARGIN), (0, 0), panel):
-        _frames(imgui, state)
-        if _fold(imgui, "smooth"):
-            _smooth(imgui, state, turned)
-    with _Panel(imgui, panels, "physics", (width - MARGIN, MARGIN), (1, 0), panel):
-        _physics(imgui, state)
-        if state.troubles:
-            on = [name for name in state.troubles if _is_on(name, state)]
-            if _fold(imgui, "trouble", ", ".join(TROUBLES[name].name for name in on)):
-                for name in state.troubles:
-                    _knob(imgui, name, TROUBLES[name], state.troubles[name], turned)
-                all_off = bool(on) and imgui.small_button("no trouble")
-    if state.split_labels is not None:
-        for side, label in enumerate(state.split_labels):
-            at = (width / 2 + (MARGIN if side else -MARGIN), MARGIN)
-            with _Panel(imgui, panels, f"half {side}", at, (0 if side else 1, 0), None):
-                imgui.push_text_wrap_pos(max(LEAST_LABEL_WIDTH, width / 2 - panel - 4 * MARGIN))
-                _text(imgui, label)
-                imgui.pop_text_wrap_pos()
-    if state.messages:
-        with _Panel(imgui, panels, "messages", (width / 2, height * 0.80), (0.5, 1), None):
-            for message in state.messages:
-                _text(imgui, message, WARNING)
-    pressed: list[str] = []
-    if state.keys:
-        with _Panel(imgui, panels, "keys", (width / 2, height - MARGIN), (0.5, 1), None):
-            pressed = _keys(imgui, state, width - 4 * MARGIN)
-    return Shown(pressed, panels, turned, all_off)
+def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> Shown:
+    """Lays all panels out within `size`; lengths here are in units of text size.
+
+    opened: which folds the user has opened, changed where one is clicked.
+    """
+    ui.style(imgui)
+    return _Layout(imgui, state, size, opened).shown()
 
 
-def _frames(imgui: Any, state: OverlayState) -> None:
-    frames = state.frames
-    mean_ms = frames.mean_ms()
-    _text(imgui, f"{1000 / mean_ms:.1f} fps" if mean_ms else "- fps")
-    _beside(imgui, f"99 % of frames within {frames.percentile_ms(99):.1f} ms")
-    _plot(imgui, "frame interval", frames.figures_ms, "aimed at", state.target_ms)
-    _strip(imgui, frames.modes)
-    for number, mode in enumerate(MODES[:3]):
-        if number:
-            imgui.same_line()
-        _text(imgui, mode, MODE_COLORS[number])
-    _row(imgui, "drawn by", state.interpolation)
-    _row(imgui, "clock", state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}")
-    if state.age_ms is not None:
-        _row(imgui, "added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms")
+class _Layout:
+    """One layout, from the bottom up: what there must be first, figures in the room that is left."""
 
+    def __init__(self, imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> None:
+        self._imgui, self._state, self._opened = imgui, state, opened
+        self._width, self._height = size
+        self._panels: list[tuple[float, float, float, float]] = []
+        self._appearing: list[str] = []
+        self._turned: list[Turn] = []
+        self._pressed: list[str] = []
+        self._all_off = False
+        self._line = imgui.get_text_line_height() + ui.SPACING
+        self._panel_width = min(PANEL_WIDTH, (self._width - 3 * ui.MARGIN) / 2)
+        self._inside = self._panel_width - 2 * ui.MARGIN
 
-def _smooth(imgui: Any, state: OverlayState, turned: list[Turn]) -> None:
-    """Why the picture plays as it does."""
-    if state.room_ms is not None:
-        _row(imgui, "room to the newest snapshot", f"{state.room_ms:.1f} ms")
-    if state.playing_rate is not None:
-        _row(imgui, "plays at", f"{state.playing_rate:.2f} x real time")
-    _row(imgui, "prefers", state.prefer)
-    _row(imgui, "pacing", state.pacing)
-    if state.thinned:
-        _row(imgui, "snapshots thinned", f"{state.thinned:,}")
-    for group, age_ms in state.group_ages_ms.items():
-        _row(imgui, f"age of {group}", f"{age_ms:.1f} ms")
-    if state.buffer_ms is not None:
-        _knob(imgui, "buffer", BUFFER, (state.buffer_ms,), turned)
-    if state.clock_reason:
-        imgui.push_text_wrap_pos(0.0)
-        _text(imgui, state.clock_reason, DIM)
-        imgui.pop_text_wrap_pos()
+    def shown(self) -> Shown:
+        end = self._banners(self._keys(self._height - ui.MARGIN))
+        labels, width = self._state.split_labels, self._width / 2 - self._panel_width - 4 * ui.MARGIN
+        is_between = width >= LEAST_LABEL_WIDTH
+        if not is_between:
+            width = self._width / 2 - 4 * ui.MARGIN
+        heights = [] if labels is None else [self._high(label, width) for label in labels]
+        room = end - 2 * ui.MARGIN - (0 if is_between or not heights else max(heights) + ui.MARGIN)
+        frames_end = self._column("frames", 0, self._frames(room), room)
+        physics_end = self._column("physics", 1, self._physics(room), room)
+        for side, label in enumerate(labels or ()):
+            at, pivot = (self._width / 2 + (ui.MARGIN if side else -ui.MARGIN), ui.MARGIN), (0 if side else 1, 0)
+            if not is_between:
+                left = self._width / 2 + ui.MARGIN if side else ui.MARGIN
+                at, pivot = (left, (physics_end if side else frames_end) + ui.MARGIN), (0, 0)
+            if at[1] + heights[side] <= end:
+                with self._panel(f"half {side}", at, pivot, None, heights[side]):
+                    ui.wrapped(self._imgui, label, width)
+        return Shown(self._pressed, self._panels, self._turned, self._all_off, bool(self._appearing))
 
+    # -- at the bottom
 
-def _physics(imgui: Any, state: OverlayState) -> None:
-    if state.rate is None:
-        _text(imgui, "no snapshot yet", DIM)
-    else:
-        _text(imgui, f"{state.rate:.2f} x real time", WARNING if state.rate < 0.95 * state.time_scale else None)
-        if state.time_scale != 1:
-            _beside(imgui, f"asked for {state.time_scale:g} x")
-    _plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
-    _row(imgui, "bodies", f"{state.bodies:,}")
-    for name, value in state.diagnostics.items():
-        _row(imgui, name, f"{value:.4g}")
+    def _keys(self, end: float) -> float:
+        """Shows the keys above `end`, folded where they take too much of the window; where they begin."""
+        keys = self._state.keys
+        if not keys:
+            return end
+        imgui, room = self._imgui, self._width - 4 * ui.MARGIN
+        begins = breaks((ui.width_of(imgui, key + does) + KEY_WIDTH for key, does in keys.items()), 0, room)
+        height = self._of_lines(sum(begins))
+        is_folded = height > KEYS_SHARE * self._height
+        most = end - ui.MARGIN
+        if is_folded:
+            height = self._of_lines(1)
+        if height > most:
+            return end
+        at, pivot = (self._width / 2, end), (0.5, 1)
+        if not is_folded:
+            with self._panel("keys", at, pivot, None, height):
+                self._key_buttons(begins)
+            return end - height
+        width = ui.width_of(imgui, KEYS) + 2 * ui.MARGIN + 24
+        if KEYS in self._opened:
+            width, height = self._width - 2 * ui.MARGIN, min(most, self._of_lines(1 + sum(begins)))
+        with self._panel("folded keys", at, pivot, width, height):
+            ui.fold(imgui, KEYS, self._opened)
+            if KEYS in self._opened:
+                self._key_buttons(begins)
+        return end - height
 
-
-def _is_on(name: str, state: OverlayState) -> bool:
-    return any(state.troubles[name][: TROUBLES[name].none_at or 1])
-
-
-def _fold(imgui: Any, name: str, folded: str = "") -> bool:
-    """A line that unfolds when it is clicked; true while it is. folded: said in it while it is not."""
-    flags = imgui.TreeNodeFlags_
-    imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() - FOLD_INDENT)
-    is_open: bool = imgui.tree_node_ex(name, flags.no_tree_push_on_open.value | flags.span_avail_width.value)
-    if folded and not is_open:
-        imgui.same_line()
-        _text(imgui, folded, WARNING)
-    return is_open
-
-
-def _knob(imgui: Any, name: str, knob: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
-    """A row of sliders, one a figure."""
-    imgui.align_text_to_frame_padding()
-    _text(imgui, knob.name, DIM)
-    imgui.same_line(KNOB_NAME_WIDTH)
-    no_typing = imgui.SliderFlags_.no_input.value  # no key reaches the overlay
-    imgui.push_style_color(imgui.Col_.frame_bg.value, imgui.ImVec4(*KNOB_TINT))
-    imgui.push_style_color(imgui.Col_.slider_grab.value, imgui.ImVec4(*GRAB_TINT))
-    count = len(knob.sliders)
-    across = (imgui.get_content_region_avail().x - (count - 1) * KNOB_GAP) / count
-    for number, (slider, figure) in enumerate(zip(knob.sliders, figures, strict=True)):
-        if number:
-            imgui.same_line(0, KNOB_GAP)
-        imgui.set_next_item_width(across)
-        shown = "as measured" if name == "buffer" and not figure else slider.shown
-        moved, value = imgui.slider_float(f"##{name}{number}", figure, slider.low, slider.high, shown, no_typing)
-        released = imgui.is_item_deactivated_after_edit()
-        if moved or released:
-            turned.append(Turn(name, number, value, released))
-    imgui.pop_style_color(2)
-
-
-def _keys(imgui: Any, state: OverlayState, width: float) -> list[str]:
-    pressed = []
-    line = 0.0
-    for key, meaning in state.keys.items():
-        needed = imgui.calc_text_size(key + meaning).x + 26
-        if line and line + needed <= width:
-            imgui.same_line()
-        else:
-            line = 0.0
-        line += needed
-        if imgui.small_button(key):
-            pressed.append(key)
-        imgui.same_line(0, 4)
-        _text(imgui, meaning, DIM)
-    return pressed
-
-
-def _plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
-    """A curve of the last REMEMBERED figures from 0 ms up, newest at the right, with a line to hold them against."""
-    newest_ms = float(figures_ms[-1]) if len(figures_ms) else 0.0
-    # Two figures a point, the larger one: half the lines, and no peak is lost.
-    points = np.asarray(figures_ms[len(figures_ms) % 2 :], np.float32).reshape(-1, 2).max(axis=1)
-    top_ms = max(2 * (line_ms or 0.0), 1.15 * float(points.max(initial=0)), 0.1)
-    label = f"{name} {newest_ms:.1f} ms" + (f", {line_name} {line_ms:.1f} ms" if line_ms else "")
-    _text(imgui, label, DIM)
-    at = imgui.get_cursor_screen_pos()
-    across = imgui.get_content_region_avail().x
-    if len(points):
-        known = across * len(points) / (REMEMBERED // 2)
-        imgui.set_cursor_screen_pos(imgui.ImVec2(at.x + across - known, at.y))
-        imgui.plot_lines(f"##{name}", points, 0, None, 0.0, top_ms, imgui.ImVec2(known, PLOT_HEIGHT))
-    else:
-        imgui.dummy(imgui.ImVec2(across, PLOT_HEIGHT))
-    if line_ms:
-        y = at.y + PLOT_HEIGHT * (1 - line_ms / top_ms)
-        color = imgui.get_color_u32(imgui.ImVec4(*TARGET_LINE))
-        imgui.get_window_draw_list().add_line(imgui.ImVec2(at.x, y), imgui.ImVec2(at.x + across, y), color)
-
-
-def _strip(imgui: Any, modes: Any) -> None:
-    """One cell a frame, aligned with the plot above; neighbours of one mode are drawn as one."""
-    at = imgui.get_cursor_screen_pos()
-    across = imgui.get_content_region_avail().x
-    cell = across / REMEMBERED
-    first = REMEMBERED - len(modes)
-    draw_list = imgui.get_window_draw_list()
-    starts = np.flatnonzero(np.diff(modes, prepend=255))
-    for start, end in zip(starts, [*starts[1:], len(modes)], strict=False):
-        color = imgui.get_color_u32(imgui.ImVec4(*MODE_COLORS[modes[start]], 1.0))
-        left, right = at.x + (first + start) * cell, at.x + (first + end) * cell
-        draw_list.add_rect_filled(imgui.ImVec2(left, at.y), imgui.ImVec2(right, at.y + STRIP_HEIGHT), color)
-    imgui.dummy(imgui.ImVec2(across, STRIP_HEIGHT))
-
-
-def _row(imgui: Any, name: str, value: str) -> None:
-    _text(imgui, name, DIM)
-    _beside(imgui, value)
-
-
-def _beside(imgui: Any, text: str) -> None:
-    """At the right border of the same line."""
-    imgui.same_line(max(0.0, imgui.get_window_width() - imgui.calc_text_size(text).x - MARGIN))
-    imgui.text_unformatted(text)
-
-
-def _text(imgui: Any, text: str, color: tuple[float, float, float] | None = None) -> None:
-    if color is None:
-        imgui.text_unformatted(text)
-    else:
-        imgui.push_style_color(imgui.Col_.text.value, imgui.ImVec4(*color, 1.0))
-        imgui.text_unformatted(text)
-        imgui.pop_style_color()
-
-
-def _style(imgui: Any) -> None:
-    style = imgui.get_style()
-    style.window_padding = imgui.ImVec2(MARGIN, 6)
-    style.item_spacing = imgui.ImVec2(8, 2)
-    style.window_border_size = 0.0
-    style.set_color_(imgui.Col_.frame_bg.value, imgui.ImVec4(0.0, 0.0, 0.0, 0.0))
-    for fold in (imgui.Col_.header, imgui.Col_.header_hovered, imgui.Col_.header_active):
-        style.set_color_(fold.value, imgui.ImVec4(*KNOB_TINT))
-
-
-class _Panel:
-    """A borderless window that sizes itself, pinned at a point by its own corner or middle (pivot)."""
-
-    def __init__(
-        self,
-        imgui: Any,
-        panels: list[tuple[float, float, float, float]],
-        name: str,
-        at: tuple[float, float],
-        pivot: tuple[float, float],
-        width: float | None,
-    ) -> None:
-        self._panels = panels
-        self._imgui, self._name, self._at, self._pivot, self._width = imgui, name, at, pivot, width
-
-    def __enter__(self) -> None:
+    def _key_buttons(self, begins: list[bool]) -> None:
         imgui = self._imgui
-        imgui.set_next_window_pos(imgui.ImVec2(*self._at), imgui.Cond_.always.value, imgui.ImVec2(*self._pivot))
-        imgui.set_next_window_bg_alpha(0.0)
-        if self._width is not None:
-            imgui.set_next_window_size(imgui.ImVec2(self._width, 0.0))
-        flags = imgui.WindowFlags_
-        imgui.begin(
-            self._name,
-            None,
-            flags.no_decoration.value
-            | flags.no_move.value
-            | flags.no_saved_settings.value
-            | flags.no_focus_on_appearing.value
-            | flags.no_nav.value
-            | (flags.always_auto_resize.value if self._width is None else 0),
-        )
+        for (key, does), is_first in zip(self._state.keys.items(), begins, strict=True):
+            if not is_first:
+                imgui.same_line()
+            if imgui.small_button(key):
+                self._pressed.append(key)
+            imgui.same_line(0, 4)
+            ui.text(imgui, does, ui.DIM)
 
-    def __exit__(self, *_: object) -> None:
-        at, size = self._imgui.get_window_pos(), self._imgui.get_window_size()
-        self._panels.append((at.x, at.y, size.x, size.y))
-        self._imgui.end()
+    def _banners(self, end: float) -> float:
+        """Shows what is to be said in words above the keys, which begin at `end`; where free room ends."""
+        said = [(message, ui.WARNING) for message in self._state.messages]
+        if self._state.note:
+            said.append((self._state.note, ui.PLAIN))
+        if not said:
+            return end
+        width = self._width - 4 * ui.MARGIN
+        height = (
+            sum(ui.wrapped_height(self._imgui, message, width) for message, _ in said) - ui.SPACING + 2 * ui.PADDING
+        )
+        end = min(BANNERS_END * self._height, end - ui.MARGIN)
+        height = min(height, end - ui.MARGIN)
+        if height < self._of_lines(1):
+            return end
+        with self._panel("messages", (self._width / 2, end), (0.5, 1), None, height):
+            for message, color in said:
+                ui.wrapped(self._imgui, message, width, color)
+        return end - height
+
+    # -- at the top
+
+    def _column(self, name: str, side: int, parts: list[Part], room: float) -> float:
+        """Shows a panel at the top of that side; where it ends."""
+        if not parts or self._inside <= 0:
+            return 0.0
+        height = sum(part.height for part in parts) - ui.SPACING + 2 * ui.PADDING
+        at = (self._width - ui.MARGIN if side else ui.MARGIN, ui.MARGIN)
+        with self._panel(name, at, (side, 0), self._panel_width, min(height, room)):
+            for part in parts:
+                part.draw()
+        return ui.MARGIN + min(height, room)
+
+    def _frames(self, room: float) -> list[Part]:
+        imgui, state, frames, line = self._imgui, self._state, self._state.frames, self._line
+        mean_ms = frames.mean_ms()
+        fps = f"{1000 / mean_ms:.1f} fps" if mean_ms else "- fps"
+        legend = breaks([ui.width_of(imgui, mode) for mode in MODES[:3]], ui.GAP, self._inside)
+
+        def words_of_modes() -> None:
+            for mode, color, is_first in zip(MODES, ui.MODE_COLORS, legend, strict=False):
+                if not is_first:
+                    imgui.same_line()
+                ui.text(imgui, mode, color)
+
+        def curve() -> None:
+            ui.plot(imgui, "frame interval", frames.figures_ms, "aimed at", state.target_ms)
+
+        clock = state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}"
+        parts = [
+            *self._pair(fps, f"99 % of frames within {frames.percentile_ms(99):.1f} ms", 9),
+            Part(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve),
+            Part(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes)),
+            Part(3, line * sum(legend), words_of_modes),
+            self._row("drawn by", state.interpolation, 4),
+            self._row("clock", clock, 5),
+        ]
+        if state.age_ms is not None:
+            parts.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
+        is_open = SMOOTH in self._opened
+        parts.append(Part(0 if is_open else 2, line, lambda: ui.fold(imgui, SMOOTH, self._opened)))
+        if is_open:
+            parts += self._smooth()
+        return self._fitted(parts, room, is_open)
+
+    def _smooth(self) -> list[Part]:
+        """Why the picture plays as it does."""
+        imgui, state = self._imgui, self._state
+        parts = []
+        if state.room_ms is not None:
+            parts.append(self._row("room to the newest snapshot", f"{state.room_ms:.1f} ms"))
+        if state.playing_rate is not None:
+            parts.append(self._row("plays at", f"{state.playing_rate:.2f} x real time"))
+        parts += [self._row("prefers", state.prefer), self._row("pacing", state.pacing)]
+        if state.thinned:
+            parts.append(self._row("snapshots thinned", f"{state.thinned:,}"))
+        parts += [self._row(f"age of {group}", f"{age:.1f} ms") for group, age in state.group_ages_ms.items()]
+        if state.buffer_ms is not None:
+            at_ms = (state.buffer_ms,)
+            parts.append(self._knob(lambda: ui.knob(imgui, "buffer", BUFFER, at_ms, self._turned)))
+        if state.clock_reason:
+            height = ui.wrapped_height(imgui, state.clock_reason, self._inside)
+            parts.append(Part(0, height, lambda: ui.wrapped(imgui, state.clock_reason, self._inside, ui.DIM)))
+        return parts
+
+    def _physics(self, room: float) -> list[Part]:
+        imgui, state, line = self._imgui, self._state, self._line
+        if state.rate is None:
+            parts = [Part(0, line, lambda: ui.fitting_text(imgui, ["no snapshot yet"], ui.DIM))]
+        else:
+            asked = f"asked for {state.time_scale:g} x" if state.time_scale != 1 else ""
+            color = ui.WARNING if state.rate < 0.95 * state.time_scale else None
+            parts = self._pair(f"{state.rate:.2f} x real time", asked, 6, color)
+
+        def curve() -> None:
+            ui.plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
+
+        parts += [Part(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
+        is_open = TROUBLE in self._opened and bool(state.troubles)
+        trouble = self._trouble(is_open) if state.troubles else []
+        kept = self._fitted(parts + trouble, room, is_open)
+        at = sum(part in parts for part in kept)
+        left = room - 2 * ui.PADDING + ui.SPACING - sum(part.height for part in kept)
+        return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
+
+    def _diagnostics(self, lines: int) -> list[Part]:
+        """The world's own figures, as many as there are lines for, and how many more there are."""
+        rows = [self._row(name, f"{value:.4g}") for name, value in self._state.diagnostics.items()]
+        if len(rows) <= lines:
+            return rows
+        more = f"{len(rows) - lines + 1:,} more in a larger window"
+        says = Part(0, self._line, lambda: ui.fitting_text(self._imgui, [more, more.split(" in")[0]], ui.DIM))
+        return [*rows[: lines - 1], says] if lines > 0 else []
+
+    def _trouble(self, is_open: bool) -> list[Part]:
+        imgui, troubles = self._imgui, self._state.troubles
+        on = [name for name in troubles if any(troubles[name][: TROUBLES[name].none_at or 1])]
+        folded = ", ".join(TROUBLES[name].name for name in on)
+        parts = [Part(0 if is_open else 2, self._line, lambda: ui.fold(imgui, TROUBLE, self._opened, folded))]
+        if is_open:
+            parts += [self._knob(self._turning(name)) for name in troubles]
+        if is_open and on:
+            parts.append(Part(0, self._line, self._no_trouble))
+        return parts
+
+    def _turning(self, name: str) -> Callable[[], None]:
+        return lambda: ui.knob(self._imgui, name, TROUBLES[name], self._state.troubles[name], self._turned)
+
+    def _no_trouble(self) -> None:
+        self._all_off = self._imgui.small_button("no trouble")
+
+    # -- parts
+
+    def _pair(self, said: str, aside: str, rank: int, color: tuple[float, float, float] | None = None) -> list[Part]:
+        """A line with something at its right, which goes into a line of its own, of that rank, where it does not fit."""
+        imgui, line = self._imgui, self._line
+        if ui.width_of(imgui, said) + ui.GAP + ui.width_of(imgui, aside) > self._inside:
+            return [
+                Part(0, line, lambda: ui.fitting_text(imgui, [said], color)),
+                Part(
+                    rank, line, lambda: ui.fitting_text(imgui, [aside, aside.replace(" of frames within", ":")], ui.DIM)
+                ),
+            ]
+
+        def both() -> None:
+            ui.text(imgui, said, color)
+            if aside:
+                ui.beside(imgui, aside)
+
+        return [Part(0, line, both)]
+
+    def _row(self, name: str, value: str, rank: int = 0) -> Part:
+        return Part(rank, self._line, lambda: ui.row(self._imgui, name, value))
+
+    def _knob(self, draw: Callable[[], None]) -> Part:
+        return Part(0, self._imgui.get_frame_height() + ui.SPACING, draw)
+
+    def _fitted(self, parts: list[Part], room: float, is_asked_for: bool) -> list[Part]:
+        """Those there is room for; what the user has opened may take all of it, else the panel stays small."""
+        room = room if is_asked_for else min(room, PANEL_SHARE * self._height)
+        left = room - 2 * ui.PADDING + ui.SPACING
+        if is_asked_for:  # what does not fit even so is reached with the wheel
+            left -= sum(part.height for part in parts if not part.rank)
+            kept = fitting([part for part in parts if part.rank], left)
+            return [part for part in parts if not part.rank or part in kept] if room > 0 else []
+        return fitting(parts, left)
+
+    def _of_lines(self, count: int) -> float:
+        return count * self._line - ui.SPACING + 2 * ui.PADDING
+
+    def _high(self, label: str, width: float) -> float:
+        return ui.wrapped_height(self._imgui, label, width) - ui.SPACING + 2 * ui.PADDING
+
+    def _panel(
+        self, name: str, at: tuple[float, float], pivot: tuple[float, float], width: float | None, most: float
+    ) -> ui.Panel:  # fmt: skip
+        return ui.Panel(self._imgui, self._panels, self._appearing, name, at, pivot, width, most)

@@ -88,4 +88,5 @@ class OverlayState:
     bodies: int = 0
     diagnostics: Mapping[str, float] = field(default_factory=dict)  # the world's own figures
     messages: tuple[str, ...] = ()  # banners: paused, physics crashed, no answer for 3 s
+    note: str = ""  # what the key pressed last did
     keys: Mapping[str, str] = field(default_factory=dict)  # key -> what it does

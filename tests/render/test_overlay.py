@@ -308,10 +308,47 @@ def test_words_stand_beside_their_place_and_go_with_them(screen):
 
 
 def test_everything_is_larger_on_a_high_resolution_display(screen):
-    screen.show()
-    ordinary = (screen.pixels().max(axis=2) > 0).sum()
-    screen.show(scale=2.0)
-    assert (screen.pixels().max(axis=2) > 0).sum() > 2 * ordinary
+    ordinary = np.array(panes_of(screen, (400, 300), 1.0))
+    np.testing.assert_allclose(panes_of(screen, (800, 600), 2.0), 2 * ordinary, atol=4)
+
+
+def panes_of(screen, size_px, scale=1.0, opened=(), **changed):
+    """Left, top, width, height of the panels."""
+    overlay = Overlay()
+    overlay._opened.update(opened)
+    state = state_of(**changed)
+    for _ in range(LAYOUTS_AT_ONCE):
+        overlay.draw(lambda: state, (), size_px, scale)
+    panes = [tuple(pane) for pane in overlay._shown_panes]
+    overlay.close()
+    screen.framebuffer.use()
+    return panes
+
+
+@pytest.mark.parametrize("opened", [(), ("smooth", "trouble"), ("keys",)], ids=["folded", "open", "keys"])
+@pytest.mark.parametrize("is_split", [False, True], ids=["whole", "split"])
+def test_no_panel_lies_over_another_or_beyond_the_window_whatever_its_size(screen, is_split, opened):
+    said = {
+        "split_labels": ("my_module:AnOwnMethod, clock newest-two", "hermite, clock auto") if is_split else None,
+        "messages": ("paused: Space goes on, . makes one step", "physics crashed: " + "a long reason " * 9),
+        "diagnostics": {f"diagnostic number {i}": 1.5 * i for i in range(60)},
+        "note": "interpolation: hermite", "troubles": TROUBLES, "buffer_ms": 20.0, "clock_reason": "because " * 20,
+    }  # fmt: skip
+    for size_px, scale in (
+        ((16, 16), 1), ((160, 120), 1), ((320, 240), 1), ((480, 200), 1), ((300, 700), 1), ((640, 480), 1),
+        ((800, 600), 1), ((800, 600), 2), ((1280, 800), 1.25), ((1920, 1080), 1),
+    ):  # fmt: skip
+        panes = panes_of(screen, size_px, scale, opened, **said)
+        assert panes or min(size_px) < 120
+        for at, (left, top, width, height) in enumerate(panes):
+            if min(size_px) >= 120:
+                assert left >= 0
+                assert top >= 0
+                assert left + width <= size_px[0]
+                assert top + height <= size_px[1]
+            for other_left, other_top, other_width, other_height in panes[:at]:
+                is_beside = left >= other_left + other_width or other_left >= left + width
+                assert is_beside or top >= other_top + other_height or other_top >= top + height, (size_px, panes)
 
 
 def test_a_viewer_that_knows_nothing_yet_has_an_overlay(screen):
@@ -363,3 +400,22 @@ def test_without_an_overlay_its_library_is_never_loaded():
         "sys.exit('imgui_bundle' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_banner_never_shows_without_its_words(fresh):
+    def banner():
+        return fresh.pixels()[440:482, 300:500].max(axis=2)
+
+    fresh.show(frames=2 * FRAMES_PER_LAYOUT)
+    assert not banner().any()
+    for _ in range(2 * FRAMES_PER_LAYOUT):
+        fresh.show(frames=1, messages=("paused",))
+        assert not banner().any() or (banner() > 150).any()
+    assert (banner() > 150).any()
+
+
+def test_of_many_figures_of_a_world_the_rest_is_counted(screen):
+    few = panes_of(screen, (800, 600), diagnostics={"energy": 1.0})
+    many = panes_of(screen, (800, 600), diagnostics={str(i): 1.0 for i in range(64)})
+    assert many[-1][3] > few[-1][3] + 200
+    assert many[-1][1] + many[-1][3] <= 540, "the keys stay in sight"

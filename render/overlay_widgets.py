@@ -1,0 +1,215 @@
+"""What the overlay's panels are made of: words, rows, curves, folds and knobs.
+
+Lengths are in units of text size. What does not fit into a line is shortened with dots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from twixt.render.knobs import Knob, Turn
+from twixt.render.overlay_room import shortened
+from twixt.render.overlay_state import REMEMBERED
+
+MARGIN = 8.0
+PADDING = 6.0  # of a panel, above and below
+SPACING = 2.0  # between what stands in it, one below the other
+GAP = 8.0  # between words in a line
+PLOT_HEIGHT = 44.0
+STRIP_HEIGHT = 10.0
+# Where the sliders begin, from a panel's left.
+KNOB_NAME_WIDTH = 84.0
+KNOB_GAP = 4.0
+KNOB_TINT, GRAB_TINT = (0.22, 0.27, 0.36, 0.75), (0.31, 0.47, 0.74, 0.85)
+# The library sets a fold's triangle in by this much.
+FOLD_INDENT = 7.0
+# Of a row, what a value may take at most, so that something is left of its name.
+VALUE_SHARE = 0.7
+# Red, green, blue of each of MODES, and of text.
+MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
+PLAIN = (1.0, 1.0, 1.0)
+DIM = (0.62, 0.66, 0.72)
+WARNING = (0.98, 0.76, 0.35)
+TARGET_LINE = (1.0, 1.0, 1.0, 0.35)
+
+Color = tuple[float, float, float]
+
+
+def style(imgui: Any) -> None:
+    """Of all panels; to be set before each layout."""
+    its = imgui.get_style()
+    its.window_padding = imgui.ImVec2(MARGIN, PADDING)
+    its.item_spacing = imgui.ImVec2(GAP, SPACING)
+    its.window_border_size = 0.0
+    its.window_min_size = imgui.ImVec2(1, 1)
+    its.set_color_(imgui.Col_.frame_bg.value, imgui.ImVec4(0.0, 0.0, 0.0, 0.0))
+    for fold_color in (imgui.Col_.header, imgui.Col_.header_hovered, imgui.Col_.header_active):
+        its.set_color_(fold_color.value, imgui.ImVec4(*KNOB_TINT))
+
+
+def width_of(imgui: Any, text: str) -> float:
+    return float(imgui.calc_text_size(text).x)
+
+
+def wrapped_height(imgui: Any, text: str, width: float) -> float:
+    """Of the text in lines no longer than that, with the space below it."""
+    return float(imgui.calc_text_size(text, wrap_width=width).y) + SPACING
+
+
+def text(imgui: Any, said: str, color: Color | None = None) -> None:
+    """A line."""
+    if color is not None:
+        imgui.push_style_color(imgui.Col_.text.value, imgui.ImVec4(*color, 1.0))
+    imgui.text_unformatted(said)
+    if color is not None:
+        imgui.pop_style_color()
+
+
+def wrapped(imgui: Any, said: str, width: float, color: Color | None = None) -> None:
+    """As many lines as it needs."""
+    imgui.push_text_wrap_pos(imgui.get_cursor_pos_x() + width)
+    text(imgui, said, color)
+    imgui.pop_text_wrap_pos()
+
+
+def beside(imgui: Any, said: str) -> None:
+    """At the right border of the same line."""
+    imgui.same_line(max(0.0, imgui.get_window_width() - width_of(imgui, said) - MARGIN))
+    imgui.text_unformatted(said)
+
+
+def row(imgui: Any, name: str, value: str) -> None:
+    """A name and its value."""
+    room = imgui.get_content_region_avail().x
+
+    def width(said: str) -> float:
+        return width_of(imgui, said)
+
+    value = shortened(value, room if not name else VALUE_SHARE * room, width)
+    text(imgui, shortened(name, room - width(value) - GAP, width), DIM)
+    beside(imgui, value)
+
+
+def fitting_text(imgui: Any, variants: Sequence[str], color: Color | None = None) -> None:
+    """The first that fits into the line, else as much of the last as does."""
+    room = imgui.get_content_region_avail().x
+    said = next((variant for variant in variants if width_of(imgui, variant) <= room), variants[-1])
+    text(imgui, shortened(said, room, lambda part: width_of(imgui, part)), color)
+
+
+def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
+    """A line that unfolds when it is clicked. opened: names of what is unfolded. folded: said in it while it is not."""
+    flags = imgui.TreeNodeFlags_
+    imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() - FOLD_INDENT)
+    imgui.set_next_item_open(name in opened)
+    is_open = imgui.tree_node_ex(name, flags.no_tree_push_on_open.value | flags.span_avail_width.value)
+    (opened.add if is_open else opened.discard)(name)
+    if folded and not is_open:
+        imgui.same_line()
+        fitting_text(imgui, [folded], WARNING)
+
+
+def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
+    """A row of sliders, one a figure. Those that moved are added to `turned`."""
+    imgui.align_text_to_frame_padding()
+    text(imgui, of.name, DIM)
+    imgui.same_line(KNOB_NAME_WIDTH)
+    no_typing = imgui.SliderFlags_.no_input.value  # no key reaches the overlay
+    imgui.push_style_color(imgui.Col_.frame_bg.value, imgui.ImVec4(*KNOB_TINT))
+    imgui.push_style_color(imgui.Col_.slider_grab.value, imgui.ImVec4(*GRAB_TINT))
+    count = len(of.sliders)
+    across = (imgui.get_content_region_avail().x - (count - 1) * KNOB_GAP) / count
+    for number, (slider, figure) in enumerate(zip(of.sliders, figures, strict=True)):
+        if number:
+            imgui.same_line(0, KNOB_GAP)
+        imgui.set_next_item_width(across)
+        shown = "as measured" if name == "buffer" and not figure else slider.shown
+        moved, value = imgui.slider_float(f"##{name}{number}", figure, slider.low, slider.high, shown, no_typing)
+        released = imgui.is_item_deactivated_after_edit()
+        if moved or released:
+            turned.append(Turn(name, number, value, released))
+    imgui.pop_style_color(2)
+
+
+def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
+    """A curve of the last REMEMBERED figures from 0 ms up, newest at the right, with a line to hold them against."""
+    newest = f"{float(figures_ms[-1]) if len(figures_ms) else 0.0:.1f} ms"
+    # Two figures a point, the larger one: half the lines, and no peak is lost.
+    points = np.asarray(figures_ms[len(figures_ms) % 2 :], np.float32).reshape(-1, 2).max(axis=1)
+    top_ms = max(2 * (line_ms or 0.0), 1.15 * float(points.max(initial=0)), 0.1)
+    line = [f"{name} {newest}, {line_name} {line_ms:.1f} ms"] if line_ms else []
+    fitting_text(imgui, [*line, f"{name} {newest}", newest], DIM)
+    at = imgui.get_cursor_screen_pos()
+    across = imgui.get_content_region_avail().x
+    if len(points):
+        known = across * len(points) / (REMEMBERED // 2)
+        imgui.set_cursor_screen_pos(imgui.ImVec2(at.x + across - known, at.y))
+        imgui.plot_lines(f"##{name}", points, 0, None, 0.0, top_ms, imgui.ImVec2(known, PLOT_HEIGHT))
+    else:
+        imgui.dummy(imgui.ImVec2(across, PLOT_HEIGHT))
+    if line_ms:
+        y = at.y + PLOT_HEIGHT * (1 - line_ms / top_ms)
+        color = imgui.get_color_u32(imgui.ImVec4(*TARGET_LINE))
+        imgui.get_window_draw_list().add_line(imgui.ImVec2(at.x, y), imgui.ImVec2(at.x + across, y), color)
+
+
+def strip(imgui: Any, modes: Any) -> None:
+    """One cell a frame, aligned with the plot above; neighbours of one mode are drawn as one."""
+    at = imgui.get_cursor_screen_pos()
+    across = imgui.get_content_region_avail().x
+    cell = across / REMEMBERED
+    first = REMEMBERED - len(modes)
+    draw_list = imgui.get_window_draw_list()
+    starts = np.flatnonzero(np.diff(modes, prepend=255))
+    for start, end in zip(starts, [*starts[1:], len(modes)], strict=False):
+        color = imgui.get_color_u32(imgui.ImVec4(*MODE_COLORS[modes[start]], 1.0))
+        left, right = at.x + (first + start) * cell, at.x + (first + end) * cell
+        draw_list.add_rect_filled(imgui.ImVec2(left, at.y), imgui.ImVec2(right, at.y + STRIP_HEIGHT), color)
+    imgui.dummy(imgui.ImVec2(across, STRIP_HEIGHT))
+
+
+class Panel:
+    """A borderless window pinned at a point by its own corner or middle (pivot), no higher than `most_height`: what is
+    below that is reached with the wheel. width None: as wide as what it holds.
+
+    Its place is added to `panels`. In the layout in which it appears its size is not known yet, and nothing of it is
+    drawn: then its name is added to `appearing` instead.
+    """
+
+    def __init__(
+        self, imgui: Any, panels: list[tuple[float, float, float, float]], appearing: list[str], name: str,
+        at: tuple[float, float], pivot: tuple[float, float], width: float | None, most_height: float,
+    ) -> None:  # fmt: skip
+        self._panels, self._appearing, self._most_height = panels, appearing, max(1.0, most_height)
+        self._imgui, self._name, self._at, self._pivot, self._width = imgui, name, at, pivot, width
+
+    def __enter__(self) -> None:
+        imgui = self._imgui
+        imgui.set_next_window_pos(imgui.ImVec2(*self._at), imgui.Cond_.always.value, imgui.ImVec2(*self._pivot))
+        imgui.set_next_window_bg_alpha(0.0)
+        least, most = (0.0, float("inf")) if self._width is None else (self._width, self._width)
+        imgui.set_next_window_size_constraints(imgui.ImVec2(least, 0.0), imgui.ImVec2(most, self._most_height))
+        if self._width is not None:
+            imgui.set_next_window_size(imgui.ImVec2(self._width, 0.0))
+        flags = imgui.WindowFlags_
+        imgui.begin(
+            self._name,
+            None,
+            flags.no_decoration.value
+            | flags.no_move.value
+            | flags.no_saved_settings.value
+            | flags.no_focus_on_appearing.value
+            | flags.no_nav.value
+            | (flags.always_auto_resize.value if self._width is None else 0),
+        )
+
+    def __exit__(self, *_: object) -> None:
+        at, size = self._imgui.get_window_pos(), self._imgui.get_window_size()
+        if self._imgui.is_window_appearing():
+            self._appearing.append(self._name)
+        else:
+            self._panels.append((at.x, at.y, size.x, size.y))
+        self._imgui.end()
