@@ -39,7 +39,12 @@ void main() {
     bulge += 1e-5 * abs(depth);
     // Nearer and farther out by the bulge.
     float nearest = depth - bulge;
-    bool fits = nearest > 2.0 * ball.w && 2.0 * ball.w <= range_px.y * picture.z * nearest
+    float wide = 1.0;
+#if WIDE
+    vec2 drawn_out = stretch(vec3(abs(ball.xy) + bulge, nearest), ball.w);
+    wide = drawn_out.x * sqrt(drawn_out.y);
+#endif
+    bool fits = nearest > 2.0 * ball.w && 2.0 * ball.w * wide <= range_px.y * picture.z * nearest
                 && abs(lens.z * ball.z + lens.w) < nearest
                 && all(lessThan((abs(ball.xy) + bulge) * guard.xy, vec2(0.999 * nearest)));
     vec2 beyond = (abs(ball.xy) + ball.z / lens.xy) * inversesqrt(1.0 + 1.0 / (lens.xy * lens.xy));

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene, Shape, Sphere
 from twixt.render.camera import CameraMatrices
-from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
+from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX, is_wide
 
 # Bodies looked at. Their share of large ones is off by a few percent.
 SAMPLED = 128
@@ -87,7 +87,10 @@ def sizes_in(
         depth = np.maximum(-seen[:, 2], 2 * radius)
         beyond = np.abs(seen[:, :2]) * (projection[0, 0], projection[1, 1]) - depth[:, None]
         in_view = (radius > 0) & (seen[:, 2] < 0) & (beyond.max(axis=1) < radius * projection[1, 1])
-        widths_px = (radius * (float(projection[1, 1]) * height_px) / depth)[in_view]
+        widths_px = radius * (float(projection[1, 1]) * height_px) / depth
+        if is_wide(camera):
+            widths_px *= np.sqrt(1 + (seen[:, :2] ** 2).sum(axis=1) / depth**2)
+        widths_px = widths_px[in_view]
     if not len(widths_px):
         return Sizes(math.inf, 0.0)
     typical_px = float(np.partition(widths_px, place := int(NEARLY_ALL * (len(widths_px) - 1)))[place])

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from twixt.ipc.snapshot import BODY
 from twixt.render.camera import CameraMatrices
 from twixt.render.draw.frame_block import GUARD_PX
+from twixt.render.draw.sphere_glsl import is_wide
 
 # Of more bodies it takes longer, for each snapshot, than what it saves in each picture: 100,000 are in no cache, 0.5 to 4 ms.
 MOST = 1 << 15
@@ -81,9 +82,14 @@ def fits_points(
     nearest, farthest = -sum(map(max, ends)), -sum(map(min, ends))
     (across, _, _, _), (_, along, _, _), (_, _, depth, offset), _ = camera.projection.tolist()
     width_px, height_px = size_px
+    longer = 1.0
+    if is_wide(camera):
+        # Of a ball twice its radius off, in the corner of the guard.
+        sides = (1 + 2 * GUARD_PX / width_px) / across, (1 + 2 * GUARD_PX / height_px) / along
+        longer = math.hypot(1, *sides) * 4 / 3
     return (
         nearest > 2 * radius
-        and radius * along * height_px <= largest_px * nearest
+        and radius * along * height_px * longer <= largest_px * nearest
         and all(abs(offset - depth * end) < end for end in (nearest, farthest))
         and all(
             radius * math.hypot(1, lens) < nearest * (0.999 * (1 + 2 * GUARD_PX / side_px) - 1)

@@ -27,18 +27,32 @@ import moderngl
 
 from twixt.render.draw.light_glsl import POLYNOMIAL_GLSL
 from twixt.render.draw.pose import PoseVariant
-from twixt.render.draw.sphere_glsl import FULL_CONTRAST, sphere_points
+from twixt.render.draw.sphere_glsl import FULL_CONTRAST, sphere_points, wide_glsl
 
 _VERSION = "#version 330 core\n"
 # The pattern's tones are those of FULL_CONTRAST, around a mean that fades with the size.
 _TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
 
 _PLACE = """
-void place(vec4 ball, bool drawn, float diameter) {
-    gl_PointSize = drawn ? diameter : 1.0;
+#if WIDE
+flat out vec3 circle;  // from the point, an ellipse, to the unit circle: xx, xy, yy
+#endif
+
+// share: of the diameter of a circle, the side of the point.
+void place(vec4 ball, bool drawn, float share) {
+    float side = length_px(ball) * share;
     gl_Position = NOWHERE;
+    vec2 middle = ball.xy;
+#if WIDE
+    vec2 drawn_out = stretch(ball.xyz, ball.w), along = ball.xy * inversesqrt(max(dot(ball.xy, ball.xy), 1e-30));
+    float narrow = drawn_out.x - 1.0;
+    circle = vec3(1.0 + narrow * along.y * along.y, narrow * along.x * along.y, 1.0 + narrow * along.x * along.x);
+    middle *= drawn_out.y;
+    if (share < 1.0) side *= inversesqrt(drawn_out.x);  // a square
+#endif
+    gl_PointSize = drawn ? max(side, 1.0) : 1.0;
     float depth = -ball.z;
-    if (drawn) gl_Position = vec4(ball.xy * guard.xy, lens.z * ball.z + lens.w, depth);
+    if (drawn) gl_Position = vec4(middle * guard.xy, lens.z * ball.z + lens.w, depth);
 }
 
 // A point's w is free to choose, and comes to the pixels at no cost: what its radius is in depth, towards the eye.
@@ -55,7 +69,7 @@ void main() {
     vec4 ball = ball_of(pose);
     bool drawn = is_drawn_as_point(ball);
     // A square of the disc's area. Over a disc the mean of z is 2/3, of x^2 and of y^2 1/4.
-    place(ball, drawn, max(0.886 * width_px(ball), 1.0));
+    place(ball, drawn, 0.886);
     vec3 to_eye = normalize(-ball.xyz), light = facing(light_eye.xyz, to_eye);
     float linear = dot(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye);
     float brightness = BASE + linear * (2.0 / 3.0) + SQUARE * (0.25 + 0.25 * light.z * light.z) + 0.02;
@@ -67,6 +81,19 @@ _DOT_FRAGMENT = """#version 330 core
 flat in vec3 albedo;
 out vec4 color;
 void main() { color = vec4(albedo, 1.0); }
+"""
+
+# Where in the unit circle a pixel is, as far down as the point's own y goes.
+_AT = """
+#if WIDE
+flat in vec3 circle;
+vec2 on_circle() {
+    vec2 at = gl_PointCoord * 2.0 - 1.0;
+    return vec2(dot(circle.xy, at), dot(circle.yz, at));
+}
+#else
+vec2 on_circle() { return gl_PointCoord * 2.0 - 1.0; }
+#endif
 """
 
 # One direction stands for the light and the sky, which is off by 0.033 of the brightness on the average.
@@ -92,7 +119,7 @@ void main() {
     vec4 ball = ball_of(pose);
     float width = width_px(ball);
     bool drawn = is_drawn_as_point(ball);
-    place(ball, drawn, width);
+    place(ball, drawn, 1.0);
 #if OWN_DEPTH
     // To the pixels comes the depth of its nearest part, and as w what is to be added on the way to the outline.
     if (drawn) {
@@ -126,7 +153,7 @@ _SMOOTH_FRAGMENT = """
 flat in vec4 albedo, shading;
 out vec4 color;
 void main() {
-    vec2 at = gl_PointCoord * 2.0 - 1.0;
+    vec2 at = on_circle();
     float off2 = dot(at, at);
 #if OWN_DEPTH
     gl_FragDepth = off2 > 1.0 ? 1.0 : gl_FragCoord.z + gl_FragCoord.w * off2;
@@ -150,7 +177,7 @@ void main() {
     vec4 ball = ball_of(pose);
     float width = width_px(ball);
     bool drawn = is_drawn_as_point(ball), plain = light_eye.w > 0.5;
-    place(ball, drawn, width);
+    place(ball, drawn, 1.0);
     if (drawn) gl_Position /= radius_depth(ball);
     vec3 to_eye = normalize(-ball.xyz);
     vec4 turn = turn_after(view_turn, pose.orientation);
@@ -167,7 +194,7 @@ _SKIN_FRAGMENT = """
 flat in vec4 light, first_axis, second_axis;
 out vec4 color;
 void main() {
-    vec2 at = gl_PointCoord * 2.0 - 1.0;
+    vec2 at = on_circle();
     float off2 = dot(at, at), room = 1.0 - off2;
     float height = room * (2.2 + room * (0.9 * room - 2.1));  // near its root, which costs more
     // Beyond the outline the depth of the background, which is drawn nowhere: cheaper than a discard.
@@ -199,12 +226,16 @@ def pearl_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.P
 
 
 def ball_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
-    return sphere_points(context, variant, _TONES + _SKIN_VERTEX, _VERSION + _TONES + _SKIN_FRAGMENT)
+    fragment = _VERSION + wide_glsl(variant) + _TONES + _AT + _SKIN_FRAGMENT
+    return sphere_points(context, variant, _TONES + _SKIN_VERTEX, fragment)
 
 
 def _smooth(
     context: moderngl.Context, variant: PoseVariant, *, own_depth: bool = False, skin: bool = True
 ) -> moderngl.Program:
     defined = f"#define OWN_DEPTH {int(own_depth)}\n#define SKIN {int(skin)}\n"
-    vertex, fragment = _TONES + defined + _SMOOTH_VERTEX, _VERSION + defined + _SMOOTH_FRAGMENT
+    vertex, fragment = (
+        _TONES + defined + _SMOOTH_VERTEX,
+        _VERSION + wide_glsl(variant) + defined + _AT + _SMOOTH_FRAGMENT,
+    )
     return sphere_points(context, variant, vertex, fragment)

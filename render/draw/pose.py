@@ -36,10 +36,14 @@ WAYS = ("linear", "curved", "mixed")
 
 
 class PoseVariant(NamedTuple):
-    """Which pose program. way: one of WAYS. stretched: bodies have a scale along each of their axes."""
+    """Which pose program. way: one of WAYS. stretched: bodies have a scale along each of their axes.
+
+    wide: spheres are seen as ellipses, see sphere_glsl.py.
+    """
 
     way: str = "linear"
     stretched: bool = False
+    wide: bool = False
 
 
 def _bits_of(value: float) -> int:

@@ -36,7 +36,7 @@ from twixt.render.draw.portions import Portions
 from twixt.render.draw.pose import WAYS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.draw.sphere_drawing import Range, SphereDrawing
-from twixt.render.draw.sphere_glsl import ALL_PX
+from twixt.render.draw.sphere_glsl import ALL_PX, is_wide
 from twixt.render.software_gl import is_software
 
 LAYER_STRIDE = 256  # every OpenGL allows a part of a uniform buffer to begin at a multiple of this
@@ -78,6 +78,7 @@ class SceneRenderer:
         self._size_px = (1, 1)
         self._scene = scene
         self._frame_key: tuple[object, ...] = ()  # what the frame block was made of
+        self._is_wide = False  # the camera drawn by last
         if scene.outline is not None:
             self._outline.set(scene.outline)
         self._members = Membership(context, scene, self._ring.capacity)
@@ -132,6 +133,7 @@ class SceneRenderer:
         if key != self._frame_key:
             self._frame_key = key
             self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
+            self._is_wide = is_wide(camera)
         self._frame_block.bind_to_uniform_block(FRAME_BINDING)
         self._write_blocks(placed)
         with self._timers.next():
@@ -160,7 +162,7 @@ class SceneRenderer:
             return False
         stretched, count = self._ring.is_stretched(slot), self._ring.count(slot)
         for way, name, group in product(WAYS, PASSES, sorted(self.layers, key=str)):
-            variant = PoseVariant(way, stretched)
+            variant = PoseVariant(way, stretched, self._is_wide and name in SPHERE_PASSES)
             if self._programs.has(name, variant) or not self._is_drawn(name, count, stretched):
                 continue
             layer = place(Layer(slot, group=group), self._ring)._replace(variant=variant)
@@ -279,9 +281,10 @@ class SceneRenderer:
         for layer, members, count in counted:
             if not count:
                 continue
-            program = self._programs.get(name, layer.variant)
+            variant = layer.variant._replace(wide=self._is_wide and name in SPHERE_PASSES)
+            program = self._programs.get(name, variant)
             array = self._ring.vertex_array(
-                (name, layer.group, layer.variant), program, self._members.shape_rows, members.indices,
+                (name, layer.group, variant), program, self._members.shape_rows, members.indices,
                 layer.slots, layer.variant.stretched,
             )  # fmt: skip
             if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):

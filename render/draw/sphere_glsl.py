@@ -8,12 +8,19 @@ The guard: points are drawn into a viewport that reaches GUARD_PX beyond the pic
 there is cut off), for OpenGL throws a point away with its middle. Bodies that are not drawn are put into the far
 corner of the guard: not clipped (one clipped point slows software drawing of all of them), and dropped before
 they reach a pixel (0.03 us a body; as a point that fails the depth test in the picture 0.14 us).
+
+The wide view: towards the corners of the picture a ball is seen as an ellipse, drawn out away from the middle. By up
+to WIDE_STRETCH that goes unnoticed where spheres are many, and circles stand for them. Beyond, programs of their own
+draw ellipses, which cost a little more.
 """
 
 from __future__ import annotations
 
+import math
+
 import moderngl
 
+from twixt.render.camera import CameraMatrices
 from twixt.render.draw.frame_block import GUARD_PX
 from twixt.render.draw.pose import FRAME_GLSL, PoseVariant, pose_glsl
 from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
@@ -21,6 +28,9 @@ from twixt.render.draw.quaternion_glsl import ROTATE_GLSL
 # Widest sphere drawn as a point, px: half of it must fit into the guard, and points may end at 255 px (llvmpipe).
 LARGEST_POINT_PX = 2 * GUARD_PX
 ALL_PX = (0.0, float(LARGEST_POINT_PX))
+
+# In the corners of the picture: a lens of 45 degrees has 1.2 at 4:3 and 1.3 at 16:9.
+WIDE_STRETCH = 1.25
 
 # Half of what the darker of the skin's two tones is darker by than the lighter, where spheres are large.
 FULL_CONTRAST = 0.2
@@ -47,14 +57,30 @@ vec4 ball_of(Pose pose) {
 // Its diameter in px, as it were in the middle of the picture.
 float width_px(vec4 ball) { return 2.0 * ball.w / (-ball.z * picture.z); }
 
+#if WIDE
+// How much longer than broad it is seen, and how much farther from the picture's middle than its own middle is.
+vec2 stretch(vec3 center, float radius) {
+    float radius2 = radius * radius, depth2 = center.z * center.z, room2 = depth2 - radius2;
+    return vec2(sqrt((dot(center, center) - radius2) / room2), depth2 / room2);
+}
+
+// Its greatest length in px.
+float length_px(vec4 ball) {
+    vec2 drawn_out = stretch(ball.xyz, ball.w);
+    return width_px(ball) * drawn_out.x * sqrt(drawn_out.y);
+}
+#else
+float length_px(vec4 ball) { return width_px(ball); }
+#endif
+
 bool fits_point(vec4 ball) {
     float depth = -ball.z;
-    return depth > 2.0 * ball.w && width_px(ball) <= range_px.y && abs(lens.z * ball.z + lens.w) < depth
+    return depth > 2.0 * ball.w && length_px(ball) <= range_px.y && abs(lens.z * ball.z + lens.w) < depth
            && all(lessThan(abs(ball.xy) * guard.xy, vec2(0.999 * depth)));
 }
 
 bool is_drawn_as_point(vec4 ball) {
-    return ball.w > 0.0 && fits_point(ball) && width_px(ball) > range_px.x;
+    return ball.w > 0.0 && fits_point(ball) && length_px(ball) > range_px.x;
 }
 
 // Where a point that is not drawn is put: the guard's corner.
@@ -76,7 +102,18 @@ float pattern_depth(float px_in_radii) {
 
 def sphere_vertex_glsl(variant: PoseVariant, main: str) -> str:
     """A whole vertex shader around its own declarations and `main`."""
-    return "#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + _BALL + main
+    return "#version 330 core\n" + wide_glsl(variant) + FRAME_GLSL + pose_glsl(variant) + _BALL + main
+
+
+def wide_glsl(variant: PoseVariant) -> str:
+    """What tells a shader of spheres whether the view is wide."""
+    return f"#define WIDE {int(variant.wide)}\n"
+
+
+def is_wide(camera: CameraMatrices) -> bool:
+    """Whether circles would be seen not to be the ellipses that they should be."""
+    across, along = float(camera.projection[0, 0]), float(camera.projection[1, 1])
+    return math.hypot(1, 1 / across, 1 / along) > WIDE_STRETCH
 
 
 def sphere_points(context: moderngl.Context, variant: PoseVariant, vertex: str, fragment: str) -> moderngl.Program:
