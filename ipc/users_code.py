@@ -133,7 +133,7 @@ def _strip(told: traceback.TracebackException | None, seen: set[int]) -> bool:
     kept = [frame for frame in told.stack if not _is_ours(frame.filename)]
     told.stack = traceback.StackSummary.from_list(kept)
     # An exception that points at a line of its own (SyntaxError) needs no frame.
-    left = bool(kept) or issubclass(told.exc_type or Exception, SyntaxError)
+    left = bool(kept) or hasattr(told, "msg")
     for cause in (told.__cause__, told.__context__, *(told.exceptions or ())):
         left = _strip(cause, seen) or left
     return left

@@ -24,9 +24,10 @@ __all__ = ["sway_display", "sway_rig", "xvfb_display", "xvfb_screen"]
 settings.register_profile("untimed", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# What a desktop, a terminal, `make` or a developer sets, and what programs do or say differently for it.
+# What a desktop, a terminal, `make` or a developer sets, and what programs do or say differently for it. With these
+# goes every PYTHON... of the environment.
 DESKTOP = (
-    "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_SESSION_TYPE", "PYTHONPATH", "PYTHONWARNINGS", "COLUMNS", "LINES",
+    "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_SESSION_TYPE", "COLUMNS", "LINES",
     "FORCE_COLOR", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL",
 )  # fmt: skip
 
@@ -36,8 +37,8 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for name in DESKTOP:
-        os.environ.pop(name, None)
+    for name in [name for name in os.environ if name in DESKTOP or name.startswith("PYTHON")]:
+        del os.environ[name]
     folder = tempfile.TemporaryDirectory(prefix="twixt-tests-", dir="/tmp")  # short: a socket's path ends at 107 bytes
     config.add_cleanup(folder.cleanup)
     os.environ["XDG_RUNTIME_DIR"] = folder.name

@@ -73,7 +73,7 @@ with NotedCtrlC():
     with contextlib.suppress(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
         threading.Event().wait(20)
-    watch = Watch(None, lambda: print("it ended under the step"))
+    watch = Watch(None, lambda: print("it ended under the step", flush=True))
     watch.begin()
     threading.Event().wait(20)
 """
