@@ -1,7 +1,7 @@
 """What a user passes to `publish`, checked and brought to the types of a record's fields.
 
 One idea: a field of all bodies is checked with one dot product: a sum of squares is finite only if every
-value is. Every refusal names the field, the value, the rule and the way out; a value that is not finite is none of the
+value is; and small only if every body's is, so that quaternions' errors cannot cancel. Every refusal names the field, the value, the rule and the way out; a value that is not finite is none of the
 code's shape but of its state, and is told of, not refused: a long computation does not end for its picture. Pure;
 writes nothing.
 """
@@ -21,8 +21,8 @@ from twixt.sim.columns import Column
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
 # A quaternion this far off unit length is no rounding error, but not a unit quaternion.
 LENGTH_OFF_MAX = 0.01
-# The lengths of all quaternions together say that none is zero; up to this share of a body they may be rounded.
-LENGTHS_ROUNDING = 2e-5
+# What the square of a length may be off 1, so that the length is not off by `LENGTH_OFF_MAX`.
+SQUARE_OFF_MAX = 2 * LENGTH_OFF_MAX - LENGTH_OFF_MAX**2
 HALF_MAX = 65504.0
 FLOAT32_MAX = 3.4028235e38
 # Longer dot products are shared out to threads, which take a core from the viewer and cost more than they bring.
@@ -78,14 +78,12 @@ def shaped(field: str, value: ArrayLike, count: int) -> Values:
     return array
 
 
-def are_fine(field: str, flat: Values) -> bool:
+def are_fine(field: str, flat: Values, room: Values | None = None) -> bool:
     """Whether these values, 32 bits each, are all finite and, as far as rounding allows, unit quaternions. False: look
-    at each."""
-    squares = _sum_of_squares(flat)
-    if not squares < FLOAT32_MAX:
-        return False
-    count = len(flat) // 4
-    return field != "orientation" or abs(squares - count) < 0.02 + LENGTHS_ROUNDING * count
+    at each. room: memory for five numbers a quaternion, taken where none is given."""
+    if field == "orientation":
+        return _are_unit(flat, np.empty(len(flat) // 4 * 5, np.float32) if room is None else room)
+    return _sum_of_squares(flat) < FLOAT32_MAX
 
 
 def refuse_wrong(field: str, values: Values) -> None:
@@ -218,6 +216,21 @@ def _sum_of_squares(flat: Values) -> float:
         part = flat[start : start + DOT_ALONE]
         total += float(part.dot(part))
     return total
+
+
+def _are_unit(flat: Values, room: Values) -> bool:
+    """Of each of these quaternions, as `LENGTH_OFF_MAX` has it. Not true of one that is not finite."""
+    count = len(flat) // 4
+    squares, off = room[: 4 * count].reshape(-1, 4), room[4 * count : 5 * count]
+    with np.errstate(all="ignore"):
+        np.multiply(flat, flat, out=squares.reshape(-1))
+        np.add(squares[:, 0], squares[:, 1], out=off)
+        off += squares[:, 2]
+        off += squares[:, 3]
+        off -= 1
+        if _sum_of_squares(off) < SQUARE_OFF_MAX**2:
+            return True
+        return bool(off.min() > -SQUARE_OFF_MAX and off.max() < SQUARE_OFF_MAX)
 
 
 def _refuse_unless_unit(values: Values) -> None:

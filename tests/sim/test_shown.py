@@ -191,6 +191,17 @@ def test_a_quaternion_far_from_unit_length_is_found_in_any_piece(shown: Shown) -
     shown.show({"orientation": turns})
 
 
+@pytest.mark.parametrize("publishes", [1, 2 * SLOTS])
+def test_quaternions_whose_errors_cancel_are_found_however_often_the_field_came(shown: Shown, publishes: int) -> None:
+    turns = np.zeros((10_000, 4), np.float32)
+    turns[:, 3] = 1
+    for _ in range(publishes - 1):
+        shown.show({"orientation": turns})
+    turns[5_000], turns[5_001] = (0, 0, 0, 1.2), (0, 0, 0, 0.748331)  # 1.44 + 0.56: the squares of two units
+    with pytest.raises(TwixtError, match=r"unit quaternions .* of length 1\.2 for body 5000 and 1 more"):
+        shown.show({"orientation": turns})
+
+
 def test_huge_but_finite_numbers_are_shown(shown: Shown) -> None:
     for _ in range(2 * SLOTS):
         shown.show({"position": position(3, 3e38)})
