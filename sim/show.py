@@ -80,12 +80,15 @@ def show(
     except BaseException:
         door.close()
         raise
+    showing = None
     try:
         showing = Showing(host, config, viewer)
+        return View(showing, len(scene.shapes), capacity, round(dt * 1e9), own)
     except BaseException:
+        if showing is not None:
+            showing.leave()
         host.end()
         raise
-    return View(showing, len(scene.shapes), capacity, round(dt * 1e9), own)
 
 
 def _config(name: str, options: dict[str, Any]) -> Config:

@@ -59,6 +59,7 @@ class Showing:
     @property
     def is_over(self) -> bool:
         """Whether the loop is to end: closed by either side, or `seconds` are over."""
+        self.obey()
         if self.is_closed or self._has_quit:
             return True
         process = self._process
@@ -82,10 +83,12 @@ class Showing:
             return None
         return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
 
-    def quit(self, acted_ns: int) -> None:
-        """The user is done with the viewer, since the instant `acted_ns`; 0: since now."""
-        if not acted_ns or acted_ns >= self._opened_ns:
-            self._has_quit = True
+    def obey(self) -> None:
+        """Takes in what viewers asked for: there is nothing here that they may ask for but the end."""
+        for command in self.host.drain_commands():
+            # What was asked of a window before another one was opened counts no more.
+            if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
+                self._has_quit = True
 
     def reopen(self) -> None:
         """Another viewer where there is none. Raises TwixtError after the end."""
@@ -172,7 +175,8 @@ class Showing:
 
     def _tell_of_crash(self, viewer: ViewerProcess) -> None:
         code = viewer.poll()
-        if viewer.is_to_end or code == CLOSED:
+        self.obey()
+        if viewer.is_to_end or code == CLOSED or self._has_quit:
             return
         if code == NoDisplay.exit_code:
             self._say(f"{NO_DISPLAY}; the loop goes on without a viewer")

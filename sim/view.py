@@ -252,9 +252,7 @@ class View:
             if self._sim_time_ns is not None and sim_time_ns < self._sim_time_ns:
                 anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
                 self._publisher.write_plan(anew)
-            for command in self._host.drain_commands():
-                if command.name == "quit":
-                    self._showing.quit(command.acted_ns)
+            self._showing.obey()
             self._under_way = opened
             self._publisher.publish(
                 opened,

@@ -30,6 +30,7 @@ VIEWERS = {
     "finds no display": "sys.exit(3)",
     "is closed": "sys.exit(0)",
     "asks for the end": "link.send(Command('quit', acted_ns=time.perf_counter_ns())); stay()",
+    "asks for the end and dies": "link.send(Command('quit', acted_ns=1 << 62)); await_file(); os.kill(os.getpid(), 9)",
     "stays": "stay()",
     "shows the crash": "stay(); time.sleep(600)",
 }
@@ -41,6 +42,9 @@ link = attach(json.loads(sys.stdin.readline())["name"], owned=True)
 def stay():
     while link.ended is None:
         link.wait(0.1); link.poll()
+def await_file():
+    while not os.path.exists(__file__ + ".go"):
+        time.sleep(0.01)
 {does}
 """
 
@@ -138,6 +142,21 @@ def test_a_window_that_the_user_closed_ends_the_loop_without_a_word_and_may_be_o
     view.close()
     assert process is not None
     assert process.poll() == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_a_window_that_was_closed_and_whose_viewer_then_crashed_was_closed(
+    viewers: Callable[[str], None], opened: Callable[..., View], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    viewers("asks for the end and dies")
+    view = opened()
+    until(lambda: not view.is_open, "the end is asked for, though nothing is published")
+    (tmp_path / "front_door.py.go").touch()
+    process = view._showing._process
+    assert process is not None
+    assert process.wait(PATIENCE_S) == -9
+    until(lambda: not [t for t in threading.enumerate() if t.name == "twixt viewer"], "the end was told of")
+    assert (view.is_open, view.closed_because) == (False, "its window was closed")
     assert capfd.readouterr().err == ""
 
 
