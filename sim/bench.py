@@ -11,6 +11,8 @@ Does not keep a core free for the viewer.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import signal
 import statistics
@@ -69,7 +71,9 @@ def _shown(count: int, kind: np.dtype, rounds: int) -> Row:
     position = random.random((count, 3)).astype(kind)
     orientation: NDArray[np.floating] = random.normal(size=(count, 4)).astype(kind)
     orientation /= np.linalg.norm(orientation, axis=1, keepdims=True)
-    with show(Scene([Sphere()]), count=count, name=f"bench-{os.getpid()}", viewer=False) as view:
+    with contextlib.redirect_stderr(io.StringIO()):  # nobody is to look at it
+        view = show(Scene([Sphere()]), count=count, name=f"bench-{os.getpid()}", viewer=False)
+    with view:
 
         def publish() -> None:
             view.publish(position=position, orientation=orientation)
