@@ -109,6 +109,24 @@ def test_a_world_in_the_users_own_sim_module_runs(request: pytest.FixtureRequest
 
 
 @pytest.mark.parametrize("way", ["checkout", "installed"])
+def test_python_m_twixt_is_the_command_line(request: pytest.FixtureRequest, users_folder: Path, way: str) -> None:
+    if way == "installed":
+        python, environment = str(request.getfixturevalue("installed_python")), clean_environment()
+    else:
+        python, environment = sys.executable, {**clean_environment(), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [python, "-m", "twixt", "sim", "sim:MyWorld", "--steps", "5", "--hash", "--name", f"m-{way}"],
+        cwd=users_folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.strip()) == 64
+
+
+@pytest.mark.parametrize("way", ["checkout", "installed"])
 def test_a_script_beside_modules_of_our_names_shows(
     request: pytest.FixtureRequest, users_folder: Path, way: str
 ) -> None:
