@@ -14,9 +14,8 @@ from twixt.ipc.commands import Command
 from twixt.ipc.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.render.input import Key
 
-# Keys that physics answers. Where the user's own loop is physics there is nobody to ask: they say so for a while.
+# Keys that physics answers. Where the user's own loop is physics there is nobody to ask, and they say so.
 ASK_PHYSICS = frozenset(("Space", ".", "[", "]", "S", "R"))
-HINT_NS = 4_000_000_000
 # Added to every step by the S key where no flag has said how much, ms: physics at under half speed in a world of
 # 60 steps a second.
 SLOW_PHYSICS_MS = 40.0
@@ -63,8 +62,6 @@ class Controls:
     split: bool = False
     trails: bool = False
     own_loop: bool = False  # the user's loop is physics: nobody answers ASK_PHYSICS
-    unanswered: str = ""  # the last of those keys that was pressed nevertheless, and when
-    unanswered_ns: int = 0
     own_method: str | None = None  # module:Class, where one was given: a choice beside the built-in ones
     slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # what S puts on
 
@@ -79,12 +76,6 @@ class Controls:
         """The keys that do something, and what."""
         return {key: does for key, does in KEYS.items() if not (self.own_loop and key in ASK_PHYSICS)}
 
-    def hint(self, now_ns: int) -> str:
-        """What to say of a key that nobody answers; empty where nothing is to be said."""
-        if not self.unanswered or now_ns - self.unanswered_ns > HINT_NS:
-            return ""
-        return f"{self.unanswered} ({KEYS[self.unanswered]}) does nothing here: the loop is your own program's"
-
 
 def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Controls, Command | None]:
     """What `key` changes: the new choices, and the command for physics if it needs one."""
@@ -93,7 +84,7 @@ def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Cont
         return Command(name, value, acted_ns, draw_time_ns)
 
     if now.own_loop and key in ASK_PHYSICS:
-        return replace(now, unanswered=key, unanswered_ns=acted_ns), None
+        return now, None
     match key:
         case "I":
             return replace(now, interpolation=_after(now.methods, now.interpolation)), None
@@ -124,6 +115,43 @@ def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Cont
         case "Esc":
             return replace(now, quit=True), None
     return now, None
+
+
+def note_of(key: str, before: Controls, after: Controls) -> str:
+    """What the key did, for the user; empty where the picture itself says it."""
+    if before.own_loop and key in ASK_PHYSICS:
+        return f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
+    match key:
+        case "I":
+            return f"interpolation: {after.interpolation}"
+        case "C":
+            return f"clock: {after.clock}"
+        case "P":
+            return f"prefer: {after.prefer}"
+        case "V":
+            return f"split view {_switched(after.split)}"
+        case "T":
+            return f"trails {_switched(after.trails)}"
+        case "Space":
+            return "paused" if after.paused else "goes on"
+        case ".":
+            return "one step"
+        case "[" | "]":
+            end = "" if after.time_scale != before.time_scale else ", and no further"
+            return f"time scale {after.time_scale:g}{end}"
+        case "S":
+            least_ms, most_ms = after.slow_physics_ms
+            more = f"{least_ms:g} ms" if least_ms == most_ms else f"{least_ms:g} to {most_ms:g} ms"
+            return f"slow physics: {more} more a step" if after.slow_physics else "slow physics off"
+        case "R":
+            return "reset"
+        case "H":
+            return "" if after.overlay else "overlay hidden: H shows it"
+    return ""
+
+
+def _switched(on: bool) -> str:
+    return "on" if on else "off"
 
 
 def reflect_slow_physics(now: Controls, status: Mapping[str, Any]) -> Controls:

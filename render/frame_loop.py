@@ -18,7 +18,7 @@ from twixt.render.controls import Controls
 from twixt.render.frame_rows import NO_HEAD, FrameFacts, row_of
 from twixt.render.input import Event
 from twixt.render.intake import MOST_SLOTS, Intake, Taken
-from twixt.render.labels import PlacedLabel, head
+from twixt.render.labels import PlacedLabel, foot, head
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
 from twixt.render.pacer import FramePlan, FrameTimes, Pacer
@@ -29,6 +29,7 @@ from twixt.render.pointer import covers_nothing
 from twixt.render.recent import Recent
 from twixt.render.rest import Rest, Told, Waker
 from twixt.render.shots import Shots
+from twixt.render.start_up import OnDemand
 from twixt.render.steering import Steering
 from twixt.render.wait import HybridWait
 
@@ -70,6 +71,9 @@ class FrameLoop:
         self.last: FrameRow = FrameRow()
         self.panel: Panel | None = None
         self.notice = ""  # what else the overlay is to say
+        self.note = ""  # what the key pressed last did, while that is on the picture
+        self._pacing = config.pacing
+        self._overlay_library = OnDemand()
         self.is_starting = True  # its frames are logged as probes: no part of any figure
         self._window, self._link, self._pacer, self._shots, self.spans = window, link, pacer, shots, spans
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
@@ -171,6 +175,8 @@ class FrameLoop:
             return False
         if self.controls.overlay and not is_paused and now_ns - self.last.present_ns >= WORDS_NS:
             return False
+        if self._steering.note(now_ns) != self.note or self._shots.has_news:
+            return False
         return not self._shots.is_due(self.controls.screenshot, self.first_present_ns)
 
     def rest(self) -> None:
@@ -207,6 +213,7 @@ class FrameLoop:
         if self._waker is not None:
             self._waker.close()
         self._shots.close()
+        self._overlay_library.close()
         for overlay in (self._labels, self.panel):
             if overlay is not None:
                 overlay.close()
@@ -273,12 +280,8 @@ class FrameLoop:
         shown = self.stage.draw(present_ns, size_px)
         spans = self.spans
         spans.lap(kinds.DRAW, self.stage.clock.state.offset_ns)
-        panel = self.panel if self.controls.overlay else None
-        words = self.stage.labels
-        halves = self.stage.split_labels
-        # Two halves say what they are with the overlay hidden, too; not before start-up has loaded what draws words.
-        if halves is not None and panel is None and not self.is_starting:
-            words = words + head(halves, side_by_side(size_px, 2), size_px[1], self._window.content_scale)
+        panel = self._shown_panel()
+        words = self.stage.labels if panel is not None else self.stage.labels + self._said_without_panel(size_px)
         if words:
             self._draw_words(words, size_px)
         if panel is not None:
@@ -291,6 +294,28 @@ class FrameLoop:
             self._shots.take(self.stage.renderer.read_pixels())
             self._steering.screenshot_taken()
         return shown
+
+    def _shown_panel(self) -> Panel | None:
+        """None while it is hidden, or what draws it is still being loaded."""
+        now_ns = time.perf_counter_ns()
+        if news := self._shots.news():
+            self._steering.say(news, now_ns)
+        self.note = self._steering.note(now_ns)
+        if not self.controls.overlay:
+            return None
+        if self.panel is None and not self.is_starting and self._overlay_library.is_there:
+            from twixt.render.panel import Panel
+
+            self.panel = Panel(self._link, self._pacing)
+        return self.panel
+
+    def _said_without_panel(self, size_px: tuple[int, int]) -> list[PlacedLabel]:
+        """What the two halves are, and what a key did: said with the overlay hidden, too."""
+        halves, scale = self.stage.split_labels, self._window.content_scale
+        if (halves is None and not self.note) or self.is_starting or not self._overlay_library.is_there:
+            return []
+        words = [] if halves is None else head(halves, side_by_side(size_px, 2), size_px[1], scale)
+        return [*words, foot(self.note, size_px, scale)] if self.note else words
 
     def _draw_panel(self, panel: Panel, shown: Shown | None, events: list[Event], size_px: tuple[int, int]) -> None:
         keys = panel.draw(self, events, size_px, self._window.content_scale, lambda: self._more(shown))

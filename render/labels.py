@@ -35,14 +35,23 @@ class PlacedLabel(NamedTuple):
     y_px: float  # from its top
     text: str
     color: tuple[int, int, int, int]
+    within_px: tuple[float, float, float, float] | None = None  # left, top, right, bottom of the picture it belongs to
+
+
+def foot(text: str, size_px: tuple[int, int], scale: float) -> PlacedLabel:
+    """Words at the bottom left of a window of this size."""
+    return PlacedLabel(MARGIN * scale, size_px[1] - 3 * MARGIN * scale, text, HEADLINE)
 
 
 def head(words: Sequence[str], viewports: Sequence[Viewport], height_px: int, scale: float) -> list[PlacedLabel]:
     """Words at the top left of each picture. height_px: of the whole framebuffer; scale: its pixels per unit of text size."""
     return [
-        PlacedLabel(left + MARGIN * scale, height_px - bottom - height + 2 * MARGIN * scale, text, HEADLINE)
-        for text, (left, bottom, _, height) in zip(words, viewports, strict=True)
-    ]
+        PlacedLabel(
+            viewport[0] + MARGIN * scale, height_px - viewport[1] - viewport[3] + 2 * MARGIN * scale, text, HEADLINE,
+            _border(viewport, height_px),
+        )
+        for text, viewport in zip(words, viewports, strict=True)
+    ]  # fmt: skip
 
 
 def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int) -> list[PlacedLabel]:
@@ -64,7 +73,12 @@ def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, h
     return [
         PlacedLabel(
             left + float(at[i, 0]) * width, height_px - bottom - float(at[i, 1]) * height, labels[i].text,
-            labels[i].color,
+            labels[i].color, _border(viewport, height_px),
         )
         for i in order.tolist()
     ]  # fmt: skip
+
+
+def _border(viewport: Viewport, height_px: int) -> tuple[float, float, float, float]:
+    left, bottom, width, height = viewport
+    return left, height_px - bottom - height, left + width, height_px - bottom

@@ -123,6 +123,10 @@ class Overlay:
         used, self._used = self._used, NOTHING_USED
         return used
 
+    def stir(self) -> None:
+        """Lays the panels out in the next frame."""
+        self._layouts_due = max(self._layouts_due, 1)
+
     def covers(self, x_px: float, y_px: float) -> bool:
         """Whether a panel lies over the picture there."""
         return any(
@@ -142,7 +146,7 @@ class Overlay:
             self._used = Used(shown.pressed, shown.turned, shown.all_off)
         self._shown_panes = [Pane(*(length * scale for length in panel)) for panel in shown.panels]
         if shown.is_unfinished:
-            self._layouts_due = max(self._layouts_due, 1)
+            self.stir()
         imgui.render()
         self._is_turning = imgui.is_any_item_active()
         self.layout_ns = time.perf_counter_ns() - began_ns

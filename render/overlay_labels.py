@@ -32,8 +32,13 @@ class LabelOverlay:
         words = imgui.get_background_draw_list()
         for label in labels:
             x, y = label.x_px / scale + BESIDE[0], label.y_px / scale + BESIDE[1]
+            if label.within_px is not None:
+                left, top, right, bottom = (length / scale for length in label.within_px)
+                words.push_clip_rect(imgui.ImVec2(left, top), imgui.ImVec2(right, bottom))
             words.add_text(imgui.ImVec2(x + 1, y + 1), imgui.IM_COL32(*SHADE), label.text)
             words.add_text(imgui.ImVec2(x, y), imgui.IM_COL32(*label.color), label.text)
+            if label.within_px is not None:
+                words.pop_clip_rect()
         imgui.render()
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 

@@ -66,6 +66,7 @@ class Panel:
         self._ages = Ages()
         self._row = FrameRow()
         self._newest = Head()
+        self._note = ""
 
     def follow(self, link: Link) -> None:
         """Of another simulation from now on."""
@@ -94,6 +95,9 @@ class Panel:
         more: Callable[[], More] = More,
     ) -> list[str]:
         """Draws it; returns the keys whose buttons were clicked. more: asked only when it is laid out anew."""
+        if loop.note != self._note:
+            self._note = loop.note
+            self._overlay.stir()
         used = self._overlay.draw(lambda: self._state(loop, more()), events, size_px, scale)
         for turn in used.turned:
             self._knobs.turn(turn)
@@ -137,6 +141,7 @@ class Panel:
             bodies=newest.count,
             diagnostics=self._link.status.get("diagnostics", {}),
             messages=messages(self._link, row, newest, controls) + more.messages,
+            note=self._note,
             keys=controls.keys,
         )
 
@@ -153,8 +158,6 @@ def messages(link: Link, row: FrameRow, newest: Head, controls: Controls) -> tup
     elif newest.published_ns and row.present_ns - newest.published_ns > SILENT_NS:
         seconds = (row.present_ns - newest.published_ns) / 1e9
         said.append(f"physics has published nothing for {seconds:.0f} s; the picture waits for it")
-    if hint := controls.hint(row.present_ns):
-        said.append(hint)
     warning = link.status.get("warning")
     if warning:
         said.append(str(warning))

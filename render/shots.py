@@ -34,6 +34,7 @@ class Shots:
         self._named: set[str] = set()
         self._writer: ThreadPoolExecutor | None = None
         self._written: list[Future[None]] = []
+        self._untold: dict[str, Future[None]] = {}  # asked for by key, by name
         if path is not None:
             folder = os.path.dirname(path) or "."
             if not os.path.isdir(folder):
@@ -58,6 +59,21 @@ class Shots:
 
             self._writer = ThreadPoolExecutor(1, "screenshots")
         self._written.append(self._writer.submit(save_png, path, pixels))
+        if self._by_key:
+            self._untold[path] = self._written[-1]
+
+    @property
+    def has_news(self) -> bool:
+        """A picture asked for by key has been written, or could not be."""
+        return any(written.done() for written in self._untold.values())
+
+    def news(self) -> str:
+        """How the last of those came out, once; empty where nothing is new."""
+        said = ""
+        for path in [path for path, written in self._untold.items() if written.done()]:
+            error = self._untold.pop(path).exception()
+            said = f"screenshot in {path}" if error is None else f"no screenshot: {error}"
+        return said
 
     def close(self) -> None:
         """Waits for what is being written; says what could not be."""

@@ -68,6 +68,30 @@ class Loading(threading.Thread):
         sys.setswitchinterval(self._usual_turn_s)
 
 
+class OnDemand:
+    """What draws words and panels, imported on a thread of its own as soon as somebody asks whether it is there."""
+
+    def __init__(self) -> None:
+        self._loading: threading.Thread | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether importing it now takes no time."""
+        if self._loading is None:
+            self._loading = threading.Thread(target=self._load, name="words", daemon=True)
+            self._loading.start()
+        return not self._loading.is_alive()
+
+    def close(self) -> None:
+        """Waits for it."""
+        if self._loading is not None:
+            self._loading.join()
+
+    def _load(self) -> None:
+        import twixt.render.overlay_labels
+        import twixt.render.panel  # noqa: F401
+
+
 class Attaching(LinkToBe):
     """The link to be, or why there is none; physics answers once it has made its world."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config import Config
-from twixt.render.controls import Controls, act, bound, reflect_slow_physics
+from twixt.render.controls import Controls, act, bound, note_of, reflect_slow_physics
 from twixt.render.input import Event, Key
 from twixt.render.picture.stage import Stage
 from twixt.render.pointer import Pointer, covers_nothing
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from twixt.render.knobs import Turned
 
 
+# How long what a key did stands on the picture.
+NOTE_NS = 3_000_000_000
+
+
 class Steering:
     """controls: what holds now. early: what the user did before there was a picture; the first frame obeys it."""
 
@@ -31,6 +35,7 @@ class Steering:
         self.controls = replace(first_controls(config), own_loop=link.description.get("loop") == "user")
         self._link, self._stage, self._early = link, stage, early
         self._pointer = Pointer()
+        self._note, self._noted_ns = "", 0
         self._acted_ns = 0  # of a command whose effect has not been seen yet
         self._plan_number = link.plan().number
         self._status: dict[str, Any] = {}
@@ -67,11 +72,20 @@ class Steering:
         """One key: `acted_ns` where this viewer obeys it itself, 0 where physics is asked or nothing happens."""
         before = self.controls
         self.controls, command = act(key, before, acted_ns, draw_time_ns)
+        self.say(note_of(key, before, self.controls), acted_ns)
         if command is not None:
             self._send(command)
             return 0
         self._choose()
         return acted_ns if self.controls != before else 0
+
+    def say(self, note: str, now_ns: int) -> None:
+        """Has this on the picture for a while."""
+        self._note, self._noted_ns = note, now_ns
+
+    def note(self, now_ns: int) -> str:
+        """What the user is to be told of a key now; mostly nothing."""
+        return self._note if now_ns - self._noted_ns <= NOTE_NS else ""
 
     def press_all(self, keys: Sequence[str], draw_time_ns: int) -> None:
         """Buttons of the overlay, clicked just now."""

@@ -182,10 +182,12 @@ def test_every_key_does_what_the_overlay_says(session: Session) -> None:
     assert session.overlay_is_shown()
     session.press("H")
     until(lambda: not session.overlay_is_shown(), "the overlay goes")
+    for key in ("T", "T", "F12"):
+        session.press(key)
+        until(session.overlay_is_shown, f"{key} says what it did on the picture alone")
+        until(lambda: not session.overlay_is_shown(), "for a while")
     session.press("H")
     until(session.overlay_is_shown, "the overlay comes back")
-
-    session.press("F12")
     session.run.hear("screenshot in ")
     [picture] = session.log.parent.glob("twixt-*.png")
     with Image.open(picture) as image:
@@ -203,6 +205,30 @@ def test_every_key_does_what_the_overlay_says(session: Session) -> None:
     assert session.run.left() == []
     assert session.pressed == set(KEYS)
     assert_frames_obeyed(read_log(session.log), plans)
+
+
+def test_a_run_without_an_overlay_says_what_keys_did_and_shows_it_when_asked(
+    start: Starter, shared_screen: Display
+) -> None:
+    assert shared_screen.screen_file is not None
+    screen = open_screen(str(shared_screen.screen_file))
+
+    def lit_rows() -> int:
+        """Rows above and below the body in which anything is to be seen."""
+        rows = np.delete(screen[:240, :320, :3], range(100, 140), axis=0)
+        return int((rows.max(axis=(1, 2)) > 100).sum())
+
+    run = start("run", "metronome", "--no-overlay", "--size", "320x240")
+    run.viewer()
+    focus(run, start.display)
+    until(lambda: screen[100:140, :320, :3].max() > 200, "the body is there")
+    assert not lit_rows()
+    until(lambda: xdotool(start.display, "key", "t") or lit_rows(), "T says what it did")
+    until(lambda: not lit_rows(), "for a while")
+    xdotool(start.display, "key", "h")
+    until(lambda: lit_rows() > 60, "the overlay comes")
+    xdotool(start.display, "key", "Escape")
+    assert run.end() == 0
 
 
 def assert_frames_obeyed(rows: FrameTable, plans: dict[str, int]) -> None:

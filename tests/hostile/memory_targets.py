@@ -107,7 +107,7 @@ class Viewer:
         row = row_of(facts, shown, FrameRow())
         self._log.add(row)
         link = SimpleNamespace(ended=None, status={})
-        messages(link, row, self._newest, SimpleNamespace(paused=False, hint=lambda _ns: ""))
+        messages(link, row, self._newest, SimpleNamespace(paused=False))
 
 
 class SegmentTarget(Target):

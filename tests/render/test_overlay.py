@@ -301,6 +301,8 @@ def test_words_stand_beside_their_place_and_go_with_them(screen):
     np.testing.assert_allclose(moved, (left + 200, top + 50, right + 200, bottom + 50), atol=1)
     large = seen(PlacedLabel(100, 200, "fastest 5.0 m/s", red), scale=2.0)
     assert large[2] - large[0] > 1.7 * (right - left)
+    clipped = seen(PlacedLabel(100, 200, "fastest 5.0 m/s", red, (0, 0, 150, 600)))
+    assert clipped[2] <= 150, "words of one half stay in it"
     assert seen() is None
     words.close()
     screen.show()

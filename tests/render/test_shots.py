@@ -37,6 +37,21 @@ def test_a_key_makes_a_picture_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     assert [path.name[:6] for path in tmp_path.iterdir()] == ["twixt-"]
 
 
+def test_a_key_is_told_how_its_picture_came_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shots = Shots("asked-for.png", at_s=0.0)
+    assert not shots.has_news
+    assert shots.is_due(True, 1)
+    shots.take(PIXELS)
+    assert shots.is_due(False, 1)
+    shots.take(PIXELS)
+    shots.close()
+    assert shots.has_news
+    assert shots.news().startswith("screenshot in twixt-")
+    assert not shots.has_news
+    assert shots.news() == ""
+
+
 def test_pictures_of_one_second_have_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shots = Shots(None, None)
