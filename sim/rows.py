@@ -1,9 +1,9 @@
 """What a user passes to `publish`, checked and brought to the types of a record's fields.
 
 One idea: a field of all bodies is checked with one dot product: a sum of squares is finite only if every
-value is; and small only if every body's is, so that quaternions' errors cannot cancel. Every refusal names the field, the value, the rule and the way out; a value that is not finite is none of the
-code's shape but of its state, and is told of, not refused: a long computation does not end for its picture. Pure;
-writes nothing.
+value is; and small only if every body's is, so that quaternions' errors cannot cancel. Every refusal names the field,
+the value, the rule and the way out. A value that is not finite is no fault of a call but of the simulation's state: it
+is told of, not refused, as a long computation is not to end for its picture. Pure; writes nothing.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64
 def rgba(field: str, value: ArrayLike, count: int) -> Checked:
     """Colours as a record has them, for one colour of all bodies or one of each. Raises TwixtError.
 
-    Floats count from 0 to 1, as in a scene; whole numbers from 0 to 255. Whole numbers of which none is above 1 count as
-    floats do, (1, 0, 0) is red, unless their dtype is uint8: that always counts to 255. What is not finite is white.
+    Floats count from 0 to 1, as in a scene; whole numbers from 0 to 255. Whole numbers of which none is above 1 count
+    as floats do, (1, 0, 0) is red, unless their dtype is uint8: that always counts to 255. What is not finite is white.
     """
     array = _array(field, value)
     if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):

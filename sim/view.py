@@ -95,9 +95,9 @@ class View:
 
         position (n, 3) m. orientation (n, 4) unit quaternions xyzw. velocity (n, 3) m/s. angular_velocity
         (n, 3) rad/s, world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all: floats from 0 to 1, or
-        whole numbers from 0 to 255, of which (1, 0, 0) is red all the same, but not as uint8. visible: bool (n,); new
-        bodies are. ids: (n,) whole numbers or texts, in every publish or in none; the
-        body `ids[i]` is the same one whatever its place i, a new id appears, a missing one disappears.
+        whole numbers from 0 to 255; none of them above 1 counts to 1 too, (1, 0, 0) is red, but for dtype uint8.
+        visible: bool (n,), stays as it was too; a new body is. ids: (n,) whole numbers or texts, in every publish or in
+        none; the body `ids[i]` is the same one whatever its place i, a new id appears, a missing one disappears.
         cut: bool (n,) or places of bodies that jumped here and must not be seen sliding. columns: name -> (n,) or
         (n, width), or one row for all; those not passed stay as they were. sim_time: seconds;
         by default `dt` after the one before. Smaller than the one before: the world begins anew.
@@ -153,8 +153,9 @@ class View:
 
         records: dtype `twixt.ipc.snapshot.BODY`, shape (count,), holding what an earlier block wrote, not that of the
         last snapshot, or visible white bodies at the origin: a field that ever changes is to be written in each block,
-        flags and epochs included. Nothing is refused; one that is not finite is told of, as in `publish`. Body i has the i-th shape. columns: as in `publish`, one not
-        passed is as it was. A view is published with slots alone, or with none.
+        flags and epochs included. Nothing is refused; a number that is not finite is told of, as in `publish`. Body i
+        has the i-th shape. columns: as in `publish`, one not passed is as it was. A view is published with slots alone,
+        or with none.
 
         Visible when the block ends; not at all where it raises. From then on `records` is read-only; parts of it
         that were taken (`p = records["position"]`) are not, and viewers read them: take them anew in each block.
