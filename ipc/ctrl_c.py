@@ -13,6 +13,8 @@ import signal
 import threading
 from types import TracebackType
 
+from twixt.ipc import fork
+
 _noting: NotedCtrlC | None = None
 
 
@@ -27,9 +29,11 @@ class NotedCtrlC:
 
     def __enter__(self) -> NotedCtrlC:
         global _noting
-        self._is_noting = threading.current_thread() is threading.main_thread()
+        self._is_noting, self._previous_fd = threading.current_thread() is threading.main_thread(), -1
         if self._is_noting:
-            self._reading, self._writing = os.pipe()
+            with fork.LOCK:
+                self._reading, self._writing = os.pipe()
+                fork.guard(self)
             for end in (self._reading, self._writing):
                 os.set_blocking(end, False)
             self._previous_fd = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
@@ -39,12 +43,7 @@ class NotedCtrlC:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        global _noting
-        if self._is_noting:
-            _noting = None
-            signal.set_wakeup_fd(self._previous_fd)
-            os.close(self._reading)
-            os.close(self._writing)
+        self._end()
 
     @property
     def came(self) -> bool:
@@ -55,3 +54,26 @@ class NotedCtrlC:
             return signal.SIGINT in os.read(self._reading, 4096)
         except BlockingIOError:
             return False
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`: what comes to a child is none of its parent's."""
+        self._end()
+
+    def _end(self) -> None:
+        global _noting
+        if not self._is_noting:
+            return
+        with fork.LOCK:
+            self._is_noting, _noting = False, None
+            restore_wakeup_fd(self._writing, self._previous_fd)
+            os.close(self._reading)
+            os.close(self._writing)
+
+
+def restore_wakeup_fd(ours: int, previous: int) -> None:
+    """Signals wake whom they woke before, unless somebody else has taken them from us since."""
+    now = signal.set_wakeup_fd(-1)
+    try:
+        signal.set_wakeup_fd(previous if now == ours else now)
+    except (ValueError, OSError):  # it was closed meanwhile
+        pass

@@ -58,7 +58,7 @@ class Door:
     def close(self) -> None:
         """Give the name back and stop listening. May be called again."""
         self._unlink()
-        self.listener.close()
+        fork.close(self.listener)
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`."""
@@ -125,7 +125,9 @@ def running() -> list[str]:
     if not hasattr(socket, "AF_UNIX"):
         return []
     folder = runtime_folder()
-    names = [file.removesuffix(SUFFIX) for file in os.listdir(folder) if file.endswith(SUFFIX)]
+    with fork.LOCK:
+        files = os.listdir(folder)
+    names = [file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX)]
     return sorted(name for name in names if _answers(os.path.join(folder, name + SUFFIX)))
 
 
@@ -217,7 +219,7 @@ def peer_uid(connection: socket.socket) -> int:
 
 def _answers(path: str) -> bool:
     """Somebody listens there. A full backlog is somebody too."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, _address(path) as address:
+    with fork.LOCK, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, _address(path) as address:
         probe.setblocking(False)
         try:
             probe.connect(address)
@@ -246,12 +248,12 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
     """Alone among those who make and remove sockets here. The kernel drops the lock of whoever dies."""
     import fcntl
 
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    lock = _FolderLock(folder)
     try:
         patience_ends = time.monotonic() + patience_s
         while True:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > patience_ends:
@@ -262,7 +264,28 @@ def _locked(folder: str, patience_s: float = LOCK_PATIENCE_S) -> Iterator[None]:
                 time.sleep(0.005)
         yield
     finally:
-        os.close(descriptor)
+        with contextlib.suppress(OSError, ValueError):  # in a child that was forked here nothing is held
+            fcntl.flock(lock.descriptor, fcntl.LOCK_UN)  # also where fork(2) without Python's hooks made copies of it
+        lock.close()
+
+
+class _FolderLock:
+    """What the lock on a folder hangs on: held for as long as anybody has this very descriptor open."""
+
+    def __init__(self, folder: str) -> None:
+        with fork.LOCK:
+            self.descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            fork.guard(self)
+
+    def close(self) -> None:
+        with fork.LOCK:
+            descriptor, self.descriptor = self.descriptor, -1
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        self.close()
 
 
 def _identity(path: str) -> tuple[int, int, int]:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from twixt.ipc import wire
+from twixt.ipc import fork, wire
 
 # More messages in a second than a viewer has reason for (one wake and one lead a frame at 240 Hz, and its
 # user's commands). Beyond them it is not heard until that second is over; its own socket fills up.
@@ -51,6 +51,7 @@ class Guest:
     def __init__(self, connection: socket.socket, now_ns: int) -> None:
         connection.setblocking(False)
         self.connection = connection
+        fork.guard(self)
         self.came_ns = now_ns
         self.attached = False
         self.owned = False
@@ -130,10 +131,11 @@ class Guest:
         self._close_all()
 
     def _close_all(self) -> None:
-        self.connection.close()
-        if self._wake is not None:
-            wire.close_all(self._wake)
-            self._wake = None
+        with fork.LOCK:
+            self.connection.close()
+            if self._wake is not None:
+                wire.close_all(self._wake)
+                self._wake = None
         self._inbox.close()
         for message in (*self._waiting.values(), *((self._leaving,) if self._leaving else ())):
             message.close()

@@ -106,10 +106,11 @@ class Line:
 
     def close(self) -> None:
         """Close all."""
-        self._connection.close()
-        if self._wake is not None:
-            os.close(self._wake)
-            self._wake = None
+        with fork.LOCK:
+            self._connection.close()
+            if self._wake is not None:
+                os.close(self._wake)
+                self._wake = None
         self._inbox.close()
         self._unsent.clear()
 

@@ -19,12 +19,11 @@ import mmap
 import os
 import stat
 import sys
-import weakref
+from collections.abc import Sequence
 
-from twixt.ipc import room
+from twixt.ipc import fork, mapping, room
 from twixt.ipc.errors import TwixtError
-
-NAME = "twixt"  # how the memory shows in /proc/PID/maps
+from twixt.ipc.mapping import NAME
 
 # Linux' F_SEAL_FUTURE_WRITE (5.1), which Python does not name: no new writable mapping, no write(), but the
 # mappings that exist stay writable. A read-only descriptor alone protects nothing.
@@ -38,14 +37,14 @@ class SharedMemoryError(TwixtError):
 class Memory:
     """One mapping. `view` is a memoryview of its bytes, writable only where `create` made it."""
 
-    def __init__(self, mapping: mmap.mmap, size: int, descriptors: tuple[int, ...] = (), name: str = "") -> None:
-        self._mapping: mmap.mmap | None = mapping
+    def __init__(self, mapped: mmap.mmap, size: int, descriptors: tuple[int, ...] = (), name: str = "") -> None:
+        self._mapping: mmap.mmap | None = mapped
         self._descriptors = descriptors  # ours; the last one is read-only
         self.name = name  # Windows: by what name a viewer maps it; else empty
         self.size = size
         self.closed = False
-        self.view = memoryview(mapping)[:size]
-        _memories.add(self)
+        self.view = memoryview(mapped)[:size]
+        fork.guard(self)
 
     @property
     def owned(self) -> bool:
@@ -66,24 +65,21 @@ class Memory:
         if self.closed:
             return
         self.closed = True
-        for descriptor in self._descriptors:
-            os.close(descriptor)
-        self._descriptors = ()
-        mapping, self._mapping = self._mapping, None
+        descriptors, self._descriptors = self._descriptors, ()
+        _close_all(descriptors)
+        mapped, self._mapping = self._mapping, None
         view, self.view = self.view, memoryview(b"")
         # Unmapping under a live view would crash its next use: then the mapping goes with its last view instead.
         with contextlib.suppress(BufferError):
             view.release()
-            if mapping is not None:
-                mapping.close()
-                _mappings.pop(mapping, None)
+            if mapped is not None:
+                mapped.close()
 
-    def _forget_in_child(self) -> None:
-        """After a fork, in the child: the mapping is not there (DONTFORK), so nothing may touch it."""
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. The mapping is not there (DONTFORK), so nothing may touch it."""
         self.closed = True
-        for descriptor in self._descriptors:
-            os.close(descriptor)
-        self._descriptors = ()
+        descriptors, self._descriptors = self._descriptors, ()
+        _close_all(descriptors)
         self._mapping, self.view = None, memoryview(b"")
 
 
@@ -116,9 +112,9 @@ def map_read_only(descriptor: int | str, size: int) -> Memory:
                 "the memory handed out is not sealed, so its maker could shrink it under its "
                 "readers; it was not made by twixt"
             )
-        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-        mapping = mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
-        return Memory(_not_for_children(mapping, descriptor), size)
+        mapped = mapping.map_shared(descriptor, size, mapping.READS)
+        mapping.populate(mapped, mapping.READS)
+        return Memory(mapped, size)
     except (OSError, ValueError, OverflowError) as error:
         raise SharedMemoryError(f"the simulation's memory cannot be mapped ({error})") from error
 
@@ -144,13 +140,13 @@ def _create_memfd(size: int) -> Memory:
 
     made: list[int] = []
     try:
-        made.append(os.memfd_create(NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
-        os.ftruncate(made[0], size)
+        made.append(mapping.new_memory(size))
         os.posix_fallocate(made[0], 0, size)
-        mapping = _not_for_children(mmap.mmap(made[0], size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE), made[0])
+        mapped = mapping.map_shared(made[0], size)
+        mapping.populate(mapped)
         fcntl.fcntl(made[0], fcntl.F_ADD_SEALS, _seals())
         made.append(os.open(f"/proc/self/fd/{made[0]}", os.O_RDONLY | os.O_CLOEXEC))
-        return Memory(mapping, size, tuple(made))
+        return Memory(mapped, size, tuple(made))
     except (OSError, ValueError, OverflowError) as error:
         _close_all(made)
         raise SharedMemoryError(
@@ -172,8 +168,8 @@ def _create_unlinked(size: int) -> Memory:
         finally:
             _posixshmem.shm_unlink(name)
         os.ftruncate(made[0], size)
-        mapping = _not_for_children(mmap.mmap(made[0], size, flags=mmap.MAP_SHARED), made[0])
-        return Memory(mapping, size, tuple(made))
+        mapped = mapping.map_shared(made[0], size)
+        return Memory(mapped, size, tuple(made))
     except (OSError, ValueError, OverflowError) as error:
         _close_all(made)
         raise SharedMemoryError(
@@ -194,58 +190,11 @@ def _map_named(name: str, size: int) -> Memory:
     return Memory(mmap.mmap(-1, size, tagname=name, access=mmap.ACCESS_READ), size)
 
 
-def _not_for_children(mapping: mmap.mmap, descriptor: int) -> mmap.mmap:
-    if hasattr(mmap, "MADV_DONTFORK"):
-        mapping.madvise(mmap.MADV_DONTFORK)
-    _mappings[mapping] = _inode(descriptor)
-    return mapping
-
-
 def _size_fits(found: int, wanted: int) -> bool:
     # macOS rounds shared memory up to its pages.
     return found == wanted if sys.platform == "linux" else found >= wanted
 
 
-def _inode(descriptor: int) -> tuple[int, int]:
-    found = os.fstat(descriptor)
-    return found.st_dev, found.st_ino
-
-
-def _close_all(descriptors: list[int]) -> None:
+def _close_all(descriptors: Sequence[int]) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
-
-
-# Of this process, for the hook below: every Memory, and every mapping that is still mapped (a view may outlive
-# its Memory) with the inode it maps.
-_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
-_mappings: weakref.WeakKeyDictionary[mmap.mmap, tuple[int, int]] = weakref.WeakKeyDictionary()
-
-
-def _after_fork_in_child() -> None:
-    mappings = list(_mappings.items())
-    for memory in list(_memories):
-        memory._forget_in_child()
-    if not mappings:
-        return
-    # Their addresses and descriptor numbers may soon belong to others: no destructor may run here, not at exit either.
-    _never_destroy(mappings)
-    _mappings.clear()
-    if sys.platform != "linux":
-        return
-    # mmap made a duplicate whose number it tells nobody: found by inode, which a memfd shares with nothing else.
-    inodes = {inode for _, inode in mappings}
-    for entry in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            if _inode(int(entry)) in inodes:
-                os.close(int(entry))
-
-
-def _never_destroy(kept: object) -> None:
-    import ctypes
-
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -117,8 +117,6 @@ class Reception:
         self.commands.end()
         self._poked.close()
         self._poke.close()
-        for guest in self._guests:
-            guest.close_in_child()
         self._guests.clear()
         self._waiting.clear()
         self.viewers = 0
@@ -142,8 +140,7 @@ class Reception:
                 guest.close()
             self._guests.clear()
             with self._poke_lock:
-                self._poke.close()
-            self._poked.close()
+                fork.close(self._poke, self._poked)
 
     def _wait(self) -> dict[int, int]:
         now_ns = time.perf_counter_ns()

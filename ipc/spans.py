@@ -5,14 +5,14 @@ reads both rings, so that a process killed in the middle of a frame has still to
 
 Always: nothing grows, a process keeps its newest `KEPT_SPANS`; one thread of a process records, the one that made
 its `Recorder`; a span counts once it is whole. Instants are `time.perf_counter_ns`, which processes share.
-Off is no recorder at all: whoever records asks `if spans is not None`. Not here: what a trace file looks like.
+Off is no recorder at all: whoever records asks `if spans is not None`. A forked child has nothing to do with it: its
+copy of a recorder records nothing. Not here: what a trace file looks like.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import mmap
 import os
 import struct
 import sys
@@ -20,6 +20,7 @@ import threading
 import time
 from typing import Any, NamedTuple
 
+from twixt.ipc import fork, mapping
 from twixt.ipc.errors import TwixtError
 
 # Spans each process keeps: six minutes of a viewer at 60 frames a second (12 a frame), two of physics at 1000 steps.
@@ -132,6 +133,7 @@ class Recorder(Spans):
         self._last_ns = time.perf_counter_ns()
         self._thread, self._garbage_ns = threading.get_ident(), 0
         gc.callbacks.append(self._collected)
+        fork.guard(self)
 
     def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
         count = self._count
@@ -150,6 +152,13 @@ class Recorder(Spans):
         """Records no more."""
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collected)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. The ring is its parent's; what is added here goes nowhere."""
+        self.close()
+        self._kept, self._count = 1, 0
+        self._bytes = _nowhere()
+        self._words = self._bytes[:HEAD_BYTES].cast("q")
 
     def _collected(self, phase: str, about: dict[str, Any]) -> None:
         if threading.get_ident() != self._thread:
@@ -170,8 +179,9 @@ class SpanMemory:
     def __init__(self, descriptor: int, kept: int = KEPT_SPANS, path: str = "") -> None:
         self.path = path
         self._descriptor, self._kept = descriptor, kept
-        self._view = memoryview(mmap.mmap(descriptor, _bytes_of(kept)))
+        self._view = memoryview(mapping.map_shared(descriptor, _bytes_of(kept)))
         self._words = self._view[:HEAD_BYTES].cast("q")
+        fork.guard(self)
 
     @classmethod
     def create(cls, origin_ns: int, kept: int = KEPT_SPANS) -> SpanMemory:
@@ -218,6 +228,12 @@ class SpanMemory:
             if self.path and not self.path.startswith("/proc/"):
                 os.unlink(self.path)
 
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. Nothing was recorded here."""
+        self._descriptor, self._kept = -1, 1
+        self._view = _nowhere()
+        self._words = self._view[:HEAD_BYTES].cast("q")
+
     def _ring(self, side: int) -> memoryview:
         ring_bytes = HEAD_BYTES + self._kept * SPAN.size
         begin = HEAD_BYTES + side * ring_bytes
@@ -236,6 +252,11 @@ class SpanMemory:
         return Recorded(side, process_id, spans, count - len(spans))
 
 
+def _nowhere() -> memoryview:
+    """Memory of this process alone, for the shortest rings."""
+    return memoryview(bytearray(_bytes_of(1)))
+
+
 def _bytes_of(kept: int) -> int:
     return HEAD_BYTES + len(SIDES) * (HEAD_BYTES + kept * SPAN.size)
 
@@ -248,8 +269,7 @@ def _new_descriptor(size: int) -> tuple[int, str]:
         descriptor, path = tempfile.mkstemp(prefix="twixt-trace-")
         os.ftruncate(descriptor, size)
         return descriptor, path
-    descriptor = os.memfd_create("twixt-trace", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(descriptor, size)
+    descriptor = mapping.new_memory(size, f"{mapping.NAME}-trace")
     if sys.platform == "linux":
         import fcntl
 

@@ -20,6 +20,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from twixt.ipc import fork
 from twixt.ipc.errors import TwixtError
 
 # What both sides must share: this framing and the messages' fields. Raised with every change of either.
@@ -215,8 +216,9 @@ class Outgoing:
 
     def close(self) -> None:
         """Close this side's copy of the descriptors."""
-        close_all(self._descriptors)
-        self._descriptors.clear()
+        with fork.LOCK:  # in a child they may be another's by then
+            close_all(self._descriptors)
+            self._descriptors.clear()
 
 
 def close_all(descriptors: Sequence[int]) -> None:

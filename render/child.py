@@ -9,6 +9,7 @@ says why itself while it is still there; else this viewer does.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -32,7 +33,17 @@ DYING_S = 0.1
 
 
 def view_as_child() -> int:
-    """Waits to be told; the exit code."""
+    """Waits to be told; the exit code, which is also said to who told it: not every process learns those of children."""
+    try:
+        code = _view()
+    except TwixtError as error:
+        _say_code(error.exit_code)
+        raise
+    _say_code(code)
+    return code
+
+
+def _view() -> int:
     start.ended("viewer_interpreter", twixt.STARTED_NS)
     _write_from_the_background()
     gc.disable()  # of all that is imported nothing is garbage
@@ -65,6 +76,11 @@ def _write_from_the_background() -> None:
     first word it writes. Ignored, the word is written."""
     if hasattr(signal, "SIGTTOU") and os.getpgrp() == os.getpid():
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+
+
+def _say_code(code: int) -> None:
+    with contextlib.suppress(OSError):  # nobody is there, or it is no socket
+        os.write(sys.stdin.fileno(), b"%d" % code)
 
 
 class _Order(NamedTuple):

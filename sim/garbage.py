@@ -1,13 +1,16 @@
 """Collects garbage while the loop waits anyway, never inside a step.
 
 What was alive when physics began is set aside and never looked at again; what a step leaves behind is collected in
-waits long enough for it. Physics that never waits is collected all the same, now and then.
+waits long enough for it. Physics that never waits is collected all the same, now and then. A process that the world
+forks collects as Python does.
 """
 
 from __future__ import annotations
 
 import gc
 import time
+
+from twixt.ipc import fork
 
 # A young collection over what a few steps left behind takes well under this.
 YOUNG_NS = 1_000_000
@@ -25,6 +28,7 @@ class IdleCollector:
     def begin(self) -> None:
         """Sets all that is alive aside."""
         self._was_enabled = gc.isenabled()
+        fork.guard(self)
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -34,8 +38,13 @@ class IdleCollector:
     def end(self) -> None:
         """Gives collecting back. Harmless where nothing was taken over."""
         if self._was_enabled:
+            self._was_enabled = False
             gc.unfreeze()
             gc.enable()
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        self.end()
 
     def tidy(self, spare_ns: int) -> None:
         """Collects what fits into `spare_ns`, or what cannot be put off any longer."""

@@ -217,7 +217,7 @@ class _Run:
         if code is None:
             self._viewer.stop(FAREWELL_S)
             return 0
-        if code < 0 and watch.signal is None:
+        if (code < 0 or not self._viewer.is_code_known) and watch.signal is None:
             print(f"twixt: the viewer {self._viewer.ending}, so the run ends", file=sys.stderr, flush=True)
         return exit_code_of(code)
 

@@ -6,7 +6,8 @@ Ctrl-C; then the process exits under it.
 
 Always: from the instant at which the end was due, the process is gone within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`,
 whether the step sleeps in C, loops in Python, or swallows every exception. One signal raises in the main thread, the
-first; those that follow at once never cut what tidies up after it.
+first; those that follow at once never cut what tidies up after it. A signal to a child that the world forks, in
+whichever thread, is the child's own from its first instant: it is neither heard here nor lost there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from twixt.ipc import ctrl_c
+from twixt.ipc import ctrl_c, fork
 from twixt.sim.viewer_process import ViewerProcess
 
 # How often the viewer's process is looked at, s.
@@ -42,25 +43,6 @@ class Terminated(BaseException):
         self.number = number
 
 
-_watching: Watch | None = None
-
-
-def _before_fork() -> None:
-    if _watching is not None:
-        _watching.let_signals_go()
-
-
-def _after_fork() -> None:
-    if _watching is not None:
-        _watching.take_signals()
-
-
-if hasattr(os, "register_at_fork"):
-    # A signal to a child that the world forks is the child's own, from its first instant: it must neither be heard
-    # here nor get lost there.
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork)
-
-
 class Watch:
     """Watches from `begin` to `end`. last_words: called before the process exits under a step that hangs."""
 
@@ -70,11 +52,12 @@ class Watch:
         self._viewer, self._last_words = viewer, last_words
         self._has_raised = False
         self._over = threading.Event()
-        self._ours, self._theirs = socket.socketpair()
         self._thread = threading.Thread(target=self._watch, name="twixt-watch", daemon=True)
-        self._pid = os.getpid()
         self._previous: dict[int, Any] = {}
         self._previous_fd: int | None = None
+        with fork.LOCK:
+            self._ours, self._theirs = socket.socketpair()
+            fork.guard(self)
 
     @property
     def is_due(self) -> bool:
@@ -85,49 +68,56 @@ class Watch:
         """Call in the main thread; elsewhere signals are left alone and only the viewer is watched."""
         for end in (self._ours, self._theirs):
             end.setblocking(False)
-        self.take_signals()
+        self._take_signals()
         if ctrl_c.is_unheard():
             self._theirs.send(bytes([signal.SIGINT]))
-        global _watching
-        _watching = self
         self._main = threading.get_ident()
         self._thread.start()
 
     def end(self) -> None:
         """The loop has let go; nothing is interrupted any more."""
         self._over.set()
-        self.let_signals_go()
+        self._let_signals_go()
         with contextlib.suppress(OSError):
             self._theirs.send(b"\0")
         self._thread.join()
+        fork.close(self._ours, self._theirs)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`: signals do here what they did before, and nothing is watched."""
+        self._over = threading.Event()
+        self._over.set()
+        self._let_signals_go()
         self._ours.close()
         self._theirs.close()
 
-    def take_signals(self) -> None:
-        """Signals are heard here, whatever the main thread is doing. Not in a child, nor after `end`."""
-        if threading.current_thread() is not threading.main_thread() or self._over.is_set() or os.getpid() != self._pid:
+    def _take_signals(self) -> None:
+        """Signals are heard here, whatever the main thread is doing."""
+        if threading.current_thread() is not threading.main_thread():
             return
+        fork.hold_back(ENDING_SIGNALS)
         self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
         for number, python_s in ENDING_SIGNALS.items():
             # Ignored (nohup) or handled by somebody else: theirs.
             if signal.getsignal(number) == python_s:
                 self._previous[number] = signal.signal(number, self._raise)
 
-    def let_signals_go(self) -> None:
+    def _let_signals_go(self) -> None:
         """Signals do what they did before they were taken."""
         if self._previous_fd is None or threading.current_thread() is not threading.main_thread():
             return
-        signal.set_wakeup_fd(self._previous_fd)
+        ctrl_c.restore_wakeup_fd(self._theirs.fileno(), self._previous_fd)
         self._previous_fd = None
         while self._previous:
             number, handler = self._previous.popitem()
             if self._is_ours(number):
                 signal.signal(number, handler)
+        fork.hold_back(())
 
     def _raise(self, number: int, frame: object) -> None:
         if not self.is_due:
             self.signal = number
-        if self._has_raised or self._over.is_set():
+        if self._has_raised or self._over.is_set() or fork.is_forking():
             return
         self._has_raised = True
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
@@ -140,8 +130,7 @@ class Watch:
         while not self.is_due:
             if self._over.is_set():
                 return
-            readable, _, _ = select.select([self._ours], [], [], POLL_S)
-            if readable:
+            if _is_readable(self._ours, POLL_S):
                 asked = [number for number in self._ours.recv(64) if number in ENDING_SIGNALS]
                 if asked and self._is_ours(asked[0]):
                     self.signal = asked[0]
@@ -149,7 +138,7 @@ class Watch:
                 self.viewer_code = self._viewer.poll()
         if self._over.wait(GRACE_S):
             return
-        if self.signal is None:
+        if not self._has_raised:  # one that came while the main thread forked raised nothing
             _interrupt(self._main)
         if self._over.wait(LAST_GRACE_S):
             return
@@ -161,6 +150,12 @@ class Watch:
 def exit_code_of(process_code: int) -> int:
     """What a shell calls a process's code: itself, or 128 + the number of the signal that ended it (negative here)."""
     return process_code if process_code >= 0 else 128 - process_code
+
+
+def _is_readable(end: socket.socket, timeout_s: float) -> bool:
+    poller = select.poll()  # `select.select` knows no descriptor beyond 1023
+    poller.register(end, select.POLLIN)
+    return bool(poller.poll(round(timeout_s * 1e3)))
 
 
 def _interrupt(thread_id: int) -> None:

@@ -189,6 +189,14 @@ WORLDS = """
             os.kill(child, 15)
             assert os.WTERMSIG(os.waitpid(child, 0)[1]) == 15
 
+    class Pools(Good):
+        def act(self):
+            import multiprocessing
+            pool = multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1)
+            assert pool.map(abs, [-1, -2], 1) == [1, 2]
+            pool.terminate()
+            pool.join()
+
     class SleepsForEver(Good):
         def act(self):
             print("in the step", flush=True)
@@ -412,6 +420,11 @@ def test_a_world_may_end_the_process_itself(users_folder: Path, runtime_folder: 
 
 def test_a_signal_to_a_child_that_the_world_forked_is_not_taken_for_our_own(users_folder: Path) -> None:
     ended = twixt_sim(users_folder, "bad:Forks", "--steps", "20")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_pool_whose_workers_are_forked_by_a_thread_and_terminated_does_not_end_the_run(users_folder: Path) -> None:
+    ended = twixt_sim(users_folder, "bad:Pools", "--steps", "3")
     assert (ended.returncode, ended.stderr) == (0, "")
 
 

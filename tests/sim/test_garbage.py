@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from collections.abc import Iterator
 
 import pytest
 
+from tests.ipc.test_memory import in_forked_child
 from twixt.sim.garbage import FULL_EVERY_NS, YOUNG_NS, IdleCollector
 
 
@@ -33,6 +35,12 @@ def test_nothing_is_collected_behind_a_steps_back_and_all_in_a_wait(collector: I
     assert lost() is not None
     collector.tidy(10 * YOUNG_NS)
     assert lost() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_process_that_the_world_forks_collects_as_python_does(collector: IdleCollector) -> None:
+    assert in_forked_child(lambda: f"{gc.isenabled()} {gc.get_freeze_count()}") == "True 0"
+    assert not gc.isenabled()
 
 
 def test_physics_that_never_waits_is_collected_now_and_then(

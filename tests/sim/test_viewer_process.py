@@ -3,13 +3,15 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
 import twixt
+from tests.ipc.test_memory import in_forked_child
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.sim.viewer_process import ViewerProcess, start_viewer, viewer_begun_early
@@ -173,3 +175,69 @@ def test_a_forked_child_never_ends_its_parents_viewer() -> None:
     assert viewer.poll() is None
     viewer.kill()
     assert viewer.wait(PATIENCE_S) == -signal.SIGKILL
+
+
+def test_a_forked_child_waits_for_no_viewer_however_patient_it_is() -> None:
+    viewer = python("import time; time.sleep(600)")
+    assert in_forked_child(lambda: f"{viewer.stop(1e6)} {viewer.wait(1e6)} {viewer.poll()}") == "None None None"
+    viewer.kill()
+    assert viewer.wait(PATIENCE_S) == -signal.SIGKILL
+
+
+@contextmanager
+def nobody_learns_of_ends() -> Iterator[None]:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+@contextmanager
+def a_loop_that_waits_for_all() -> Iterator[None]:
+    """Of the user's own, which takes the exit codes of all children."""
+    is_over = threading.Event()
+
+    def reap() -> None:
+        while not is_over.wait(0.0001):
+            with suppress(ChildProcessError):
+                os.waitpid(-1, os.WNOHANG)
+
+    thread = threading.Thread(target=reap)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+UNKNOWN = "ended, and how is not known: this process ignores SIGCHLD or waits for every child"
+
+
+def test_a_viewer_ends_where_nobody_learns_of_the_ends_of_children() -> None:
+    with nobody_learns_of_ends():
+        viewer = python("import time; time.sleep(600)")
+        viewer.kill()
+        assert viewer.wait(PATIENCE_S) == 1
+        assert viewer.ending == UNKNOWN
+        assert viewer.stop(1e6) == 1
+        viewer.terminate()  # harmless
+
+
+def test_a_viewer_ends_where_a_loop_of_the_users_own_waits_for_all_children() -> None:
+    with a_loop_that_waits_for_all():
+        viewer = python("import time; time.sleep(600)")
+        viewer.kill()
+        assert viewer.wait(PATIENCE_S) is not None
+        assert viewer.ending in (UNKNOWN, "was killed by SIGKILL")  # whoever of the two came first
+        assert viewer.stop(1e6) is not None
+
+
+def test_the_exit_code_that_a_viewer_says_itself_is_known_all_the_same(said: Path) -> None:
+    front_door = Path(str(twixt.__file__))
+    front_door.write_text("import os, sys\nsys.stdin.readline()\nos.write(0, b'3')\nraise SystemExit(3)\n")
+    with nobody_learns_of_ends():
+        viewer = start_viewer("lab", Config())
+        assert viewer.wait(PATIENCE_S) == 3
+        assert viewer.ending == "exited with code 3"

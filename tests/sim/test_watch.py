@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from twixt.ipc import fork
 from twixt.sim.watch import ENDING_SIGNALS, Terminated, Watch
 
 HEARD_AT_ONCE = {signal.SIGINT, signal.SIGTERM}
@@ -99,6 +103,59 @@ def test_a_meaning_that_the_world_gives_a_signal_stays_through_its_forks_and_end
         assert came == [number, number]
     finally:
         signal.signal(number, before)
+
+
+def test_a_child_forked_by_another_thread_ends_of_its_own_signals_and_the_run_of_none_of_them() -> None:
+    with watching() as watch:
+        ready, writing = os.pipe()
+
+        def fork_and_terminate() -> None:
+            child = os.fork()
+            if not child:
+                os.write(writing, b"r" if signal.set_wakeup_fd(-1) == -1 else b"w")
+                signal.pause()
+            said.append(os.read(ready, 1))
+            os.kill(child, signal.SIGTERM)
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+        said: list[bytes] = []
+        codes: list[int] = []
+        thread = threading.Thread(target=fork_and_terminate)
+        thread.start()
+        thread.join(60)
+        os.close(ready)
+        os.close(writing)
+        assert (said, codes) == ([b"r"], [-signal.SIGTERM])
+        assert watch.signal is None
+
+
+def test_a_signal_that_comes_while_the_main_thread_forks_cuts_no_fork_and_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with watching() as watch:
+        with monkeypatch.context() as forking:
+            forking.setattr(fork, "is_forking", lambda: True)
+            signal.raise_signal(signal.SIGTERM)
+        assert watch.signal == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):  # a step that goes on for long is interrupted all the same
+            threading.Event().wait(60)
+        assert watch.signal == signal.SIGTERM
+
+
+def test_signals_are_heard_where_a_thousand_descriptors_are_open() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2048:
+        pytest.skip(f"a process may have {hard} descriptors here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    with contextlib.ExitStack() as opened:
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1030):
+            opened.enter_context(open(os.devnull))
+        with watching() as watch:
+            watch._theirs.send(bytes([signal.SIGTERM]))
+            with pytest.raises(KeyboardInterrupt):
+                threading.Event().wait(60)
+            assert watch.signal == signal.SIGTERM
 
 
 def test_a_child_that_the_world_starts_has_the_signals_as_they_were() -> None:
