@@ -100,6 +100,11 @@ class SceneRenderer:
             self._outline.set(scene.outline)
         self._take_members(self._ring.capacity)
 
+    @property
+    def has_alpha(self) -> bool:
+        """A visible body came with a colour whose alpha is below 255. It is drawn all the same, and opaque."""
+        return self._ring.has_alpha
+
     def upload(self, slot: int, bodies: memoryview | bytes, count: int) -> None:
         """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot."""
         self._ring.upload(slot, bodies, count)

@@ -8,6 +8,7 @@ logged; the left one is there to be compared with it.
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,9 @@ TRAILS, CAMERA, DRAWING = "trails", "camera", "drawing"
 # Pixels of a trail's dot, and of the black line between two halves.
 DOT_PX = 5.0
 LINE_PX = 2
+# Said once in the terminal, and in the overlay for so long, when a colour asks for what is not drawn yet.
+ALPHA_SAID = "bodies are drawn opaque, whatever the alpha of their color is; to hide one, make it not visible"
+ALPHA_SAID_NS = 8_000_000_000
 
 
 class Stage:
@@ -78,6 +82,7 @@ class Stage:
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._carriers: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}  # of a camera on a body
         self._present_ns = 0
+        self._alpha_until_ns = 0  # how long the overlay says that bodies are opaque; 0: it was not said yet
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
         self._watch_camera()
@@ -174,7 +179,10 @@ class Stage:
     def messages(self) -> tuple[str, ...]:
         """What the user should be told of what is drawn."""
         failed = "" if self._drawing is None else self._drawing.failed
-        return (f"--draw: {failed}",) if failed else ()
+        said = [f"--draw: {failed}"] if failed else []
+        if self._present_ns < self._alpha_until_ns:
+            said.append(ALPHA_SAID)
+        return tuple(said)
 
     def _split(self, on: bool) -> None:
         if not on:
@@ -260,6 +268,9 @@ class Stage:
             if picture is self.main and self._drawing is not None:
                 self._draw_users(self._drawing, shown, present_ns, matrices, viewport, size_px[1])
         self._present_ns = present_ns
+        if self.renderer.has_alpha and not self._alpha_until_ns:
+            self._alpha_until_ns = present_ns + ALPHA_SAID_NS
+            print(f"twixt: {ALPHA_SAID}", file=sys.stderr, flush=True)
         if self._copies and not self.needs_copies:
             self._copies.clear()
         return shown
