@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.displays.rigs import Display
+from tests.end_to_end.drawn import has_counted_frames
 from tests.end_to_end.processes import (
     Run,
     Starter,
@@ -193,15 +194,6 @@ def test_a_viewer_of_its_own_accord_says_how_the_simulation_ended(start: Starter
     assert (alone.end(), view.end()) == (130, 130)
     one_line(view, "the simulation was interrupted")
     assert alone.left() == view.left() == []
-
-
-def has_counted_frames(log: Path) -> bool:
-    """Whether a log that is being written holds frames that count."""
-    if not log.exists() or "\n" not in (text := log.read_text()):
-        return False
-    header, *rows = text[: text.rindex("\n")].split("\n")
-    probe = header.split(",").index("probe")
-    return sum(row.split(",")[probe] == "0" for row in rows) > 10
 
 
 @pytest.mark.parametrize(("way", "code"), [("Ctrl-C", 130), ("kill -9", 137), ("the display goes", 2)])

@@ -20,7 +20,7 @@ from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
 
 # What takes longer than this hangs.
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 # Snapshots or words that whoever goes on makes while it is watched.
 SIGNS_OF_LIFE = 2
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.displays.rigs import Display
+from tests.end_to_end.drawn import has_counted_frames
 from tests.end_to_end.processes import Run, Starter, memories, starter, until
 from twixt.ipc.link import Link
 from twixt.ipc.session import attach
@@ -27,6 +28,8 @@ from twixt.render.panel import messages
 DEBT_NS = 1_000_000_000
 # Frozen for so many looks of 10 ms: longer than any debt that is made good, and than a silence that is no news.
 FROZEN_LOOKS = 250
+
+TINY = ("--size", "64x48", "--no-overlay")
 
 
 @pytest.mark.parametrize(("silent_ms", "said"), [(900, ()), (3_200, ("nothing for 3 s",)), (300_000, ("for 300 s",))])
@@ -94,15 +97,15 @@ def assert_one_change(shown: dict[str, np.ndarray], frozen_ns: int) -> None:
 
 @pytest.mark.display
 @pytest.mark.stress
+@pytest.mark.starvable
 def test_of_frozen_physics_the_picture_stands_and_goes_on_without_a_step_back_or_a_rush(start: Starter) -> None:
     sim = start("sim", "metronome", "--name", "lab")
     until(lambda: memories({sim.process.pid}), "the simulation is there")
     log = start.folder / "frames.csv"
-    view = start("view", "lab", "--size", "64x48", "--log", str(log))
-    until(lambda: memories({view.process.pid}), "the viewer attaches")
+    view = start("view", "lab", *TINY, "--log", str(log))
+    until(lambda: has_counted_frames(log), "its start is over")
     link = attach("lab")
     try:
-        steps(link, 120)
         before = newest(link)
         stay_frozen([sim.process.pid])
         after = newest(link)
@@ -117,13 +120,14 @@ def test_of_frozen_physics_the_picture_stands_and_goes_on_without_a_step_back_or
 
 @pytest.mark.display
 @pytest.mark.stress
+@pytest.mark.starvable
 def test_a_suspended_machine_is_one_clean_cut_and_steps_are_not_made_up_for(start: Starter) -> None:
     log = start.folder / "frames.csv"
-    run = start("run", "metronome", "--name", "lab", "--size", "64x48", "--log", str(log))
+    run = start("run", "metronome", "--name", "lab", *TINY, "--log", str(log))
     viewer = run.viewer()
+    until(lambda: has_counted_frames(log), "its start is over")
     link = attach("lab")
     try:
-        steps(link, 120)
         before, plan = newest(link), link.plan()
         stay_frozen([run.process.pid, viewer])
         first = steps(link, 1)

@@ -150,7 +150,7 @@ def test_waiting_ends_at_a_command_and_at_the_end() -> None:
     queue = CommandQueue()
     assert not queue.wait(0)
     threading.Thread(target=queue.put, args=("viewer", Command("step"))).start()
-    assert queue.wait(20)
+    assert queue.wait(60)
     queue.drain()
     assert not queue.wait(0)
     queue.end()

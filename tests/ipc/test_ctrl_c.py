@@ -19,7 +19,7 @@ def test_ctrl_c_is_known_even_where_somebody_made_another_error_of_it() -> None:
         with pytest.raises(ImportError):
             try:
                 os.kill(os.getpid(), signal.SIGINT)
-                threading.Event().wait(20)
+                threading.Event().wait(60)
             except KeyboardInterrupt:
                 raise ImportError from None
         assert ctrl_c.came
@@ -32,7 +32,7 @@ def test_ctrl_c_that_python_dropped_is_still_to_be_heard_once() -> None:
         assert not is_unheard()
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-            threading.Event().wait(20)
+            threading.Event().wait(60)
         assert is_unheard()
         assert not is_unheard()
     assert not is_unheard()
@@ -72,7 +72,7 @@ from twixt.sim.watch import Watch
 with NotedCtrlC():
     with contextlib.suppress(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
-        threading.Event().wait(20)
+        threading.Event().wait(60)
     watch = Watch(None, lambda: print("it ended under the step", flush=True))
     watch.begin()
     while True:

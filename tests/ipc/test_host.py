@@ -29,7 +29,7 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import Head, new_bodies
 
 Until = Callable[[Callable[[], Any]], Any]
-BOUND_S = 20.0
+BOUND_S = 60.0
 
 
 class BareViewer:

@@ -25,7 +25,7 @@ from twixt.ipc.ring_writer import RingWriter
 from twixt.ipc.scene import Box, Scene, Sphere
 
 Until = Callable[[Callable[[], Any]], Any]
-BOUND_S = 20.0
+BOUND_S = 60.0
 WHOLE = 1 << 40
 
 

@@ -21,7 +21,7 @@ from twixt.ipc.scene import Scene, Sphere
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 Until = Callable[[Callable[[], Any]], Any]
-BOUND_S = 20.0
+BOUND_S = 60.0
 WHOLE = 1 << 40
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import moderngl
 import numpy as np
 import pytest
@@ -59,6 +61,9 @@ def matrices(camera: OrbitCamera | None = None) -> CameraMatrices:
     return (camera or OrbitCamera(distance_m=10.0)).matrices(SIZE_PX)
 
 
-@pytest.fixture(scope="session")
-def studio() -> Studio:
-    return Studio(moderngl.create_standalone_context(require=330, backend="egl"))
+@pytest.fixture(scope="module")
+def studio() -> Iterator[Studio]:
+    """One for the tests of a file: programs and their memory go with the context."""
+    context = moderngl.create_standalone_context(require=330, backend="egl")
+    yield Studio(context)
+    context.release()
