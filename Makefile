@@ -68,7 +68,7 @@ $(VENV)/ready: $(REQUIREMENTS) pyproject.toml | packages
 	$(call pip_install,--no-deps --no-build-isolation --editable .); \
 	rm -rf $(VENV)/lib/python*/site-packages/twixt; : a copy, which would run instead of what is edited here; \
 	$(BIN)/python -m compileall -q twixt.py cli ipc sim render; \
-	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s"
+	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s; the first start compiles what draws, a second or two"
 
 run: setup      ## the default world, in a window (offscreen with a report where there is no display)
 	@$(BIN)/twixt run $(ARGS)

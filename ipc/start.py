@@ -26,6 +26,11 @@ def parts_ms(begin_ns: int) -> dict[str, float]:
     return {part: (at_ns - before_ns) / 1e6 for before_ns, (at_ns, part) in zip(begins, ends, strict=False)}
 
 
+def has_ended(part: str) -> bool:
+    """Whether that part is over."""
+    return part in _ended_ns
+
+
 def forget() -> None:
     """As if nothing had ended: another run begins in this process."""
     _ended_ns.clear()

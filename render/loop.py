@@ -24,6 +24,7 @@ from twixt.render.input import Event
 from twixt.render.link_to_be import LinkToBe
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_fault, of_simulation
 from twixt.render.refresh import Refresh
+from twixt.render.start_notice import StartNotice
 from twixt.render.start_up import Attaching, Loading, StartUp, attached
 
 if TYPE_CHECKING:
@@ -49,13 +50,16 @@ def view(
     loading: what is imported already. wait: for the simulation, where it is not there yet, and for it to come back
     under its name where it has ended.
     """
-    loading = loading or Loading()
-    if config.profile is None:
-        return _view(config, name, owned, loading, NOT_RECORDED, wait)
-    from twixt.ipc.trace_file import tracing_viewer
+    loading, notice = loading or Loading(), StartNotice(config.started_ns)
+    try:
+        if config.profile is None:
+            return _view(config, name, owned, loading, NOT_RECORDED, wait)
+        from twixt.ipc.trace_file import tracing_viewer
 
-    with tracing_viewer(config, owned) as spans:
-        return _view(config, name, owned, loading, spans, wait)
+        with tracing_viewer(config, owned) as spans:
+            return _view(config, name, owned, loading, spans, wait)
+    finally:
+        notice.close()
 
 
 def _view(

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc import spans as kinds
+from twixt.ipc import start
 from twixt.render.controls import bound
 from twixt.render.input import Event, Key
 from twixt.render.link_to_be import LinkToBe
@@ -139,6 +140,7 @@ class StartUp:
         if row.mode == "none":
             return False
         if self._loading is None:
+            start.ended("viewer_picture")
             self._loading = threading.Thread(target=self._load, name="overlay", daemon=True)
             self._loading.start()
             loop.begin_anew("the first picture is there")
