@@ -49,6 +49,8 @@ class World:
     field of every body is to be written. It is called for each snapshot that goes out, and whenever somebody asks for
     the bodies: so it changes nothing else, and keeps neither `records` nor a view of it. `self.bodies` then only holds
     what was asked for; the epochs of jumps are the world's to write.
+
+    `apply_force(i, force, point)` is the name for forces from a viewer; nothing calls it yet.
     """
 
     # Seconds of simulated time per step: set in the class or in `__init__`, fixed once the world is made. --physics-hz
