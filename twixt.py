@@ -50,7 +50,10 @@ def __getattr__(name: str) -> object:
 
     if name not in _HOMES:
         raise AttributeError(f"module 'twixt' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    from twixt.ipc.ctrl_c import not_dropped
+
+    with not_dropped():
+        value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

@@ -3,14 +3,17 @@
 The one idea: a library's C code that is interrupted while it is imported raises an error of its own instead. So the
 signals' numbers are kept, in a pipe, and looked at once something has gone wrong.
 
-Always: handlers stay as they are; where a thread other than the main one asks, nothing is noted.
+Always: handlers stay as they are; where a thread other than the main one asks, nothing is noted, and nothing where
+somebody else is woken by signals.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from types import TracebackType
 
 from twixt.ipc import fork
@@ -24,20 +27,44 @@ def is_unheard() -> bool:
     return _noting is not None and _noting.came
 
 
+@contextlib.contextmanager
+def not_dropped() -> Iterator[None]:
+    """Imports of ours in a process of the user's own: a Ctrl-C that Python dropped in one of them is raised at the end.
+
+    Not where the user has given Ctrl-C another meaning, or where somebody else notes signals already.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    with NotedCtrlC() as ctrl_c:
+        try:
+            yield
+        except ImportError as error:  # what numpy makes of a KeyboardInterrupt
+            if ctrl_c.came:
+                raise KeyboardInterrupt from error
+            raise
+        if ctrl_c.came:
+            raise KeyboardInterrupt
+
+
 class NotedCtrlC:
     """Notes it from `with` on until the block ends."""
 
     def __enter__(self) -> NotedCtrlC:
         global _noting
-        self._is_noting, self._previous_fd = threading.current_thread() is threading.main_thread(), -1
-        if self._is_noting:
-            with fork.LOCK:
-                self._reading, self._writing = os.pipe()
-                fork.guard(self)
-            for end in (self._reading, self._writing):
-                os.set_blocking(end, False)
-            self._previous_fd = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        self._is_noting = threading.current_thread() is threading.main_thread()
+        if not self._is_noting:
+            return self
+        with fork.LOCK:
+            self._reading, self._writing = os.pipe()
+            fork.guard(self)
+        for end in (self._reading, self._writing):
+            os.set_blocking(end, False)
+        theirs = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        if theirs == -1:
             _noting = self
+        else:
+            self._end(theirs)
         return self
 
     def __exit__(
@@ -59,13 +86,14 @@ class NotedCtrlC:
         """Part of `fork.Guarded`: what comes to a child is none of its parent's."""
         self._end()
 
-    def _end(self) -> None:
+    def _end(self, wakeup_fd: int = -1) -> None:
         global _noting
         if not self._is_noting:
             return
         with fork.LOCK:
-            self._is_noting, _noting = False, None
-            restore_wakeup_fd(self._writing, self._previous_fd)
+            self._is_noting = False
+            _noting = None if _noting is self else _noting
+            restore_wakeup_fd(self._writing, wakeup_fd)
             os.close(self._reading)
             os.close(self._writing)
 

@@ -13,8 +13,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from twixt.ipc import ctrl_c, fork, start
 from twixt.ipc import spans as kinds
-from twixt.ipc import start
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.spans import NOT_RECORDED, Spans
@@ -246,8 +246,17 @@ class _StopSignals:
 
     def __init__(self) -> None:
         self.asked = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._ask)
+        self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        fork.guard(self)
+        if ctrl_c.is_unheard():  # it came in an import
+            self.asked = True
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        while self._before:
+            number, handler = self._before.popitem()
+            if signal.getsignal(number) == self._ask:
+                signal.signal(number, handler)
 
     def _ask(self, _number: int, _frame: object) -> None:
         if self.asked:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from twixt.ipc import ctrl_c
 from twixt.ipc.config import BOTH, VIEW, Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
@@ -35,6 +36,7 @@ __all__ = ["View", "show"]
 _numbers = itertools.count(1)
 
 
+@ctrl_c.not_dropped()
 def show(
     scene: Scene,
     dt: float = 1 / 60,

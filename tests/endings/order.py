@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 
 from tests.end_to_end.processes import pause
 from tests.endings import kernel
-from tests.endings.cast import ENDED_WELL, ENDING_NAMES, NAME, Cast, send
-from tests.endings.verdict import is_unborn, wrong_with
+from tests.endings.cast import ENDED_WELL, ENDING_NAMES, NAME, Actor, Cast, send
+from tests.endings.verdict import is_dropped_by_python, is_unborn, wrong_with
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
 
@@ -32,6 +32,7 @@ class Order:
         self.cast, self._told = Cast(environ), told
         self.wrong: list[str] = []
         self.clean_up_s = 0.0
+        self._again: list[Actor] = []
         self._names_before = kernel.posix_names()
 
     def await_end_of_launcher(self) -> None:
@@ -39,7 +40,7 @@ class Order:
         launcher = self.cast.launcher
         if launcher.is_stopped:
             self.cast.signal_physics(signal.SIGCONT)
-        if not self._until(lambda: launcher.is_gone):
+        if not self._until(lambda: launcher.is_gone or self._asked_again(launcher)):
             self.wrong.append(f"hung: {launcher.name} did not end in {PATIENCE_S:g} s")
 
     def finish(self, last: str) -> None:
@@ -70,11 +71,20 @@ class Order:
                 viewer.has_to_end = viewer.has_to_end or self.cast.launcher.has_to_end
         ending = [actor for actor in (*self.cast.launchers, *self.cast.viewers) if actor.has_to_end]
         is_late = any(not actor.is_gone for actor in ending) and "time over" not in self.cast.launcher.happened
-        if not self._until(lambda: all(actor.is_gone for actor in ending)):
+        if not self._until(lambda: all(actor.is_gone or self._asked_again(actor) for actor in ending)):
             hung = [actor.name for actor in ending if not actor.is_gone]
             self.wrong.append(f"hung: {hung} did not end in {PATIENCE_S:g} s")
         elif is_late:
             self._took(f"{len(ending)} that had to end")
+
+    def _asked_again(self, actor: Actor) -> bool:
+        """Never true: asks once more, as a user would, where Python dropped Ctrl-C before the script had twixt."""
+        if actor.role == "loop" and actor not in self._again and is_dropped_by_python(actor.happened, actor.run.err):
+            self._again.append(actor)
+            self._told["Ctrl-C that Python dropped in an import of a script"] += 1
+            self.cast.note(f"SIGINT to {actor.name} again")
+            send(actor.run.process.pid, signal.SIGINT)
+        return False
 
     def _those_that_go_on(self) -> None:
         """Who was not made to end is there and does its work."""

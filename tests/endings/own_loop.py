@@ -1,11 +1,14 @@
 """A user's own loop with `twixt.show`, that ends at SIGUSR1: a script in a kill order.
 
-Says a line when it has published, and a word now and then.
+Says a line when it has published, and a word now and then; on standard error, when it has imported `twixt`.
 """
 
 from __future__ import annotations
 
+import sys
+
 PUBLISH_S, PUBLISHES_PER_WORD = 0.01, 10
+IMPORTED = "imported"
 
 
 def main(name: str, *flags: str) -> None:
@@ -16,6 +19,7 @@ def main(name: str, *flags: str) -> None:
     signal.signal(signal.SIGUSR1, lambda number, _frame: asked.append(number))
     import twixt
 
+    print(IMPORTED, file=sys.stderr, flush=True)
     scene = twixt.Scene([twixt.Sphere()])
     with twixt.show(scene, name=name, size_px=(64, 48), overlay=False, offscreen="offscreen" in flags) as view:
         number = 0
@@ -29,8 +33,6 @@ def main(name: str, *flags: str) -> None:
 
 if __name__ == "__main__":
     try:
-        import sys
-
         main(*sys.argv[1:])
     except KeyboardInterrupt:
         raise SystemExit(130) from None

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.endings.own_loop import IMPORTED
+
 LOST = r"physics ended without a word \(killed\?\)"
 ENDS_LOST = rf"twixt: the viewer ends, because {LOST}"
 NOBODY = r'twixt: no simulation named "lab" is running.*'
@@ -83,7 +85,7 @@ LIGHT = {
 # Said by the viewer of a run, on the same stream as the run itself.
 OWN_VIEWER = {"SIGKILL": [ENDS_LOST], "SIGTERM": [ENDS_LOST]}
 ALL = {"run": RUN, "sim": SIM, "loop": LOOP, "view": VIEW, "light": LIGHT}
-CHATTER = re.compile(r"attached|tick -?\d+|")  # an empty line ends that with a terminal's ^C
+CHATTER = re.compile(rf"attached|{IMPORTED}|tick -?\d+|")  # an empty line ends that with a terminal's ^C
 OURS = str(Path(__file__).parents[2])
 
 
@@ -95,6 +97,16 @@ def is_unborn(happened: Iterable[str], said: str) -> bool:
         and OURS not in said
         and bool({"SIGINT", "viewer SIGINT"} & set(happened))
     )
+
+
+def is_dropped_by_python(happened: Iterable[str], said: str) -> bool:
+    """Ctrl-C came in an import of the user's own script, in a callback of Python's, which drops what is raised there.
+
+    Python says so where it does. After the line that the script says once it has `twixt`, it is a fault of ours: in
+    all that is imported from there on Ctrl-C is noted.
+    """
+    before = said.partition(IMPORTED)[0]
+    return "SIGINT" in set(happened) and "Exception ignored in" in before and "KeyboardInterrupt" in before
 
 
 def wrong_with(role: str, happened: Iterable[str], code: int, said: str) -> str:

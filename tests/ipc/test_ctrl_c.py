@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 import twixt
-from twixt.ipc.ctrl_c import NotedCtrlC, is_unheard
+from twixt.ipc.ctrl_c import NotedCtrlC, is_unheard, not_dropped
 
 
 def test_ctrl_c_is_known_even_where_somebody_made_another_error_of_it() -> None:
@@ -88,3 +89,73 @@ def test_a_run_whose_ctrl_c_python_dropped_ends_of_it() -> None:
     code = DROPPED.format(house=twixt.__path__[0])
     ended = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (130, "interrupted\nit ended under the step\n"), ended.stderr
+
+
+DROPS = """
+import os, signal, weakref
+
+class Dropped: ...
+
+def interrupt(_):  # as Python's own callbacks in each import are, only later
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+
+dropped = Dropped()
+reference = weakref.ref(dropped, interrupt)
+del dropped
+Name = 1
+"""
+SCRIPT = """
+import sys
+sys.path[:0] = [{house!r}, {folder!r}]
+import twixt
+twixt._HOMES["Name"] = "drops"
+import twixt.sim.show
+if "show" in sys.argv:
+    config_of = twixt.sim.show._config
+    twixt.sim.show._config = lambda *given: (__import__("drops"), config_of(*given))[1]
+try:
+    twixt.show(twixt.Scene([twixt.Sphere()]), viewer=False) if "show" in sys.argv else twixt.Name
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("way", ["front door", "show"])
+def test_ctrl_c_that_python_dropped_in_an_import_of_ours_is_raised_in_the_users_script(
+    tmp_path: Path, way: str
+) -> None:
+    (tmp_path / "drops.py").write_text(DROPS)
+    code = SCRIPT.format(house=twixt.__path__[0], folder=str(tmp_path))
+    ended = subprocess.run([sys.executable, "-P", "-c", code, way], capture_output=True, text=True, timeout=60)
+    assert "Exception ignored in" in ended.stderr  # Python did drop it
+    assert (ended.returncode, ended.stdout) == (0, "interrupted\n"), ended.stderr
+
+
+def test_where_ctrl_c_has_a_meaning_of_the_users_own_nothing_is_raised() -> None:
+    came = []
+    before = signal.signal(signal.SIGINT, lambda *_: came.append("theirs"))
+    try:
+        with not_dropped():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert came == ["theirs"]
+
+
+def test_whom_signals_wake_already_they_wake_further() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing)
+    try:
+        with contextlib.suppress(KeyboardInterrupt), NotedCtrlC() as ctrl_c:
+            assert not is_unheard()
+            signal.raise_signal(signal.SIGINT)
+        assert not ctrl_c.came
+        assert signal.set_wakeup_fd(before) == writing
+        assert os.read(reading, 8) == bytes([signal.SIGINT])
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
