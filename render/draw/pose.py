@@ -157,24 +157,29 @@ vec3 position_by(int method, float s) {
     return is_below(floatBitsToUint(bent), FARTHEST) ? bent : straight;
 }
 
-// The shortest way (Shoemake 1985), or along the angular velocities, eased by what they miss: see hermite.py there.
+// The shortest way (Shoemake 1985), or the curve of Kim, Kim, Shin 1995: see hermite.py there, with its names.
 vec4 orientation_by(int method, float s) {
-    vec4 start = unit(older_orientation), end = unit(newer_orientation), turned = start;
-    vec3 missing = rotation_of(turn_after(end, back(start)));
+    vec4 start = unit(older_orientation), whole = turn_after(unit(newer_orientation), back(start));
+    vec4 turned = start, last = vec4(0.0, 0.0, 0.0, 1.0);
+    vec3 missing = rotation_of(whole);
     float share = s;
     if (method >= HERMITE && (older_motion.w & newer_motion.w & HAS_ANGULAR_VELOCITY) != 0u
         && is_below(older_spin.xyz, FARTHEST) && is_below(newer_spin.xyz, FARTHEST)) {
-        vec3 leaving = gaps.x * uintBitsToFloat(older_spin.xyz), arriving = gaps.x * uintBitsToFloat(newer_spin.xyz);
-        vec4 led = turn_after(turn_of(0.5 * (leaving + arriving)), start);
-        vec3 off = rotation_of(turn_after(end, back(led)));
-        bool is_led = method == HERMITE || length(off) <= TURN_OFF_RAD + TURN_OFF_OF_CHANGE * length(arriving - leaving);
-        if (is_led && max(squared(leaving), squared(arriving)) < MOST_TURN2) {
+        float third = gaps.x * (1.0 / 3.0), left = 1.0 - s;
+        vec3 leaving = third * uintBitsToFloat(older_spin.xyz), arriving = third * uintBitsToFloat(newer_spin.xyz);
+        vec3 between = 0.5 * (leaving + arriving);
+        vec4 undone = turn_after(turn_after(turn_of(-between), turn_of(-arriving)), turn_after(whole, turn_of(-leaving)));
+        vec3 off = rotation_of(undone);
+        float change = 3.0 * length(arriving - leaving);
+        bool is_led = method == HERMITE || length(off) <= TURN_OFF_RAD + TURN_OFF_OF_CHANGE * change;
+        if (is_led && 9.0 * max(squared(leaving), squared(arriving)) < MOST_TURN2) {
             missing = off;
             share = hermite_weights(s).x;
-            turned = turn_after(turn_of(leaving * (s - 0.5 * s * s) + arriving * (0.5 * s * s)), start);
+            turned = turn_after(turn_of(leaving * (1.0 - left * left * left)), start);
+            last = turn_after(turn_of(arriving * (s * s * s)), turn_of(between * share));
         }
     }
-    return normalize(turn_after(turn_of(missing * share), turned));
+    return normalize(turn_after(last, turn_after(turn_of(missing * share), turned)));
 }
 
 vec3 color_of(uvec4 spin) {
