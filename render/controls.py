@@ -118,7 +118,7 @@ def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Cont
 
 
 def note_of(key: str, before: Controls, after: Controls) -> str:
-    """What the key did, for the user; empty where the picture itself says it."""
+    """What the key did, for the user; empty where it is told otherwise: a screenshot when it is written, the end."""
     if before.own_loop and key in ASK_PHYSICS:
         return f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
     match key:
@@ -146,7 +146,7 @@ def note_of(key: str, before: Controls, after: Controls) -> str:
         case "R":
             return "reset"
         case "H":
-            return "" if after.overlay else "overlay hidden: H shows it"
+            return "overlay shown" if after.overlay else "overlay hidden: H shows it"
     return ""
 
 

@@ -72,7 +72,8 @@ class Steering:
         """One key: `acted_ns` where this viewer obeys it itself, 0 where physics is asked or nothing happens."""
         before = self.controls
         self.controls, command = act(key, before, acted_ns, draw_time_ns)
-        self.say(note_of(key, before, self.controls), acted_ns)
+        if note := note_of(key, before, self.controls):
+            self.say(note, acted_ns)
         if command is not None:
             self._send(command)
             return 0

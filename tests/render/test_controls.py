@@ -89,7 +89,7 @@ def test_where_the_loop_is_the_users_own_a_key_does_what_it_says_or_says_that_it
     assert (note_of(key, OWN_LOOP, after) == hint) == asks_physics
 
 
-# What shows by itself: the overlay that comes back, the end; a picture says itself when it is written.
+# A picture is told of when it is written; the end shows by itself.
 SILENT = {"F12", "Esc"}
 
 
@@ -109,7 +109,7 @@ def test_every_key_says_what_it_did(key: str) -> None:
         ("S", replace(NOW, slow_physics_ms=(20.0, 120.0)), "slow physics: 20 to 120 ms more a step"),
         ("S", replace(NOW, slow_physics=True), "slow physics off"),
         ("T", replace(NOW, trails=True), "trails off"),
-        ("H", replace(NOW, overlay=False), ""),
+        ("H", replace(NOW, overlay=False), "overlay shown"),
     ],
 )
 def test_a_note_says_what_holds_now(key: str, before: Controls, note: str) -> None:
