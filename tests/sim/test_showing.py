@@ -237,7 +237,7 @@ def test_a_view_that_nobody_has_any_more_leaves_nothing_behind(viewers: Callable
             until(lambda: running() == [], "its name is free")
     until(lambda: set(threading.enumerate()) <= threads, "no thread is left")
     assert not [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
-    assert own_descriptors() == descriptors
+    assert own_descriptors() <= descriptors
 
 
 def test_a_closed_window_keeps_nothing_of_its_viewer(
@@ -249,7 +249,7 @@ def test_a_closed_window_keeps_nothing_of_its_viewer(
     viewers("is closed")
     view.reopen()
     until(lambda: not view.is_open, "the window is closed")
-    until(lambda: own_descriptors() == descriptors and set(threading.enumerate()) <= threads, "nothing is kept")
+    until(lambda: own_descriptors() <= descriptors and set(threading.enumerate()) <= threads, "nothing is kept")
 
 
 def test_a_show_that_fails_for_want_of_memory_starts_no_viewer(
@@ -267,7 +267,7 @@ def test_a_show_that_fails_for_want_of_memory_starts_no_viewer(
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert started == running() == []
     gc.collect()
-    assert own_descriptors() == descriptors
+    assert own_descriptors() <= descriptors
 
 
 def test_a_show_whose_viewer_cannot_be_started_leaves_no_name_behind(monkeypatch: pytest.MonkeyPatch) -> None:
