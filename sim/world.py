@@ -10,11 +10,12 @@ after the standard library and installed packages, but before our own folder: th
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import numbers
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -96,9 +97,10 @@ def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int
     """An instance of `kind`, checked. dt: seconds, its own where none is given."""
     arguments = read_settings(kind, settings, seed)
     with blamed_on_the_world(f"{kind.__name__}.__init__", refusals=True):
-        world = kind(**arguments) if dt is None else _paced(kind, dt)(**arguments)
+        with contextlib.nullcontext() if dt is None else _given_dt(kind, dt):
+            world = kind(**arguments)
         if dt is not None:
-            world.__class__, world.dt = kind, dt
+            world.dt = dt
     with blamed_on_the_world(f"{kind.__name__}, looked at after its __init__,", refusals=True):
         check_world(world)
     check_writes_all(world)
@@ -208,13 +210,17 @@ def _built_in(name: str) -> type[World]:
     return found
 
 
-def _paced(kind: type[World], dt: float) -> type[World]:
-    """`kind` while one is made: `self.dt` is this one, whatever `__init__` assigns to it."""
-    given = property(lambda world: dt, lambda world, value: None)
-    about = {"dt": given, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
-    metaclass: Any = type(kind)
-    paced: type[World] = metaclass(kind.__name__, (kind,), about)
-    return paced
+@contextlib.contextmanager
+def _given_dt(kind: type[World], dt: float) -> Iterator[None]:
+    """While one of `kind` is made, `self.dt` is this one, whatever `__init__` assigns to it."""
+    own = {name: value for name, value in vars(kind).items() if name == "dt"}
+    kind.dt = property(lambda world: dt, lambda world, value: None)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del kind.dt
+        for name, value in own.items():
+            setattr(kind, name, value)
 
 
 def _takes(function: Callable[..., object], *arguments: Any, **named: Any) -> bool:

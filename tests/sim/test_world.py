@@ -271,6 +271,19 @@ def test_a_world_sees_the_dt_that_is_asked_for_from_its_first_line_on() -> None:
     assert alone.dt == 1 / 30
 
 
+def test_the_class_keeps_its_own_dt_whatever_one_of_its_worlds_was_given() -> None:
+    class Breaks(Sees):
+        dt = 0.25
+
+        def __init__(self) -> None:
+            raise ValueError(f"made with {self.dt}")
+
+    with pytest.raises(WorldCrashed, match=r"made with 0\.05"):
+        make_world(Breaks, (), 0, dt=0.05)
+    make_world(Sees, (), 0, dt=0.05)
+    assert (Breaks.dt, Sees.dt, World.dt) == (0.25, 1 / 60, 1 / 60)
+
+
 def test_a_dt_beyond_all_bounds_is_refused() -> None:
     with pytest.raises(TwixtError, match=r"Sees\.dt must be seconds .*, got 1000000000"):
         make_world(Sees, (), 0, dt=1e9)
