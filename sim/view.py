@@ -100,7 +100,8 @@ class View:
         none; the body `ids[i]` is the same one whatever its place i, a new id appears, a missing one disappears.
         cut: bool (n,) or places of bodies that jumped here and must not be seen sliding. columns: name -> (n,) or
         (n, width), or one row for all; those not passed stay as they were. sim_time: seconds;
-        by default `dt` after the one before. Smaller than the one before: the world begins anew.
+        by default `dt` after the one before. Smaller than the one before: the world begins anew. The same: this state
+        takes the place of the one before, at once and without a blend, and simulated time stands.
 
         Raises TwixtError for shapes, types and ranges that are wrong. A number that is not finite is told of once, in
         the terminal and in the overlay: that body is not drawn, a velocity is not used, and the loop goes on.

@@ -9,7 +9,7 @@ The methods here are usable alone and are the reference that the shaders are hel
 | method | between two snapshots | past the newest | needs | source |
 |---|---|---|---|---|
 | `auto` | per body and interval `hermite` where it can be trusted, else `linear` | holds | | auto.py |
-| `hermite` | cubic with both velocities, turns with both angular velocities | holds | velocities, else linear | Hermite 1878 |
+| `hermite` | cubic with both velocities, turns with both angular velocities | holds | velocities, else linear | Hermite 1878; Kim, Kim, Shin 1995 |
 | `linear` | straight, shortest way round | holds | | slerp: Shoemake 1985 |
 | `none` | the older one | holds | | |
 | `latest` | the newest of all, whatever the draw time | holds | | |

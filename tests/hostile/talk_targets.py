@@ -160,7 +160,7 @@ class ToViewerTarget(Talk):
         pipe = os.pipe()
         segment = self._memory.read_only_fd()
         stream = [
-            (self._message("welcome", {"name": "host", "description": {"world": "balls", "dt_ms": 8.0, "loop": "user"}}, 1), [pipe[0]]),
+            (self._message("welcome", {"name": "host", "description": {"world": "balls", "dt_ms": 8.0, "loop": "user", "code_folders": ["/x"]}}, 1), [pipe[0]]),
             (self._message("segment", {"size": self._size}, 1), [segment]),
             (wire.encode("scene", {"version": 1}, draw.choice(SCENES).to_bytes()), []),
             (self._message("status", {"status": STATUS}), []),
