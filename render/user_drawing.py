@@ -33,7 +33,7 @@ MOST_LABELS = 500
 class Points(NamedTuple):
     """Squares of one size."""
 
-    positions: NDArray[np.float32]  # (n, 3), metres
+    positions: NDArray[np.floating]  # (n, 3), metres
     colors: NDArray[np.uint8]  # (n, 4), rgba
     size_px: float
 
@@ -41,8 +41,8 @@ class Points(NamedTuple):
 class Lines(NamedTuple):
     """Straight lines."""
 
-    starts: NDArray[np.float32]  # (n, 3), metres
-    ends: NDArray[np.float32]  # (n, 3)
+    starts: NDArray[np.floating]  # (n, 3), metres
+    ends: NDArray[np.floating]  # (n, 3)
     colors: NDArray[np.uint8]  # (n, 4), rgba
 
 
@@ -74,8 +74,8 @@ class Frame:
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
         self.columns = self.poses.columns  # the world's own, at the draw time
-        self._points: dict[float, list[tuple[NDArray[np.float32], NDArray[np.uint8]]]] = {}
-        self._lines: list[tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.uint8]]] = []
+        self._points: dict[float, list[tuple[NDArray[np.floating], NDArray[np.uint8]]]] = {}
+        self._lines: list[tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.uint8]]] = []
         self._labels: list[Label] = []
 
     def points(self, positions: ArrayLike, color: ArrayLike = WHITE, size_px: float = POINT_PX) -> None:
@@ -161,9 +161,12 @@ def load(reference: str) -> UserDrawing:
     return UserDrawing(found, reference)
 
 
-def _places(name: str, argument: str, values: ArrayLike) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        places = np.array(values, np.float32)
+def _places(name: str, argument: str, values: ArrayLike) -> NDArray[np.floating]:
+    places = np.array(values)
+    if places.dtype != np.float32:
+        places = places.astype(np.float64)
+        with np.errstate(over="ignore"):  # what the GPU cannot hold is no place
+            places[~np.isfinite(places.astype(np.float32))] = np.inf
     if places.ndim == 1 and places.shape == (3,):
         places = places[None]
     if places.size == 0:

@@ -123,6 +123,8 @@ class Outline:
 
     def __init__(self, context: moderngl.Context) -> None:
         self._lines = SmoothLines(context)
+        self._edges = np.zeros((2, 0, 3))  # where they start and end
+        self._eye: Vector | None = None  # of the picture drawn last
 
     @property
     def program(self) -> moderngl.Program:
@@ -130,10 +132,14 @@ class Outline:
 
     def set(self, corners: tuple[Vector, Vector]) -> None:
         """Takes two opposite corners, metres."""
-        low, high = np.array(corners, np.float32)
-        eight = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)], np.float32)
-        self._lines.set(eight[EDGES[:, 0]], eight[EDGES[:, 1]], np.array(OUTLINE_COLOR, np.uint8))
+        low, high = np.array(corners, np.float64)
+        eight = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)])
+        self._edges, self._eye = eight[EDGES.T], None
 
-    def draw(self) -> None:
+    def draw(self, eye: Vector) -> None:
         """Draws all edges with the depth test that is set."""
+        if eye != self._eye:
+            self._eye = eye
+            starts, ends = self._edges
+            self._lines.set(starts, ends, np.array(OUTLINE_COLOR, np.uint8), eye)
         self._lines.draw()

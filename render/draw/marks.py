@@ -3,7 +3,8 @@
 The one idea: whatever the number of marks, a call is one upload into a buffer that is kept, and one draw. A line
 is a quad in the plane of the picture, as wide whatever its distance; edges of both fade over a pixel.
 
-Always: what is not finite is skipped; bodies hide marks and marks hide nothing.
+Always: what is not finite is skipped; bodies hide marks and marks hide nothing. Places come to the GPU from the eye,
+and are rounded after that: in double precision they stand far from the origin as still as at it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Vector
 from twixt.render.draw.pose import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
 # Marks that a buffer has room for from the beginning; it doubles when there are more.
 LEAST_CAPACITY = 1024
+ORIGIN = (0.0, 0.0, 0.0)
 
 _FINITE = """
 // By the bits, NaN above all: compilers may turn a comparison with NaN round.
@@ -41,7 +44,7 @@ flat out vec4 tint;
 void main() {
     tint = color;
     gl_PointSize = size_px + 1.0;
-    vec3 seen = view * place_from_eye(position);
+    vec3 seen = view * position;
     gl_Position = vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, -seen.z);
     if (!is_finite(position) || any(greaterThanEqual(abs(gl_Position.xyz), gl_Position.www))) {
         gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
@@ -74,8 +77,8 @@ in vec4 color;
 out vec3 from, to;
 out vec4 tint;
 void main() {
-    from = view * place_from_eye(start);
-    to = view * place_from_eye(end);
+    from = view * start;
+    to = view * end;
     tint = is_finite(start) && is_finite(end) ? color : vec4(0.0);
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
@@ -163,11 +166,14 @@ class Dots(_Marks):
         program = context.program(vertex_shader=_POINT_VERTEX, fragment_shader=_POINT_FRAGMENT)
         super().__init__(context, program, POINT, "3f 4f1")
 
-    def set(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
-        """positions: (n, 3), metres. colors: (n, 4) or one (4,), rgba 0..255. size_px: their diameter. Raises TwixtError."""
+    def set(self, positions: ArrayLike, colors: ArrayLike, size_px: float, eye: Vector = ORIGIN) -> None:
+        """positions: (n, 3), metres. colors: (n, 4) or one (4,), rgba 0..255. size_px: their diameter. Raises TwixtError.
+
+        eye: where the picture that they are drawn into is seen from.
+        """
         if not 0 < size_px < np.inf:
             raise TwixtError(f"the size of points must be a finite number of pixels > 0, got {size_px!r}")
-        places = _places("positions", positions)
+        places = _places("positions", positions, eye)
         rows = np.empty(len(places), POINT)
         rows["position"], rows["color"] = places, _colors(colors, len(places))
         self.program["size_px"] = float(size_px)
@@ -183,9 +189,9 @@ class SmoothLines(_Marks):
         )
         super().__init__(context, program, LINE, "3f 3f 4f1")
 
-    def set(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike) -> None:
-        """starts, ends: (n, 3), metres. colors: (n, 4) or one (4,), rgba 0..255. Raises TwixtError."""
-        begin, end = _places("starts", starts), _places("ends", ends)
+    def set(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike, eye: Vector = ORIGIN) -> None:
+        """starts, ends: (n, 3), metres. colors: (n, 4) or one (4,), rgba 0..255. eye: as for dots. Raises TwixtError."""
+        begin, end = _places("starts", starts, eye), _places("ends", ends, eye)
         if len(begin) != len(end):
             raise TwixtError(f"lines need as many ends as starts, got {len(begin)} starts and {len(end)} ends")
         rows = np.empty(len(begin), LINE)
@@ -193,14 +199,19 @@ class SmoothLines(_Marks):
         self._set(rows)
 
 
-def _places(name: str, values: ArrayLike) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        places = np.asarray(values, np.float32)
+def _places(name: str, values: ArrayLike, eye: Vector) -> NDArray[np.float32]:
+    """Places from the eye."""
+    places = np.asarray(values)
     if places.size == 0:
         return np.zeros((0, 3), np.float32)
     if places.ndim != 2 or places.shape[1] != 3:
         raise TwixtError(f"{name} must be three numbers a row, shape (n, 3), got {places.shape}")
-    return places
+    with np.errstate(over="ignore", invalid="ignore"):
+        if places.dtype != np.float32:
+            return (places.astype(np.float64) - eye).astype(np.float32)
+        # As the shaders of bodies do it.
+        high = np.array(eye, np.float32)
+        return (places - high) - (np.array(eye) - high).astype(np.float32)
 
 
 def _colors(values: ArrayLike, count: int) -> NDArray[np.uint8]:

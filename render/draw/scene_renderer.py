@@ -30,7 +30,7 @@ from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block, gu
 from twixt.render.draw.gpu_timers import GpuTimers
 from twixt.render.draw.layers import Layer, PlacedLayer, place, place_all
 from twixt.render.draw.lines import Grid, Outline
-from twixt.render.draw.marks import Dots, SmoothLines
+from twixt.render.draw.marks import ORIGIN, Dots, SmoothLines
 from twixt.render.draw.membership import Membership
 from twixt.render.draw.portions import Portions
 from twixt.render.draw.pose import WAYS, PoseVariant
@@ -78,7 +78,7 @@ class SceneRenderer:
         self._size_px = (1, 1)
         self._scene = scene
         self._frame_key: tuple[object, ...] = ()  # what the frame block was made of
-        self._is_wide = False  # the camera drawn by last
+        self._eye, self._is_wide = ORIGIN, False  # of the camera drawn by last
         if scene.outline is not None:
             self._outline.set(scene.outline)
         self._members = Membership(context, scene, self._ring.capacity)
@@ -139,6 +139,7 @@ class SceneRenderer:
             self._frame_key = key
             self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
             self._is_wide = is_wide(camera)
+        self._eye = camera.eye
         self._frame_block.bind_to_uniform_block(FRAME_BINDING)
         self._write_blocks(placed)
         with self._timers.next():
@@ -150,11 +151,11 @@ class SceneRenderer:
 
         Hidden by bodies that stand before them. What is not finite is skipped. Raises TwixtError.
         """
-        self._draw_marks(Dots, moderngl.PROGRAM_POINT_SIZE, positions, colors, size_px)
+        self._draw_marks(Dots, moderngl.PROGRAM_POINT_SIZE, positions, colors, size_px, self._eye)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike) -> None:
         """Thin lines in the picture drawn last: starts and ends (n, 3), metres; colors as for `points`."""
-        self._draw_marks(SmoothLines, 0, starts, ends, colors)
+        self._draw_marks(SmoothLines, 0, starts, ends, colors, self._eye)
 
     def prepare(self) -> bool:
         """Makes one of the programs that a change of method will need; False when there is none left to make.
@@ -247,7 +248,7 @@ class SceneRenderer:
         if scene.outline is not None:
             context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
             self._target.depth_mask = False
-            self._outline.draw()
+            self._outline.draw(camera.eye)
             self._target.depth_mask = True
 
     def _is_drawn(self, name: str, count: int, stretched: bool = False) -> bool:

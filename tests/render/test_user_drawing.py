@@ -87,7 +87,7 @@ def test_points_come_by_size() -> None:
     assert small.positions.tolist() == [[2, 2, 2]]
     assert small.colors.tolist() == [[0, 255, 0, 128]]
     assert large.positions.shape == (5, 3)
-    assert large.positions.dtype == np.float32
+    assert large.positions.dtype == np.float64
     assert large.colors[:2].tolist() == [[255, 0, 0, 255]] * 2
     assert large.colors[2:, :3].tolist() == [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
 

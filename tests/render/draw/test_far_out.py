@@ -57,14 +57,34 @@ def shape_fields(shape):
 
 
 @pytest.mark.parametrize("place", FAR)
-def test_marks_far_out_are_where_they_are(studio, place):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_marks_far_out_are_where_they_are(studio, place, dtype):
+    if dtype == np.float64:  # which holds a millimetre out there
+        place = tuple(np.add(place, (0.017, -0.023, 0.011)).tolist())
     renderer = studio.renderer(Scene([], ground=None, background=BLACK))
+    white, half_line = (255, 255, 255, 255), np.array((0, 0, 0.25), dtype)
+    places = np.array([place], dtype)
     for camera in orbit(place):
         studio.draw(renderer, camera=camera)
-        renderer.points([place], (255, 255, 255, 255), 8.0)
+        renderer.points(places, white, 8.0)
         renderer.finish()
         assert middle_px(renderer.read_pixels()) == pytest.approx(projected_px(camera, place), abs=0.15)
+        studio.draw(renderer, camera=camera)
+        renderer.lines(places - half_line, places + half_line, white)
+        renderer.finish()
+        assert middle_px(renderer.read_pixels())[0] == pytest.approx(projected_px(camera, place)[0], abs=0.3)
     renderer.release()
+
+
+def test_an_outline_far_out_looks_as_it_does_at_the_origin(studio):
+    def picture(far):
+        corners = (tuple(np.add(far, (-1.013, -1.5, 0.017))), tuple(np.add(far, (1.3, 1.021, 1.4))))
+        scene = Scene([], ground=None, background=BLACK, outline=corners)
+        return studio.picture(scene, new_bodies(0), camera=OrbitCamera(tuple(far), 6.0)).astype(int)
+
+    near = picture(np.zeros(3))
+    assert (near > 40).any(axis=2).sum() > 300
+    assert np.abs(picture(np.array((2e6, -1e6, 3e5))) - near).max() < 8
 
 
 @pytest.mark.parametrize("place_m", FAR)
