@@ -43,7 +43,8 @@ def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
 
 def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
     """A colour for each value, (n, 3); what is not finite gets the low one."""
-    numbers = np.nan_to_num(values.reshape(len(values), -1)[:, 0].astype(np.float32), nan=by.low)
+    firsts = values if values.ndim == 1 else values[:, 0]
+    numbers = np.nan_to_num(firsts.astype(np.float32), nan=by.low)
     share = np.clip((numbers - by.low) / (by.high - by.low), 0.0, 1.0)[:, None]
     low, high = np.array(by.low_color), np.array(by.high_color)
     return np.rint(255 * (low + (high - low) * share)).astype(np.uint8)

@@ -103,7 +103,7 @@ def turn(
 ) -> Floats:
     """Orientations (n, 4) on the way from start to end; velocities (n, 3) in rad/s, world axes.
 
-    Kim, Kim, Shin 1995. Of a body that tumbles freely, 90 degrees a snapshot, at most 0.45 degrees off, 60: 0.13.
+    Kim, Kim, Shin 1995. A body that tumbles freely is at most 0.5 degrees off at 90 degrees a snapshot, 0.15 at 60.
     """
     leaving, between, arriving = thirds(start_velocity, end_velocity, gap_s)
     missing = remainder(start, start_velocity, end, end_velocity, gap_s)

@@ -93,3 +93,19 @@ def test_another_rule_in_a_scene_published_again_holds_from_then_on(window):
     assert red_share(show.pixels(AT_MS)) == 0
     show.stage.set_scene(scene)
     assert red_share(show.pixels(AT_MS)) == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("rule", ["linear", "none", QUARTERED])
+@pytest.mark.parametrize("method", ["auto", "none", "latest", "catmull"])
+def test_a_world_without_bodies_has_no_colours_and_those_that_come_have_theirs(window, rule, method):
+    def there(k: int) -> int:
+        return 0 if k < 3 else k
+
+    scene = replace(WHITE, columns={"heat": rule}, color_by=BY)
+    show = Show(
+        window, scene, lambda k: new_bodies(there(k)), columns=lambda k: {"heat": np.ones(there(k), np.float32)},
+        interpolation=method,
+    )  # fmt: skip
+    for at_ms in range(0, 600, 50):
+        pixels = show.pixels(at_ms)
+    assert red_share(pixels) == pytest.approx(1.0, abs=0.02)
