@@ -38,7 +38,10 @@ def new_memory(size: int, name: str = NAME) -> int:
 
 
 def map_shared(descriptor: int, size: int, access: int = WRITES) -> mmap.mmap:
-    """The memory as this process has it, and no child of it. access: READS or WRITES. Raises OSError, ValueError."""
+    """The memory as this process has it, and no child of it. access: READS or WRITES.
+
+    Raises OSError, or ValueError or OverflowError for a size that it has not.
+    """
     with fork.LOCK:
         mapping = mmap.mmap(descriptor, size, flags=mmap.MAP_SHARED, prot=access)
         if hasattr(mmap, "MADV_DONTFORK"):
