@@ -4,8 +4,9 @@ The one idea: the stepping thread writes shared memory and sets values; one daem
 does everything that has to do with viewers. So no viewer can make a step late, and viewers are answered
 while the user's own step never returns.
 
-Always: `publish` costs its copy, plus one look at an empty queue; it never waits for a viewer. A forked
-child finds its copy of the host ended, and keeps neither memory nor connections alive.
+Always: `publish` costs its copy, plus one look at an empty queue; it never waits for a viewer, nor for memory: the next
+segment is made by the daemon thread from three quarters full (`growth`). A snapshot that jumps beyond what there is
+waits aside until its segment is ready, the newest one; those that it replaced count as `dropped`. A forked child finds its copy of the host ended, and keeps neither memory nor connections alive.
 Not here: when to publish, and what a command does.
 """
 
@@ -14,8 +15,11 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +28,29 @@ from twixt.ipc import fork, memory
 from twixt.ipc.commands import Command
 from twixt.ipc.door import Door
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.growth import Growth, Made
 from twixt.ipc.guest import call_guarded
-from twixt.ipc.layout import MAX_CAPACITY, Layout
+from twixt.ipc.layout import Layout
 from twixt.ipc.plan import Plan
 from twixt.ipc.reception import Reception
-from twixt.ipc.ring import OpenSlot, RecordsKept, RingWriter, Stored
-from twixt.ipc.room import NoRoom
+from twixt.ipc.ring import OpenSlot, RecordsKept, RingError, RingWriter, Stored
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import Head
+from twixt.ipc.slot import Aside
+from twixt.ipc.snapshot import RECORD, Head
 
 ENDINGS = ("ended", "crashed", "interrupted")
 
 
 class HostEnded(TwixtError):
     """Something to be published after the end, or in a forked child."""
+
+
+class Late(NamedTuple):
+    """A snapshot that was published by the daemon thread, and what that took."""
+
+    head: Head
+    published_ns: int
+    cost_ns: int
 
 
 class Host:
@@ -74,7 +87,14 @@ class Host:
         self._memory = memory.create(layout.segment_bytes)
         self._writer = RingWriter(self._memory, layout)
         self._writer.write_scene_version(1)
+        self._left: RingWriter | None = None  # of the segment before, to be told of its successor
+        self._aside: OpenSlot | None = None  # the newest snapshot, for which there is no room yet
+        self.dropped = 0
+        self.late: deque[Late] = deque()  # what was visible only when there was room
+        self._ask_above, self._first_count = capacity * 3 // 4, capacity
         self._reception = Reception(door, self)
+        self._growth = Growth(self._reception.look_again)
+        self._rests = threading.Event()  # the daemon thread makes no segment
         fork.guard(self)
         atexit.register(self.end, "ended", "the simulation's process has exited")
         self._reception.start()
@@ -119,22 +139,35 @@ class Host:
         """Commands beyond what a viewer may have waiting."""
         return self._reception.commands.refused
 
-    def publish(self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
-        """Make a snapshot visible; returns the instant, `published_ns`, which is stamped here.
+    def publish(
+        self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]] = {}
+    ) -> int | None:
+        """Make a snapshot visible; returns the instant, `published_ns`, which is stamped here, None where it has to wait
+        for room.
 
-        bodies: BODY records, shape (n,); n beyond the capacity moves to a larger segment first.
+        bodies: BODY records, shape (n,). Raises NoRoom where there is no room for them, and was none.
         """
         with self._writing:
             self._require_running()
-            if len(bodies) > self._writer.layout.capacity:
-                self.reserve(len(bodies))
-            published_ns = self._writer.publish(head, bodies, columns)
+            if len(bodies) > self._ask_above and len(bodies) != self._first_count:
+                self._look_ahead(len(bodies))
+            if len(bodies) <= self._writer.layout.capacity:
+                published_ns = self._writer.publish(head, bodies, columns)
+                if self._aside is not None:
+                    self._drop_aside()
+            else:
+                published_ns = None
+        if published_ns is None:
+            with self.begin(len(bodies)) as slot:
+                slot.records.view(RECORD)[...] = bodies.view(RECORD)
+                slot.head, slot.columns = head, columns
+            return slot.published_ns
         self._reception.wake_waiting()
         return published_ns
 
     def publish_in_place(
         self, head: Head, write: Callable[[NDArray[np.void]], object], columns: Mapping[str, NDArray[np.generic]] = {}
-    ) -> int:
+    ) -> int | None:
         """As `publish`, of `head.count` bodies that `write` puts into the slot itself, without a copy.
 
         write: fills the records it is given, which hold anything before, whole, and keeps nothing of them. What it
@@ -145,7 +178,6 @@ class Host:
             if slot.is_kept:
                 raise RecordsKept
             slot.head, slot.columns = head, columns
-        assert slot.published_ns is not None
         return slot.published_ns
 
     def begin(self, count: int) -> OpenSlot:
@@ -153,23 +185,27 @@ class Host:
         the host ended meanwhile."""
         with self._writing:
             self._require_running()
+            if count > self._ask_above and count != self._first_count:
+                self._look_ahead(count)
             if count > self._writer.layout.capacity:
-                self.reserve(count)
+                return OpenSlot(_Waiting(self), self._writer.latest + 1, count, Aside())
             slot = self._writer.begin(count)
         slot.complete = self._complete
         return slot
 
-    @property
-    def latest(self) -> int:
-        """The number of the last snapshot published, 0 for none."""
+    def has_taken(self, slot: OpenSlot) -> bool:
+        """Whether its snapshot is complete, also where an interruption came before anybody was told."""
         with self._writing:
             self._require_running()
-            return self._writer.latest
+            return slot.is_taken or (not isinstance(slot.writer, _Waiting) and self._writer.latest >= slot.number)
 
     def newest(self) -> Stored | None:
         """The newest snapshot where it lies, to be read before the next is published; None before the first."""
         with self._writing:
             self._require_running()
+            aside = self._waiting()
+            if aside is not None:
+                return Stored(aside.number, aside.head, aside.records, dict(aside.columns))
             return next(iter(self._writer.last_two()[-1:]), None)
 
     @property
@@ -178,26 +214,39 @@ class Host:
         return self._columns
 
     def reserve(self, count: int) -> None:
-        """Room for `count` bodies, for twice as many as now where there is so much. Else raises NoRoom, and goes on."""
+        """Room for `count` bodies, for twice as many as now where there is so much; what does not fit yet waits until it
+        is there. Raises NoRoom or SharedMemoryError where it cannot be, or could not be made; asked again, it tries
+        again."""
         with self._writing:
             self._require_running()
-            if count <= self.capacity:
-                return
-            ample = max(count, min(2 * self.capacity, MAX_CAPACITY))
-            try:
-                self._move(ample)
-            except (NoRoom, memory.SharedMemoryError):
-                if ample == count:
-                    raise
-                self._move(count)
+            if count > self.capacity:
+                self._look_ahead(count)
+                error, self._growth.error = self._growth.error, None
+                if error is not None and count > self.capacity:
+                    raise error
+
+    def await_room(self, timeout_s: float) -> bool:
+        """Waits until nothing waits for room, for whoever has nothing more to publish; False where something still does."""
+        ends_s = time.monotonic() + timeout_s
+        while self._aside is not None and not self._ended and self._growth.error is None:
+            left_s = ends_s - time.monotonic()
+            if left_s <= 0:
+                break
+            self._rests.clear()
+            self._reception.look_again()
+            self._rests.wait(left_s)
+        return self._aside is None
 
     def set_columns(self, columns: Mapping[str, tuple[str, int]]) -> None:
         """From the next snapshot on these columns; moves to another segment, where the last two have new ones zero."""
         with self._writing:
             self._require_running()
+            self._leave()
             before, self._columns = self._columns, dict(columns)
+            self._growth.forget()
             try:
-                self._move(self.capacity)
+                layout = Layout.for_bodies(self.capacity, self._columns)
+                self._move(Made(memory.create(layout.segment_bytes), layout))
             except BaseException:
                 self._columns = before
                 raise
@@ -246,6 +295,7 @@ class Host:
         self._reception.end(kind, message)
         self._door.close()
         with self._writing, self._segment:
+            self._growth.close()
             self._writer.close()
 
     def close_in_child(self) -> None:
@@ -276,27 +326,106 @@ class Host:
         if was_last:
             call_guarded(self.on_all_viewers_gone)
 
-    def _complete(self, slot: OpenSlot) -> int:
+    def work(self) -> bool:
+        more = self._growth.work()
+        if self._growth.ready is not None and self._aside is not None:
+            self._show_aside()
+        if not more:
+            self._rests.set()
+        return more
+
+    def _complete(self, slot: OpenSlot) -> int | None:
         with self._writing:
             self._require_running()
             published_ns = slot.writer.complete(slot)
+            if self._aside is not None:
+                self._drop_aside()
         self._reception.wake_waiting()
         return published_ns
 
-    def _move(self, capacity: int) -> None:
-        """On to a segment for `capacity` bodies and the columns of now."""
+    def _look_ahead(self, count: int) -> None:
+        """Moves into the next segment where `count` bodies need it and it is there; asks for it where it is not."""
+        self._leave()
+        growth, ready = self._growth, self._growth.ready
+        if count > self.capacity and ready is not None:
+            self._move(ready)
+        capacity = self.capacity
+        if count > capacity:
+            if growth.error is None:  # else told first, by `reserve`
+                growth.ask(capacity, self._columns, count)
+        elif count > self._ask_above:
+            growth.ask(capacity, self._columns)
+            self._ask_above = capacity
+
+    def _show_aside(self) -> None:
+        """What waits is visible where it fits by now. On any thread."""
+        with self._writing:
+            aside = None if self._ended or self._writer.is_open else self._waiting()
+            if aside is None:
+                return
+            begin_ns, ready = time.perf_counter_ns(), self._growth.ready
+            if aside.count > self.capacity and ready is not None:
+                self._move(ready)
+            if aside.count > self.capacity:  # there was not room for so many: who comes next asks again
+                return
+            published_ns = self._writer.publish(aside.head, aside.records, aside.columns)
+            self._writer.forget_source()
+            self._aside = None
+            self.late.append(Late(aside.head, published_ns, time.perf_counter_ns() - begin_ns))
+        self._reception.wake_waiting()
+
+    def _waiting(self) -> OpenSlot | None:
+        """The snapshot that waits for room, newer than all in the ring."""
+        aside = self._aside
+        return aside if aside is not None and aside.number > self._writer.latest else None
+
+    def _drop_aside(self) -> None:
+        """A newer one is in the ring."""
+        self._aside, self.dropped = None, self.dropped + 1
+
+    def _take_aside(self, slot: OpenSlot) -> None:
+        with self._writing:
+            self._require_running()
+            self._writer.check(slot.head, slot.count, slot.columns)
+            slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
+            slot.head = slot.head._replace(count=slot.count)
+            slot.drop()
+            before = self._aside
+            # No call from here on: an interruption comes before all of it, or after.
+            slot.is_taken = True
+            self._aside = slot
+            if before is not None:
+                self.dropped += 1
+        if self._growth.ready is not None:
+            self._show_aside()
+
+    def _move(self, made: Made) -> None:
+        """On to the segment `made`, which holds what the one before holds."""
         old_writer = self._writer
-        layout = Layout.for_bodies(capacity, self._columns)
-        new_memory = memory.create(layout.segment_bytes)
-        try:
-            new_writer = RingWriter.grown(new_memory, layout, old_writer)
-        except BaseException:
-            new_memory.close()
-            raise
-        with self._segment:
-            self._memory, self._writer = new_memory, new_writer
-            old_writer.set_successor()
-            old_writer.close()
+        if made.memory is not self._memory:
+            try:
+                new_writer = RingWriter.grown(made.memory, made.layout, old_writer)
+            except Exception:
+                self._growth.take(made)
+                made.memory.close()
+                raise
+            with self._segment:
+                self._left = old_writer
+                self._memory, self._writer = made.memory, new_writer
+        self._growth.take(made)
+        self._ask_above, self._first_count = self.capacity * 3 // 4, -1
+        self._leave()
+
+    def _leave(self) -> None:
+        """Viewers of the segment before ask for this one: said again where an interruption came between."""
+        left, ready = self._left, self._growth.ready
+        if ready is not None and ready.memory is self._memory:
+            self._growth.take(ready)
+        if left is not None and left is not self._writer:
+            with suppress(RingError):  # closed before
+                left.set_successor()
+            left.close()
+            self._left = None
 
     def _require_running(self) -> None:
         if self._ended:
@@ -304,3 +433,16 @@ class Host:
                 f'the simulation "{self.name}" has ended in this process; publish before Host.end, '
                 "and in the process that made the host"
             )
+
+
+class _Waiting:
+    """Takes snapshots for which there is no room yet: see `OpenSlot`."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def complete(self, opened: OpenSlot) -> None:
+        self._host._take_aside(opened)
+
+    def forget(self, opened: OpenSlot) -> None:
+        """It was nobody's yet."""

@@ -5,8 +5,10 @@ process. It is sealed against shrinking, growing and every *new* way to write, s
 mapping goes on writing while a viewer, handed a read-only descriptor, can neither write, map for
 writing, truncate nor punch holes, not even by opening the descriptor again through /proc.
 
-Always: the memory is all there when `create` returns (a machine that is out of memory says so here, not
-by SIGBUS later); a forked child keeps none of it alive, and finds its copy of the object closed.
+Always: the memory is all there when `create` returns, or `populate` has said so (a machine that is out of memory
+says so here, not by SIGBUS later); a forked child keeps none of it alive, and finds its copy of the object closed.
+Populating, which takes long, holds no lock, nor the interpreter's: `mmap` and `madvise` would, for a third of a second
+with 128 MiB.
 Not here: what the bytes mean (layout), how the descriptor travels (link).
 Untested: macOS (shm_open, unlinked at once; its code runs under Linux in a test; a forked child keeps the
 duplicate that mmap made) and Windows (named mapping, freed with its last handle). Neither has seals.
@@ -21,6 +23,8 @@ import stat
 import sys
 from collections.abc import Sequence
 
+import numpy as np
+
 from twixt.ipc import fork, mapping, room
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.mapping import NAME
@@ -28,6 +32,8 @@ from twixt.ipc.mapping import NAME
 # Linux' F_SEAL_FUTURE_WRITE (5.1), which Python does not name: no new writable mapping, no write(), but the
 # mappings that exist stay writable. A read-only descriptor alone protects nothing.
 FUTURE_WRITE = 0x0010
+# Populated at a time: some ms, between which whoever populates can do something else.
+PIECE_BYTES = 4 << 20
 
 
 class SharedMemoryError(TwixtError):
@@ -43,6 +49,7 @@ class Memory:
         self.name = name  # Windows: by what name a viewer maps it; else empty
         self.size = size
         self.closed = False
+        self._populated = 0
         self.view = memoryview(mapped)[:size]
         fork.guard(self)
 
@@ -59,6 +66,19 @@ class Memory:
                 "or on Windows, where viewers map it by its name"
             )
         return self._descriptors[-1]
+
+    def populate(self, most_bytes: int = PIECE_BYTES) -> bool:
+        """Fetch so much more of what `make` made, zeroed, and its place in this process' page tables; True when all is
+        there. Raises SharedMemoryError where there is no such memory."""
+        begin, end = self._populated, min(self._populated + most_bytes, self.size)
+        if sys.platform == "linux" and begin < end:
+            try:
+                os.posix_fallocate(self._descriptors[0], begin, end - begin)
+            except OSError as error:
+                raise _not_made(self.size, error) from error
+            np.frombuffer(self.view, np.uint8)[begin : end : mmap.PAGESIZE] = 0
+        self._populated = end
+        return end == self.size
 
     def close(self) -> None:
         """Give the descriptors back, and the mapping as soon as no view of it is left. Idempotent."""
@@ -85,6 +105,18 @@ class Memory:
 
 def create(size: int) -> Memory:
     """`size` bytes of zeroed shared memory, writable by this mapping alone."""
+    made = make(size)
+    try:
+        while not made.populate():
+            pass
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def make(size: int) -> Memory:
+    """As `create`, but there only once `populate` says so: not to be touched before."""
     if size < 1:
         raise SharedMemoryError(f"shared memory must be at least 1 byte, got {size}")
     # Asking for more than there is would end in the kernel killing a process, not in an error.
@@ -141,18 +173,21 @@ def _create_memfd(size: int) -> Memory:
     made: list[int] = []
     try:
         made.append(mapping.new_memory(size))
-        os.posix_fallocate(made[0], 0, size)
         mapped = mapping.map_shared(made[0], size)
-        mapping.populate(mapped)
         fcntl.fcntl(made[0], fcntl.F_ADD_SEALS, _seals())
         made.append(os.open(f"/proc/self/fd/{made[0]}", os.O_RDONLY | os.O_CLOEXEC))
         return Memory(mapped, size, tuple(made))
-    except (OSError, ValueError, OverflowError) as error:
+    except BaseException as error:
         _close_all(made)
-        raise SharedMemoryError(
-            f"{size} bytes of shared memory could not be made ({error}); "
-            "use fewer bodies, or Linux 5.1 or newer with /proc"
-        ) from error
+        if isinstance(error, OSError | ValueError | OverflowError):
+            raise _not_made(size, error) from error
+        raise
+
+
+def _not_made(size: int, error: Exception) -> SharedMemoryError:
+    return SharedMemoryError(
+        f"{size} bytes of shared memory could not be made ({error}); use fewer bodies, or Linux 5.1 or newer with /proc"
+    )
 
 
 def _create_unlinked(size: int) -> Memory:

@@ -24,7 +24,7 @@ from twixt.ipc import door as doors
 from twixt.ipc import fork, wire
 from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.guest import Guest, House, encode_theirs, flush_all
+from twixt.ipc.guest import Guest, House, call_guarded, encode_theirs, flush_all
 
 # More viewers than anybody looks at; a bound on descriptors (three each).
 VIEWERS_LIMIT = 32
@@ -60,6 +60,7 @@ class Reception:
         self._status_known = False
         self._farewell: tuple[str, str] | None = None
         self._accept_after_ns, self._callers_ns = 0, -CALLERS_NS
+        self._has_work = False  # the house does some of it between any two messages
         self._poke_lock = threading.Lock()
         with fork.LOCK:
             self._poked, self._poke = socket.socketpair()
@@ -134,6 +135,7 @@ class Reception:
                     self._let_in(now_ns)
                 for guest in list(self._guests):
                     self._attend(guest, ready.get(guest.connection.fileno(), 0), now_ns)
+                self._has_work = bool(call_guarded(self._house.work))
             self._say_farewell()
         finally:
             for guest in self._guests:
@@ -146,7 +148,7 @@ class Reception:
         now_ns = time.perf_counter_ns()
         poller = select.poll()
         poller.register(self._poked, select.POLLIN)
-        instants: list[int] = []
+        instants: list[int] = [now_ns] if self._has_work else []
         if now_ns >= self._accept_after_ns:
             poller.register(self._door.listener, select.POLLIN)
         else:

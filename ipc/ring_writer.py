@@ -79,7 +79,7 @@ class RingWriter:
             rows = {name: np.zeros((len(stored.bodies), width), dtype) for name, dtype, width, _ in layout.columns}
             rows |= {name: stored.columns[name] for name in shared}
             new._write(stored.number, stored.head, stored.bodies, rows, stored.head.published_ns)
-        new._forget_source()  # a view of the old memory, which is to go
+        new.forget_source()  # a view of the old memory, which is to go
         new._words[at.SCENE_VERSION] = old._words[at.SCENE_VERSION]
         plan = sequence.read_record(old._words, new._fence, at.PLAN_SEQUENCE, len(Plan._fields))
         if plan is not None and plan[0]:
@@ -90,6 +90,11 @@ class RingWriter:
     def latest(self) -> int:
         """The number of the last snapshot published, 0 for none."""
         return self._open_words()[at.LATEST]
+
+    @property
+    def is_open(self) -> bool:
+        """A slot is written in place, or was left so by an interruption."""
+        return self._opened is not None
 
     def publish(self, head: Head, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]] = {}) -> int:
         """Copy a snapshot into the ring and make it visible; returns the instant, `published_ns`, stamped here.
@@ -127,6 +132,11 @@ class RingWriter:
         sequence.end_write(words, self._fence, at.LATEST, slot.sequence, opened.number)
         return published_ns
 
+    def check(self, head: Head, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
+        """Raises RingError for a snapshot that cannot be published, however much room there is."""
+        self._check_columns(count, columns)
+        _packed(head, count)
+
     def forget(self, opened: OpenSlot) -> None:
         """`opened` is written no more: others may be published."""
         if opened is self._opened:
@@ -159,7 +169,7 @@ class RingWriter:
     def close(self) -> None:
         """Let go of the memory; viewers keep what they have mapped."""
         self._slots = []
-        self._forget_source()
+        self.forget_source()
         self._words = memoryview(b"").cast("Q")
         self._memory.close()
 
@@ -223,7 +233,8 @@ class RingWriter:
         self._source, self._source_words = bodies, bodies.view(WORDS)
         return self._source_words
 
-    def _forget_source(self) -> None:
+    def forget_source(self) -> None:
+        """Lets go of the bodies last published."""
         self._source, self._source_words = None, NO_WORDS
 
     def _require_room(self, count: int) -> None:

@@ -10,7 +10,7 @@ import gc
 import sys
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from twixt.ipc import layout as at
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.layout import HEAD_PACKING, Layout
 from twixt.ipc.snapshot import BODY, Head
-
-if TYPE_CHECKING:
-    from twixt.ipc.ring_writer import RingWriter
 
 # numpy copies structured records field by field (330 us for 10,000); as plain words it is one memcpy (20 us).
 WORDS = np.dtype("<u8")
@@ -65,6 +62,23 @@ class Slot:
         return np.frombuffer(self._view, BODY, count, self._records_offset)
 
 
+class Aside:
+    """Memory in a slot's place, of a snapshot for which the ring has no room yet."""
+
+    mark: object = None
+
+    def records(self, count: int) -> NDArray[np.void]:
+        """So many bodies, all bytes zero."""
+        return np.zeros(count, BODY)
+
+
+class Keeper(Protocol):
+    """Whoever gave out an open slot."""
+
+    def complete(self, opened: OpenSlot) -> int | None: ...
+    def forget(self, opened: OpenSlot) -> None: ...
+
+
 class RecordsKept(RingError):
     """Whoever wrote a slot in place can go on writing it: they still hold a view of it."""
 
@@ -87,16 +101,20 @@ class OpenSlot:
 
     number: of the snapshot. count: bodies. head, columns: of the snapshot, to be set in the block; of `head` is filled
     in what `RingWriter.publish` fills in. published_ns: the instant at which it became visible; None before.
+    is_taken: complete, though it may have to wait for a larger segment before it is visible.
     mark: what was last said here of this slot's bytes, None when they were written since in another way.
     """
 
-    def __init__(self, writer: RingWriter, number: int, count: int, slot: Slot) -> None:
+    def __init__(self, writer: Keeper, number: int, count: int, slot: Slot | Aside) -> None:
         self.number, self.count = number, count
         self.head = NO_HEAD
         self.columns: Mapping[str, NDArray[np.generic]] = {}
         self.published_ns: int | None = None
+        self.is_taken = False
         self.writer = writer
-        self.complete: Callable[[OpenSlot], int] = writer.complete  # who else has to do with it puts their own here
+        self.complete: Callable[[OpenSlot], int | None] = (
+            writer.complete
+        )  # who else has to do with it puts their own here
         self._slot = slot
         self._records: NDArray[np.void] | None = None
 

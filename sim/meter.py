@@ -4,7 +4,8 @@ Counters hold for the whole run; distributions for its latest samples, bounded, 
 grow. Always: a distribution without samples is null, never 0. Reads no clock.
 
 `late`: snapshots that became visible more than `LATE_NS` after they were due. `dropped`: steps' worth of
-simulated time given up because physics fell too far behind. Snapshots that `--publish-hz` held back are neither;
+simulated time given up because physics fell too far behind, and snapshots that a newer one replaced before the channel
+had room for so many bodies. Snapshots that `--publish-hz` held back are neither;
 they are `steps - published - lost`. `lost`: snapshots that injected trouble kept from viewers. `widened`, `narrowed`:
 changes of how many of the world's steps are made at once. `rate` leaves pauses out.
 """

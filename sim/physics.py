@@ -47,6 +47,8 @@ LONGEST_WAIT_NS = 50_000_000
 ASSUMED_VIEWERS_LEAD_NS = 33_333_333
 # How often viewers are told about physics.
 STATUS_NS = 200_000_000
+# At the end, until the channel has room for the last state: memory for all bodies there may be takes some seconds.
+ROOM_PATIENCE_S = 10.0
 
 
 class Physics:
@@ -124,6 +126,7 @@ class Physics:
         self.publisher.release_all()
         if self._is_unpublished or self._is_lost:
             self._publish(in_time=True)
+        self._host.await_room(ROOM_PATIENCE_S)
 
     @property
     def _viewers_lead_ns(self) -> int:

@@ -103,6 +103,7 @@ class Publisher:
         self._limit = PublishLimit(publish_hz)
         self._rate = HeldRate()
         self._line = DelayLine()
+        self._dropped = 0
         self._plan = plan
         self._written: Plan | None = None  # the last one of which viewers are known to have been told
         self.write_plan(plan)
@@ -216,7 +217,8 @@ class Publisher:
         bodies: NDArray[np.void] | InPlace | OpenSlot,
         columns: Mapping[str, NDArray[Any]],
         begin_ns: int,
-    ) -> int:
+    ) -> int | None:
+        published_ns: int | None
         if columns or self._host.columns:
             self._fit_columns(columns)
         if isinstance(bodies, InPlace):
@@ -224,14 +226,26 @@ class Publisher:
         elif isinstance(bodies, OpenSlot):
             with bodies as slot:
                 slot.head, slot.columns = head, columns
-            assert slot.published_ns is not None
             published_ns = slot.published_ns
         else:
             published_ns = self._host.publish(head, bodies, columns)
+        self._count_late()
+        if published_ns is None:
+            return None
         end_ns = self._now_ns()
         self._spans.add(PUBLISH, begin_ns, end_ns, head.tick, published_ns - head.due_ns)
         self.meter.saw_published(head.due_ns, published_ns, end_ns - begin_ns, head.rate)
         return published_ns
+
+    def _count_late(self) -> None:
+        """What waited for room in the channel, and what was dropped there."""
+        host = self._host
+        if host.dropped != self._dropped:
+            self.meter.dropped += host.dropped - self._dropped
+            self._dropped = host.dropped
+        while host.late:
+            late = host.late.popleft()
+            self.meter.saw_published(late.head.due_ns, late.published_ns, late.cost_ns, late.head.rate)
 
     def _fit_columns(self, columns: Mapping[str, NDArray[Any]]) -> None:
         kinds = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}

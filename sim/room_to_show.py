@@ -23,12 +23,14 @@ class RoomToShow:
         self._is_told, self._retry_ns = False, 0
 
     def of(self, count: int, now_ns: int) -> int:
-        """Of `count` bodies: all, or, where there is no memory for them, as many as before."""
+        """Of `count` bodies: all, be it that they wait for a larger segment to be made, or, where there is no memory for
+        them, as many as before."""
         if count <= self._host.capacity:
             return count
         if now_ns >= self._retry_ns:
             try:
                 self._host.reserve(count)
+                return count
             except (NoRoom, SharedMemoryError) as error:
                 self._retry_ns = now_ns + RETRY_NS
                 self._tell(count, error)

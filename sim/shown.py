@@ -28,8 +28,6 @@ from twixt.sim.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.pieces import Pieces, write_all
 from twixt.sim.records import FIELDS, Records, blocks_of
 
-# The number of a snapshot that never comes.
-NEVER = 1 << 64
 NO_KEYS: NDArray[Any] = np.zeros(0, np.int64)
 
 
@@ -59,8 +57,9 @@ class ShownBodies:
         self._host, self._shapes, self._columns = host, shapes, columns
         self._records = Records(capacity)
         self._state = _State(rest=object())
-        # While a publish is under way, and after one that was interrupted: what holds once this snapshot is published.
-        self._next_number: int | None = None
+        # While a publish is under way, and after one that was interrupted: what holds once its slot is complete.
+        self._is_under_way = False
+        self._next_slot: OpenSlot | None = None
         self._next_state = self._state
         self._cut_keys = NO_KEYS  # ids, or places, of bodies that jumped in a publish that is not known to be visible
         self.unwell: tuple[str, ...] = ()  # fields of the last write that were not, see `rows.Checked`
@@ -81,7 +80,7 @@ class ShownBodies:
     ) -> OpenSlot:
         """The bodies as they are now (see `View.publish`) and their columns, in a slot whose block is to be run. Then
         call `was_published`. Raises TwixtError."""
-        if self._next_number is not None:
+        if self._is_under_way:
             self._settle()
         state = self._state
         count = self._count_of(fields, ids)
@@ -99,20 +98,21 @@ class ShownBodies:
         if opened is not None:
             if state.kept_by_host is not state.fields:
                 state = state._replace(kept_by_host=state.fields)
-            self._next_state, self._next_number = state, opened.number
+            self._next_state, self._next_slot, self._is_under_way = state, opened, True
             self._write_columns(slice(0, count), own)
         else:
             with np.errstate(all="ignore"):
                 checked = {field: rows.checked(field, value, count) for field, value in fields.items()}
             if count > len(self._records):
                 require_bodies(count, self._columns.declared)
+            if count > self._host.capacity:
                 self._host.reserve(count)
             matcher = state.matcher or (RecordsByIndex() if ids is None else RecordsById(self._shapes))
             matcher = matcher.copy()
             match = matcher.match(count) if isinstance(matcher, RecordsByIndex) else matcher.match(ids)  # type: ignore[arg-type]
             if jumped is not None or self._cut_keys.size:
                 jumped = self._all_cut(jumped, ids, count)
-            self._next_number = NEVER
+            self._next_slot, self._is_under_way = None, True
             self._fetch_kept()
             used = self._come_and_go(match)
             for field, (values, _) in checked.items():
@@ -126,33 +126,32 @@ class ShownBodies:
             rest = state.rest if is_repeated else object()
             state = _State(matcher, used, count, tuple(fields), rest, (), given)
             opened = self._copied(state)
-            self._next_state, self._next_number = state, opened.number
+            self._next_state, self._next_slot, self._is_under_way = state, opened, True
         if self._columns:
             opened.columns = {name: column[: state.used] for name, column in self._columns.items()}
         return opened
 
     def was_published(self) -> None:
-        """What was written last is visible."""
-        if self._next_number is not None:
-            self._state = self._next_state
-            if self._cut_keys.size:
-                self._cut_keys = NO_KEYS
-            self._next_number = None
+        """What was written last is visible, or will be."""
+        self._state = self._next_state
+        if self._cut_keys.size:
+            self._cut_keys = NO_KEYS
+        self._next_slot, self._is_under_way = None, False
 
     def _settle(self) -> None:
         """A publish before was interrupted: its snapshot is the newest one, or never was."""
-        if self._next_number is not None and self._host.latest >= self._next_number:
+        if self._next_slot is not None and self._host.has_taken(self._next_slot):
             return self.was_published()
         newest, state = self._host.newest(), self._state
         self._columns.make_room(len(self._records))
         self._columns.resize(len(self._records))
-        self._records.bodies["flags"] = 0
+        self._records = Records(len(self._records))
         if newest is not None:
             self._records.bodies.view(RECORD)[: state.used] = newest.bodies.view(RECORD)[: state.used]
             for name, column in self._columns.items():
                 column[: state.used] = newest.columns[name][: state.used].reshape(column[: state.used].shape)
         self._state = state._replace(kept_by_host=())
-        self._next_number = None
+        self._next_slot, self._is_under_way = None, False
 
     def _repeated(self, fields: Mapping[str, ArrayLike], count: int) -> OpenSlot | None:
         """A slot with these fields, the ones of last time, anew; None where the slot holds other bodies."""

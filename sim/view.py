@@ -170,6 +170,8 @@ class View:
         try:
             self._settle()
             sim_time_ns = self._time_of(sim_time)
+            if not self._showing.is_closed:
+                self._host.reserve(count)
             opened = None if self._showing.is_closed else self._host.begin(count)
         except HostEnded:
             if not self._showing.is_closed:
@@ -273,7 +275,7 @@ class View:
     def _settle(self) -> None:
         """A publish before was interrupted: its snapshot is the newest one, or never was."""
         opened = self._under_way
-        if opened is not None and self._host.latest >= opened.number:
+        if opened is not None and self._host.has_taken(opened):
             self._tick, self._sim_time_ns = opened.head.tick + 1, opened.head.sim_time_ns
             if self._has_slots:
                 self._columns.grow(opened.count)

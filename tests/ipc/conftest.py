@@ -58,9 +58,12 @@ class Channel:
         self.links.append(session.attach(self.name, BOUND_S, **options))
         return self.links[-1]
 
-    def publish(self, count: int = 4) -> int:
+    def publish(self, count: int = 4) -> int | None:
+        """Visible when this returns, where a larger segment has to be made, too."""
         self.tick += 1
-        return self.host.publish(Head(tick=self.tick), new_bodies(count))
+        published_ns = self.host.publish(Head(tick=self.tick), new_bodies(count))
+        assert self.host.await_room(BOUND_S) or self.host.is_ended
+        return published_ns
 
 
 @pytest.fixture

@@ -578,7 +578,7 @@ def test_a_growth_that_fails_leaves_the_host_as_it_was(channel: Any) -> None:
     host = channel.open()
     channel.publish()
     with pytest.raises(TwixtError, match="bodies"):
-        host._move(1 << 30)
+        host.reserve(1 << 30)
     channel.publish()
     assert [claim.head.tick for claim in channel.attach().unread(1 << 30)] == [1, 2]
     assert host.capacity == 4
@@ -621,8 +621,10 @@ def test_what_does_not_fit_gets_room_for_twice_as_much_and_what_fits_stays_where
     host.reserve(4)
     assert host._memory is memory
     channel.publish(5)
+    assert host.await_room(BOUND_S)
     assert host.capacity == 8
-    host.reserve(100)
+    channel.publish(100)
+    assert host.await_room(BOUND_S)
     assert host.capacity == 100
 
 

@@ -132,6 +132,7 @@ def test_a_ring_grows_by_what_it_must_where_there_is_no_room_for_more(
         need = 16 * 64 * 120_000
         monkeypatch.setattr(room, "free_bytes", lambda: need + MIB)
         host.publish(Head(tick=1), bodies)
+        assert host.await_room(30)
         assert host.capacity == 120_000
         with pytest.raises(room.NoRoom):
             host.publish(Head(tick=2), new_bodies(140_000))
