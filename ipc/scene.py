@@ -62,7 +62,8 @@ FORMAT = 3
 
 @dataclass(frozen=True)
 class Camera:
-    """A perspective camera at `eye`, looking at `target`, z up. Metres and degrees.
+    """A perspective camera at `eye`, looking at `target`, z up. Metres and degrees. From straight above x is to the
+    right and y up, as on a map.
 
     body: None, or the index of a body that carries it: `eye` and `target` are then in that body's frame.
     """
