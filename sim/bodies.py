@@ -109,7 +109,8 @@ class Bodies:
 
     @property
     def color(self) -> NDArray[np.uint8]:
-        """rgba, 0..255, shape (n, 4); drawn opaque, whatever a is. Assigned whole: one colour for all or one for each, as `View.publish` takes."""
+        """rgba, 0..255, shape (n, 4); drawn opaque, whatever a is. Assigned whole: one colour for all or one for each,
+        as `View.publish` takes."""
         return self._views["color"]
 
     @color.setter
