@@ -15,6 +15,7 @@ import json
 import os
 import select
 import signal
+import stat
 import sys
 import threading
 import time
@@ -79,8 +80,9 @@ def _write_from_the_background() -> None:
 
 
 def _say_code(code: int) -> None:
-    with contextlib.suppress(OSError):  # nobody is there, or it is no socket
-        os.write(sys.stdin.fileno(), b"%d" % code)
+    with contextlib.suppress(OSError):  # nobody is there
+        if stat.S_ISSOCK(os.fstat(sys.stdin.fileno()).st_mode):
+            os.write(sys.stdin.fileno(), b"%d" % code)
 
 
 class _Order(NamedTuple):

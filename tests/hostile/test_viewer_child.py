@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -36,3 +37,17 @@ def test_what_no_run_says_is_refused_in_one_line(said: bytes, answer: bytes) -> 
     assert shown.returncode == 2
     assert shown.stderr.startswith(b"twixt: " + answer)
     assert shown.stderr.count(b"\n") == 1
+
+
+def test_a_viewer_says_its_exit_code_to_who_told_it() -> None:
+    ours, its = socket.socketpair()
+    with ours, its:
+        viewer = subprocess.Popen(
+            [sys.executable, "-P", FRONT_DOOR, "_view"], stdin=its, stderr=subprocess.PIPE, env={"DISPLAY": ""}
+        )
+        its.close()
+        ours.settimeout(60)
+        ours.sendall(b"\n")
+        assert ours.recv(16) == b"2"
+        viewer.communicate(timeout=60)
+        assert viewer.returncode == 2

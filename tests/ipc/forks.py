@@ -75,11 +75,12 @@ def live_once(name: str) -> None:
 def forks(count: int, threads: int = 3, name: str = "forks") -> tuple[int, Counter[str]]:
     """So many lives' forks, by threads beside each other: how many children, and what they kept."""
     found: Counter[str] = Counter()
+    others = Counter(child_keeps())  # what is none of a simulation's
     children, is_over = [0], threading.Event()
 
     def forker() -> None:
         while not is_over.is_set():
-            found.update(child_keeps())
+            found.update(Counter(child_keeps()) - others)
             children[0] += 1
             if children[0] >= count:
                 is_over.set()

@@ -65,7 +65,7 @@ def test_one_that_has_just_died_and_is_not_reaped_yet_is_not_frozen(monkeypatch:
     viewer = python("pass")
     os.waitid(os.P_PID, viewer.pid, os.WEXITED | os.WNOWAIT)
     viewer.stop(0.0)
-    viewer._process.wait(PATIENCE_S)
+    viewer._reap()
 
 
 def test_one_that_leaves_by_itself_is_not_pushed() -> None:
