@@ -22,7 +22,7 @@ from twixt.ipc import fork
 NAME = "twixt"  # how the memory shows in /proc/PID/maps; other names of ours begin with it
 SHOWN = f"/memfd:{NAME}"
 # Linux 5.14, which Python does not name: page tables for all of it.
-MADV_POPULATE_READ, MADV_POPULATE_WRITE = 22, 23
+MADV_POPULATE_READ = 22
 READS, WRITES = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
 
 
@@ -50,12 +50,12 @@ def map_shared(descriptor: int, size: int, access: int = WRITES) -> mmap.mmap:
     return mapping
 
 
-def populate(mapping: mmap.mmap, access: int = WRITES) -> None:
-    """Page tables for all of it, so that no later access waits for them. Raises OSError where there is no memory."""
+def populate(mapping: mmap.mmap) -> None:
+    """Page tables for all of what another made, so that no later access waits for them. Raises OSError."""
     if sys.platform != "linux":
         return
     try:
-        mapping.madvise(MADV_POPULATE_WRITE if access == WRITES else MADV_POPULATE_READ)
+        mapping.madvise(MADV_POPULATE_READ)
     except OSError as error:
         if error.errno != errno.EINVAL:  # an older Linux
             raise

@@ -145,7 +145,7 @@ def map_read_only(descriptor: int | str, size: int) -> Memory:
                 "readers; it was not made by twixt"
             )
         mapped = mapping.map_shared(descriptor, size, mapping.READS)
-        mapping.populate(mapped, mapping.READS)
+        mapping.populate(mapped)
         return Memory(mapped, size)
     except (OSError, ValueError, OverflowError) as error:
         raise SharedMemoryError(f"the simulation's memory cannot be mapped ({error})") from error

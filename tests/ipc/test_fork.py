@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,16 +119,20 @@ def test_ctrl_c_that_comes_to_a_child_is_not_noted_by_its_parent() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("instant", ["new_memory", "map_shared", "populate"])
-def test_a_child_forked_while_memory_is_made_keeps_none_of_it(monkeypatch: pytest.MonkeyPatch, instant: str) -> None:
-    do, others, said = getattr(mapping, instant), in_forked_child(lambda: str(kept())), []
+@pytest.mark.parametrize(
+    ("where", "instant"), [(mapping, "new_memory"), (mapping, "map_shared"), (os, "posix_fallocate")]
+)
+def test_a_child_forked_while_memory_is_made_keeps_none_of_it(
+    monkeypatch: pytest.MonkeyPatch, where: Any, instant: str
+) -> None:
+    do, others, said = getattr(where, instant), in_forked_child(lambda: str(kept())), []
 
     def and_then_somebody_forks(*arguments: object) -> object:
         made = do(*arguments)
         said.append(in_thread(lambda: in_forked_child(lambda: str(kept()))))
         return made
 
-    monkeypatch.setattr(mapping, instant, and_then_somebody_forks)
+    monkeypatch.setattr(where, instant, and_then_somebody_forks)
     memory.create(SIZE).close()
     assert said == [others]
 
