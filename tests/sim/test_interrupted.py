@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -148,3 +150,51 @@ def test_what_an_interrupted_publish_marked_as_cut_is_cut_in_the_next_one(
         twin.publish(position=position(6, place), ids=ids, cut=cut)
         assert newest(view) == newest(twin), f"after place {place}"
     assert place > 100
+
+
+SIGNALLED = """
+import itertools, os, signal, sys, threading
+import numpy as np
+from twixt.ipc.scene import Scene, Sphere
+from twixt.sim.show import show
+
+view = show(Scene([Sphere()] * 64), viewer=False)
+count, caught, over = itertools.count(1), 0, threading.Event()
+
+def press():
+    while not over.wait(0.003):
+        os.kill(os.getpid(), signal.SIGINT)
+
+presser = threading.Thread(target=press)
+presser.start()
+while caught < 100:
+    try:
+        x = next(count)
+        view.publish(position=np.full((64, 3), x, np.float32), cut=[x % 64] if x % 5 == 0 else None)
+        if x % 3 == 0:
+            view.publish(velocity=np.zeros((64, 3)), visible=np.ones(64, bool))
+    except KeyboardInterrupt:
+        caught += 1
+while True:
+    try:
+        over.set()
+        presser.join()
+        break
+    except KeyboardInterrupt:
+        pass
+try:
+    view.publish()
+except KeyboardInterrupt:
+    pass
+view.publish(position=np.full((64, 3), -1, np.float32), velocity=np.zeros((64, 3)))
+newest = view._host.newest()
+assert (newest.bodies["position"] == -1).all()
+assert len(set(newest.bodies["flags"])) == 1
+view.close()
+print("caught", caught, flush=True)
+"""
+
+
+def test_a_hundred_real_signals_end_no_view() -> None:
+    done = subprocess.run([sys.executable, "-c", SIGNALLED], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "caught 100\n"), done.stderr
