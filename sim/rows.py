@@ -25,6 +25,7 @@ LENGTH_OFF_MAX = 0.01
 SQUARE_OFF_MAX = 2 * LENGTH_OFF_MAX - LENGTH_OFF_MAX**2
 HALF_MAX = 65504.0
 FLOAT32_MAX = 3.4028235e38
+ONE = np.ones((), np.float32)  # as an array: numpy takes longer with a number of Python's
 # Longer dot products are shared out to threads, which take a core from the viewer and cost more than they bring.
 DOT_ALONE = 8192
 # The kinds of values, as numpy calls them, that a column of a kind takes, and how they are called.
@@ -78,11 +79,44 @@ def shaped(field: str, value: ArrayLike, count: int) -> Values:
     return array
 
 
-def are_fine(field: str, flat: Values, room: Values | None = None) -> bool:
+class Lengths:
+    """Memory in which the lengths of up to `most` quaternions at a time are worked out.
+
+    Numpy is slow at sums of four: here all neighbours are summed, two times two of each quaternion among them, which
+    is one run through memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._squares = np.empty(4 * most, np.float32)
+        self._pairs = np.empty(4 * most, np.float32)
+        self._off = np.empty(most, np.float32)
+        self._views: dict[int, tuple[Values, ...]] = {}  # by how many numbers
+
+    def are_one(self, flat: Values) -> bool:
+        """Of each of these quaternions, as `LENGTH_OFF_MAX` has it. Not true of one that is not finite."""
+        views = self._views.get(len(flat))
+        squares, left, right, pairs, first, second, off = views or self._views_of(len(flat))
+        np.multiply(flat, flat, squares)
+        np.add(left, right, pairs)
+        np.add(first, second, off)
+        np.subtract(off, ONE, off)
+        if _sum_of_squares(off) < SQUARE_OFF_MAX**2:
+            return True
+        return bool(off.min() > -SQUARE_OFF_MAX and off.max() < SQUARE_OFF_MAX)
+
+    def _views_of(self, numbers: int) -> tuple[Values, ...]:
+        squares, pairs = self._squares[:numbers], self._pairs[: max(0, numbers - 1)]
+        off = self._off[: numbers // 4]
+        views = (squares, squares[:-1], squares[1:], pairs, pairs[::4], pairs[2::4], off)
+        self._views = {numbers: views} if len(self._views) > 1 else self._views | {numbers: views}
+        return views
+
+
+def are_fine(field: str, flat: Values, lengths: Lengths | None = None) -> bool:
     """Whether these values, 32 bits each, are all finite and, as far as rounding allows, unit quaternions. False: look
-    at each. room: memory for five numbers a quaternion, taken where none is given."""
+    at each. lengths: with room for as many quaternions, taken where none is given."""
     if field == "orientation":
-        return _are_unit(flat, np.empty(len(flat) // 4 * 5, np.float32) if room is None else room)
+        return (Lengths(len(flat) // 4) if lengths is None else lengths).are_one(flat)
     return _sum_of_squares(flat) < FLOAT32_MAX
 
 
@@ -216,21 +250,6 @@ def _sum_of_squares(flat: Values) -> float:
         part = flat[start : start + DOT_ALONE]
         total += float(part.dot(part))
     return total
-
-
-def _are_unit(flat: Values, room: Values) -> bool:
-    """Of each of these quaternions, as `LENGTH_OFF_MAX` has it. Not true of one that is not finite."""
-    count = len(flat) // 4
-    squares, off = room[: 4 * count].reshape(-1, 4), room[4 * count : 5 * count]
-    with np.errstate(all="ignore"):
-        np.multiply(flat, flat, out=squares.reshape(-1))
-        np.add(squares[:, 0], squares[:, 1], out=off)
-        off += squares[:, 2]
-        off += squares[:, 3]
-        off -= 1
-        if _sum_of_squares(off) < SQUARE_OFF_MAX**2:
-            return True
-        return bool(off.min() > -SQUARE_OFF_MAX and off.max() < SQUARE_OFF_MAX)
 
 
 def _refuse_unless_unit(values: Values) -> None:
