@@ -18,7 +18,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ from twixt.ipc.guest import call_guarded
 from twixt.ipc.layout import Layout
 from twixt.ipc.plan import Plan
 from twixt.ipc.reception import Reception
-from twixt.ipc.ring import OpenSlot, RecordsKept, RingError, RingWriter, Stored
+from twixt.ipc.ring import OpenSlot, RecordsKept, RingWriter, Stored
 from twixt.ipc.scene import Scene
 from twixt.ipc.slot import Aside
 from twixt.ipc.snapshot import RECORD, Head
@@ -87,6 +86,7 @@ class Host:
         self._memory = memory.create(layout.segment_bytes)
         self._writer = RingWriter(self._memory, layout)
         self._writer.write_scene_version(1)
+        self._old: deque[RingWriter] = deque()  # to be closed by the daemon thread
         self._left: RingWriter | None = None  # of the segment before, to be told of its successor
         self._aside: OpenSlot | None = None  # the newest snapshot, for which there is no room yet
         self.dropped = 0
@@ -296,7 +296,8 @@ class Host:
         self._door.close()
         with self._writing, self._segment:
             self._growth.close()
-            self._writer.close()
+            for writer in (*self._old, self._writer):
+                writer.close()
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`: this copy has ended, whatever locks the parent's threads held."""
@@ -327,6 +328,8 @@ class Host:
             call_guarded(self.on_all_viewers_gone)
 
     def work(self) -> bool:
+        while self._old:
+            self._old.popleft().close()
         more = self._growth.work()
         if self._growth.ready is not None and self._aside is not None:
             self._show_aside()
@@ -422,10 +425,10 @@ class Host:
         if ready is not None and ready.memory is self._memory:
             self._growth.take(ready)
         if left is not None and left is not self._writer:
-            with suppress(RingError):  # closed before
-                left.set_successor()
-            left.close()
+            left.set_successor()
+            self._old.append(left)  # to give so much memory back takes long, too
             self._left = None
+            self._reception.look_again()
 
     def _require_running(self) -> None:
         if self._ended:
