@@ -10,7 +10,8 @@ from __future__ import annotations
 import dis
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -30,6 +31,7 @@ class Interrupt:
         """Does it; the interruption is caught, as by a notebook."""
         was_enabled, before = gc.isenabled(), sys.gettrace()
         gc.disable()  # an exception in a finalizer is nobody's
+        sys._getframe().f_trace_opcodes = True  # Python 3.12 traces them where some frame asked before `settrace` alone
         sys.settrace(self._trace)
         try:
             do()
@@ -57,6 +59,27 @@ class Interrupt:
                     self.came = True
                     raise KeyboardInterrupt
         return self._trace
+
+
+@contextmanager
+def traced() -> Iterator[None]:
+    """Traces all that is done here, and does nothing more. Python 3.13 traces the operations of a function from its second
+    traced call in a row; others see all of them at once."""
+
+    def look(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "call":
+            if frame.f_globals.get("__name__", "").partition(".")[0] not in OURS:
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return look
+
+    before = sys.gettrace()
+    if sys.version_info >= (3, 13):
+        sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 _names: dict[tuple[Any, int], str] = {}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.sim.interrupts import Interrupt
+from tests.sim.interrupts import Interrupt, traced
 from twixt.ipc.check import check_segment
 from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.columns import Column
@@ -73,7 +73,8 @@ def open_view() -> Iterator[Callable[[], View]]:
         views.append(show(Scene([Sphere()] * 6), dt=0.01, columns=COLUMNS, viewer=False))
         return views[-1]
 
-    yield make
+    with traced():
+        yield make
     for view in views:
         view.close()
 
