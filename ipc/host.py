@@ -393,13 +393,14 @@ class Host:
             slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
             slot.head = slot.head._replace(count=slot.count)
             slot.drop()
+            slot.number = self._writer.latest + 1  # one that waited before it may be visible since its block began
             before = self._aside
             # No call from here on: an interruption comes before all of it, or after.
             slot.is_taken = True
             self._aside = slot
             if before is not None:
                 self.dropped += 1
-        if self._growth.ready is not None:
+        if self._growth.ready is not None or slot.count <= self.capacity:
             self._show_aside()
 
     def _move(self, made: Made) -> None:

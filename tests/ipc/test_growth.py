@@ -127,6 +127,22 @@ def test_a_jump_is_published_once_there_is_room_the_newest_state_then(
     assert show(12, 150) is not None
 
 
+def test_a_state_written_while_the_one_that_waited_before_it_is_shown_is_shown_too(
+    channel: Any, host: Host, gate: Gate, until: Until
+) -> None:
+    link = channel.attach()
+    gate.shut()
+    publish(host, 1, 150)
+    with host.begin(150) as slot:
+        slot.head = Head(tick=2)
+        gate.opened.set()
+        until(lambda: host.capacity >= 150)
+    newest = host.newest()
+    assert newest is not None
+    assert newest.head.tick == 2
+    until(lambda: link.poll() or [snapshot.tick for snapshot in link.latest_pair()] == [1, 2])
+
+
 def test_what_fits_goes_on_while_room_is_made_and_replaces_what_waits(host: Host, gate: Gate) -> None:
     gate.shut()
     assert publish(host, 1, 150) is None
@@ -153,8 +169,8 @@ def test_a_world_that_grows_faster_than_room_is_made_is_shown_in_the_end(host: H
 
 
 def test_what_could_not_be_made_is_said_once_to_who_needs_it_and_tried_again(host: Host, gate: Gate) -> None:
-    publish(host, 1, 80)
     gate.error = SharedMemoryError("no descriptors")
+    publish(host, 1, 80)
     publish(host, 2, 120)
     with pytest.raises(SharedMemoryError, match="no descriptors"):
         for tick in range(3, 10):
