@@ -92,10 +92,10 @@ def _main(arguments: list[str]) -> int:
         print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
         print(f"twixt: {error}", file=sys.stderr)
         return error.exit_code
-    except (OSError, ImportError) as error:
-        from twixt.ipc.errors import say_exhausted
+    except Exception as error:
+        from twixt.ipc.errors import say_damaged, say_exhausted
 
-        if not (said := say_exhausted(error)):
+        if not (said := say_exhausted(error) or say_damaged(error)):
             raise
         print(f"twixt: {said}", file=sys.stderr)
         return REFUSED

@@ -55,7 +55,9 @@ def command_line(arguments: list[str]) -> int:
         return REFUSED
     except click.exceptions.Exit as leave:
         return leave.exit_code
-    except click.Abort:
+    except click.Abort as abort:
+        if isinstance(abort.__cause__, EOFError):  # click takes that for Ctrl-C
+            raise abort.__cause__ from None
         return INTERRUPTED
     return code if isinstance(code, int) else 0
 

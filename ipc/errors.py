@@ -26,14 +26,27 @@ class NoDisplay(TwixtError):
     exit_code = 3
 
 
-def say_exhausted(error: OSError | ImportError) -> str:
+def say_exhausted(error: Exception) -> str:
     """What to do where the system has given all that it gives; empty for another fault."""
+    if not isinstance(error, OSError | ImportError):
+        return ""
     # The machine's words begin as the process' do: asked for first.
     if _is(error, errno.ENFILE):
         return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"
     if _is(error, errno.EMFILE):
         return f"this process may open no more files ({os.strerror(errno.EMFILE)}); allow more, such as: ulimit -n 1024"
     return ""
+
+
+def say_damaged(error: Exception) -> str:
+    """What to do where Python has kept half of a compiled module, as it does on a full disk; empty for another fault."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_code.co_name != "_compile_bytecode":
+        return ""
+    path = trace.tb_frame.f_locals.get("bytecode_path")
+    return f"Python finds its compiled module {path!r} damaged ({error}), as a full disk leaves it; delete it"
 
 
 def _is(error: OSError | ImportError, number: int) -> bool:

@@ -65,9 +65,9 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Starter]:
 
 
 def limited(start: Starter, limit: str, *arguments: str) -> Run:
-    """`twixt ARGUMENTS` under a limit of the shell's `ulimit`."""
+    """`twixt ARGUMENTS` under a limit of the shell's `ulimit`. Of modules that it compiles Python would keep a part."""
     command = shlex.join([sys.executable, FRONT_DOOR, *arguments])
-    return start.start(["bash", "-c", f"ulimit {limit}; exec {command}"])
+    return start.start(["bash", "-c", f"ulimit {limit}; exec {command}"], PYTHONDONTWRITEBYTECODE="1")
 
 
 def simulation(start: Starter, *arguments: str) -> Run:
@@ -143,6 +143,20 @@ def test_a_simulation_out_of_descriptors_goes_on_and_lets_viewers_in_when_there_
     assert lab.end() == 130
     assert "Traceback" not in lab.err
     assert lab.left() == []
+
+
+@pytest.mark.parametrize("module", ["cli/table", "sim/worlds/__init__"])
+def test_a_compiled_module_that_a_full_disk_has_cut_is_named_and_is_no_ctrl_c(start: Starter, module: str) -> None:
+    compiled = {"PYTHONPYCACHEPREFIX": str(start.folder / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
+    assert start("worlds", **compiled).end() == 0
+    (cut,) = (start.folder / "compiled").rglob(f"{module}.*.pyc")
+    os.truncate(cut, cut.stat().st_size // 2)
+    run = start("worlds", **compiled)
+    assert run.end() == 2, run.err
+    assert "Traceback" not in run.err
+    assert run.err.strip().startswith(f"twixt: Python finds its compiled module {str(cut)!r} damaged (marshal data")
+    cut.unlink()
+    assert start("worlds", **compiled).end() == 0
 
 
 def test_no_memory_to_begin_with_is_refused_before_anything_is_promised(start: Starter) -> None:
