@@ -54,6 +54,14 @@ class Bodies:
     def __len__(self) -> int:
         return len(self._records)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Of a copy, or what is pickled: a copy takes views of its own records."""
+        return self.__dict__ | {"_records": len(self), "_views": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._take_views(state["_records"])
+
     @property
     def records(self) -> NDArray[np.void]:
         """All fields of all bodies, dtype `BODY`, shape (n,)."""

@@ -62,6 +62,9 @@ class Given:
         self._lent: set[str] = set()  # in the world's hands, and not written as far as was seen
         self._views: dict[str, NDArray[Any]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_views": {}}
+
     def take(self, views: dict[str, NDArray[Any]]) -> None:
         """From now on the bodies' fields are these."""
         self._views = views

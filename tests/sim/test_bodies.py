@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -7,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twixt.ipc.corrections import CORRECTION
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.sim.bodies import Bodies
+from twixt.sim.columns import Column
 
 
 def test_new_bodies_are_visible_at_rest_at_the_origin() -> None:
@@ -268,3 +272,24 @@ def test_spawned_hidden_shown_and_despawned_in_any_order_each_index_means_one_bo
 def test_a_count_that_is_no_count_is_refused(count: object) -> None:
     with pytest.raises(TwixtError, match=r"whole number >= 0, got"):
         Bodies(count)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda bodies: pickle.loads(pickle.dumps(bodies))])
+def test_a_copy_is_written_and_grows_like_any_other_bodies(copied: Callable[[Bodies], Bodies]) -> None:
+    bodies = Bodies(3, columns={"heat": Column("f4")})
+    bodies.columns["heat"][:] = 1
+    bodies.correct(1, (1, 0, 0))
+    bodies.despawn(2)
+    other = copied(bodies)
+    assert other.records.tobytes() == bodies.records.tobytes()
+
+    other.position[0], other.columns["heat"][0], other.velocity[:] = (4, 5, 6), 2, 7
+    other.correct(1, (2, 0, 0))
+    assert [other.spawn((8, 8, 8)), other.spawn((9, 9, 9))] == [2, 3]
+    assert other.records["position"][:, 0].tolist() == [4, 2, 8, 9]
+    assert other.records["velocity"][:, 0].tolist() == [7, 7, 0, 0]
+    assert set(other.records["flags"]) == {VISIBLE | HAS_VELOCITY}
+    published = other.published_columns(0)
+    assert published["heat"].tolist() == [2, 1, 0, 0]
+    assert published[CORRECTION][1, 0] == -2
+    assert (len(bodies), bodies.position[:, 0].tolist(), bodies.columns["heat"].tolist()) == (3, [0, 1, 0], [1, 1, 1])
