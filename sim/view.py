@@ -53,7 +53,7 @@ class View:
         self._sim_time_ns: int | None = None
         self._under_way: OpenSlot | None = None  # while a publish is, and after one that was interrupted
         self._bodies: ShownBodies | None = None
-        self._has_slots = False
+        self._has_slots = self._is_publishing = False
         self._warning, self._health, self._look_tick = "", Health("the loop"), 0
         weakref.finalize(self, showing.leave).atexit = False
 
@@ -103,8 +103,9 @@ class View:
         by default `dt` after the one before. Smaller than the one before: the world begins anew. The same: this state
         takes the place of the one before, at once and without a blend, and simulated time stands.
 
-        Raises TwixtError for shapes, types and ranges that are wrong. A number that is not finite is told of once, in
-        the terminal and in the overlay: that body is not drawn, a velocity is not used, and the loop goes on.
+        Raises TwixtError for shapes, types and ranges that are wrong, and while another publish is under way. A number
+        that is not finite is told of once, in the terminal and in the overlay: that body is not drawn, a velocity is not
+        used, and the loop goes on.
 
         An id below the number of shapes has the shape of that number, others the lowest that is free;
         without ids, the i-th body has the i-th shape. After `close` nothing is done. Corrections whose visual
@@ -125,23 +126,32 @@ class View:
             passed["scale"] = scale
         if color is not None:
             passed["color"] = color
-        if self._bodies is None:
-            self._require(not self._has_slots, "publish", "slot")
-            self._bodies = ShownBodies(self._host, self._shapes, self._capacity, self._columns)
+        if self._is_publishing:
+            raise TwixtError(
+                "another publish of this view is under way, on another thread or in the line that this one interrupted; "
+                "publish from one thread at a time, with a lock around it"
+            )
+        self._is_publishing = True
         try:
-            self._settle()
-            sim_time_ns = self._time_of(sim_time)
-            begin_ns = time.perf_counter_ns()
-            opened = self._bodies.write(passed, columns or {}, visible, ids, cut)
-        except HostEnded:
-            if self._showing.is_closed:  # meanwhile, by another thread; in a forked child it is an error
-                return
-            raise
-        if self._bodies.unwell and not self._warning:
-            self._look_at(opened, self._bodies)
-        self._send(sim_time_ns, opened, begin_ns)
-        self._bodies.was_published()
-        self._under_way = None
+            if self._bodies is None:
+                self._require(not self._has_slots, "publish", "slot")
+                self._bodies = ShownBodies(self._host, self._shapes, self._capacity, self._columns)
+            try:
+                self._settle()
+                sim_time_ns = self._time_of(sim_time)
+                begin_ns = time.perf_counter_ns()
+                opened = self._bodies.write(passed, columns or {}, visible, ids, cut)
+            except HostEnded:
+                if self._showing.is_closed:  # meanwhile, by another thread; in a forked child it is an error
+                    return
+                raise
+            if self._bodies.unwell and not self._warning:
+                self._look_at(opened, self._bodies)
+            self._send(sim_time_ns, opened, begin_ns)
+            self._bodies.was_published()
+            self._under_way = None
+        finally:
+            self._is_publishing = False
 
     @contextmanager
     def slot(
@@ -205,10 +215,10 @@ class View:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None or kind is SystemExit:
-            self.close()
-        elif kind is KeyboardInterrupt:
+        if kind is KeyboardInterrupt:
             self._showing.close("interrupted", "Ctrl-C")
+        elif kind is None or not issubclass(kind, Exception):  # exits, generators and tasks that are closed: no error
+            self.close()
         else:
             self._showing.crash(f"the loop raised {kind.__name__}: {error}")
 

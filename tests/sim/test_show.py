@@ -456,7 +456,12 @@ def test_a_viewer_that_quits_closes_the_view(watched: Watched) -> None:
 
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
-    [(None, "ended", ""), (KeyboardInterrupt, "interrupted", ""), (ValueError("oh"), "crashed", "ValueError: oh")],
+    [
+        (None, "ended", ""),
+        (GeneratorExit, "ended", ""),
+        (KeyboardInterrupt, "interrupted", ""),
+        (ValueError("oh"), "crashed", "ValueError: oh"),
+    ],
 )
 def test_viewers_learn_how_the_loop_ended(error: Any, kind: str, words: str) -> None:
     def run() -> Link:
@@ -470,7 +475,7 @@ def test_viewers_learn_how_the_loop_ended(error: Any, kind: str, words: str) -> 
     links: list[Link] = []
     try:
         links.append(run())
-    except (KeyboardInterrupt, ValueError):
+    except (KeyboardInterrupt, GeneratorExit, ValueError):
         pass
     for _ in range(1000):
         links[0].poll()
@@ -482,6 +487,21 @@ def test_viewers_learn_how_the_loop_ended(error: Any, kind: str, words: str) -> 
     assert ended.kind == kind
     assert words in ended.message
     links[0].close()
+
+
+def test_a_publish_within_another_is_refused_and_the_next_is_whole(watched: Watched) -> None:
+    class Places:
+        """Publishes where a signal handler, a destructor or another thread might."""
+
+        def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+            watched.view.publish(position=places(5, 6, 7))
+            return places(3, 4)
+
+    for _ in range(3):  # a field that comes for the first time, and again
+        with pytest.raises(TwixtError, match="another publish of this view is under way"):
+            watched.view.publish(position=Places())
+        watched.view.publish(position=places(1, 2))
+        assert watched.newest().bodies["position"][:, 0].tolist() == [1, 2]
 
 
 def test_it_works_from_a_thread() -> None:
