@@ -11,7 +11,9 @@ import dis
 import gc
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import wraps
 from types import FrameType
 from typing import Any
 
@@ -80,6 +82,22 @@ def traced() -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+def on_its_own_thread(test: Callable[..., None]) -> Callable[..., None]:
+    """A test, traced, on a thread that ends with it: from Python 3.12 on, a thread keeps the exception that was handled
+    where a trace function raised, as the context of all that it raises later."""
+
+    def traced_test(*arguments: Any, **named: Any) -> None:
+        with traced():
+            test(*arguments, **named)
+
+    @wraps(test)
+    def run(*arguments: Any, **named: Any) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(traced_test, *arguments, **named).result()
+
+    return run
 
 
 _names: dict[tuple[Any, int], str] = {}

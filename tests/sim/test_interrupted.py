@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.sim.interrupts import Interrupt, traced
+from tests.sim.interrupts import Interrupt, on_its_own_thread
 from twixt.ipc.check import check_segment
 from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.columns import Column
@@ -73,8 +73,7 @@ def open_view() -> Iterator[Callable[[], View]]:
         views.append(show(Scene([Sphere()] * 6), dt=0.01, columns=COLUMNS, viewer=False))
         return views[-1]
 
-    with traced():
-        yield make
+    yield make
     for view in views:
         view.close()
 
@@ -101,6 +100,7 @@ def assert_whole(view: View) -> None:
 
 
 @pytest.mark.parametrize("publish", [repeated, other_fields, ids, counts, larger, larger_slots, visible, slots, back])
+@on_its_own_thread
 def test_wherever_a_publish_is_interrupted_the_next_is_as_if_it_had_come_to_its_end_or_never_been(
     open_view: Callable[[], View], publish: Publish
 ) -> None:
@@ -129,6 +129,7 @@ def test_wherever_a_publish_is_interrupted_the_next_is_as_if_it_had_come_to_its_
 
 
 @pytest.mark.parametrize("ids", [None, [4, 1, 3, 0, 5, 2]])
+@on_its_own_thread
 def test_what_an_interrupted_publish_marked_as_cut_is_cut_in_the_next_one(
     open_view: Callable[[], View], ids: list[int] | None
 ) -> None:
