@@ -28,6 +28,8 @@ STEP_NS = round(1e9 / 60)
 SIZE_PX = (800, 600)
 # Steps that physics is ahead of the picture, at most: frames, an interval, and steps of up to 50 ms.
 MOST_AHEAD = 8
+# In which a rate is measured.
+RATE_PICTURES = 15
 NAMES = {"Space": "space", ".": "period", "[": "bracketleft", "]": "bracketright", "Esc": "Escape"}
 
 
@@ -75,9 +77,13 @@ class Session:
     def sim_time_ns(self) -> int:
         return self.link.latest_pair()[-1].sim_time_ns
 
-    def pass_time(self, steps: int = 12) -> None:
-        """Physics goes on for so many steps: frames enough to be found in the log."""
+    def pass_time(self, steps: int = 12, pictures: int = 4) -> None:
+        """Physics goes on for so many steps, and so many pictures of the body follow each other on the screen: frames
+        enough to be found in the log, however slow they are."""
         end_ns = self.sim_time_ns() + steps * STEP_NS
+        for _ in range(pictures):
+            before = self.band()
+            until(lambda: not np.array_equal(self.band(), before), "the picture changes")  # noqa: B023
         until(lambda: self.sim_time_ns() >= end_ns, "physics goes on")
 
     def band(self) -> np.ndarray:
@@ -94,10 +100,11 @@ class Session:
         return int((self.band().max(axis=(0, 2)) > 60).sum())
 
     def pass_frames(self) -> None:
-        """Some frames go by while physics stands: it speaks five times a second."""
-        for _ in range(2):
-            last = self.link.status
-            self.status(lambda status: status is not last, "physics speaks")  # noqa: B023
+        """Frames go by while physics stands: one without the overlay, and one with it."""
+        self.press("H")
+        until(lambda: not self.overlay_is_shown(), "the overlay goes")
+        self.press("H")
+        until(self.overlay_is_shown, "the overlay comes back")
 
     def overlay_is_shown(self) -> bool:
         """Whether anything but the body and the black background is on the screen."""
@@ -140,16 +147,16 @@ def test_every_key_does_what_the_overlay_says(session: Session) -> None:
     session.pass_frames()
     session.press("Space")
     plans["resumed"] = session.plan(lambda plan: plan.rate == 1, "physics goes on").number
-    session.pass_time(24)
+    session.pass_time(24, RATE_PICTURES)
 
     session.press("[")
     plans["slower"] = session.plan(lambda plan: plan.rate == 0.5, "half speed").number
-    session.pass_time()
+    session.pass_time(pictures=RATE_PICTURES)
     session.press("]")
     session.plan(lambda plan: plan.rate == 1, "full speed")
     session.press("]")
     plans["faster"] = session.plan(lambda plan: plan.rate == 2, "double speed").number
-    session.pass_time(40)
+    session.pass_time(40, RATE_PICTURES)
     session.press("[")
     session.plan(lambda plan: plan.rate == 1, "full speed")
 
@@ -167,7 +174,7 @@ def test_every_key_does_what_the_overlay_says(session: Session) -> None:
         session.pass_time()
     for _ in PREFERENCES:
         session.press("P")
-        session.pass_time(2)
+        session.pass_time(2, 1)
 
     session.press("V")
     until(lambda: session.bodies_seen() == [True, True], "both halves show the body")
