@@ -26,7 +26,7 @@ WHITE = (255, 255, 255)
 class Dots(NamedTuple):
     """What a renderer's `points` takes."""
 
-    positions: NDArray[np.float32]  # (m, 3), metres
+    positions: NDArray[np.float64]  # (m, 3), metres
     colors: NDArray[np.uint8]  # (m, 4), rgba
 
 
@@ -53,7 +53,7 @@ class Trails:
         count = len(self.rows)
         self.colors = np.zeros((count, 3))
         self.colors[:] = colors
-        self._positions = np.full((MOST_FRAMES, count, 3), np.nan, np.float32)
+        self._positions = np.full((MOST_FRAMES, count, 3), np.nan)
         self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # of the trails' own time, which stands with the picture
         self._epochs: NDArray[np.uint32] | None = None
         self._added = 0
@@ -84,10 +84,11 @@ class Trails:
         passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
         self._present_ns = present_ns
         known = len(positions)
-        drawn = np.full((len(self.rows), 3), np.nan, np.float32)
+        drawn = np.full((len(self.rows), 3), np.nan)
         with np.errstate(over="ignore", invalid="ignore"):
             drawn[:known] = positions
-            drawn[:known][~(np.asarray(visible, np.bool_) & np.isfinite(drawn[:known]).all(axis=1))] = np.nan
+            holds = np.isfinite(drawn[:known].astype(np.float32)).all(axis=1)  # the GPU
+            drawn[:known][~(np.asarray(visible, np.bool_) & holds)] = np.nan
         if self._epochs is None:
             self._epochs = np.zeros(len(self.rows), np.uint32)
         continuity = np.asarray(epoch).astype(np.uint32) & np.uint32(CONTINUITY_MASK)

@@ -43,7 +43,7 @@ class Layer:
     previous, None where that is not known. gap_s, before_gap_s: simulated seconds from previous to next, and from
     before to previous. method: one of none, linear, hermite, auto. other_method: one of them too, drawn by as much
     as `mix` says (0: by `method` alone, 1: by the other alone). group: which bodies. discrete: what of them is never
-    blended.
+    blended. is_posed: the previous holds poses made elsewhere, where velocities are what float32 leaves of positions.
     """
 
     previous_slot: int
@@ -57,6 +57,7 @@ class Layer:
     mix: float = 0.0
     group: str | None = None
     discrete: Discrete = ALL_BLENDED
+    is_posed: bool = False
 
 
 class Slots(NamedTuple):
@@ -101,7 +102,7 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
         before = None
     shares = (alpha if newer is not None and name != "none" else 0.0 for name in (method, other))
     block = LAYER_BLOCK.pack(
-        *shares, mix, 0.0,
+        *shares, mix, float(layer.is_posed),
         layer.gap_s, 0.0 if before is None else layer.before_gap_s, 0.0, 0.0,
         count, 0 if newer is None else ring.count(newer), 0 if before is None else ring.count(before), 0,
         METHODS.index(method), METHODS.index(other), *layer.discrete,

@@ -72,7 +72,8 @@ vec3 place_from_eye(vec3 place) { return (place - eye_high.xyz) - eye_low.xyz; }
 
 LAYER_GLSL = """
 layout(std140) uniform Layer {
-    vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other
+    vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other;
+                         // w: 1 where velocities are what float32 leaves of positions
     vec4 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
     ivec4 counts;        // bodies of the older, the newer and the one before
     ivec4 methods;       // the method, the other method; 1 where colours, and scales along each axis, are not blended
@@ -199,6 +200,7 @@ Pose drawn_pose() {
     bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
                      && is_finite(newer_place, newer_orientation, newer_scale);
     pose.position = place_from_eye(uintBitsToFloat(older_place.xyz));
+    if (shares.w != 0.0) pose.position += uintBitsToFloat(older_motion.xyz);
     pose.orientation = unit(older_orientation);
     float scale = older_scale;
     pose.color = color_of(older_spin);

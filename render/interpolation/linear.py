@@ -41,7 +41,7 @@ class Linear(Method):
         self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float
     ) -> NDArray[np.floating]:
         """(m, 3), metres, of m bodies whose records are `old` and, gap_s of simulated time later, `new`."""
-        return straight(old["position"], new["position"], alpha)
+        return straight(old["position"], new["position"], alpha, dtype=np.float64)
 
     def orientations(
         self, old: NDArray[np.void], new: NDArray[np.void], alpha: float, gap_s: float

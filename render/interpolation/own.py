@@ -78,7 +78,7 @@ class Own(Method):
         color = self._array(answer, "color", (count, 4), _rows(published.color, count, 255))
         visible = self._array(answer, "visible", (count,), _rows(published.visible, count, True))
         with np.errstate(over="ignore", invalid="ignore"):
-            position, scale = position.astype(np.float32), scale.astype(np.float32)
+            position, scale = position.astype(np.float64), scale.astype(np.float32)
             drawable = (np.abs(position) < FARTHEST).all(axis=1) & np.isfinite(scale)
             drawable &= np.isfinite(orientation.astype(np.float64)).all(axis=1)
             color = np.clip(np.nan_to_num(color), 0, 255).astype(np.uint8)

@@ -31,7 +31,7 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
     parents[(parents < 0) | (parents >= count)] = -1
     if not (parents >= 0).any():
         return poses
-    position = poses.position.astype(np.float64)
+    position = poses.position.copy()
     orientation = normalized(poses.orientation)
     drawable = poses.drawable.copy()
     for generation in _generations(parents):
@@ -41,11 +41,9 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
             position[generation] = position[parent] + rotate(orientation[parent], position[generation])
         orientation[generation] = normalized(multiply(orientation[parent], orientation[generation]))
     placed = drawable & (np.abs(position) < FARTHEST).all(axis=1)
-    with np.errstate(over="ignore"):
-        place = position.astype(np.float32)
     return replace(
         poses,
-        position=place,
+        position=position,
         orientation=orientation.astype(np.float32),
         visible=poses.visible & placed,
         not_finite=poses.not_finite + int(np.count_nonzero(poses.visible & ~placed)),

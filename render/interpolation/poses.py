@@ -24,7 +24,7 @@ class Poses:
     """
 
     draw_time_ns: int
-    position: NDArray[np.float32]  # (n, 3), metres
+    position: NDArray[np.float64]  # (n, 3), metres; far from the origin a float32 would not tell frames apart
     orientation: NDArray[np.float32]  # (n, 4), unit quaternions xyzw
     scale: NDArray[np.float32]  # (n,)
     color: NDArray[np.uint8]  # (n, 4), rgba
@@ -68,7 +68,7 @@ def poses_of(
     drawable = finite(bodies)
     return Poses(
         draw_time_ns,
-        bodies["position"].copy(),
+        bodies["position"].astype(np.float64),
         normalized(bodies["orientation"]).astype(np.float32),
         bodies["scale"].astype(np.float32),
         bodies["color"].copy(),
@@ -81,9 +81,12 @@ def poses_of(
 
 
 def records_of(poses: Poses) -> NDArray[np.void]:
-    """Poses as `BODY` records, (n,), for a slot that is drawn as it is: no velocities, epoch 0."""
+    """Poses as `BODY` records, (n,), for a slot that is drawn as it is: epoch 0, no velocities, but in their place what a
+    float32 leaves of each position."""
     records = new_bodies(len(poses))
-    records["position"] = poses.position
+    with np.errstate(over="ignore", invalid="ignore"):
+        records["position"] = poses.position
+        records["velocity"] = poses.position - records["position"]
     records["orientation"] = poses.orientation
     records["color"] = poses.color
     records["flags"] = np.where(poses.visible, VISIBLE, 0)
@@ -96,7 +99,7 @@ def no_poses() -> Poses:
     """Nothing to draw yet."""
     return Poses(
         0,
-        np.zeros((0, 3), np.float32),
+        np.zeros((0, 3)),
         np.zeros((0, 4), np.float32),
         np.zeros(0, np.float32),
         np.zeros((0, 4), np.uint8),

@@ -201,7 +201,7 @@ class Part:
         scale3 = poses.columns.get(SCALE3)
         if scale3 is not None and scale3.ndim == 2 and scale3.shape[1] == 3:
             renderer.upload_scale3(self._pose_slot, self._in_place(scale3))
-        return Layer(self._pose_slot, None, group=self.group)
+        return Layer(self._pose_slot, None, group=self.group, is_posed=True)
 
     def _in_place(self, values: NDArray[Any]) -> NDArray[Any]:
         """Each row where the renderer looks for that body."""

@@ -80,7 +80,7 @@ class Stage:
 
             self._drawing = load(config.draw)
         self._copies: dict[int, Snapshot] = {}  # by slot
-        self._carriers: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}  # of a camera on a body
+        self._carriers: dict[str, tuple[NDArray[np.float64], NDArray[np.float32]]] = {}  # of a camera on a body
         self._present_ns = 0
         self._alpha_until_ns = 0  # how long the overlay says that bodies are opaque; 0: it was not said yet
         if self._drawing is not None:

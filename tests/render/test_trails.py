@@ -24,7 +24,7 @@ def test_the_last_second_is_kept_and_fades_with_age() -> None:
     trails = Trails(np.arange(2))
     moved(trails, 150)
     dots = trails.dots()
-    assert dots.positions.dtype == np.float32
+    assert dots.positions.dtype == np.float64
     assert dots.colors.dtype == np.uint8
     assert sorted(set(dots.positions[:, 0])) == list(range(90, 150))
     assert len(dots.positions) == 2 * 60

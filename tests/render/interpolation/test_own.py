@@ -114,7 +114,7 @@ def test_class_is_found_and_drawn_with_what_it_left_out_taken_from_the_snapshots
     assert method.reach_ns == 5
     poses = method.sample(5 * MS)
     assert poses.position[:, 0].tolist() == [4, 5]
-    assert poses.position.dtype == np.float32
+    assert poses.position.dtype == np.float64
     assert poses.orientation.tolist() == [[0, 0, 0, 1]] * 2
     assert poses.visible.all()
     assert poses.scale.tolist() == [1, 1]
