@@ -9,6 +9,7 @@ while they live, so what one does after its last sample is not counted.
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -97,7 +98,7 @@ def skipped_where_starved() -> Iterator[Starvation]:
     sampler.start()
     try:
         yield measured
-    except AssertionError as error:
+    except (AssertionError, subprocess.TimeoutExpired) as error:
         if measured.is_starved:
             pytest.skip(f"starved of the cores: {measured}; {str(error).partition(chr(10))[0]}")
         raise

@@ -208,7 +208,7 @@ def test_what_was_measured_is_left_however_it_ends(xvfb_screen: Display, tmp_pat
             run.process.kill()
         else:
             xvfb_screen.process.kill()
-        assert run.end() == code
+        assert run.end() == code, run.err
         until(lambda: not run.left(), "nothing is left")
         assert len(run.err.splitlines()) == (way != "Ctrl-C"), run.err
         report = json.loads((start.folder / "report.json").read_text())
