@@ -21,18 +21,20 @@ BEGIN { code = 1; terminal = !system("test -t 1") }
 /^WARNING: (Location|Url) .* is ignored/ { next }
 { lines[++count] = $$0 }
 /^ERROR/ { refused = 1 }
-/^(WARNING|DEPRECATION)/ { erase(); print > "/dev/stderr" }
+/^(WARNING|DEPRECATION)/ { erase(); print > "/dev/stderr"; count-- }
 /^(Collecting|Processing|Requirement already satisfied)/ { tell(++found " of " all " found") }
 /^Installing collected packages/ { erase(); if (all) print "setup: installing them" }
-END { erase(); if (code || refused) for (i = 1; i <= count; i++) print lines[i] > "/dev/stderr"; exit code }
+END { erase(); if (code || refused) for (i = 1; i <= count; i++) print lines[i] > "/dev/stderr"; if (code) print way_out > "/dev/stderr"; exit code }
 function tell(text) { if (terminal && all) { printf "\rsetup: %s", text; fflush(); told = 1 } }
 function erase() { if (told) printf "\r%24s\r", ""; told = 0 }
 endef
 export PIP_LINES
 
+WAY_OUT := setup: pip stopped, it says why above; the same make tries again (packages in a folder: PIP_FIND_LINKS=FOLDER make)
+
 # 1: what to install, 2: how many packages that is, where it takes long enough to be told.
 pip_install = { $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-color --progress-bar off $(1) \
-  2>&1; echo "pip ended with $$?"; } | awk -v all=$(2) "$$PIP_LINES"
+  2>&1; echo "pip ended with $$?"; } | awk -v all=$(2) -v way_out="$(WAY_OUT)" "$$PIP_LINES"
 
 .PHONY: help setup packages run test check bench fuzz mutants coverage kill-orders soak clean
 
@@ -58,10 +60,14 @@ packages:
 	  echo "  sudo apt-get install --no-install-recommends$$missing"; \
 	fi
 
-# Bytecode is made here, so that the first start does not wait for it.
+# Bytecode is made here, so that the first start does not wait for it. A virtual environment that was interrupted while it
+# was made has a python and no pip, and is made again.
 $(VENV)/ready: $(REQUIREMENTS) pyproject.toml | packages
-	@set -e; began=$$(date +%s); all=$$(cat $(REQUIREMENTS) | grep -c ==); \
-	test -x $(BIN)/python || { echo "setup: making a virtual environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }; \
+	@set -e; began=$$(date +%s); all=$$(cat $(REQUIREMENTS) | grep -c ==); mkdir -p $(VENV); \
+	if command -v flock >/dev/null; then exec 9>>$(VENV)/being-made; \
+	  flock -n 9 || { echo "setup: another make installs into $(VENV); waiting for it"; flock 9; }; \
+	  if [ -e $@ ] && [ -z "$$(find $^ -newer $@)" ]; then exit 0; fi; fi; \
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "setup: making a virtual environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }; \
 	echo "setup: Python packages ($$all) into $(VENV): about a minute, 380 MB"; \
 	$(call pip_install,-r requirements-dev.txt,$$all); \
 	echo "setup: twixt itself"; \

@@ -65,17 +65,26 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
+def begin(checkout: Path, **more: str) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
     places = {
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": (checkout / "no-index").as_uri(),
         "PIP_FIND_LINKS": (checkout.parent / "wheels").as_uri(),
     }
-    return subprocess.run(
+    return subprocess.Popen(
         ["make", "setup", "PACKAGES=", f"PYTHON={sys.executable}"],
-        cwd=checkout, env=environment | places, capture_output=True, text=True, timeout=120,
+        cwd=checkout, env=environment | places | more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+
+
+def end(begun: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    out, err = begun.communicate(timeout=120)
+    return subprocess.CompletedProcess(begun.args, begun.returncode, out, err)
+
+
+def set_up(checkout: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    return end(begin(checkout, **more))
 
 
 def test_setup_says_its_phases_and_nothing_of_places_that_hold_no_package(checkout: Path) -> None:
@@ -99,4 +108,25 @@ def test_setup_that_fails_shows_what_pip_said_and_is_not_ready(checkout: Path) -
     assert done.returncode != 0
     assert "No matching distribution found for no_such_package==1.0" in done.stderr
     assert "is ignored" not in done.stderr
+    assert "PIP_FIND_LINKS" in done.stderr, "the way out"
     assert not (checkout / ".venv" / "ready").exists()
+
+
+def test_a_warning_of_pips_is_said_once(checkout: Path) -> None:
+    (checkout / "requirements.txt").write_text("no_such_package==1.0\n")
+    done = set_up(checkout, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="1")
+    assert done.stderr.count("WARNING: Retrying") == 1
+
+
+def test_an_environment_that_was_interrupted_before_it_had_pip_is_made_again(checkout: Path) -> None:
+    next((checkout / ".venv" / "lib").glob("python3*/site-packages/pip.pth")).unlink()
+    done = set_up(checkout)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("setup: making a virtual environment in .venv\n")
+
+
+@pytest.mark.skipif(shutil.which("flock") is None, reason="no flock; on Debian: apt-get install util-linux")
+def test_two_at_once_install_one_after_the_other(checkout: Path) -> None:
+    both = [end(begun) for begun in [begin(checkout), begin(checkout)]]
+    assert [done.returncode for done in both] == [0, 0], both
+    assert sum("setup: done in " in done.stdout for done in both) == 1
