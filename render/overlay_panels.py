@@ -228,7 +228,7 @@ class _Layout:
 
     def _diagnostics(self, lines: int) -> list[Part]:
         """The world's own figures, as many as there are lines for, and how many more there are."""
-        rows = [self._row(name, f"{value:.4g}") for name, value in self._state.diagnostics.items()]
+        rows = [self._row(" ".join(name.split()), f"{value:.4g}") for name, value in self._state.diagnostics.items()]
         if len(rows) <= lines:
             return rows
         more = f"{len(rows) - lines + 1:,} more in a larger window"

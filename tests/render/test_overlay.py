@@ -421,3 +421,15 @@ def test_of_many_figures_of_a_world_the_rest_is_counted(screen):
     many = panes_of(screen, (800, 600), diagnostics={str(i): 1.0 for i in range(64)})
     assert many[-1][3] > few[-1][3] + 200
     assert many[-1][1] + many[-1][3] <= 540, "the keys stay in sight"
+
+
+def test_a_figure_whose_name_has_several_lines_is_one_row(screen):
+    heights = {
+        name: panes_of(screen, (800, 600), diagnostics={name: 1.0, "mass": 2.0})[-1][3]
+        for name in ("kinetic energy", "kinetic\nenergy")
+    }
+    assert heights["kinetic energy"] == heights["kinetic\nenergy"]
+    inked = [screen.pixels().astype(int)]
+    panes_of(screen, (800, 600), diagnostics={"kinetic energy": 1.0, "mass": 2.0})
+    inked.append(screen.pixels().astype(int))
+    assert np.abs(inked[0] - inked[1]).max() < 8
