@@ -9,13 +9,11 @@ says why itself while it is still there; else this viewer does.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
 import select
 import signal
-import stat
 import sys
 import threading
 import time
@@ -24,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import twixt
 from twixt.ipc import start
 from twixt.ipc.errors import NoDisplay, TwixtError
+from twixt.render.outcome import say_code
 from twixt.render.start_up import Loading
 
 if TYPE_CHECKING:
@@ -38,9 +37,9 @@ def view_as_child() -> int:
     try:
         code = _view()
     except TwixtError as error:
-        _say_code(error.exit_code)
+        say_code(error.exit_code)
         raise
-    _say_code(code)
+    say_code(code)
     return code
 
 
@@ -77,12 +76,6 @@ def _write_from_the_background() -> None:
     first word it writes. Ignored, the word is written."""
     if hasattr(signal, "SIGTTOU") and os.getpgrp() == os.getpid():
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-
-
-def _say_code(code: int) -> None:
-    with contextlib.suppress(OSError):  # nobody is there
-        if stat.S_ISSOCK(os.fstat(sys.stdin.fileno()).st_mode):
-            os.write(sys.stdin.fileno(), b"%d" % code)
 
 
 class _Order(NamedTuple):

@@ -207,13 +207,16 @@ class FrameLoop:
             self._link.poll()
 
     def close(self) -> None:
-        """The last pictures are written; GL objects go with the context."""
+        """The last pictures are written. Calls neither the display nor OpenGL."""
         if self._rested_since_ns:
             self.spans.add(kinds.REST, self._rested_since_ns, time.perf_counter_ns())
         if self._waker is not None:
             self._waker.close()
         self._shots.close()
         self._overlay_library.close()
+
+    def release(self) -> None:
+        """Gives back what the overlay holds; other GL objects go with the context."""
         for overlay in (self._labels, self.panel):
             if overlay is not None:
                 overlay.close()

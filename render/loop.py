@@ -6,6 +6,7 @@ left if one was asked for, the display and the connection are given back, and th
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -22,7 +23,7 @@ from twixt.render.awaiting import Return, await_first
 from twixt.render.display import open_display, probe_refresh, without_display
 from twixt.render.input import Event
 from twixt.render.link_to_be import LinkToBe
-from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_fault, of_simulation
+from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_fault, of_simulation, say_code
 from twixt.render.refresh import Refresh
 from twixt.render.start_notice import StartNotice
 from twixt.render.start_up import Attaching, Loading, StartUp, attached
@@ -50,20 +51,19 @@ def view(
     loading: what is imported already. wait: for the simulation, where it is not there yet, and for it to come back
     under its name where it has ended.
     """
-    loading, notice = loading or Loading(), StartNotice(config.started_ns)
-    try:
-        if config.profile is None:
-            return _view(config, name, owned, loading, NOT_RECORDED, wait)
-        from twixt.ipc.trace_file import tracing_viewer
+    loading = loading or Loading()
+    with contextlib.ExitStack() as ends:
+        ends.callback(StartNotice(config.started_ns).close)
+        spans = NOT_RECORDED
+        if config.profile is not None:
+            from twixt.ipc.trace_file import tracing_viewer
 
-        with tracing_viewer(config, owned) as spans:
-            return _view(config, name, owned, loading, spans, wait)
-    finally:
-        notice.close()
+            spans = ends.enter_context(tracing_viewer(config, owned))
+        return _view(config, name, owned, loading, spans, wait, ends)
 
 
 def _view(
-    config: Config, name: str | None, owned: bool, loading: Loading, spans: Spans, wait: bool
+    config: Config, name: str | None, owned: bool, loading: Loading, spans: Spans, wait: bool, ends: contextlib.ExitStack
 ) -> int:  # fmt: skip
     stop = _StopSignals()
     attaching: LinkToBe | None = None
@@ -102,8 +102,7 @@ def _view(
             if window.backend == "offscreen" and not config.offscreen:
                 shown = without_display(config, window.renderer)
             back = Return(link.name) if wait else None
-            outcome = _watch(shown, window, link, refresh, early, owned, stop, config.report, spans, back)
-            return outcome.exit_code
+            return _watch(shown, window, link, refresh, early, owned, stop, config.report, spans, back, ends)
         finally:
             link.close()
     finally:
@@ -112,8 +111,8 @@ def _view(
 
 def _watch(
     config: Config, window: Any, link: Link, refresh: Refresh, early: list[Event], owned: bool, stop: _StopSignals,
-    report_if_interrupted: bool, spans: Spans, back: Return | None,
-) -> Outcome:  # fmt: skip
+    report_if_interrupted: bool, spans: Spans, back: Return | None, ends: contextlib.ExitStack,
+) -> int:  # fmt: skip
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.measure.log import FrameLog
     from twixt.render.pacer import Pacer
@@ -128,9 +127,30 @@ def _watch(
     spans.lap(kinds.PROGRAMS)
     gc.disable()
     run = _Run(config, window, link, loop, pacer, owned, stop, back)
-    outcome = run.frames()
-    link = run.link
-    gc.enable()
+
+    def leave(outcome: Outcome) -> int:
+        gc.enable()
+        return _leave(config, window, run.link, refresh, loop, owned, report_if_interrupted, outcome)
+
+    def last(code: int) -> int:
+        """Instead of what would come after `_watch`: nothing does."""
+        ends.close()
+        if owned:
+            say_code(code)
+        return code
+
+    window.at_gone = lambda gone: last(leave(Outcome(gone.exit_code, str(gone))))
+    code = leave(run.frames())
+    window.at_gone = lambda _gone: last(code)
+    loop.release()
+    return code
+
+
+def _leave(
+    config: Config, window: Any, link: Link, refresh: Refresh, loop: FrameLoop, owned: bool,
+    report_if_interrupted: bool, outcome: Outcome,
+) -> int:  # fmt: skip
+    """Tells physics, writes what is to be left, says why; the exit code. Calls neither the display nor OpenGL."""
     blocks = link.ask_report(REPORT_PATIENCE_S) if config.report and link.ended is None else None
     channel = link.counters
     if owned and link.ended is None and (outcome.exit_code == CLOSED or not config.users_loop):
@@ -138,6 +158,7 @@ def _watch(
 
         link.send(Command("quit", acted_ns=time.perf_counter_ns()))
     loop.close()
+    log = loop.log
     log.close()
     link.close()
     if outcome.said:
@@ -145,13 +166,13 @@ def _watch(
     if log.failure:
         print(f"twixt: {log.failure}", file=sys.stderr)
     if not config.report or (outcome.exit_code == INTERRUPTED and not report_if_interrupted):
-        return outcome
+        return outcome.exit_code
     display = {
         "backend": window.backend, "renderer": window.renderer, "swap_blocks": refresh.blocks,
         "refresh_reported_hz": window.refresh_reported_hz, "refresh_measured_hz": refresh.measured_hz,
     }  # fmt: skip
     code = leave_report(config, log, blocks, channel, display, [refresh.reason], _first_frame_ms(config, loop))
-    return Outcome(outcome.exit_code or code)
+    return outcome.exit_code or code
 
 
 class _Run:

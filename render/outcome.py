@@ -5,6 +5,9 @@ Always: the reason is said in one line where it is not the user's own doing; a b
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +50,13 @@ def of_fault(error: Exception) -> Outcome:
     """The end of a viewer that could not draw on, with what a report of the fault needs."""
     said = f"the viewer ends, because it could not draw on: {say(error)}"
     return Outcome(CRASHED, said, "".join(traceback.format_exception(error)))
+
+
+def say_code(code: int) -> None:
+    """Says it to the run that started this viewer, where one did: not every process learns how its children end."""
+    with contextlib.suppress(OSError):  # nobody is there
+        if stat.S_ISSOCK(os.fstat(sys.stdin.fileno()).st_mode):
+            os.write(sys.stdin.fileno(), b"%d" % code)
 
 
 def _because(ended: Ended) -> str:

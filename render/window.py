@@ -8,7 +8,6 @@ The only module that imports glfw. Decides nothing about time: see `pacer`.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -52,6 +51,8 @@ class Window:
 
     refresh_reported_hz: what the display says of itself, asked once (of a server that has gone, GLFW asks in vain
     and crashes); None where it says nothing. Never trusted: see `refresh`.
+    at_gone: what is done within the call in which an X server goes, and gives the exit code with which the process
+    ends there (see `x11_errors`); it says so. On other displays `poll` raises DisplayGone.
     """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
@@ -60,8 +61,8 @@ class Window:
         self._errors: list[str] = []
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
-        self._is_open = self._gone = False
-        self._round_trip: Callable[[], object] = bool  # no display but X11's needs one
+        self._gone = False
+        self.at_gone: Callable[[DisplayGone], int] = _say
         self._is_damaged = False
         software_gl.before_context()
         glfw.set_error_callback(lambda _code, text: self._errors.append(_text(text)))
@@ -86,9 +87,7 @@ class Window:
         self.backend = {glfw.PLATFORM_X11: "x11", glfw.PLATFORM_WAYLAND: "wayland", glfw.PLATFORM_WIN32: "win32",
                         glfw.PLATFORM_COCOA: "cocoa"}.get(glfw.get_platform(), "unknown")  # fmt: skip
         if self.backend == "x11":
-            server = _address(glfw.get_x11_display())
-            x11_errors.outlive(server, self._on_gone)
-            self._round_trip = x11_errors.round_trip(server)
+            x11_errors.end_with_the_server(lambda: self.at_gone(DisplayGone(self.backend)))
         self.handle = glfw.create_window(*size_px, title, None, None)
         if not self.handle:
             raise TwixtError(
@@ -123,7 +122,6 @@ class Window:
         glfw.set_window_iconify_callback(self.handle, self._on_iconify)
         glfw.set_window_content_scale_callback(self.handle, self._on_content_scale)
         glfw.set_window_refresh_callback(self.handle, self._on_refresh)
-        self._is_open = True
 
     @property
     def pointer(self) -> int:
@@ -161,15 +159,13 @@ class Window:
         glfw.swap_interval(1 if vsync and self._frame_callback is None else 0)
 
     def poll(self) -> list[Event]:
-        """What the user did since the last call. Never waits. Raises DisplayGone."""
+        """What the user did since the last call. Never waits. Raises DisplayGone, unless `at_gone` is called."""
         glfw.poll_events()
-        self._round_trip()
         return self._taken()
 
     def wait_events(self, timeout_s: float) -> list[Event]:
         """Like `poll`, but waits up to `timeout_s` for something to happen, `wake` included."""
         glfw.wait_events_timeout(timeout_s)
-        self._round_trip()
         return self._taken()
 
     def wake(self) -> None:
@@ -219,12 +215,6 @@ class Window:
     def _error(self) -> str:
         return "; ".join(dict.fromkeys(self._errors)) or "no reason given"
 
-    def _on_gone(self) -> None:
-        if not self._is_open:  # there is nothing to save yet, and Mesa crashes on what was not answered
-            print(f"twixt: {DisplayGone(self.backend)}", file=sys.stderr, flush=True)
-            os._exit(DisplayGone.exit_code)
-        self._gone = True
-
     def _on_key(self, _window: Any, number: int, _scancode: int, action: int, held: int) -> None:
         if action != glfw.PRESS:
             return
@@ -273,6 +263,11 @@ class Window:
 
     def _on_refresh(self, _window: Any) -> None:
         self._is_damaged = True
+
+
+def _say(gone: DisplayGone) -> int:
+    print(f"twixt: {gone}", file=sys.stderr, flush=True)
+    return gone.exit_code
 
 
 def _text(text: bytes | str) -> str:

@@ -116,6 +116,7 @@ def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames
             finally:
                 gc.unfreeze()
                 loop.close()
+                loop.release()
                 log.close()
     finally:
         window.close()

@@ -125,6 +125,7 @@ def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
     finally:
         gc.unfreeze()
         loop.close()
+        loop.release()
         loop.stage.renderer.release()
 
 

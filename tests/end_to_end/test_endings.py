@@ -56,6 +56,23 @@ class HearsNothing(Sleeps):
                 pass
 """
 
+KILLS_ITS_DISPLAY = """
+import os, signal, time
+from pathlib import Path
+
+SERVER, seen = int(os.environ["DISPLAY_SERVER"]), []
+
+def draw(frame):
+    seen.append(time.monotonic())
+    if len(seen) < 60 or seen[-1] - seen[0] < 3:
+        return
+    os.kill(SERVER, signal.SIGKILL)
+    status = Path(f"/proc/{SERVER}/stat")
+    while status.exists() and status.read_text().rsplit(") ", 1)[1][0] != "Z":
+        time.sleep(0.001)
+    print("gone", time.perf_counter_ns(), flush=True)
+"""
+
 
 def running(start: Starter, *flags: str) -> tuple[Run, int, set[tuple[int, int]]]:
     """A run whose viewer has attached, that viewer, and the memory that both hold."""
@@ -199,7 +216,8 @@ def test_a_viewer_of_its_own_accord_says_how_the_simulation_ended(start: Starter
 @pytest.mark.parametrize(("way", "code"), [("Ctrl-C", 130), ("kill -9", 137), ("the display goes", 2)])
 def test_what_was_measured_is_left_however_it_ends(xvfb_screen: Display, tmp_path: Path, way: str, code: int) -> None:
     with starter(tmp_path, xvfb_screen.environ) as start:
-        run = start("measure", "metronome", "--name", "lab", *SMALL, "--log", "frames.csv", "--json", "report.json")
+        logged = ("--log", "frames.csv", "--json", "report.json")
+        run = start("measure", "metronome", "--name", "lab", *SMALL, *logged, "--seconds", "600")
         run.viewer()
         until(lambda: has_counted_frames(start.folder / "frames.csv"), "figures begin after start-up")
         if way == "Ctrl-C":
@@ -225,3 +243,25 @@ def test_a_display_that_goes_ends_both_and_says_so(xvfb_screen: Display, tmp_pat
         gone_within_a_second(run, memory)
         assert run.end() == 2
         one_line(run, "the display (x11) closed the connection")
+
+
+def test_a_display_that_goes_in_the_midst_of_a_frame_ends_it_there_with_log_report_and_trace(
+    xvfb_screen: Display, tmp_path: Path
+) -> None:
+    with starter(tmp_path, xvfb_screen.environ) as start:
+        (start.folder / "kills.py").write_text(KILLS_ITS_DISPLAY)
+        left = ("--log", "frames.csv", "--json", "report.json", "--profile", "trace.json")
+        run = start("measure", "metronome", *SMALL, *left, "--seconds", "600", "--draw", "kills:draw",
+                    DISPLAY_SERVER=str(xvfb_screen.process.pid))  # fmt: skip
+        assert run.end() == 2, run.err
+        until(lambda: not run.left(), "nothing is left")
+        said = run.err.splitlines()
+        assert [line for line in said if "trace in" not in line] == [said[0]], run.err
+        assert "the display (x11) closed the connection" in said[0]
+        report = json.loads((start.folder / "report.json").read_text())
+        rows = read_log(start.folder / "frames.csv")
+        assert 0 < report["frames"]["count"] == np.count_nonzero(~rows["probe"])
+        gone_ns = next(int(line.split()[1]) for line in run.out.splitlines() if line.startswith("gone"))
+        assert rows["present_ns"].max() < gone_ns
+        spans = json.loads((start.folder / "trace.json").read_text())["traceEvents"]
+        assert {"frame", "step"} <= {span["name"] for span in spans}

@@ -236,13 +236,21 @@ def test_one_libglfw_serves_the_window_and_the_overlay(display: Any) -> None:
     assert len(said["loaded"]) == 1
 
 
-@pytest.mark.parametrize("display", [xvfb, lambda: sway(60)], ids=["x11", "wayland"])
-def test_a_display_that_goes_is_an_error_not_the_end_of_the_process(display: Any) -> None:
-    with display() as rig, client(rig.environ, "outlive") as program:
+def test_a_compositor_that_goes_is_an_error_not_the_end_of_the_process(sway_rig: Callable[[float], Display]) -> None:
+    rig = sway_rig(60)
+    with client(rig.environ, "outlive") as program:
         program.hear("ready")
         rig.process.kill()
         assert program.hear("error")["kind"] == "DisplayGone"
         assert program.process.wait(LIMIT_S) == TwixtError.exit_code
+
+
+def test_an_x_server_that_goes_ends_the_process_within_the_call_once_that_is_said() -> None:
+    with xvfb() as rig, client(rig.environ, "outlive") as program:
+        program.hear("ready")
+        rig.process.kill()
+        assert program.hear("gone") == {"gone": "the display (x11) closed the connection; start again on a running one"}
+        assert program.process.wait(LIMIT_S) == 7
 
 
 def test_a_display_that_goes_while_the_window_opens_is_said_and_ends_with_2() -> None:

@@ -138,6 +138,7 @@ def share(window: Any) -> None:
 
 def outlive(window: Any) -> None:
     """Draws until the display is gone."""
+    window.at_gone = lambda gone: say(gone=str(gone)) or 7  # type: ignore[func-returns-value]
     say(ready=True)
     while True:
         show(window, (1, 1, 1), 1)
