@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.host import HostEnded
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import OpenSlot
+from twixt.ipc.segments import HostEnded
 from twixt.ipc.snapshot import BODY, RECORD, new_bodies
 from twixt.ipc.spans import NOT_RECORDED
 from twixt.sim import rows

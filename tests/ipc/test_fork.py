@@ -172,6 +172,7 @@ def test_the_lock_of_a_killed_process_is_free_though_its_child_lives_on(tmp_path
     if parent == 0:
         with doors._locked(str(tmp_path)):
             if os.fork() == 0:
+                os.close(writing)
                 os.read(reading, 1)
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(parent, 0)

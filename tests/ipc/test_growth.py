@@ -69,7 +69,7 @@ def publish(host: Host, tick: int, count: int) -> int | None:
 
 
 def ready(host: Host) -> bool:
-    return host._growth.ready is not None
+    return host._segments.growth.ready is not None
 
 
 def test_from_three_quarters_full_the_next_segment_is_made_and_crossing_makes_nothing(
@@ -187,7 +187,7 @@ def test_what_could_not_be_made_is_said_once_to_who_needs_it_and_tried_again(hos
 def test_room_made_in_advance_that_is_not_to_be_had_is_nobodys_trouble(host: Host, gate: Gate, until: Until) -> None:
     gate.error = NoRoom("full")
     publish(host, 1, 80)
-    until(lambda: gate.threads and host._growth._asked is None)
+    until(lambda: gate.threads and host._segments.growth._asked is None)
     gate.error = None
     publish(host, 2, 100)
     publish(host, 3, 101)
@@ -202,4 +202,4 @@ def test_an_end_while_room_is_made_leaves_no_memory(host: Host, gate: Gate) -> N
     opening.start()
     host.end()
     opening.join()
-    assert host._growth.ready is None
+    assert host._segments.growth.ready is None

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from twixt.ipc import door as doors
 from twixt.ipc import guest, reception, session, wire
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.host import HostEnded
 from twixt.ipc.link import LOST
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.segments import HostEnded
 from twixt.ipc.snapshot import Head, new_bodies
 
 Until = Callable[[Callable[[], Any]], Any]
@@ -616,10 +616,10 @@ def test_columns_go_with_what_is_written_in_place(channel: Any) -> None:
 
 def test_what_does_not_fit_gets_room_for_twice_as_much_and_what_fits_stays_where_it_is(channel: Any) -> None:
     host = channel.open(capacity=4)
-    memory = host._memory
+    memory = host._segments.memory
     channel.publish(4)
     host.reserve(4)
-    assert host._memory is memory
+    assert host._segments.memory is memory
     channel.publish(5)
     assert host.await_room(BOUND_S)
     assert host.capacity == 8

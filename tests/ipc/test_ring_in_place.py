@@ -11,9 +11,10 @@ import pytest
 
 from twixt.ipc import memory
 from twixt.ipc.check import check_segment
-from twixt.ipc.host import Host, HostEnded
+from twixt.ipc.host import Host
 from twixt.ipc.layout import Layout, LayoutError
 from twixt.ipc.ring import RecordsKept, RingError, RingReader, RingWriter
+from twixt.ipc.segments import HostEnded
 from twixt.ipc.snapshot import BODY, Head, new_bodies
 
 ALL_BYTES = 1 << 40

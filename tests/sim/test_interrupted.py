@@ -81,8 +81,10 @@ def open_view() -> Iterator[Callable[[], View]]:
 def taken(view: View) -> int:
     """How many snapshots came to their end: visible, replaced by newer ones, or waiting for room."""
     host = view._host
-    with host._writing:
-        return host._writer.latest + host.dropped + (host._waiting() is not None)
+    segments = host._segments
+    with segments.writing:
+        latest = segments.writer.latest
+        return latest + segments.aside.dropped + (segments.aside.waiting(latest) is not None)
 
 
 def newest(view: View) -> Any:
@@ -93,7 +95,9 @@ def newest(view: View) -> Any:
 
 
 def assert_whole(view: View) -> None:
-    check_segment(view._host._memory)
+    segments = view._host._segments
+    with segments.writing:  # the service thread moves on to another segment meanwhile
+        check_segment(segments.memory)
     found, plan = view._host.newest(), view._publisher.plan
     assert found is not None
     assert (found.head.plan_number, found.head.world_epoch) == (plan.number, plan.world_epoch)

@@ -107,6 +107,7 @@ def test_more_bodies_than_there_was_room_for_are_published(make_host: MakeHost) 
     publisher = Publisher(host, Plan(1, 0, 0, 0, 1.0), publish_hz=120)
     for tick, count in enumerate((1, 5000), start=1):
         publisher.publish(new_bodies(count), tick=tick, sim_time_ns=tick, dt_ns=1)
+    assert host.await_room(30)
     assert len(_latest_pair()[-1].bodies) == 5000
 
 
