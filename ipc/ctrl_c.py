@@ -3,8 +3,8 @@
 The one idea: a library's C code that is interrupted while it is imported raises an error of its own instead. So the
 signals' numbers are kept, in a pipe, and looked at once something has gone wrong.
 
-Always: handlers stay as they are; where a thread other than the main one asks, nothing is noted, and nothing where
-somebody else is woken by signals.
+Always: handlers stay as they are, but for the milliseconds for which Ctrl-C is held back; where a thread other than
+the main one asks, nothing is noted, and nothing where somebody else is woken by signals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from twixt.ipc import fork
 
@@ -45,6 +45,30 @@ def not_dropped() -> Iterator[None]:
             raise
         if ctrl_c.came:
             raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Ctrl-C waits for the end of what must be done whole, milliseconds. Elsewhere than in the main thread none comes."""
+    theirs = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(theirs):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    owner_pid = os.getpid()
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != owner_pid:  # a child that another thread forked meanwhile
+            theirs(number, frame)
+        came.append((number, frame))
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, theirs)
+        if came:
+            theirs(*came[0])
 
 
 class NotedCtrlC:

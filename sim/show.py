@@ -36,7 +36,7 @@ __all__ = ["View", "show"]
 _numbers = itertools.count(1)
 
 
-@ctrl_c.not_dropped()
+@ctrl_c.held_back()
 def show(
     scene: Scene,
     dt: float = 1 / 60,

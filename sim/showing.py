@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from twixt.ipc import ctrl_c
 from twixt.ipc.config import Config
 from twixt.ipc.errors import NO_DISPLAY, NoDisplay, TwixtError
 from twixt.ipc.host import Host
@@ -90,6 +91,7 @@ class Showing:
             if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
                 self._has_quit = True
 
+    @ctrl_c.held_back()
     def reopen(self) -> None:
         """Another viewer where there is none. Raises TwixtError after the end."""
         if os.getpid() != self._owner_pid:
@@ -147,6 +149,7 @@ class Showing:
         seconds = self._config.seconds
         return seconds is not None and time.perf_counter_ns() - self._opened_ns >= seconds * 1e9
 
+    @ctrl_c.held_back()
     def _end(self, kind: str, message: str) -> bool:
         """Whether it was open until now."""
         if os.getpid() != self._owner_pid:

@@ -129,7 +129,8 @@ def test_ctrl_c_that_python_dropped_in_an_import_of_ours_is_raised_in_the_users_
     (tmp_path / "drops.py").write_text(DROPS)
     code = SCRIPT.format(house=twixt.__path__[0], folder=str(tmp_path))
     ended = subprocess.run([sys.executable, "-P", "-c", code, way], capture_output=True, text=True, timeout=60)
-    assert "Exception ignored in" in ended.stderr  # Python did drop it
+    # Python did drop it; while a view opens, it is held back instead.
+    assert ("Exception ignored in" in ended.stderr) == (way == "front door")
     assert (ended.returncode, ended.stdout) == (0, "interrupted\n"), ended.stderr
 
 

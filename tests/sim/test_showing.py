@@ -16,9 +16,13 @@ import pytest
 import twixt
 from tests.sim.watched import BALLS, Watched
 from twixt.ipc.commands import Command
+from twixt.ipc.door import Door
 from twixt.ipc.errors import NO_DISPLAY, TwixtError
+from twixt.ipc.host import Host
+from twixt.ipc.reception import Reception
 from twixt.ipc.session import attach, running
 from twixt.sim.show import View, show
+from twixt.sim.viewer_process import ViewerProcess
 
 PATIENCE_S = 30.0
 LOOK_S = 0.01
@@ -305,3 +309,59 @@ def test_a_signal_handler_may_close_the_view_in_the_midst_of_anything(opened: Ca
         assert not view.is_open
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def left(name: str) -> list[object]:
+    """What is there of a view of that name."""
+    threads = [thread for thread in threading.enumerate() if name in thread.name]
+    return [*threads, *psutil.Process().children(), *(one for one in map(str, running()) if name in one)]
+
+
+def interrupting(method: Callable[..., object]) -> Callable[..., object]:
+    """Ctrl-C comes at its end."""
+
+    def called(*arguments: object, **named: object) -> object:
+        made = method(*arguments, **named)
+        signal.raise_signal(signal.SIGINT)
+        return made
+
+    return called
+
+
+@pytest.mark.parametrize("method", [Host.__init__, Reception.start, ViewerProcess.__init__, ViewerProcess.tell])
+def test_ctrl_c_while_a_view_opens_leaves_nothing_of_it(
+    viewers: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, method: Callable[..., object]
+) -> None:
+    viewers("stays")
+    kind = {"Host": Host, "Reception": Reception}.get(method.__qualname__.partition(".")[0], ViewerProcess)
+    monkeypatch.setattr(kind, method.__name__, interrupting(method))
+    with pytest.raises(KeyboardInterrupt):
+        show(BALLS, name="interrupted")
+    until(lambda: not left("interrupted"), "nothing is left")
+
+
+def test_ctrl_c_while_a_view_closes_is_heard_and_it_is_closed_whole(
+    viewers: Callable[[str], None], opened: Callable[..., View], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewers("stays")
+    view = opened(name="interrupted")
+    monkeypatch.setattr(Door, "give_back", interrupting(Door.give_back))
+    with pytest.raises(KeyboardInterrupt):
+        view.close()
+    monkeypatch.undo()
+    assert view.closed_because == "it was closed with close()"
+    until(lambda: not left("interrupted"), "nothing is left")
+
+
+def test_ctrl_c_while_another_viewer_starts_leaves_that_one_alone(
+    viewers: Callable[[str], None], opened: Callable[..., View], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = opened(viewer=False)
+    viewers("stays")
+    monkeypatch.setattr(ViewerProcess, "tell", interrupting(ViewerProcess.tell))
+    with pytest.raises(KeyboardInterrupt):
+        view.reopen()
+    view.reopen()
+    assert (view.closed_because, len(psutil.Process().children())) == (None, 1)
+    view.close()
+    until(lambda: not left(view.name), "nothing is left")
