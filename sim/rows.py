@@ -216,7 +216,8 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
                 f"{field} holds whole numbers from {least} to {most}, got values from {array.min()} "
                 f"to {array.max()}; declare a larger type"
             )
-    return np.full(shape, array, kind)
+    with np.errstate(over="ignore"):  # too large a number is infinite, whatever the loop has set
+        return np.full(shape, array, kind)
 
 
 def _array(field: str, value: ArrayLike) -> Values:

@@ -102,3 +102,9 @@ def test_a_scene_that_names_what_is_not_there_is_refused(scene: Scene, options: 
 
 def test_bodies_beyond_the_shapes_may_be_named_where_there_is_room_for_them(watch: Open) -> None:
     watch(Scene([Sphere()], groups={"late": Group([7])}), count=8)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_value_too_large_for_its_column_is_infinite_and_warns_of_nothing(watch: Open) -> None:
+    seen = watch().publish(position=places(0), columns={"heat": 1e300})
+    assert seen.columns["heat"].tolist() == [np.inf]
