@@ -98,7 +98,18 @@ def _main(arguments: list[str]) -> int:
         if not (said := say_exhausted(error) or say_damaged(error)):
             raise
         print(f"twixt: {said}", file=sys.stderr)
+        _drop_unwritten()
         return REFUSED
+
+
+def _drop_unwritten() -> None:
+    """What standard output would not take: Python tries again when it ends, with a traceback and a code of its own."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _shows_a_run(arguments: list[str]) -> bool:

@@ -35,6 +35,10 @@ def say_exhausted(error: Exception) -> str:
         return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"
     if _is(error, errno.EMFILE):
         return f"this process may open no more files ({os.strerror(errno.EMFILE)}); allow more, such as: ulimit -n 1024"
+    if _is(error, errno.ENOSPC):
+        return (
+            f"there is no room for what is to be written ({os.strerror(errno.ENOSPC)}); make room, or write elsewhere"
+        )
     return ""
 
 

@@ -79,8 +79,6 @@ def leave_report(
     rows = log.rows
     conditions = [*conditions, log.failure] if log.failure else conditions
     made = report.build(rows, blocks, display, config, conditions, first_frame_ms, channel, log.forgotten, parts_ms)
-    if config.json != "-":
-        report.show(made)
     if config.json is not None:
         report.write_json(made, config.json)
     if config.plot is not None:
@@ -88,6 +86,8 @@ def leave_report(
 
         frame_pacing(rows, config.plot, config.command, swap_blocks=display["swap_blocks"])
         print(f"twixt: frame-pacing plot in {config.plot}", file=sys.stderr)
+    if config.json != "-":  # last: where nobody reads any more, or the disk is full, the files are there
+        report.show(made)
     broken = limits.check(made, list(config.fail_if))
     for line in broken:
         print(f"twixt: limit broken: {line}", file=sys.stderr)

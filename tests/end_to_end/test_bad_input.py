@@ -5,6 +5,7 @@ The world's own faults, without a viewer, are in tests/sim/test_bad_worlds.py.
 
 from __future__ import annotations
 
+import json
 import sys
 
 import numpy as np
@@ -81,6 +82,7 @@ def in_sample():
 
 # A viewer or a simulation of another version: nothing but the number of its format differs.
 OTHER_FORMAT = f"""
+import json
 import sys
 sys.path.insert(0, {str(FRONT_DOOR).rpartition("/")[0]!r})
 import twixt
@@ -166,6 +168,19 @@ def test_a_frame_log_on_a_full_disk_is_said(start: Starter) -> None:
     run = start("run", "metronome", "--log", "/dev/full", "--seconds", "0.5", "--offscreen", *SMALL)
     assert run.end() == 0
     one_line(run, "the frame log stops", "No space left")
+
+
+@pytest.mark.parametrize("output", [">/dev/full", "| true"], ids=["full disk", "closed pipe"])
+def test_a_report_that_cannot_be_printed_is_in_its_files_all_the_same(start: Starter, output: str) -> None:
+    command = f'"$@" {output}'
+    measure = ["measure", "metronome", "--json", "report.json", "--seconds", "0.5", "--offscreen", *SMALL]
+    run = start.start(["sh", "-c", command, "sh", sys.executable, FRONT_DOOR, *measure])
+    code = run.end()
+    assert json.loads((start.folder / "report.json").read_text())["frames"]["count"] > 0
+    assert "Traceback" not in run.err
+    if output == ">/dev/full":
+        assert code == 2
+        one_line(run, "no room", "No space left on device")
 
 
 def test_two_simulations_of_one_name(start: Starter) -> None:

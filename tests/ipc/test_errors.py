@@ -18,6 +18,10 @@ from twixt.ipc.errors import TwixtError, WorldCrashed, say_exhausted
             "this process may open no more files (Too many open files); allow more, such as: ulimit -n 1024",
         ),
         (errno.ENFILE, "this machine can open no more files (Too many open files in system); end other programs"),
+        (
+            errno.ENOSPC,
+            "there is no room for what is to be written (No space left on device); make room, or write elsewhere",
+        ),
         (errno.ENOENT, ""),
     ],
 )
