@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from twixt.ipc.slot import OpenSlot
 from twixt.ipc.snapshot import Head
+
+# The number of a snapshot that has none yet: above all others.
+NO_NUMBER: Final = 1 << 62
 
 
 class Late(NamedTuple):
@@ -67,6 +70,19 @@ class Waiting:
 
     def complete(self, opened: OpenSlot) -> None:
         self._take(opened)
+
+    def forget(self, opened: OpenSlot) -> None:
+        """It was nobody's yet."""
+
+
+class Partly:
+    """Shows the first bodies of open slots, for all of which there is no room: see `OpenSlot`. The slot keeps them all."""
+
+    def __init__(self, show: Callable[[OpenSlot, int], int], shown: int) -> None:
+        self._show, self._shown = show, shown
+
+    def complete(self, opened: OpenSlot) -> int:
+        return self._show(opened, self._shown)
 
     def forget(self, opened: OpenSlot) -> None:
         """It was nobody's yet."""

@@ -141,10 +141,11 @@ class Host:
             slot.head, slot.columns = head, columns
         return slot.published_ns
 
-    def begin(self, count: int) -> OpenSlot:
+    def begin(self, count: int, shown: int | None = None) -> OpenSlot:
         """The next snapshot's slot, to be written in place: see `OpenSlot`. The end of its block raises HostEnded where
-        the host ended meanwhile."""
-        return self._segments.begin(count)
+        the host ended meanwhile. shown: only so many of its bodies, the first, are published; the slot is private then.
+        """
+        return self._segments.begin(count, shown)
 
     def has_taken(self, slot: OpenSlot) -> bool:
         """Whether its snapshot is complete, also where an interruption came before anybody was told."""

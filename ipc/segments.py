@@ -1,8 +1,7 @@
 """What a host publishes into: the segment there is, the next one, and the snapshot that waits for it.
 
 The one idea: a snapshot goes into the segment that there is, or, where it has too little room, aside, until the
-service thread has made a larger one. Whoever publishes moves into that, or the service thread does where nobody
-publishes any more.
+service thread has made a larger one. Who publishes moves into that; the service thread, where nobody does any more.
 
 Always: publishing costs its copy and never waits for memory: the next segment is asked for from three quarters full.
 Interrupted anywhere (Ctrl-C), the
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc import memory
-from twixt.ipc.aside import Late, NewestAside, Waiting
+from twixt.ipc.aside import NO_NUMBER, Late, NewestAside, Partly, Waiting
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.growth import Growth, Made
 from twixt.ipc.layout import Layout
@@ -39,8 +38,8 @@ class HostEnded(TwixtError):
 class Segments:
     """Published into by one thread at a time; `work` is the service thread's, the rest anybody's.
 
-    name: of the simulation. made: the segment to begin with. look_again: tells the service thread that there is
-    something to do; wake_waiting: called when a snapshot or a plan is visible.
+    name: of the simulation. made: the segment to begin with. look_again: tells the service thread that there is work;
+    wake_waiting: called when a snapshot or a plan is visible.
     """
 
     def __init__(
@@ -77,9 +76,8 @@ class Segments:
                 self.require_running()
             if len(bodies) > self._ask_above and len(bodies) != self._first_count:
                 self._look_ahead(len(bodies))
-            writer = self.writer
-            if len(bodies) <= writer.layout.capacity:
-                published_ns = writer.publish(head, bodies, columns)
+            if len(bodies) <= self.writer.layout.capacity:
+                published_ns = self.writer.publish(head, bodies, columns)
                 if self.aside.slot is not None:
                     self.aside.drop()
             else:
@@ -92,16 +90,19 @@ class Segments:
         self._wake_waiting()
         return published_ns
 
-    def begin(self, count: int) -> OpenSlot:
+    def begin(self, count: int, shown: int | None = None) -> OpenSlot:
         """See `Host.begin`."""
         with self.writing:
             if self.is_ended:
                 self.require_running()
-            if count > self._ask_above and count != self._first_count:
-                self._look_ahead(count)
-            if count > self.writer.layout.capacity:
-                return OpenSlot(Waiting(self._take_aside), self.writer.latest + 1, count, Aside())
-            slot = self.writer.begin(count)
+            if shown is not None and shown < count:
+                slot = OpenSlot(Partly(self._show_part, shown), NO_NUMBER, count, Aside())
+            else:
+                if count > self._ask_above and count != self._first_count:
+                    self._look_ahead(count)
+                if count > self.writer.layout.capacity:
+                    return OpenSlot(Waiting(self._take_aside), self.writer.latest + 1, count, Aside())
+                slot = self.writer.begin(count)
         slot.complete = self._complete
         return slot
 
@@ -115,8 +116,7 @@ class Segments:
         """See `Host.newest`."""
         with self.writing:
             self.require_running()
-            aside = self.aside.waiting(self.writer.latest)
-            if aside is not None:
+            if (aside := self.aside.waiting(self.writer.latest)) is not None:
                 return Stored(aside.number, aside.head, aside.records, dict(aside.columns))
             return next(iter(self.writer.last_two()[-1:]), None)
 
@@ -150,7 +150,7 @@ class Segments:
             before, self.columns = self.columns, dict(columns)
             self.growth.forget()
             try:
-                layout = Layout.for_bodies(self.capacity, self.columns)
+                layout = Layout.for_bodies(self.capacity, columns)
                 self._move(Made(memory.create(layout.segment_bytes), layout))
             except BaseException:
                 self.columns = before
@@ -241,6 +241,18 @@ class Segments:
             self.aside.take(slot, self.writer.latest)
         if self.growth.ready is not None or slot.count <= self.capacity:
             self._show_aside()
+
+    def _show_part(self, slot: OpenSlot, shown: int) -> int:
+        writer = self.writer
+        slot.columns = {name: rows.copy() for name, rows in slot.columns.items()}
+        slot.drop()
+        if self.aside.slot is not None:
+            self.aside.drop()
+        slot.number = writer.latest + 1
+        columns = {name: rows[:shown] for name, rows in slot.columns.items()}
+        published_ns = writer.publish(slot.head, slot.records[:shown], columns)
+        writer.forget_source()
+        return published_ns
 
     def _show_aside(self) -> None:
         """What waits is visible where it fits by now. On any thread."""

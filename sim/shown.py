@@ -12,6 +12,7 @@ before. Publishes nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from twixt.sim.columns import Columns, require_bodies
 from twixt.sim.matching import Match, RecordsById, RecordsByIndex
 from twixt.sim.pieces import Pieces, write_all
 from twixt.sim.records import FIELDS, Records, blocks_of
+from twixt.sim.room_to_show import room_of_a_loop
 
 NO_KEYS: NDArray[Any] = np.zeros(0, np.int64)
 
@@ -48,6 +50,7 @@ class _State(NamedTuple):
     rest: object = None  # changes when bytes outside `fields` change
     kept_by_host: tuple[str, ...] = ()  # fields that are newer in the newest snapshot than in the records
     given: tuple[bool, bool] = (False, False)
+    whole: OpenSlot | None = None  # all records and columns, where viewers are shown only the first
 
 
 class ShownBodies:
@@ -55,7 +58,7 @@ class ShownBodies:
 
     def __init__(self, host: Host, shapes: int, capacity: int, columns: Columns) -> None:
         self._host, self._shapes, self._columns = host, shapes, columns
-        self._records = Records(capacity)
+        self._records, self._room = Records(capacity), room_of_a_loop(host)
         self._state = _State(rest=object())
         # While a publish is under way, and after one that was interrupted: what holds once its slot is complete.
         self._is_under_way = False
@@ -92,6 +95,7 @@ class ShownBodies:
             and count == state.bodies
             and ids is None
             and visible is None
+            and state.whole is None
             and not ((jumped is not None and jumped.size) or self._cut_keys.size)
         )
         opened = self._repeated(fields, count) if is_repeated else None
@@ -105,8 +109,8 @@ class ShownBodies:
                 checked = {field: rows.checked(field, value, count) for field, value in fields.items()}
             if count > len(self._records):
                 require_bodies(count, self._columns.declared)
-            if count > self._host.capacity:
-                self._host.reserve(count)
+            most = max(count, state.used)
+            fitting = self._room.of(most, time.perf_counter_ns())
             matcher = state.matcher or (RecordsByIndex() if ids is None else RecordsById(self._shapes))
             matcher = matcher.copy()
             match = matcher.match(count) if isinstance(matcher, RecordsByIndex) else matcher.match(ids)  # type: ignore[arg-type]
@@ -125,7 +129,9 @@ class ShownBodies:
             self._flag(match, shown, given)
             rest = state.rest if is_repeated else object()
             state = _State(matcher, used, count, tuple(fields), rest, (), given)
-            opened = self._copied(state)
+            opened = self._copied(state, fitting if fitting < most else None)
+            if fitting < most:
+                state = state._replace(whole=opened)
             self._next_state, self._next_slot, self._is_under_way = state, opened, True
         if self._columns:
             opened.columns = {name: column[: state.used] for name, column in self._columns.items()}
@@ -143,6 +149,8 @@ class ShownBodies:
         if self._next_slot is not None and self._host.has_taken(self._next_slot):
             return self.was_published()
         newest, state = self._host.newest(), self._state
+        if newest is not None and (whole := state.whole) is not None:
+            newest = newest._replace(bodies=whole.records, columns=dict(whole.columns))
         self._columns.make_room(len(self._records))
         self._columns.resize(len(self._records))
         self._records = Records(len(self._records))
@@ -179,8 +187,8 @@ class ShownBodies:
                 piece.end()
         return opened
 
-    def _copied(self, state: _State) -> OpenSlot:
-        opened = self._host.begin(state.used)
+    def _copied(self, state: _State, shown: int | None) -> OpenSlot:
+        opened = self._host.begin(state.used, shown)
         try:
             opened.mark = None
             records = opened.records

@@ -29,6 +29,7 @@ from twixt.sim import rows
 from twixt.sim.columns import Columns
 from twixt.sim.health import Health
 from twixt.sim.publisher import Publisher
+from twixt.sim.room_to_show import room_of_a_loop
 from twixt.sim.showing import Showing
 from twixt.sim.shown import ShownBodies
 
@@ -55,6 +56,7 @@ class View:
         self._bodies: ShownBodies | None = None
         self._has_slots = self._is_publishing = False
         self._warning, self._health, self._look_tick = "", Health("the loop"), 0
+        self._room = room_of_a_loop(self._host)
         weakref.finalize(self, showing.leave).atexit = False
 
     @property
@@ -180,9 +182,9 @@ class View:
         try:
             self._settle()
             sim_time_ns = self._time_of(sim_time)
+            opened = None
             if not self._showing.is_closed:
-                self._host.reserve(count)
-            opened = None if self._showing.is_closed else self._host.begin(count)
+                opened = self._host.begin(count, self._room.of(count, time.perf_counter_ns()))
         except HostEnded:
             if not self._showing.is_closed:
                 raise

@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.end_to_end.processes import PATIENCE_S, until
 from tests.sim.lab import Lab
+from twixt.ipc import memory
 from twixt.ipc.host import Host
+from twixt.ipc.memory import Memory, SharedMemoryError
 from twixt.ipc.room import NoRoom
 from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.bodies import Bodies
 from twixt.sim.columns import Column
+from twixt.sim.room_to_show import RETRY_NS
+from twixt.sim.show import show
+from twixt.sim.view import View
 from twixt.sim.world import World
 
 ROOM = 4
@@ -69,6 +75,60 @@ def test_what_fits_is_shown_and_what_does_not_is_said_once(
     newest = host.newest()
     assert newest is not None
     assert len(newest.bodies) > 40
+
+
+def publish_fields(view: View, tick: int, count: int) -> None:
+    view.publish(position=np.full((count, 3), tick), columns={"heat": np.full(count, tick)})
+
+
+def publish_slot(view: View, tick: int, count: int) -> None:
+    with view.slot(count, columns={"heat": np.full(count, tick)}) as records:
+        records["position"] = tick
+
+
+@pytest.mark.parametrize("publish", [publish_fields, publish_slot])
+def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_tries_again_a_second_later(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, publish: Callable[[View, int, int], None]
+) -> None:
+    asked: list[int] = []
+    make = memory.make
+
+    def refuse(size: int) -> Memory:
+        asked.append(size)
+        raise SharedMemoryError("no descriptors")
+
+    with show(Scene([Sphere()] * ROOM), columns={"heat": Column("f4")}, viewer=False) as view:
+        publish(view, 1, ROOM)
+        host = view._host
+        many = 2 * host.capacity
+        monkeypatch.setattr(memory, "make", refuse)
+        now_ns = 0
+        monkeypatch.setattr("twixt.sim.view.time.perf_counter_ns", lambda: now_ns)
+        for tick in range(2, 40):
+            publish(view, tick, many)
+            host.await_room(PATIENCE_S)
+        newest = host.newest()
+        assert newest is not None
+        assert (len(newest.bodies), newest.head.tick) == (many // 2, 38)
+        assert (newest.bodies["position"] == 39).all()
+        assert (newest.columns["heat"] == 39).all()
+        said = f"viewers are shown {many // 2:,} of {many:,} bodies, for there is no room: no descriptors"
+        assert capsys.readouterr().err.count(said) == 1
+        before = len(asked)
+        now_ns = RETRY_NS
+        for tick in range(40, 60):
+            publish(view, tick, many)
+            host.await_room(PATIENCE_S)
+        assert before < len(asked) <= 2 * before
+        monkeypatch.setattr(memory, "make", make)
+        now_ns = 2 * RETRY_NS
+        until(lambda: publish(view, 60, many) or host.capacity >= many, "there is room again")
+        publish(view, 61, many)
+        newest = host.newest()
+        assert newest is not None
+        assert (newest.bodies["position"] == 61).all()
+        assert len(newest.bodies) == many
+        assert not capsys.readouterr().err
 
 
 def test_a_spawn_beyond_the_memory_there_is_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ class Shown:
         self.bodies.was_published()
         newest = self.host.newest()
         assert newest is not None
-        assert newest.number == self.tick
+        assert newest.head.tick == self.tick
         return newest.bodies.tobytes() + newest.columns["heat"].tobytes()
 
 
