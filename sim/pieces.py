@@ -27,7 +27,7 @@ class Pieces:
         self._is_whole = field not in rows.WIDTHS  # scale and colour are few bytes: checked at once
         self._width = rows.WIDTHS.get(field, 1)
         self._made: NDArray[np.float32] | None = None  # where values of another type are converted
-        self._lengths = rows.Lengths(PIECE) if field == "orientation" else None
+        self.lengths = rows.Lengths(PIECE) if field == "orientation" else None
         self._count = 0
         self.is_well = True  # of the values since `begin`, see `rows.Checked`
         self._value: Any = None
@@ -62,7 +62,7 @@ class Pieces:
         else:
             flat = self._converted(self._array[start:stop])
             blocks = as_blocks(self.field, flat)
-        if not (self._is_whole or rows.are_fine(self.field, flat, self._lengths)):
+        if not (self._is_whole or rows.are_fine(self.field, flat, self.lengths)):
             self._look_closer(flat)
         self._target[start:stop] = blocks
 

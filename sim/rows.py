@@ -54,18 +54,19 @@ def length(field: str, value: ArrayLike) -> int:
     return shape[0]
 
 
-def checked(field: str, value: ArrayLike, count: int) -> Checked:
+def checked(field: str, value: ArrayLike, count: int, lengths: Lengths | None = None) -> Checked:
     """`value` as `Records.write` takes it, contiguous, one row per body. Raises TwixtError for what cannot be drawn,
     however the simulation goes.
 
-    A number too large for 32 bits is taken as infinite; numpy's own warning of it is the caller's to silence.
+    lengths: see `are_fine`. A number too large for 32 bits is taken as infinite; numpy's own warning of it is the
+    caller's to silence.
     """
     if field == "scale":
         return _scale(value, count)
     if field == "color":
         return rgba(field, value, count)
     values = np.ascontiguousarray(shaped(field, value, count), np.float32)
-    is_fine = are_fine(field, values.reshape(-1))
+    is_fine = are_fine(field, values.reshape(-1), lengths)
     if not is_fine:
         refuse_wrong(field, values)
     return Checked(values, is_fine)
@@ -80,7 +81,7 @@ def shaped(field: str, value: ArrayLike, count: int) -> Values:
 
 
 class Lengths:
-    """Memory in which the lengths of up to `most` quaternions at a time are worked out.
+    """Memory in which the lengths of quaternions are worked out, up to `most` at a time.
 
     Numpy is slow at sums of four: here all neighbours are summed, two times two of each quaternion among them, which
     is one run through memory.
@@ -94,6 +95,9 @@ class Lengths:
 
     def are_one(self, flat: Values) -> bool:
         """Of each of these quaternions, as `LENGTH_OFF_MAX` has it. Not true of one that is not finite."""
+        most = len(self._squares)
+        if len(flat) > most:
+            return all(self.are_one(flat[start : start + most]) for start in range(0, len(flat), most))
         views = self._views.get(len(flat))
         squares, left, right, pairs, first, second, off = views or self._views_of(len(flat))
         np.multiply(flat, flat, squares)
@@ -114,7 +118,7 @@ class Lengths:
 
 def are_fine(field: str, flat: Values, lengths: Lengths | None = None) -> bool:
     """Whether these values, 32 bits each, are all finite and, as far as rounding allows, unit quaternions. False: look
-    at each. lengths: with room for as many quaternions, taken where none is given."""
+    at each. lengths: its memory is used, other is taken where none is given."""
     if field == "orientation":
         return (Lengths(len(flat) // 4) if lengths is None else lengths).are_one(flat)
     return _sum_of_squares(flat) < FLOAT32_MAX

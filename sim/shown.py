@@ -105,8 +105,9 @@ class ShownBodies:
             self._next_state, self._next_slot, self._is_under_way = state, opened, True
             self._write_columns(slice(0, count), own)
         else:
+            lengths = self._pieces["orientation"].lengths
             with np.errstate(all="ignore"):
-                checked = {field: rows.checked(field, value, count) for field, value in fields.items()}
+                checked = {field: rows.checked(field, value, count, lengths) for field, value in fields.items()}
             if count > len(self._records):
                 require_bodies(count, self._columns.declared)
             most = max(count, state.used)

@@ -103,7 +103,7 @@ def test_whatever_is_passed_what_is_shown_is_always_as_if_all_were_written(
         random = np.random.default_rng(seed)
         start = [host.newest() for host in two_hosts]
         tested, plain = Shown(two_hosts[0]), Plain(two_hosts[1])
-        tested.tick, plain.tick = (0 if newest is None else newest.number for newest in start)
+        tested.tick, plain.tick = (0 if newest is None else newest.head.tick for newest in start)
         for places, count, cuts, hides, heats, times in runs:
             names = [FIELDS[place] for place in sorted(places)]
             for number in range(times):
