@@ -175,10 +175,10 @@ class Bodies:
         self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
     ) -> None:
         """Moves body `i` (or an index array of bodies) with a cut: no viewer slides it there."""
+        self._cut(i)  # before anything that may be refused: what has moved has its cut
         self._place(i, position, orientation)
         if scale is not None:
             self._views["scale"][i] = scale
-        self._cut(i)
 
     def correct(
         self,

@@ -100,7 +100,7 @@ def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int
         with contextlib.nullcontext() if dt is None else _given_dt(kind, dt):
             world = kind(**arguments)
         if dt is not None:
-            world.dt = dt
+            _set_dt(world, dt)
     with blamed_on_the_world(f"{kind.__name__}, looked at after its __init__,", refusals=True):
         check_world(world)
     check_writes_all(world)
@@ -208,6 +208,16 @@ def _built_in(name: str) -> type[World]:
     entry = WORLDS[name]
     found: type[World] = getattr(importlib.import_module(entry.module), entry.class_name)
     return found
+
+
+def _set_dt(world: World, dt: float) -> None:
+    try:
+        world.dt = dt
+    except AttributeError as error:  # a property of theirs
+        name = type(world).__name__
+        raise TwixtError(
+            f"{name}.dt cannot be set to {dt:g}; make it a plain attribute, or leave the rate out"
+        ) from error
 
 
 @contextlib.contextmanager

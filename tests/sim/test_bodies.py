@@ -108,6 +108,13 @@ def test_teleport_cuts_that_body_alone_and_takes_position_orientation_and_scale(
     assert bodies.orientation[0].tolist() == [0, 0, 0, 1]
 
 
+def test_a_teleport_that_is_refused_half_way_slides_nothing() -> None:
+    bodies = Bodies(2)
+    with pytest.raises(ValueError, match="broadcast"):
+        bodies.teleport(1, (5, 0, 0), orientation=(1, 0))
+    assert bodies.epoch.tolist() == [0, 1]
+
+
 def test_several_bodies_teleport_at_once() -> None:
     bodies = Bodies(3)
     bodies.teleport([0, 2], [(1, 1, 1), (2, 2, 2)])

@@ -284,6 +284,16 @@ def test_the_class_keeps_its_own_dt_whatever_one_of_its_worlds_was_given() -> No
     assert (Breaks.dt, Sees.dt, World.dt) == (0.25, 1 / 60, 1 / 60)
 
 
+def test_a_dt_that_cannot_be_set_is_refused_with_the_way_out() -> None:
+    class Fixed(Sees):
+        @property
+        def dt(self) -> float:  # type: ignore[override]
+            return 0.25
+
+    with pytest.raises(TwixtError, match=r"Fixed\.dt cannot be set to 0\.05; make it a plain attribute, or leave"):
+        make_world(Fixed, (), 0, dt=0.05)
+
+
 def test_a_dt_beyond_all_bounds_is_refused() -> None:
     with pytest.raises(TwixtError, match=r"Sees\.dt must be seconds .*, got 1000000000"):
         make_world(Sees, (), 0, dt=1e9)
