@@ -241,6 +241,7 @@ def test_growth_is_as_with_copies(channel: Any, host: Host, until: Any) -> None:
     link = channel.attach()
     for tick, count in ((1, 4), (2, 4), (3, 400), (4, 4000)):
         host.publish_in_place(Head(tick=tick, count=count), lambda records, tick=tick: fill(records, tick))
+        assert host.await_room(60)  # without it the next one may take its place
     until(lambda: link.poll() or [snapshot.tick for snapshot in link.latest_pair()] == [3, 4])
     older, newer = link.latest_pair()
     assert (len(older.bodies), len(newer.bodies)) == (400, 4000)

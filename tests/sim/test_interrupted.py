@@ -165,33 +165,33 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.sim.show import show
 
 view = show(Scene([Sphere()] * 64), viewer=False)
-count, caught, over = itertools.count(1), 0, threading.Event()
+count, caught, over, is_publishing = itertools.count(1), 0, threading.Event(), False
+
+def interrupt(number, frame):
+    global is_publishing
+    if is_publishing:
+        is_publishing = False
+        raise KeyboardInterrupt
 
 def press():
     while not over.wait(0.003):
         os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, interrupt)
 presser = threading.Thread(target=press)
 presser.start()
 while caught < 100:
     try:
+        is_publishing = True
         x = next(count)
         view.publish(position=np.full((64, 3), x, np.float32), cut=[x % 64] if x % 5 == 0 else None)
         if x % 3 == 0:
             view.publish(velocity=np.zeros((64, 3)), visible=np.ones(64, bool))
+        is_publishing = False
     except KeyboardInterrupt:
         caught += 1
-while True:
-    try:
-        over.set()
-        presser.join()
-        break
-    except KeyboardInterrupt:
-        pass
-try:
-    view.publish()
-except KeyboardInterrupt:
-    pass
+over.set()
+presser.join()
 view.publish(position=np.full((64, 3), -1, np.float32), velocity=np.zeros((64, 3)))
 newest = view._host.newest()
 assert (newest.bodies["position"] == -1).all()
