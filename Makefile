@@ -67,7 +67,7 @@ $(VENV)/ready: $(REQUIREMENTS) pyproject.toml | packages
 	if command -v flock >/dev/null; then exec 9>>$(VENV)/being-made; \
 	  flock -n 9 || { echo "setup: another make installs into $(VENV); waiting for it"; flock 9; }; \
 	  if [ -e $@ ] && [ -z "$$(find $^ -newer $@)" ]; then exit 0; fi; fi; \
-	$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "setup: making a virtual environment in $(VENV)"; $(PYTHON) -m venv $(VENV); }; \
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || { echo "setup: making a virtual environment in $(VENV)"; "$(PYTHON)" -m venv $(VENV); }; \
 	echo "setup: Python packages ($$all) into $(VENV): about a minute, 380 MB"; \
 	$(call pip_install,-r requirements-dev.txt,$$all); \
 	echo "setup: twixt itself"; \
