@@ -17,6 +17,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +29,8 @@ from twixt.sim.viewer_process import ViewerProcess
 POLL_S = 0.05
 # What a healthy loop has to see that it should end, and what an interrupted step has to let go, s.
 GRACE_S, LAST_GRACE_S = 0.3, 0.3
+# Python's own words for a signal that it ignores because its handler went while the signal was on its way.
+RACED = "ignored due to race condition"
 # The signals that ask a process to end, and what Python begins with for each.
 ENDING_SIGNALS = {
     number: signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
@@ -77,6 +80,8 @@ class Watch:
     def end(self) -> None:
         """The loop has let go; nothing is interrupted any more."""
         self._over.set()
+        if self.signal is not None:
+            _ignore_late_signals()
         self._let_signals_go()
         with contextlib.suppress(OSError):
             self._theirs.send(b"\0")
@@ -145,6 +150,18 @@ class Watch:
         self._last_words()
         code = exit_code_of(-self.signal if self.signal is not None else self.viewer_code or 0)
         os._exit(code)
+
+
+def _ignore_late_signals() -> None:
+    """A signal that came with the one that ended the run may be told of late, by a thread that had no core since. When
+    its handler has gone by then, Python ignores it and says so in a traceback; from now on it does not say so."""
+    before = sys.unraisablehook
+
+    def told(unraisable: sys.UnraisableHookArgs) -> None:
+        if RACED not in str(unraisable.exc_value):
+            before(unraisable)
+
+    sys.unraisablehook = told
 
 
 def exit_code_of(process_code: int) -> int:

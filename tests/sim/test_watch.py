@@ -7,9 +7,11 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,6 +54,19 @@ def test_of_two_signals_at_once_one_raises_and_the_other_cuts_nothing() -> None:
                     tidied.append(step)
         assert watch.signal in HEARD_AT_ONCE
     assert len(tidied) == 1000
+
+
+def test_a_signal_that_python_tells_of_when_the_run_has_ended_by_one_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(unraisable.exc_value))
+    late, other = OSError("Signal 15 ignored due to race condition"), OSError("another")
+    with watching(), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    for error in (late, other):
+        sys.unraisablehook(SimpleNamespace(exc_value=error))  # type: ignore[arg-type]
+    assert told == [other]
 
 
 def test_a_signal_that_comes_while_signals_are_let_go_is_known_and_cuts_nothing(
