@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.end_to_end.drawn import drawn, saying_what_it_draws
+from tests.end_to_end.drawn import drawn, has_counted_frames, saying_what_it_draws
 from tests.end_to_end.processes import Run, Starter, memories, one_line, until
 from twixt.render.measure.intervals import intervals
 from twixt.render.measure.log import read_log
@@ -63,6 +63,7 @@ def test_a_viewer_waits_for_its_simulation_and_follows_each_that_comes_back(
     view.hear('waiting for the simulation "lab"')
     first = simulation(start, "metronome")
     watched(view, first, 1)
+    until(lambda: has_counted_frames(start.folder / "frames.csv"), "frames after the start's are in the log")
 
     first.process.send_signal(signal.SIGKILL)
     assert first.end() == 137
