@@ -93,6 +93,13 @@ def ways_in(request: pytest.FixtureRequest, way: str) -> tuple[list[str], dict[s
     return [sys.executable, str(ROOT / "twixt.py")], clean_environment()
 
 
+def interpreter(request: pytest.FixtureRequest, way: str) -> tuple[str, dict[str, str]]:
+    """A Python that finds twixt, and its environment."""
+    if way == "installed":
+        return str(request.getfixturevalue("installed_python")), clean_environment()
+    return sys.executable, {**clean_environment(), "PYTHONPATH": str(ROOT)}
+
+
 @pytest.mark.parametrize("way", ["checkout", "installed"])
 def test_a_world_in_the_users_own_sim_module_runs(request: pytest.FixtureRequest, users_folder: Path, way: str) -> None:
     command, environment = ways_in(request, way)
@@ -110,10 +117,7 @@ def test_a_world_in_the_users_own_sim_module_runs(request: pytest.FixtureRequest
 
 @pytest.mark.parametrize("way", ["checkout", "installed"])
 def test_python_m_twixt_is_the_command_line(request: pytest.FixtureRequest, users_folder: Path, way: str) -> None:
-    if way == "installed":
-        python, environment = str(request.getfixturevalue("installed_python")), clean_environment()
-    else:
-        python, environment = sys.executable, {**clean_environment(), "PYTHONPATH": str(ROOT)}
+    python, environment = interpreter(request, way)
     done = subprocess.run(
         [python, "-m", "twixt", "sim", "sim:MyWorld", "--steps", "5", "--hash", "--name", f"m-{way}"],
         cwd=users_folder,
@@ -130,10 +134,7 @@ def test_python_m_twixt_is_the_command_line(request: pytest.FixtureRequest, user
 def test_a_script_beside_modules_of_our_names_shows(
     request: pytest.FixtureRequest, users_folder: Path, way: str
 ) -> None:
-    if way == "installed":
-        python, environment = str(request.getfixturevalue("installed_python")), clean_environment()
-    else:
-        python, environment = sys.executable, {**clean_environment(), "PYTHONPATH": str(ROOT)}
+    python, environment = interpreter(request, way)
     done = subprocess.run(
         [python, "script.py"], cwd=users_folder, env=environment, capture_output=True, text=True, timeout=60
     )
