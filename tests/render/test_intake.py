@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import select
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -13,6 +15,20 @@ from twixt.render import intake
 from twixt.render.intake import GPU_BYTES, LEAST_SLOTS, MOST_SLOTS, PATIENCE_NS, gpu_slots
 
 __all__ = ["viewer"]
+
+# Far longer than anything that comes over a connection takes.
+PATIENCE_S = 60.0
+
+
+def take_until(viewer: Viewer, condition: Callable[[], object]) -> None:
+    """Takes in what comes, as frames do, until that holds. Between two looks it waits for the connection: a thread that
+    never waits can keep the interpreter from the one that serves it."""
+    ends_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > ends_s:
+            pytest.fail(f"not within {PATIENCE_S:g} s")
+        select.select(viewer.link.wake_filenos, [], [], 0.001)
+        viewer.loop.intake.take()
 
 
 def test_frames_without_news_upload_nothing_and_seldom_ask_the_kernel(
@@ -36,11 +52,7 @@ def test_a_new_snapshot_and_a_new_scene_are_taken_in_by_the_very_next_frame(view
     assert loop.intake.take() == (1, True)
     viewer.host.write_scene(Scene([Sphere(0.7)]))
     viewer.publish()
-    for _ in range(100_000):  # the scene itself comes over the connection
-        if loop.intake.take().is_news and loop.stage.scene.distinct_shapes == (Sphere(0.7),):
-            break
-    else:
-        pytest.fail("the scene never came")
+    take_until(viewer, lambda: loop.stage.scene.distinct_shapes == (Sphere(0.7),))  # it comes over the connection
 
 
 def test_every_unread_snapshot_is_uploaded_once(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +77,9 @@ def test_larger_snapshots_later_on_shorten_the_ring(viewer: Viewer, monkeypatch:
     for _ in range(room + 3):
         viewer.publish()
         loop.frame()
-    for _ in range(100_000):  # the larger segment comes over the connection
-        if loop.intake.newest is not None and loop.intake.newest.tick == viewer.tick:
-            break
-        loop.frame()
+    # The larger segment comes over the connection.
+    take_until(viewer, lambda: loop.intake.newest is not None and loop.intake.newest.tick == viewer.tick)
+    loop.frame()
     assert loop.stage.renderer._ring.capacity >= count
     assert 2 <= len(loop.stage.history) <= room
 
@@ -92,9 +103,7 @@ def test_the_first_large_snapshot_is_whole_though_memory_for_it_took_long_to_get
     monkeypatch.setattr(loop.stage.renderer, "upload", slow_upload)
     viewer.bodies = new_bodies(count)
     viewer.publish()
-    for _ in range(100_000):  # the larger segment comes over the connection
-        if loop.intake.take().steps and made:
-            break
+    take_until(viewer, lambda: made)  # the larger segment comes over the connection
     assert loop.intake.newest is not None
     assert loop.intake.newest.tick == viewer.tick
     assert viewer.link.counters["retries"] == viewer.link.counters["pairs_failed"] == 0
