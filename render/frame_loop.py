@@ -21,7 +21,8 @@ from twixt.render.intake import MOST_SLOTS, Intake, Taken
 from twixt.render.labels import PlacedLabel, foot, head
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
-from twixt.render.pacer import FramePlan, FrameTimes, Pacer
+from twixt.render.pacing.pacer import FramePlan, FrameTimes, Pacer
+from twixt.render.pacing.wait import HybridWait
 from twixt.render.picture.picture import Shown
 from twixt.render.picture.stage import Stage, side_by_side
 from twixt.render.playback import PlaybackClock
@@ -31,7 +32,6 @@ from twixt.render.rest import Rest, Told, Waker
 from twixt.render.shots import Shots
 from twixt.render.start_up import OnDemand
 from twixt.render.steering import Steering
-from twixt.render.wait import HybridWait
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link

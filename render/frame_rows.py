@@ -7,7 +7,7 @@ from typing import NamedTuple
 from twixt.ipc.plan import Plan
 from twixt.ipc.snapshot import Head
 from twixt.render.measure.frames import FrameRow
-from twixt.render.pacer import FramePlan, FrameResult, FrameTimes
+from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
 from twixt.render.picture.part import AS_PUBLISHED
 from twixt.render.picture.picture import Shown
 from twixt.render.playback import ClockState

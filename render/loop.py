@@ -20,18 +20,18 @@ from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.spans import NOT_RECORDED, Spans
 from twixt.render.awaiting import Return, await_first
-from twixt.render.display import open_display, probe_refresh, without_display
+from twixt.render.display.opening import open_display, probe_refresh, without_display
 from twixt.render.input import Event
 from twixt.render.link_to_be import LinkToBe
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_fault, of_simulation, say_code
-from twixt.render.refresh import Refresh
+from twixt.render.pacing.refresh import Refresh
 from twixt.render.start_notice import StartNotice
 from twixt.render.start_up import Attaching, Loading, StartUp, attached
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Ended, Link
     from twixt.render.frame_loop import FrameLoop
-    from twixt.render.pacer import Pacer
+    from twixt.render.pacing.pacer import Pacer
 
 # How long the picture of a crashed world stays, with the reason across it.
 CRASH_SHOWN_NS = 3_000_000_000
@@ -95,7 +95,7 @@ def _view(
             return INTERRUPTED if stop.asked else CLOSED
         spans.lap(kinds.ATTACH)
         try:
-            from twixt.render.pacer import UNKNOWN_REFRESH_NS
+            from twixt.render.pacing.pacer import UNKNOWN_REFRESH_NS
 
             link.report_lead(refresh.period_ns or UNKNOWN_REFRESH_NS)
             shown = config
@@ -115,7 +115,7 @@ def _watch(
 ) -> int:  # fmt: skip
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.measure.log import FrameLog
-    from twixt.render.pacer import Pacer
+    from twixt.render.pacing.pacer import Pacer
     from twixt.render.shots import Shots
 
     shots = Shots(config.screenshot, config.at_s, config.seconds)

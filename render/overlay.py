@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from twixt.render import glfw_library
+from twixt.render.display import glfw_library
 from twixt.render.draw.panes import Pane, Panes
 from twixt.render.input import MouseButton, MouseMove, Scroll
 from twixt.render.knobs import Turn

@@ -33,10 +33,10 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_door
 from twixt.ipc.snapshot import Head, new_bodies
-from twixt.render.display import open_display
+from twixt.render.display.opening import open_display
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.measure.log import FrameLog
-from twixt.render.pacer import Pacer
+from twixt.render.pacing.pacer import Pacer
 from twixt.render.shots import Shots
 
 # Frames until all that a viewer remembers of the past is full; the clock's 1024 snapshots are the longest.

@@ -36,7 +36,7 @@ def conditions() -> dict[str, Any]:
 
 
 def _display() -> dict[str, Any]:
-    from twixt.render.display import open_display
+    from twixt.render.display.opening import open_display
 
     try:
         window = open_display(Config(pacing="unlimited"))

@@ -21,8 +21,8 @@ from twixt.ipc.plan import Plan
 from twixt.render.bench.turns import row, taken_us
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
+from twixt.render.pacing.wait import HybridWait
 from twixt.render.playback import PlaybackClock
-from twixt.render.wait import HybridWait
 
 # A wake is measured so often that the 99th percentile is not the single worst; each after a rest like a frame's.
 WAKES, WAKE_NS = 400, 4_000_000

@@ -15,7 +15,7 @@ from twixt.ipc.bench import Memcpy, Row, Say, rounds_of
 from twixt.ipc.config import Config
 from twixt.render.bench.cloud import Cloud, snapshots
 from twixt.render.bench.turns import row, taken_us
-from twixt.render.display import open_display
+from twixt.render.display.opening import open_display
 from twixt.render.interpolation import METHODS, create
 
 BODIES = 10_000

@@ -22,10 +22,10 @@ from twixt.ipc.link import Link
 from twixt.render.bench.lean_spheres import LeanSpheres
 from twixt.render.bench.processes import simulation
 from twixt.render.bench.turns import row, turns, uncollected
-from twixt.render.display import open_display
+from twixt.render.display.opening import open_display
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.measure.log import FrameLog
-from twixt.render.pacer import Pacer
+from twixt.render.pacing.pacer import Pacer
 from twixt.render.shots import Shots
 
 WORLD, PUBLISH_HZ = "swarm", 30

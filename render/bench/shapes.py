@@ -21,7 +21,7 @@ from twixt.render.bench.lean_shapes import LeanBoxes, LeanCapsules
 from twixt.render.bench.lean_spheres import LeanSpheres
 from twixt.render.bench.live import fps_name
 from twixt.render.bench.turns import row, taken_us
-from twixt.render.display import open_display
+from twixt.render.display.opening import open_display
 
 COUNTS = (1_000, 10_000, 100_000)
 # Rounds; of the larger counts fewer, as they take so much longer.

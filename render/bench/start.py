@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from twixt.ipc.bench import Row, Say, rounds_of
 from twixt.ipc.errors import TwixtError
-from twixt.render import glfw_library
 from twixt.render.bench.processes import command, process
 from twixt.render.bench.turns import row
+from twixt.render.display import glfw_library
 
 WORLD, BAR = "balls", "figure <= 0.5"
 # Each round is three processes after one another, two seconds.

@@ -16,7 +16,7 @@ from twixt.ipc.shapes import Sphere
 from twixt.ipc.snapshot import Head
 from twixt.render.bench.cloud import CAMERA, radius_m, records
 from twixt.render.bench.turns import row, taken_us
-from twixt.render.display import open_display
+from twixt.render.display.opening import open_display
 from twixt.render.picture.stage import Stage
 
 MANY, FEW = 100_000, 100

@@ -20,7 +20,7 @@ from twixt.ipc.figures import distribution
 from twixt.render.measure.grid import fit_grid
 
 if TYPE_CHECKING:
-    from twixt.render.refresh import Refresh
+    from twixt.render.pacing.refresh import Refresh
 
 GOOD, USABLE, BAD = "good", "usable", "bad"
 
@@ -170,14 +170,14 @@ def shared_memory() -> Verdict:
 
 def _open_window() -> tuple[Any, Verdict]:
     try:
-        from twixt.render.window import Window
+        from twixt.render.display.window import Window
 
         window = Window((400, 300), "twixt doctor")
         return window, Verdict("display", GOOD, f"{window.backend}, a window opens")
     except (TwixtError, ImportError) as error:
         says = str(error).split("; draw without")[0]
     try:
-        from twixt.render.offscreen import OffscreenWindow
+        from twixt.render.display.offscreen import OffscreenWindow
 
         return OffscreenWindow((400, 300)), Verdict("display", USABLE, f"{says}; drawn offscreen")
     except TwixtError as error:
@@ -185,7 +185,7 @@ def _open_window() -> tuple[Any, Verdict]:
 
 
 def _swaps(window: Any) -> Iterator[Verdict]:
-    from twixt.render.refresh import SwapProbe
+    from twixt.render.pacing.refresh import SwapProbe
 
     probe = SwapProbe(window.refresh_reported_hz)
     while not probe.done:
@@ -220,7 +220,7 @@ def _child_clock() -> int:
 def _oversleeps_us() -> tuple[list[float], list[float]]:
     """How late waits of 4 ms ended: sleep alone (with the sharp timers that the wait asks the system for), and the
     hybrid. Taken in turns, so that both meet the same load."""
-    from twixt.render.wait import HybridWait
+    from twixt.render.pacing.wait import HybridWait
 
     wait = HybridWait()
     plain, hybrid = [], []

@@ -10,10 +10,10 @@ import pytest
 from tests.render.picture.staged import ONE
 from tests.sim.watched import Watched
 from twixt.ipc.config import Config
-from twixt.render.display import open_display
+from twixt.render.display.opening import open_display
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.measure.log import FrameLog
-from twixt.render.pacer import Pacer
+from twixt.render.pacing.pacer import Pacer
 from twixt.render.shots import Shots
 
 # Frames until a publish is seen: one, unless the machine is held up between due instant and frame.

@@ -26,7 +26,7 @@ from twixt.render.history import History
 from twixt.render.interpolation import METHODS, create
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
-from twixt.render.pacer import FramePlan, FrameResult, FrameTimes
+from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
 from twixt.render.panel import messages
 from twixt.render.playback.clock import MODES, PlaybackClock
 

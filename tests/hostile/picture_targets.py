@@ -15,8 +15,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, Head, Snapshot, new_bodies
+from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.interpolation import METHODS
-from twixt.render.offscreen import OffscreenWindow
 from twixt.render.picture.stage import Stage
 
 SIZE_PX = (64, 48)

@@ -14,7 +14,7 @@ PARTS = ("cli", "ipc", "sim", "render")
 ALLOWED_PARTS = {"cli": set(PARTS), "ipc": {"ipc"}, "sim": {"sim", "ipc"}, "render": {"render", "ipc"}}
 # Who may import what; a folder stands for all modules in it.
 ROOMS = {
-    "glfw": ("render/window.py", "render/bench/lean"),
+    "glfw": ("render/display", "render/bench/lean"),
     "moderngl": ("render/draw", "render/bench/lean"),
     "imgui_bundle": ("render/overlay.py", "render/overlay"),
     "matplotlib": ("render/measure", "render/bench"),

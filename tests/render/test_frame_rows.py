@@ -7,7 +7,7 @@ from twixt.ipc.snapshot import Head
 from twixt.render.frame_rows import FrameFacts, row_of
 from twixt.render.history import Entry, Pair
 from twixt.render.measure.frames import FrameRow
-from twixt.render.pacer import FramePlan, FrameResult, FrameTimes
+from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
 from twixt.render.picture.part import Drawn
 from twixt.render.picture.picture import Shown
 from twixt.render.playback import ClockState

@@ -17,13 +17,13 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_door
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render import frame_loop
-from twixt.render.display import open_display
+from twixt.render.display.opening import open_display
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.input import Key
 from twixt.render.measure.intervals import intervals
 from twixt.render.measure.log import FrameLog
 from twixt.render.measure.metrics import measure
-from twixt.render.pacer import Pacer
+from twixt.render.pacing.pacer import Pacer
 from twixt.render.rest import PAUSED_NS, SILENT_NS, Rest, Waker
 from twixt.render.shots import Shots
 

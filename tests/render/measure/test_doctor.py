@@ -5,7 +5,7 @@ import time
 from tests.render.measure.runs import FRAME_NS, START_NS
 from twixt.render.measure import doctor
 from twixt.render.measure.doctor import BAD, GOOD, USABLE
-from twixt.render.refresh import Refresh
+from twixt.render.pacing.refresh import Refresh
 
 BLOCKING = Refresh(True, FRAME_NS, "as tried")
 NOT_BLOCKING = Refresh(False, None, "as tried")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.render.picture.staged import SIZE_PX
-from twixt.render.offscreen import OffscreenWindow
+from twixt.render.display.offscreen import OffscreenWindow
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE, Head, Snapshot, new_bodies
 from twixt.render.arrival import as_drawn
-from twixt.render.offscreen import OffscreenWindow
+from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.picture.stage import Stage
 
 MS = 1_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from twixt.render.controls import KEYS, bound
+from twixt.render.display.keyboard import NONE, Keyboard
 from twixt.render.input import Key
-from twixt.render.keyboard import NONE, Keyboard
 
 GERMAN = {place: place for place in "qwertuiopasdfghjklyxcvbnm,.-1234567890"} | {"[": "ü", "]": "+", ";": "ö"}
 CYRILLIC = dict(zip("qwertyuiop[]asdfghjkl;'zxcvbnm,./", "йцукенгшщзхъфывапролджэячсмитьбю.", strict=True))

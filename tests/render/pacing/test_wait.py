@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.wait import FIRST_MARGIN_NS, LARGEST_MARGIN_NS, SMALLEST_MARGIN_NS, HybridWait, Margin
+from twixt.render.pacing.wait import FIRST_MARGIN_NS, LARGEST_MARGIN_NS, SMALLEST_MARGIN_NS, HybridWait, Margin
 
 
 class Machine:

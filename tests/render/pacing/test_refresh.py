@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from twixt.render.refresh import Refresh, SwapProbe
+from twixt.render.pacing.refresh import Refresh, SwapProbe
 
 MS = 1_000_000
 

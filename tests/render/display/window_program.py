@@ -41,9 +41,9 @@ def describe(window: Any) -> None:
 
 def probe(window: Any) -> None:
     """Whether swap blocks; then frames as the pacer plans them, beside bare swaps on the same display."""
-    from twixt.render.pacer import FrameTimes, Pacer
-    from twixt.render.refresh import SwapProbe
-    from twixt.render.wait import HybridWait
+    from twixt.render.pacing.pacer import FrameTimes, Pacer
+    from twixt.render.pacing.refresh import SwapProbe
+    from twixt.render.pacing.wait import HybridWait
 
     wait, swaps = HybridWait(), SwapProbe(window.refresh_reported_hz)
     while not swaps.done:
@@ -118,7 +118,7 @@ def hide(window: Any) -> None:
 
 def share(window: Any) -> None:
     """Which libglfw are loaded once the overlay's library drew into this window."""
-    from twixt.render import glfw_library
+    from twixt.render.display import glfw_library
 
     with glfw_library.sharing():
         from imgui_bundle import imgui
@@ -146,7 +146,7 @@ def outlive(window: Any) -> None:
 
 def orphan_the_next_window() -> None:
     """Its display goes while it opens: told so on a line, and waited for."""
-    from twixt.render import window
+    from twixt.render.display import window
 
     of_window = window.context.of_window
 
@@ -161,7 +161,7 @@ def orphan_the_next_window() -> None:
 
 def main(job: str, vsync: bool) -> int:
     try:
-        from twixt.render.window import Window
+        from twixt.render.display.window import Window
 
         if job == "orphaned":
             orphan_the_next_window()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from twixt.render.phase import SwapGrid
+from twixt.render.pacing.phase import SwapGrid
 
 MS = 1_000_000
 PERIOD = 16_666_667

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.interval import MISSES_JUDGED_FRAMES, WARM_UP_FRAMES, IntervalPolicy
+from twixt.render.pacing.interval import MISSES_JUDGED_FRAMES, WARM_UP_FRAMES, IntervalPolicy
 
 MS = 1_000_000
 

@@ -19,8 +19,8 @@ from tests.render.virtual_display import (
     play,
     presents_ms,
 )
-from twixt.render.pacer import FrameTimes, Pacer
-from twixt.render.refresh import UNKNOWN
+from twixt.render.pacing.pacer import FrameTimes, Pacer
+from twixt.render.pacing.refresh import UNKNOWN
 
 SIXTY_HZ = 1000 * MS / 60
 

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
-from twixt.render import glfw_library, software_gl, x11_errors
+from twixt.render import software_gl
+from twixt.render.display import glfw_library, x11_errors
+from twixt.render.display.keyboard import Keyboard
+from twixt.render.display.wayland_frame import FrameCallback
 from twixt.render.draw import context
 from twixt.render.input import Event, MouseButton, MouseMove, Scroll
-from twixt.render.keyboard import Keyboard
-from twixt.render.wayland_frame import FrameCallback
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)

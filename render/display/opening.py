@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from twixt.ipc.config import Config
 from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, NoDisplay, TwixtError
+from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.input import Event
-from twixt.render.offscreen import OffscreenWindow
-from twixt.render.refresh import Refresh, SwapProbe
+from twixt.render.pacing.refresh import Refresh, SwapProbe
 
 # Without a display nobody would close the window.
 OFFSCREEN_SECONDS = 10.0
@@ -34,7 +34,7 @@ def open_display(config: Config):  # type: ignore[no-untyped-def]  # Window | Of
             return OffscreenWindow(config.size_px)
         except TwixtError as error:
             raise TwixtError(f"{NO_DISPLAY}, and {error}") from None
-    from twixt.render.window import Window
+    from twixt.render.display.window import Window
 
     return Window(config.size_px, f"twixt: {config.world}", vsync=config.pacing in ("auto", "vsync"))
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from twixt.render.interval import COSTLY, IntervalPolicy
-from twixt.render.phase import SwapGrid
+from twixt.render.pacing.interval import COSTLY, IntervalPolicy
+from twixt.render.pacing.phase import SwapGrid
+from twixt.render.pacing.refresh import UNKNOWN, Refresh
 from twixt.render.recent import Recent
-from twixt.render.refresh import UNKNOWN, Refresh
 
 # Frames a second where the display says and shows nothing of its own rate.
 UNKNOWN_REFRESH_NS = round(1e9 / 60)

@@ -19,7 +19,7 @@ import pytest
 
 from tests.displays.rigs import Display, set_density, sway, xvfb
 from twixt.ipc.errors import TwixtError
-from twixt.render.offscreen import OffscreenWindow
+from twixt.render.display.offscreen import OffscreenWindow
 
 PROGRAM = Path(__file__).with_name("window_program.py")
 ROOT = Path(__file__).parents[2]
@@ -293,7 +293,7 @@ def test_offscreen_draws_without_a_display() -> None:
 
 
 def test_offscreen_offers_all_that_a_window_does() -> None:
-    window_module = pytest.importorskip("twixt.render.window")
+    window_module = pytest.importorskip("twixt.render.display.window")
     offered = {name for name in vars(window_module.Window) if not name.startswith("_")}
     window = OffscreenWindow((16, 16))
     try:
