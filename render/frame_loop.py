@@ -35,8 +35,8 @@ from twixt.render.steering import Steering
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
-    from twixt.render.overlay_labels import LabelOverlay
-    from twixt.render.panel import More, Panel
+    from twixt.render.overlay.panel import More, Panel
+    from twixt.render.overlay.words import LabelOverlay
 
 # Frames whose look into the future is reported to physics: the largest of one second at 60 Hz.
 LEAD_FRAMES = 60
@@ -307,7 +307,7 @@ class FrameLoop:
         if not self.controls.overlay:
             return None
         if self.panel is None and not self.is_starting and self._overlay_library.is_there:
-            from twixt.render.panel import Panel
+            from twixt.render.overlay.panel import Panel
 
             self.panel = Panel(self._link, self._pacing)
         return self.panel
@@ -326,7 +326,7 @@ class FrameLoop:
         self._steering.turn(panel.turned(time.perf_counter_ns(), self.last.draw_time_ns))
 
     def _more(self, shown: Shown | None) -> More:
-        from twixt.render.panel import More
+        from twixt.render.overlay.panel import More
 
         present_ns = self.last.present_ns
         ages_ms = {} if shown is None else {n: (present_ns - due) / 1e6 for n, due in shown.group_due_ns.items()}
@@ -336,7 +336,7 @@ class FrameLoop:
 
     def _draw_words(self, words: list[PlacedLabel], size_px: tuple[int, int]) -> None:
         if self._labels is None:
-            from twixt.render.overlay_labels import LabelOverlay
+            from twixt.render.overlay.words import LabelOverlay
 
             self._labels = LabelOverlay()
         self._labels.draw(words, size_px, self._window.content_scale)

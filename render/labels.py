@@ -1,6 +1,6 @@
 """Labels: words at a place in the world, and where on the picture that place is seen.
 
-Pure: positions and a camera in, pixels out. Drawing the words is `overlay_labels`' work.
+Pure: positions and a camera in, pixels out. Drawing the words is `overlay.words`' work.
 """
 
 from __future__ import annotations

@@ -89,8 +89,7 @@ class OnDemand:
             self._loading.join()
 
     def _load(self) -> None:
-        import twixt.render.overlay_labels
-        import twixt.render.panel  # noqa: F401
+        pass
 
 
 class Attaching(LinkToBe):
@@ -149,7 +148,7 @@ class StartUp:
         if self._loaded_ns is None:
             self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
             if self._config.overlay:
-                from twixt.render.panel import Panel
+                from twixt.render.overlay.panel import Panel
 
                 loop.panel = Panel(loop.link, self._config.pacing)
             gc.collect()
@@ -187,7 +186,7 @@ class StartUp:
         import twixt.render.trails
 
         if self._config.overlay:
-            import twixt.render.panel
+            import twixt.render.overlay.panel
         if self._config.draw is not None or self._config.split is not None:
-            import twixt.render.overlay_labels  # noqa: F401  (the same, for words in the picture)
+            import twixt.render.overlay.words  # noqa: F401  (the same, for words in the picture)
         self._load_end_ns = time.perf_counter_ns()

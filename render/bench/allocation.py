@@ -105,7 +105,7 @@ def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames
                 frame()
                 loop.is_starting = False
                 if overlay:
-                    from twixt.render.panel import Panel
+                    from twixt.render.overlay.panel import Panel
 
                     loop.panel = Panel(link, config.pacing)
                 for _ in range(FRAMES_AT_FIRST):

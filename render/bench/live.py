@@ -131,7 +131,7 @@ def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
 
 def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, seen: set[int]) -> dict[str, Frame]:
     """What makes one frame of each kind. seen: the newest tick of each of the viewer's own frames is added."""
-    from twixt.render.panel import Panel
+    from twixt.render.overlay.panel import Panel
 
     older, newer = (snapshot.bodies["position"] for snapshot in link.latest_pair())
     lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]

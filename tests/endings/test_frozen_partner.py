@@ -22,7 +22,7 @@ from twixt.ipc.snapshot import Head
 from twixt.render.controls import Controls
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import read_log
-from twixt.render.panel import messages
+from twixt.render.overlay.panel import messages
 
 # What is made good after less than a freeze; after one, nothing is.
 DEBT_NS = 1_000_000_000

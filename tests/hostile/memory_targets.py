@@ -26,8 +26,8 @@ from twixt.render.history import History
 from twixt.render.interpolation import METHODS, create
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
+from twixt.render.overlay.panel import messages
 from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
-from twixt.render.panel import messages
 from twixt.render.playback.clock import MODES, PlaybackClock
 
 MS = 1_000_000

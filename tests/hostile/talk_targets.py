@@ -30,7 +30,7 @@ from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.controls import Controls, reflect_slow_physics
 from twixt.render.knobs import Knobs
 from twixt.render.outcome import of_simulation
-from twixt.render.panel import messages, troubles_told
+from twixt.render.overlay.panel import messages, troubles_told
 from twixt.render.rest import Told
 
 BOUND_S = 30.0

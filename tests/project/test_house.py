@@ -16,7 +16,7 @@ ALLOWED_PARTS = {"cli": set(PARTS), "ipc": {"ipc"}, "sim": {"sim", "ipc"}, "rend
 ROOMS = {
     "glfw": ("render/display", "render/bench/lean"),
     "moderngl": ("render/draw", "render/bench/lean"),
-    "imgui_bundle": ("render/overlay.py", "render/overlay"),
+    "imgui_bundle": ("render/overlay",),
     "matplotlib": ("render/measure", "render/bench"),
     "click": ("cli",),
 }

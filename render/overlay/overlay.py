@@ -12,26 +12,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from twixt.render.display import glfw_library
 from twixt.render.draw.panes import Pane, Panes
 from twixt.render.input import MouseButton, MouseMove, Scroll
 from twixt.render.knobs import Turn
-from twixt.render.overlay_panels import show_panels
-from twixt.render.overlay_state import OverlayState
-
-with glfw_library.sharing():
-    import imgui_bundle
-    from imgui_bundle import imgui
+from twixt.render.overlay.context import begin, close_context, imgui, new_context
+from twixt.render.overlay.layout import show_panels
+from twixt.render.overlay.state import OverlayState
 
 # For so long the same layout is drawn: figures change 7 times a second, which is as fast as they can be read, and
 # seven of eight frames at 60 Hz are spared the layout.
 LAYOUT_NS = 8 * 1_000_000_000 // 60
 # What the mouse does shows in the layout after, and a panel that finds its own size in the one after that.
 LAYOUTS_AT_ONCE = 3
-FONT_PX = 15.0
 _BUTTONS = {"left": 0, "right": 1, "middle": 2}
 
 
@@ -44,38 +38,6 @@ class Used(NamedTuple):
 
 
 NOTHING_USED = Used([], [], False)
-
-
-def new_context() -> Any:
-    """An ImGui context with our font, current, ready to draw with the OpenGL 3.3 context that is current."""
-    context = imgui.create_context()
-    imgui.set_current_context(context)
-    io = imgui.get_io()
-    io.set_ini_filename("")
-    io.set_log_filename("")
-    font = Path(imgui_bundle.__file__).parent / "assets" / "fonts" / "Roboto" / "Roboto-Regular.ttf"
-    if font.is_file():
-        io.fonts.add_font_from_file_ttf(str(font), FONT_PX)
-    imgui.style_colors_dark()
-    imgui.backends.opengl3_init("#version 330")
-    return context
-
-
-def begin(size_px: tuple[int, int], scale: float) -> None:
-    """Begins a layout in the current ImGui context, for a picture of this size."""
-    io = imgui.get_io()
-    io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
-    io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
-    io.delta_time = LAYOUT_NS / 1e9
-    imgui.backends.opengl3_new_frame()
-    imgui.new_frame()
-
-
-def close_context(context: Any) -> None:
-    """Gives an ImGui context back."""
-    imgui.set_current_context(context)
-    imgui.backends.opengl3_shutdown()
-    imgui.destroy_context(context)
 
 
 class Overlay:

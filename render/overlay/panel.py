@@ -16,8 +16,8 @@ from twixt.render.controls import Controls
 from twixt.render.input import Event
 from twixt.render.knobs import Knobs, Turned
 from twixt.render.measure.frames import FrameRow
-from twixt.render.overlay import Overlay
-from twixt.render.overlay_state import OverlayState, Recent
+from twixt.render.overlay.overlay import Overlay
+from twixt.render.overlay.state import OverlayState, Recent
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from twixt.render.knobs import Knob, Turn
-from twixt.render.overlay_room import shortened
-from twixt.render.overlay_state import REMEMBERED
+from twixt.render.overlay.room import shortened
+from twixt.render.overlay.state import REMEMBERED
 
 MARGIN = 8.0
 PADDING = 6.0  # of a panel, above and below

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from twixt.render import overlay
 from twixt.render.labels import PlacedLabel
-from twixt.render.overlay import imgui
+from twixt.render.overlay.context import begin, close_context, imgui, new_context
 
 # Behind each word, one pixel off: words are read over anything.
 SHADE = (0, 0, 0, 190)
@@ -23,12 +22,12 @@ class LabelOverlay:
     """Needs a current OpenGL 3.3 context; `close` it while that still is."""
 
     def __init__(self) -> None:
-        self._context = overlay.new_context()
+        self._context = new_context()
 
     def draw(self, labels: Iterable[PlacedLabel], size_px: tuple[int, int], scale: float = 1.0) -> None:
         """Draws them in their order. size_px: of the framebuffer; scale: its pixels per unit of text size."""
         imgui.set_current_context(self._context)
-        overlay.begin(size_px, scale)
+        begin(size_px, scale)
         words = imgui.get_background_draw_list()
         for label in labels:
             x, y = label.x_px / scale + BESIDE[0], label.y_px / scale + BESIDE[1]
@@ -44,4 +43,4 @@ class LabelOverlay:
 
     def close(self) -> None:
         """Gives everything back."""
-        overlay.close_context(self._context)
+        close_context(self._context)

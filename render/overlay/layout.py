@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from twixt.render import overlay_widgets as ui
 from twixt.render.knobs import BUFFER, TROUBLES, Turn
-from twixt.render.overlay_room import Part, breaks, fitting
-from twixt.render.overlay_state import MODES, OverlayState
+from twixt.render.overlay import widgets as ui
+from twixt.render.overlay.room import Part, breaks, fitting
+from twixt.render.overlay.state import MODES, OverlayState
 
 PANEL_WIDTH = 264.0
 # A half's label stands between its panel and the middle where there is so much room, else below its panel.

@@ -11,10 +11,10 @@ from twixt.render.controls import KEYS
 from twixt.render.input import MouseButton, MouseMove
 from twixt.render.labels import PlacedLabel
 from twixt.render.measure.frames import FrameRow
-from twixt.render.overlay import LAYOUT_NS, LAYOUTS_AT_ONCE, Overlay
-from twixt.render.overlay_labels import LabelOverlay
-from twixt.render.overlay_state import MODES, REMEMBERED, OverlayState, Recent
-from twixt.render.panel import Ages, Panel
+from twixt.render.overlay.overlay import LAYOUT_NS, LAYOUTS_AT_ONCE, Overlay
+from twixt.render.overlay.panel import Ages, Panel
+from twixt.render.overlay.state import MODES, REMEMBERED, OverlayState, Recent
+from twixt.render.overlay.words import LabelOverlay
 
 SIZE_PX = (800, 600)
 TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
@@ -398,7 +398,7 @@ def test_recent_keeps_the_newest_in_order():
 
 def test_without_an_overlay_its_library_is_never_loaded():
     code = (
-        "import sys, twixt.render.draw.scene_renderer, twixt.render.camera, twixt.render.overlay_state; "
+        "import sys, twixt.render.draw.scene_renderer, twixt.render.camera, twixt.render.overlay.state; "
         "sys.exit('imgui_bundle' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

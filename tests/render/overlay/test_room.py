@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.overlay_room import Part, breaks, fitting, shortened
+from twixt.render.overlay.room import Part, breaks, fitting, shortened
 
 lengths = st.integers(0, 50)
 
