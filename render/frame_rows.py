@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from twixt.ipc.plan import Plan
 from twixt.ipc.snapshot import Head
+from twixt.render.frame_parts import NO_PARTS, FrameParts
 from twixt.render.measure.frames import FrameRow
 from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
 from twixt.render.picture.part import AS_PUBLISHED
@@ -32,6 +33,9 @@ class FrameFacts(NamedTuple):
     gpu_ns: int | None
     probe: bool
     rested_ns: int
+    present_source: str = ""
+    quality: str = ""
+    parts: FrameParts = NO_PARTS
 
 
 def row_of(facts: FrameFacts, shown: Shown | None, last: FrameRow) -> FrameRow:
@@ -57,11 +61,12 @@ def row_of(facts: FrameFacts, shown: Shown | None, last: FrameRow) -> FrameRow:
         group_due_ns = min(shown.group_due_ns.values(), default=0)
     # By place, in the order of the fields: naming each takes three times as long.
     return FrameRow(
-        facts.frame, times.start_ns, times.latch_ns, times.work_end_ns, times.swap_begin_ns, times.swap_end_ns,
+        facts.frame, times.start_ns, times.latch_ns, times.work_end_ns, times.swap_begin_ns,
+        times.presented_ns or times.swap_end_ns,
         planned.present_ns, paced.deadline_ns, times.start_ns - planned.start_ns,
         draw_time_ns, alpha, mode, method, clock.mode, clock.reason, clock.offset_ns, clock.room_ns, clock.rate,
         newest.rate, previous_tick, next_tick, newest.tick, newest.sim_time_ns, newest.due_ns, newest.published_ns,
         used_published_ns, facts.steps, draw_due_ns, group_due_ns, newest.world_epoch, plan.number, plan.rate,
         facts.pacer_interval_ns, facts.planned_refreshes, paced.reason, facts.gpu_ns, facts.input_acted_ns,
-        facts.rested_ns, facts.probe,
+        facts.rested_ns, facts.probe, times.swap_end_ns, 0, "", facts.present_source, *facts.parts, facts.quality,
     )  # fmt: skip

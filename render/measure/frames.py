@@ -22,7 +22,8 @@ class FrameRow(NamedTuple):
     """One frame. Instants and durations in ns of `time.perf_counter_ns`; 0 where nothing was drawn.
 
     draw_time_ns: the simulated time really drawn, after clamping (without interpolation: that of the
-    snapshot on the screen). work is `work_end_ns - start_ns`; present is when swap returned.
+    snapshot on the screen). work is `work_end_ns - start_ns`. present is the best instant known: the display's own
+    word, else the fence after the swap, else the swap's return (`present_source`).
     """
 
     frame: int = 0
@@ -64,6 +65,19 @@ class FrameRow(NamedTuple):
     input_acted_ns: int = 0  # when the user acted whose action this frame shows first; 0: none
     rested_ns: int = 0  # how long no frame was made before this one, because nothing moved or nobody could see it
     probe: bool = False  # a frame of the refresh probe, no part of any figure
+    # From here on columns that a log of `twixt-report/1` lacks; there each takes its default.
+    swap_end_ns: int = 0  # 0: not known apart from the present
+    display_present_ns: int = 0  # by the display's own word; 0: it did not say
+    present_flags: str = ""  # the display's words about that present, such as "vsync hw-clock"
+    present_source: str = ""  # display | fence | swap | timer; empty: not known
+    # Parts of the frame, see `frame_parts`; all 0: not measured.
+    draw_ns: int = 0
+    upload_ns: int = 0
+    user_ns: int = 0
+    gc_ns: int = 0
+    stolen_ns: int = 0
+    other_ns: int = 0
+    quality: str = ""  # the level drawn; empty: there are none
 
 
 KIND_OF: dict[str, Any] = get_type_hints(FrameRow)
@@ -74,6 +88,7 @@ _CODES: dict[Any, tuple[str, str]] = {
     str: ("<u4", "I"),
     bool: ("?", "?"),
 }
+LATER_FIELDS = FrameRow._fields[FrameRow._fields.index("probe") + 1 :]
 TEXT_AT = tuple(i for i, kind in enumerate(KIND_OF.values()) if kind is str)
 GPU_AT = FrameRow._fields.index("gpu_ns")
 PACKED = np.dtype([(name, _CODES[kind][0]) for name, kind in KIND_OF.items()])

@@ -17,7 +17,17 @@ import numpy as np
 
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.columns import DERIVED, MISSING, PRESENTMON
-from twixt.render.measure.frames import GPU_AT, KIND_OF, PACKED, TEXTS, FrameRow, FrameTable, Words, pack_into
+from twixt.render.measure.frames import (
+    GPU_AT,
+    KIND_OF,
+    LATER_FIELDS,
+    PACKED,
+    TEXTS,
+    FrameRow,
+    FrameTable,
+    Words,
+    pack_into,
+)
 from twixt.render.measure.whole_lines import WholeLines
 
 # Rows held in memory, about 40 MB once full: 36 minutes at 60 fps. A report covers these.
@@ -27,6 +37,8 @@ ROWS_A_CALL = 4
 # From this backlog on, a second at 60 Hz, `add` itself writes one row: a loop without spare time before its frames loses
 # as little to a kill as any other.
 LONGEST_BACKLOG = 60
+# Rows that wait for the display's word on their present, where it speaks: it comes a few frames after the swap.
+HELD_BACK = 12
 FILE_BUFFER = 1 << 16  # bytes; the disk is asked once in about two hundred rows
 
 # A line of a log has some 500 bytes. A longer one is another file, and is not taken into memory whole.
@@ -34,6 +46,7 @@ LONGEST_LINE = 1 << 16
 
 _MAKE_ONE = "make one with: twixt run --log FILE.csv"
 HEADER = (*PRESENTMON, *FrameRow._fields, *DERIVED)
+PROBE_AT = FrameRow._fields.index("probe")
 
 
 class FrameLog:
@@ -46,6 +59,7 @@ class FrameLog:
         self._bytes = self._packed.view(np.uint8).data
         self._words = Words()
         self._written = 0
+        self._held_back = 0
         self._file: WholeLines | None = None
         self._writer: _RowWriter | None = None
         self.failure = ""  # why the file is not complete; empty while it is
@@ -61,19 +75,36 @@ class FrameLog:
     def add(self, row: FrameRow) -> None:
         """Takes one presented frame in."""
         if self._writer is not None and self.count - self._written >= min(LONGEST_BACKLOG, self._kept):
-            self.write_some(1)
+            self._write_up_to(self._written + 1)
         offset = (self.count % self._kept) * PACKED.itemsize
         if self.count >= self._kept:
             self._words.release(TEXTS.unpack_from(self._bytes, offset))
         pack_into(self._bytes, offset, row, self._words)
         self.count += 1
 
+    def display_said(self, frame: int, present_ns: int, flags: str = "") -> None:
+        """The display's own word on a frame added before (`FrameRow.frame`). It comes a few frames later: from the
+        first word on, the newest `HELD_BACK` rows wait for theirs before they go to the file."""
+        self._held_back = HELD_BACK
+        if not max(0, self.count - self._kept) <= frame < self.count:
+            return
+        offset = (frame % self._kept) * PACKED.itemsize
+        row = self._row(frame)._replace(
+            present_ns=present_ns, display_present_ns=present_ns, present_flags=flags, present_source="display"
+        )
+        before = TEXTS.unpack_from(self._bytes, offset)
+        pack_into(self._bytes, offset, row, self._words)
+        self._words.release(before)
+
     def write_some(self, rows: int = ROWS_A_CALL) -> None:
         """Brings at most so many waiting rows nearer to the file; for time to spare. No file: does nothing."""
+        self._write_up_to(min(self.count - self._held_back, self._written + rows))
+
+    def _write_up_to(self, end: int) -> None:
         if self._writer is None:
             return
         try:
-            for number in range(self._written, min(self.count, self._written + rows)):
+            for number in range(self._written, min(self.count, end)):
                 self._writer.write(self._row(number))
                 self._written = number + 1
         except OSError as error:
@@ -93,7 +124,7 @@ class FrameLog:
 
     def close(self) -> None:
         """Writes what waits and closes the file. The rows in memory stay. Harmless twice."""
-        self.write_some(self.count)
+        self._write_up_to(self.count)
         if self._file is not None:
             try:
                 self._file.close()
@@ -127,11 +158,12 @@ class _RowWriter:
         drawn = row.mode != "none"
         own: list[Any] = list(row)
         own[GPU_AT] = MISSING if row.gpu_ns is None else row.gpu_ns
-        own[-1] = int(row.probe)
+        own[PROBE_AT] = int(row.probe)
+        swap_end_ns = row.swap_end_ns or row.present_ns
         self._csv.writerow([
             "twixt", self._process, "0x0", "Other", row.planned_refreshes, 0, 0,
             f"{(row.swap_begin_ns - self._first_ns) / 1e9:.7f}",
-            _ms(row.present_ns - row.swap_begin_ns),
+            _ms(swap_end_ns - row.swap_begin_ns),
             _ms(row.swap_begin_ns - begin_before_ns) if end_before_ns else MISSING,
             0, "Other",
             _ms(row.work_end_ns - row.swap_begin_ns),
@@ -147,13 +179,13 @@ class _RowWriter:
 
 
 def read_log(path: str | os.PathLike[str]) -> FrameTable:
-    """The rows of a log file. Columns are found by name; ones that are not ours are passed over. TwixtError with the
-    line for what no run wrote."""
+    """The rows of a log file. Columns are found by name; ones that are not ours are passed over, those that an older
+    log lacks take their defaults. TwixtError with the line for what no run wrote."""
     try:
         with open(path, newline="", encoding="utf-8") as file:
             lines = csv.reader(_lines(path, file))
             header = next(lines, [])
-            absent = [name for name in FrameRow._fields if name not in header]
+            absent = [name for name in FrameRow._fields if name not in header and name not in LATER_FIELDS]
             if absent:
                 raise TwixtError(f"{str(path)!r} is no frame log: it lacks the column {absent[0]!r}; {_MAKE_ONE}")
             twice = [name for name in FrameRow._fields if header.count(name) > 1]
@@ -178,7 +210,7 @@ def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
 
 
 def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterator[FrameRow]:
-    wanted = [(header.index(name), kind) for name, kind in KIND_OF.items()]
+    wanted = [(name, header.index(name), kind) for name, kind in KIND_OF.items() if name in header]
     cut = 0  # the last line of a run that was killed
     for line in lines:
         if not line:
@@ -190,7 +222,7 @@ def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterat
             cut = lines.line_num
             continue
         try:
-            yield FrameRow(*(_read(line[at], kind) for at, kind in wanted))
+            yield FrameRow(**{name: _read(line[at], kind) for name, at, kind in wanted})
         except ValueError as error:
             raise _damaged(path, lines.line_num, str(error)) from None
 

@@ -68,6 +68,7 @@ class FrameTimes(NamedTuple):
     work_end_ns: int
     swap_begin_ns: int
     swap_end_ns: int
+    presented_ns: int | None = None
 
 
 class FrameResult(NamedTuple):

@@ -26,7 +26,7 @@ UNSEEN = FrameRow(
     deadline_ns=16, wake_error_ns=8, clock_mode="ahead", clock_reason="because", offset_ns=20, room_ns=21,
     play_rate=0.22, rate=0.35, newest_tick=31, newest_sim_time_ns=32, newest_due_ns=33, newest_published_ns=34, steps=27,
     world_epoch=38, plan_number=23, plan_rate=0.26, pacer_interval_ns=18, planned_refreshes=19, pacer_reason="paced",
-    gpu_ns=29, input_acted_ns=28, rested_ns=30, probe=True,
+    gpu_ns=29, input_acted_ns=28, rested_ns=30, probe=True, swap_end_ns=14,
 )  # fmt: skip
 OLDER, NEWER = Entry(0, Head(tick=5, published_ns=50)), Entry(1, Head(tick=6, published_ns=60))
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.render.measure.runs import MS, START_NS, even, frame
 from tests.render.measure.test_frames import any_row
 from twixt.ipc.errors import TwixtError
-from twixt.render.measure.log import FrameLog, FrameRow, read_log
+from twixt.render.measure.frames import LATER_FIELDS
+from twixt.render.measure.log import HEADER, HELD_BACK, FrameLog, FrameRow, read_log
 
 
 def written(path, rows) -> FrameLog:
@@ -125,6 +126,38 @@ def test_columns_that_are_not_ours_are_passed_over(tmp_path):
     assert list(read_log(path)) == even(2)
 
 
+def test_an_older_log_reads_back_with_defaults_for_the_columns_that_it_lacks(tmp_path):
+    path = tmp_path / "run.csv"
+    written(path, [row._replace(swap_end_ns=row.present_ns, draw_ns=5, quality="high") for row in even(3)])
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    with open(path, "w", newline="") as file:
+        lines = csv.DictWriter(file, [name for name in HEADER if name not in LATER_FIELDS], extrasaction="ignore")
+        lines.writeheader()
+        lines.writerows(rows)
+    assert list(read_log(path)) == even(3)
+
+
+def test_the_displays_own_word_reaches_its_row_in_memory_and_in_the_file(tmp_path):
+    log = FrameLog(str(tmp_path / "run.csv"))
+    rows = even(40)
+    for row in rows:
+        log.add(row)
+        log.write_some()
+        if row.frame >= 3:
+            log.display_said(row.frame - 3, rows[row.frame - 3].present_ns + MS, f"word {row.frame}")
+    log.display_said(-1, START_NS)
+    log.display_said(40, START_NS)
+    assert log._written == 40 - HELD_BACK
+    log.close()
+    for kept in (log.rows, read_log(tmp_path / "run.csv")):
+        spoken = list(kept)
+        assert [row.present_ns for row in spoken[1:37]] == [row.present_ns + MS for row in rows[1:37]]
+        assert spoken[36].display_present_ns == rows[36].present_ns + MS
+        assert (spoken[36].present_flags, spoken[36].present_source) == ("word 39", "display")
+        assert spoken[37:] == rows[37:]
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="skipped: no /dev/full")
 def test_a_full_disk_ends_the_file_and_not_the_picture():
     log = FrameLog("/dev/full")
@@ -159,7 +192,7 @@ def test_a_file_that_is_no_log_is_refused_with_the_way_out(tmp_path, text, says)
         (lambda lines: [*lines[:2], lines[2].replace(f",{even(2)[1].present_ns},", ",1e30,"), *lines[3:]], "line 3: .*1e30"),
         (lambda lines: [*lines[:2], lines[2].replace(f",{even(2)[1].present_ns},", f",{10**30},"), *lines[3:]], "line 3: .*fit 64 bits"),
         (lambda lines: [*lines[:2], lines[2][:80], *lines[3:]], "line 3: it is cut off"),
-        (lambda lines: [*lines[:3], lines[3] + ",7", *lines[4:]], "line 4: it has 59 values, the header 58"),
+        (lambda lines: [*lines[:3], lines[3] + ",7", *lines[4:]], f"line 4: it has {len(HEADER) + 1} values, the header {len(HEADER)}"),
         (lambda lines: [lines[0] + ",present_ns", *(line + ",1" for line in lines[1:])], "line 1: the column 'present_ns' stands there twice"),
         (lambda lines: [lines[0].replace("present_ns", "presented_ns"), *lines[1:]], "lacks the column 'present_ns'"),
         (lambda lines: [*lines[:2], lines[2].replace("interpolated", "x" * 10**6), *lines[3:]], "line 3: it has 65536 characters or more"),
