@@ -68,7 +68,7 @@ class FrameTimes(NamedTuple):
     work_end_ns: int
     swap_begin_ns: int
     swap_end_ns: int
-    presented_ns: int | None = None
+    presented_ns: int | None = None  # when it was seen, where a fence on the next buffer said so
 
 
 class FrameResult(NamedTuple):
@@ -113,6 +113,17 @@ class Pacer:
     def wants_vsync(self) -> bool:
         """Whether the window should be asked to wait for the display."""
         return self.blocks
+
+    @property
+    def present_source(self) -> str:
+        """How presents are known lately, the best way seen: "display", "fence", "swap" or "timer"."""
+        return "swap" if self.blocks else "timer"
+
+    def display_said(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """The display's own word on a frame some frames ago: when it was seen, and how long a refresh is."""
+
+    def at_most(self, fps: float | None) -> None:
+        """An upper bound on the rate for now; None: none."""
 
     @property
     def interval_ns(self) -> int:
