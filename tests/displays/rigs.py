@@ -1,4 +1,5 @@
-"""Displays to test on: Xvfb (swap never blocks) and a headless sway (swap blocks at a chosen rate).
+"""Displays to test on: Xvfb (swap never blocks), a headless sway (swap blocks at a chosen rate), a weston in a window of
+Xvfb (says when each frame was shown) and a virtual KWin (a desktop's compositor).
 
 Each is a process of the test's own, ended by its pid. A missing program skips the test with the way to get it;
 a display that does not come up fails it. `environ` is the whole environment for a program that draws there.
@@ -10,6 +11,7 @@ import ctypes
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -108,11 +110,53 @@ def sway(hz: float) -> Iterator[Display]:
             "WLR_BACKENDS": "headless", "WLR_LIBINPUT_NO_DEVICES": "1", "WLR_RENDERER": "pixman",
             "SWAYSOCK": str(folder / "control"),
         }  # fmt: skip
-        with (folder / "log").open("wb") as log:
-            process = stack.enter_context(_ended(subprocess.Popen(
-                [program, "-c", str(config)], env=environ, cwd="/", stdout=log, stderr=log, **other_user)))  # type: ignore[call-overload]  # fmt: skip
+        process = stack.enter_context(_logging([program, "-c", str(config)], folder, env=environ, **other_user))
         path = _answering(folder, process)
         yield Display(_environ(WAYLAND_DISPLAY=str(path)), process, control=environ["SWAYSOCK"])
+
+
+@contextmanager
+def weston() -> Iterator[Display]:
+    """A Wayland compositor in a window of an Xvfb of its own: it answers `wp_presentation`, about 50 times a second."""
+    program = _program("weston", "weston")
+    with ExitStack() as stack:
+        screen = stack.enter_context(xvfb())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weston-", dir="/tmp")))
+        environ = screen.environ | {"XDG_RUNTIME_DIR": str(folder)}
+        command = [program, "--backend=x11-backend.so", "--use-pixman", "--socket=wayland-1", "--idle-time=0"]
+        process = stack.enter_context(_logging(command, folder, env=environ))
+        yield Display(_environ(WAYLAND_DISPLAY=str(_answering(folder, process))), process)
+
+
+@contextmanager
+def kwin() -> Iterator[Display]:
+    """A desktop's own compositor without a screen."""
+    program, session = _program("kwin_wayland", "kwin-wayland"), _program("dbus-run-session", "dbus-daemon")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kwin-", dir="/tmp")))
+        shutil.copyfile(program, folder / "kwin_wayland")  # the installed one has a capability that not all may grant
+        (folder / "kwin_wayland").chmod(0o700)
+        environ = _environ(XDG_RUNTIME_DIR=str(folder), HOME=str(folder))
+        size = ["--width", str(SCREEN_PX[0]), "--height", str(SCREEN_PX[1])]
+        command = [session, "--", str(folder / "kwin_wayland"), "--virtual", *size, "--socket", "wayland-1",
+                   "--no-lockscreen"]  # fmt: skip
+        process = stack.enter_context(_logging(command, folder, env=environ, start_new_session=True))
+        stack.callback(_end_group, process)  # a session that ends leaves what it started
+        yield Display(_environ(WAYLAND_DISPLAY=str(_answering(folder, process))), process)
+
+
+@pytest.fixture
+def weston_display() -> Iterator[dict[str, str]]:
+    """The environment of a weston in a window."""
+    with weston() as display:
+        yield display.environ
+
+
+@pytest.fixture
+def kwin_display() -> Iterator[dict[str, str]]:
+    """The environment of a virtual KWin."""
+    with kwin() as display:
+        yield display.environ
 
 
 @pytest.fixture
@@ -166,14 +210,28 @@ def _ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]
             process.wait()
 
 
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+
+
+@contextmanager
+def _logging(command: list[str], folder: Path, **how: object) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that says everything into the folder's log."""
+    with (folder / "log").open("wb") as log:
+        started = subprocess.Popen(command, cwd="/", stdout=log, stderr=log, **how)  # type: ignore[call-overload]
+    with _ended(started) as process:
+        yield process
+
+
 def _answering(folder: Path, process: subprocess.Popen[bytes]) -> Path:
     """The compositor's socket, once it takes connections."""
     end_s = time.monotonic() + START_LIMIT_S
     while time.monotonic() < end_s:
-        assert process.poll() is None, f"sway ended at once:\n{(folder / 'log').read_text()[-2000:]}"
+        assert process.poll() is None, f"the compositor ended at once:\n{(folder / 'log').read_text()[-2000:]}"
         for path in folder.glob("wayland-*[0-9]"):
             with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
                 probe.connect(str(path))
                 return path
         select.select([], [], [], 0.02)
-    raise AssertionError(f"sway took no connection:\n{(folder / 'log').read_text()[-2000:]}")
+    raise AssertionError(f"the compositor took no connection:\n{(folder / 'log').read_text()[-2000:]}")
