@@ -27,6 +27,7 @@ from twixt.render.picture.picture import Shown
 from twixt.render.picture.stage import Stage, side_by_side
 from twixt.render.playback import PlaybackClock
 from twixt.render.pointer import covers_nothing
+from twixt.render.presents import Presents
 from twixt.render.recent import Recent
 from twixt.render.rest import Rest, Told, Waker
 from twixt.render.shots import Shots
@@ -89,6 +90,7 @@ class FrameLoop:
         self._rested_since_ns = self._taken_ns = 0
         self._waiting_events: list[Event] = []  # came while frames rested; the next frame obeys them
         self._told = Told()
+        self._presents = Presents(window, log, pacer)
         self._swap_ns = 0
         self._collected_at = 0  # frames until then
         link.poll()
@@ -114,7 +116,8 @@ class FrameLoop:
         self._await_swap(self._pacer.drawn(start_ns, work_end_ns))
         swap_begin_ns = time.perf_counter_ns()
         self._window.swap()
-        times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, time.perf_counter_ns())
+        swap_end_ns = time.perf_counter_ns()
+        times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self._window.fence())
         row = self._account(planned, times, taken, acted_ns, shown)
         self._rest.note(row.draw_time_ns, row.present_ns)
         if (
@@ -162,6 +165,7 @@ class FrameLoop:
 
     def begin_anew(self, why: str = "start-up is over") -> None:
         """Some work is done for good; what it did to frames says nothing of those to come."""
+        self._window.ask_for_presents()
         self._pacer.forget_work(why)
         self._leads_ns.clear()
         for clock in self.stage.clocks:
@@ -265,11 +269,13 @@ class FrameLoop:
                 self.log.count, planned, times, paced, 0 if pacer.unlimited else planned.interval_ns,
                 planned.planned_refreshes if pacer.blocks else 0, stage.clock.state, intake.plan, taken.steps,
                 intake.newest or NO_HEAD, acted_ns, stage.renderer.gpu_ns, self.is_starting, rested_ns,
-                "swap" if pacer.blocks else "timer",
+                self._presents.source(times.presented_ns),
             ),
             shown, self.last,
         )  # fmt: skip
         self.log.add(row)
+        self._presents.shown(row.frame, times.swap_end_ns)
+        self._presents.take()
         self.last = row
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:

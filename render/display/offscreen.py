@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 
 from twixt.render import software_gl
+from twixt.render.display.presentation import Presented
 from twixt.render.draw import context
 from twixt.render.input import Event
 
@@ -21,6 +22,8 @@ class OffscreenWindow:
     is_hidden = False
     content_scale = 1.0
     pointer = 0
+    present_source = "timer"
+    swap_number = 0  # of the last swap
 
     def __init__(self, size_px: tuple[int, int]) -> None:
         software_gl.before_context()
@@ -55,7 +58,17 @@ class OffscreenWindow:
         return False
 
     def swap(self) -> None:
+        self.swap_number += 1
         self.context.finish()
+
+    def fence(self) -> int | None:
+        return None
+
+    def ask_for_presents(self) -> None:
+        pass
+
+    def take_presents(self) -> list[Presented]:
+        return []
 
     def close(self) -> None:
         self.context.release()

@@ -17,6 +17,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.render import software_gl
 from twixt.render.display import glfw_library, x11_errors
 from twixt.render.display.keyboard import Keyboard
+from twixt.render.display.present_times import PresentTimes
+from twixt.render.display.presentation import Presentation, Presented
 from twixt.render.display.wayland_frame import FrameCallback
 from twixt.render.draw import context
 from twixt.render.input import Event, MouseButton, MouseMove, Scroll
@@ -96,10 +98,12 @@ class Window:
                 f"use software OpenGL with LIBGL_ALWAYS_SOFTWARE=1, or {OFFSCREEN_HINT}"
             )
         glfw.make_context_current(self.handle)
-        self.context = context.of_window(_function_finder())
+        find = _function_finder()
+        self.context = context.of_window(find)
         self.screen = self.context.screen
         self.renderer = str(self.context.info["GL_RENDERER"])
         software_gl.after_context(self.renderer)
+        self.present_times = PresentTimes(self._presentation, context.NextBuffer(self.context, find))
         if self.backend == "wayland":
             self._frame_callback = FrameCallback(
                 _address(glfw.get_wayland_display()), _address(glfw.get_wayland_window(self.handle))
@@ -156,7 +160,7 @@ class Window:
 
     def set_vsync(self, vsync: bool) -> None:
         """Whether `swap` is asked to wait for the display. Whether it does, only measuring tells."""
-        self._vsync = vsync
+        self._vsync = self.present_times.is_vsynced = vsync
         glfw.swap_interval(1 if vsync and self._frame_callback is None else 0)
 
     def poll(self) -> list[Event]:
@@ -183,18 +187,42 @@ class Window:
         if self._gone:
             return
         callback = self._frame_callback
-        if callback is None:
-            glfw.swap_buffers(self.handle)
-            return
-        callback.wait(0)
-        if callback.is_overdue:
-            return
-        callback.request()
+        if callback is not None:
+            callback.wait(0)
+            if callback.is_overdue:
+                return
+            callback.request()
+        self.present_times.before_swap()
         glfw.swap_buffers(self.handle)
-        if self._vsync:
+        if callback is not None and self._vsync:
             callback.wait()
+        self.present_times.after_swap()
+
+    def fence(self) -> int | None:
+        """After a swap that waited for nothing on a display that has its own pace: when the next picture could be drawn.
+        None where that is not known, or waited for nothing either."""
+        return None if self._gone else self.present_times.fence()
+
+    def ask_for_presents(self) -> None:
+        """From now on the display is asked when it showed each swap. What that takes is loaded here."""
+        self.present_times.begin()
+
+    @property
+    def present_source(self) -> str:
+        """By what presents are known: display | fence | swap | timer."""
+        return self.present_times.source
+
+    @property
+    def swap_number(self) -> int:
+        """Of the last swap."""
+        return self.present_times.swap_number
+
+    def take_presents(self) -> list[Presented]:
+        """What the display said of earlier swaps since the last call. Never waits."""
+        return self.present_times.take()
 
     def close(self) -> None:
+        self.present_times.close()
         if self._frame_callback is not None:
             self._frame_callback.close()
             self._frame_callback = None
@@ -212,6 +240,14 @@ class Window:
             raise DisplayGone(self.backend)
         events, self._events = self._events, []
         return events
+
+    def _presentation(self) -> Presentation | None:
+        if self.backend == "wayland":
+            from twixt.render.display.presentation_wayland import WaylandPresentation
+
+            surface = glfw.get_wayland_window(self.handle)
+            return WaylandPresentation(_address(glfw.get_wayland_display()), _address(surface))
+        return None
 
     def _error(self) -> str:
         return "; ".join(dict.fromkeys(self._errors)) or "no reason given"
