@@ -216,6 +216,25 @@ def clock(as_json: bool, seeds: int, out: str | None) -> int:
     return bench_clock.run(as_json, seeds, out)
 
 
+@benches.command(
+    option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="of each trace"),
+    option("--display", "displays", multiple=True, help="only this one; may be given again"),
+    option("--work", "works", multiple=True, help="only this one; may be given again"),
+    option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
+    option("--fail", is_flag=True, help="exit with 1 when a bar is not met"),
+    TO_JSON,
+)
+def pacing(**wanted: Any) -> int:
+    """The pacer on model displays, in virtual time, between a fixed interval and one who knows all work ahead.
+
+    The same figures on every machine, however busy it is. Each bar that the pacer must reach is said with its figure.
+    """
+    from twixt.cli.bench.pacing.laboratory import Wanted
+    from twixt.cli.bench.pacing.laboratory import run as play
+
+    return play(Wanted(**wanted, command=_typed()))
+
+
 @commands.command()
 def worlds() -> None:
     """The built-in worlds."""

@@ -1,0 +1,200 @@
+"""Model displays: when a frame that is handed over becomes visible, and when the call that hands it over returns.
+
+One idea: the instants at which frames really become visible are kept in `visible_ns`, whatever the calls let on; what a
+pacer may know is what the calls return. Times are in ns of virtual time.
+
+    timer           shown at once; swap waits for nothing
+    blocking        swap returns when its own frame is shown
+    returns at once swap waits for nothing, the next GL call returns when that frame is shown (DRI3)
+    queue of N      swap returns when fewer than N frames wait to be shown
+    variable        swap returns when its frame is shown: at once, no sooner than 1/144 s after the one before
+
+Always: presents grow, one frame a refresh at most. Knows no pacer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+SECOND = 1_000_000_000
+# Copying a picture where nothing waits, as Xvfb does it at 800x600; a call that only hands over.
+COPY_NS, CALL_NS = 400_000, 60_000
+# Returns of calls that waited come so much after the refresh.
+RETURN_NS = (20_000, 150_000)
+# Handed over later than this before a refresh, a frame is shown at the next.
+AHEAD_NS = 500_000
+# The display's word about a frame comes when so many frames after it have been handed over.
+WORD_FRAMES_LATER = 2
+# A variable rate: never sooner after a frame than the first, shown again after the second where none comes.
+FASTEST_NS, SLOWEST_NS = round(SECOND / 144), round(SECOND / 48)
+
+
+class Mode(NamedTuple):
+    """A mode of the display: refreshes at begin_ns, begin_ns + period_ns, ... before end_ns (None: for good)."""
+
+    begin_ns: int
+    period_ns: int
+    end_ns: int | None = None
+
+
+class Said(NamedTuple):
+    """The display's own word: when a frame became visible, and the refresh at that time (None where it varies)."""
+
+    presented_ns: int
+    refresh_ns: int | None
+
+
+def steady(hz: float, begin_ns: int = 0) -> tuple[Mode, ...]:
+    """One mode for good."""
+    return (Mode(begin_ns, round(SECOND / hz)),)
+
+
+def changing(hz: float, then_hz: float, at_ns: int, gap_ns: int = 0) -> tuple[Mode, ...]:
+    """Another mode from the first refresh at or after at_ns on, with nothing shown for gap_ns. gap_ns 0: seamless."""
+    first = Mode(0, round(SECOND / hz))
+    change_ns = -(-at_ns // first.period_ns) * first.period_ns
+    return (first._replace(end_ns=change_ns), Mode(change_ns + gap_ns, round(SECOND / then_hz)))
+
+
+class Display:
+    """A display with refreshes whose swap waits for nothing; subclasses say what waits.
+
+    has_fence: `fence` waits until the last frame is visible. speaks: `said` gives the display's own word.
+    """
+
+    blocks_next_call = False
+    varies = False
+
+    def __init__(
+        self,
+        modes: Sequence[Mode],
+        has_fence: bool = False,
+        speaks: bool = False,
+        ahead_ns: int = AHEAD_NS,
+        seed: int = 0,
+    ) -> None:
+        self.modes, self.has_fence, self.speaks, self.ahead_ns = tuple(modes), has_fence, speaks, ahead_ns
+        self.visible_ns: list[int] = []
+        self._random = random.Random(seed)
+        self._said = 0  # frames spoken of
+
+    @property
+    def reported_hz(self) -> float | None:
+        """The rate as the window system tells it: of the first mode."""
+        return SECOND / self.modes[0].period_ns
+
+    def mode_at(self, at_ns: int) -> Mode:
+        """The mode that is set then."""
+        return next((mode for mode in reversed(self.modes) if mode.begin_ns <= at_ns), self.modes[0])
+
+    def refresh_after(self, at_ns: int) -> int:
+        """The first refresh later than at_ns."""
+        for begin_ns, period_ns, end_ns in self.modes:
+            if at_ns < begin_ns:
+                return begin_ns
+            point_ns = begin_ns + ((at_ns - begin_ns) // period_ns + 1) * period_ns
+            if end_ns is None or point_ns < end_ns:
+                return point_ns
+        raise AssertionError("the last mode is for good")
+
+    def refreshes_between(self, begin_ns: int, end_ns: int) -> float:
+        """Frames that it could show in that time."""
+        return sum(
+            max(0, min(end_ns, end_ns if mode.end_ns is None else mode.end_ns) - max(begin_ns, mode.begin_ns))
+            / mode.period_ns
+            for mode in self.modes
+        )
+
+    def first_call(self, at_ns: int) -> int:
+        """The first GL call of a frame: its return."""
+        if self.blocks_next_call and self.visible_ns and self.visible_ns[-1] > at_ns:
+            return self._returned(self.visible_ns[-1])
+        return at_ns
+
+    def swap(self, at_ns: int) -> int:
+        """Hands a frame over: the call's return."""
+        self.visible_ns.append(self._shown_at(at_ns))
+        return max(at_ns + CALL_NS, self._swap_waits_until(at_ns))
+
+    def fence(self, at_ns: int) -> int | None:
+        """Waits until the frame handed over last is visible: the return. None: this display has no fence."""
+        if not self.has_fence:
+            return None
+        if self.visible_ns[-1] <= at_ns:
+            return at_ns + CALL_NS
+        return self._returned(self.visible_ns[-1])
+
+    def said(self) -> list[Said]:
+        """What the display has said since this was asked last."""
+        if not self.speaks:
+            return []
+        until = max(self._said, len(self.visible_ns) - WORD_FRAMES_LATER)
+        news = self.visible_ns[self._said : until]
+        self._said = until
+        return [Said(at_ns, None if self.varies else self.mode_at(at_ns).period_ns) for at_ns in news]
+
+    def _shown_at(self, at_ns: int) -> int:
+        after_ns = at_ns + self.ahead_ns
+        return self.refresh_after(max(after_ns, self.visible_ns[-1]) if self.visible_ns else after_ns)
+
+    def _swap_waits_until(self, at_ns: int) -> int:
+        return at_ns
+
+    def _returned(self, event_ns: int) -> int:
+        return event_ns + self._random.randrange(*RETURN_NS)
+
+
+class Timer(Display):
+    """Nothing ever waits; a frame is visible as soon as it is copied. What is reported is hearsay."""
+
+    def _shown_at(self, at_ns: int) -> int:
+        return at_ns + COPY_NS
+
+    def _swap_waits_until(self, at_ns: int) -> int:
+        return at_ns + COPY_NS
+
+
+class Blocking(Display):
+    """Swap returns when its frame is visible."""
+
+    def _swap_waits_until(self, at_ns: int) -> int:
+        return self._returned(self.visible_ns[-1])
+
+
+class ReturnsAtOnce(Display):
+    """Swap returns at once; the first GL call of the next frame waits until the frame is visible."""
+
+    blocks_next_call = True
+
+
+class Queue(Display):
+    """Swap returns when fewer than `length` frames wait to be shown: 2 lets one wait while the next is drawn."""
+
+    length = 2
+
+    def _swap_waits_until(self, at_ns: int) -> int:
+        if len(self.visible_ns) < self.length or self.visible_ns[-self.length] <= at_ns:
+            return at_ns
+        return self._returned(self.visible_ns[-self.length])
+
+
+class QueueOfThree(Queue):
+    """A longer one."""
+
+    length = 3
+
+
+class Variable(Blocking):
+    """Follows the frames, from 48 to 144 a second; below, it shows the last frame again and is busy for a while."""
+
+    varies = True
+
+    def _shown_at(self, at_ns: int) -> int:
+        if not self.visible_ns:
+            return at_ns
+        last_ns = self.visible_ns[-1]
+        while at_ns > last_ns + SLOWEST_NS:
+            last_ns += SLOWEST_NS
+        return max(at_ns, last_ns + FASTEST_NS)

@@ -1,0 +1,112 @@
+"""One run in virtual time: a contestant drives a model display through frames of known work.
+
+The order of calls is the frame loop's: plan, wait, draw, wait, swap, account. What comes out is what each frame was
+drawn for and when it was really seen. Reads no clock.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from twixt.cli.bench.pacing.displays import Display, Said
+from twixt.cli.bench.pacing.works import Work
+from twixt.render.pacing import FramePlan, FrameTimes, Pacer, Refresh
+from twixt.render.pacing.refresh import SwapProbe
+
+# From a swap's return to being asked for the next frame: events, log, figures.
+OVERHEAD_NS = 300_000
+# A frame that waited wakes so much late.
+WAKE_NS = (1_000, 60_000)
+
+
+class Contestant(Protocol):
+    """What the lab asks of a pacer."""
+
+    def next_frame(self, now_ns: int) -> FramePlan:
+        """The plan of the next frame."""
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        """When to swap; None: at once."""
+
+    def frame_done(self, times: FrameTimes) -> object:
+        """The swap came back."""
+
+
+class Seen(NamedTuple):
+    """One frame as it was: drawn for `drawn_ns`, visible at `visible_ns`; interval_ns: what was planned for it."""
+
+    start_ns: int
+    drawn_ns: int
+    visible_ns: int
+    interval_ns: int
+
+
+Enter = Callable[[Display, Refresh], Contestant]
+
+
+def landed(_display: Display, refresh: Refresh) -> Contestant:
+    """The pacer that twixt has."""
+    return Pacer("auto", None, refresh)
+
+
+def play(enter: Enter, display: Display, work: Work, seconds: float, seed: int = 0) -> list[Seen]:
+    """Frames until so many seconds are over. The display is probed first, as at a real start."""
+    refresh, now_ns = probed(display)
+    return drive(enter(display, refresh), display, work, now_ns, round(seconds * 1e9), seed)
+
+
+def drive(pacer: Contestant, display: Display, work: Work, now_ns: int, end_ns: int, seed: int = 0) -> list[Seen]:
+    """Frames of that pacer from now_ns to end_ns."""
+    late = random.Random(seed)
+    plans: list[tuple[FramePlan, int]] = []
+    first = len(display.visible_ns)
+    while now_ns < end_ns:
+        _tell(pacer, display.said())
+        plan = pacer.next_frame(now_ns)
+        start_ns = work.awake(plan.start_ns + late.randrange(*WAKE_NS) if plan.start_ns > now_ns else now_ns)
+        cost_ns = work.cost_ns(len(plans), start_ns)
+        work_end_ns = work.end_ns(display.first_call(start_ns), cost_ns)
+        swap_at_ns = pacer.drawn(start_ns, work_end_ns)
+        swap_begin_ns = work_end_ns
+        if swap_at_ns is not None and swap_at_ns > work_end_ns:
+            swap_begin_ns = work.awake(swap_at_ns + late.randrange(*WAKE_NS))
+        swap_end_ns = work.awake(display.swap(swap_begin_ns))
+        fenced_ns = display.fence(swap_end_ns)
+        if fenced_ns is not None:
+            fenced_ns = work.awake(fenced_ns)
+        pacer.frame_done(_times(start_ns, work_end_ns, swap_begin_ns, swap_end_ns, fenced_ns))
+        now_ns = work.awake((fenced_ns or swap_end_ns) + OVERHEAD_NS)
+        plans.append((plan, start_ns))
+    return [
+        Seen(start_ns, plan.present_ns, visible_ns, plan.interval_ns)
+        for (plan, start_ns), visible_ns in zip(plans, display.visible_ns[first:], strict=True)
+    ]
+
+
+def probed(display: Display) -> tuple[Refresh, int]:
+    """What twixt's own probe finds of the display, and the instant at which it is done."""
+    probe, now_ns = SwapProbe(display.reported_hz), 1_000_000
+    while not probe.done:
+        begin_ns = display.first_call(now_ns) + 50_000 + probe.pause_ns
+        now_ns = display.swap(begin_ns)
+        probe.add(begin_ns, now_ns)
+    display.said()
+    return probe.verdict(), now_ns
+
+
+def _times(start_ns: int, work_end_ns: int, swap_begin_ns: int, swap_end_ns: int, fenced_ns: int | None) -> FrameTimes:
+    times = (start_ns, start_ns, work_end_ns, swap_begin_ns, swap_end_ns)
+    if fenced_ns is not None and "presented_ns" in FrameTimes._fields:
+        return FrameTimes._make((*times, fenced_ns))
+    if "presented_ns" in FrameTimes._fields:
+        return FrameTimes._make((*times, None))
+    return FrameTimes._make(times)
+
+
+def _tell(pacer: Contestant, said: list[Said]) -> None:
+    hear = getattr(pacer, "display_said", None)
+    if hear is not None:
+        for word in said:
+            hear(*word)

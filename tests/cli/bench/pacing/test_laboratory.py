@@ -1,0 +1,134 @@
+"""The whole laboratory, small: contestants, bars, the command and its document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from twixt.cli.bench.pacing import bars, cases
+from twixt.cli.bench.pacing.figures import figures
+from twixt.cli.bench.pacing.laboratory import CONTESTANTS, LANDED, Wanted, played
+from twixt.cli.bench.pacing.never_widen import NeverWiden
+from twixt.cli.bench.pacing.oracle import best
+from twixt.cli.bench.pacing.play import Contestant, drive, landed, play, probed
+from twixt.cli.commands import command_line
+from twixt.render.pacing import FramePlan, FrameTimes, Refresh
+
+
+@pytest.mark.parametrize("display", ["timer", "blocking", "returns at once", "queue of two", "variable rate"])
+@pytest.mark.parametrize("work", ["25 ms in one of 30", "bimodal 9 and 18 ms", "stolen 5-40 ms", "drift 6-19 ms"])
+def test_the_oracle_costs_no_more_than_a_fixed_interval(display: str, work: str) -> None:
+    made = cases.SHAPES[display].made(5)
+    seen, known = best(made, cases.WORKS[work](5), 3, 5)
+    fixed = cases.SHAPES[display].made(5)
+    assert known.cost <= figures(play(NeverWiden, fixed, cases.WORKS[work](5), 3, 5), fixed).cost
+    assert known.error_p99_ms == 0
+    assert len(seen) > 50
+
+
+@pytest.mark.parametrize(("display", "waits"), [("timer", False), ("blocking", True), ("returns at once", True)])
+def test_the_probe_finds_what_the_model_does(display: str, waits: bool) -> None:
+    refresh, _ = probed(cases.SHAPES[display].made(0))
+    assert refresh.blocks is waits
+    assert refresh.period_ns == pytest.approx(1e9 / 60, rel=0.01)
+
+
+def test_all_frames_are_drawn_for_when_they_are_seen_under_even_work() -> None:
+    display = cases.SHAPES["blocking"].made(2)
+    of = figures(play(landed, display, cases.WORKS["constant 5 ms"](2), 3, 2), display)
+    assert of.fps == pytest.approx(60, abs=0.3)
+    assert of.error_p99_ms < 1
+
+
+class Half:
+    """Draws every frame for two refreshes after the last, from the start on."""
+
+    def __init__(self, _display: object, refresh: Refresh) -> None:
+        self._shown_ns, self._period_ns = 0, refresh.period_ns or 0
+
+    def next_frame(self, now_ns: int) -> FramePlan:
+        due_ns = (self._shown_ns or now_ns) + 2 * self._period_ns
+        return FramePlan(now_ns, due_ns - self._period_ns // 2, due_ns, 2 * self._period_ns, 2, "")
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        return (self._shown_ns or start_ns) + self._period_ns * 3 // 2
+
+    def frame_done(self, times: FrameTimes) -> None:
+        self._shown_ns = times.swap_end_ns
+
+
+def test_a_pacer_at_half_the_rate_loses_half_the_frames_evenly_and_misses_bars() -> None:
+    display = cases.SHAPES["blocking"].made(0)
+    of = figures(play(Half, display, cases.WORKS["constant 5 ms"](0), 3), display)
+    assert of.fps == pytest.approx(30, abs=0.2)
+    assert of.lost_per_s == pytest.approx(30, abs=0.2)
+    assert of.cost == pytest.approx(16.7 * 30, rel=0.03)
+    by_name = {bar.name: bar for bar in bars.of_trials(Half, 1)}
+    assert not by_name["20 ms load, blocking: back after"].is_met
+    assert by_name["20 ms load, blocking: frames until widened"].figure == 0
+
+
+def test_a_fixed_interval_widens_for_no_load_and_keeps_spikes_single() -> None:
+    by_name = {bar.name: bar for bar in bars.of_trials(NeverWiden, 2)}
+    assert by_name["one 25 ms frame, timer: slow intervals"].is_met
+    assert by_name["25 ms in one of 30, timer"].is_met
+    assert not by_name["20 ms load, timer: frames until widened"].is_met
+    assert not by_name["20 ms load, timer: shortest interval then"].is_met
+
+
+def test_calls_come_in_the_frame_loops_order_and_times_never_run_back() -> None:
+    calls: list[tuple[str, int]] = []
+
+    class Noting(NeverWiden):
+        def next_frame(self, now_ns: int) -> FramePlan:
+            calls.append(("plan", now_ns))
+            return super().next_frame(now_ns)
+
+        def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+            calls.append(("drawn", work_end_ns))
+            return super().drawn(start_ns, work_end_ns)
+
+        def frame_done(self, times: FrameTimes) -> None:
+            calls.append(("done", times.swap_end_ns))
+
+    display = cases.SHAPES["returns at once"].made(1)
+    refresh, now_ns = probed(display)
+    pacer: Contestant = Noting(display, refresh)
+    drive(pacer, display, cases.WORKS["stolen 5-40 ms"](1), now_ns, now_ns + 10**9)
+    assert [name for name, _ in calls[:6]] == ["plan", "drawn", "done"] * 2
+    instants = [at_ns for _, at_ns in calls]
+    assert instants == sorted(instants)
+
+
+def test_the_command_plays_and_leaves_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pacing.json"
+    assert command_line(["bench", "pacing", "--seeds", "1", "--quick", "--json", str(path)]) == 0
+    found = json.loads(path.read_text())
+    assert {row["contestant"] for row in found["rows"]} == set(CONTESTANTS)
+    assert {row["display"] for row in found["rows"]} == set(cases.SHAPES)
+    assert {row["work"] for row in found["rows"]} == set(cases.QUICK_WORKS)
+    assert {"cost", "fps", "error_p99_ms", "off_share"} <= found["rows"][0].keys()
+    assert any(bar["name"].startswith("60 to 144 Hz") for bar in found["bars"])
+    assert "bars met" in capsys.readouterr().out
+
+
+def test_fail_says_by_its_exit_code_that_a_bar_is_not_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = ["bench", "pacing", "--seeds", "1", "--quick", "--display", "blocking", "--display", "queue of two"]
+    monkeypatch.setattr(bars, "COST_MORE", -1e6)
+    assert command_line([*what, "--fail"]) == 1
+    assert command_line(what) == 0
+
+
+def test_an_unknown_display_is_refused_with_those_there_are() -> None:
+    from twixt.ipc.errors import TwixtError
+
+    with pytest.raises(TwixtError, match=r"--display takes: timer, blocking"):
+        command_line(["bench", "pacing", "--display", "cinema"])
+
+
+def test_equal_seeds_give_equal_figures() -> None:
+    wanted = Wanted(seeds=1, quick=True, displays=("timer",), works=("stolen 5-40 ms",))
+    assert played(wanted).rows == played(wanted).rows
+    assert played(wanted).rows[0].contestant == LANDED
