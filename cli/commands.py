@@ -15,6 +15,7 @@ import click
 
 import twixt
 from twixt.cli import completion, costs
+from twixt.cli.flags import Read, read_counts
 from twixt.cli.table import Commands, Table
 from twixt.ipc import start
 from twixt.ipc.config import BOTH, MEASURE, SIM, VIEW
@@ -233,6 +234,25 @@ def pacing(**wanted: Any) -> int:
     from twixt.cli.bench.pacing.laboratory import run as play
 
     return play(Wanted(**wanted, command=_typed()))
+
+
+@benches.command(
+    option("--bodies", type=Read("N,N", read_counts), default="1000,10000,100000", show_default=True,
+           metavar="N,N", help="how many, one loop for each number"),
+    option("--load", type=click.Choice(["none", "loop"]), default="none", show_default=True,
+           help="another busy program at normal priority meanwhile"),
+    option("--seconds", type=click.FloatRange(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
+    option("--before", metavar="FOLDER", help="a checkout of an earlier version, measured beside this one"),
+    TO_JSON,
+    TO_PAGE,
+)  # fmt: skip
+def guest(
+    bodies: tuple[int, ...], load: str, seconds: float, before: str | None, json_file: str | None, out: str | None
+) -> int:
+    """How much slower a loop that never rests is while a viewer watches it."""
+    from twixt.cli.bench import guest as bench_guest
+
+    return bench_guest.run(bodies, load, seconds, before, json_file, out, _typed())
 
 
 @commands.command()

@@ -15,7 +15,8 @@ from twixt.cli import completion
 
 COSTS = {
     "channel": "What publishing and reading cost.",
-    "show": "What twixt.show costs, and a viewer the simulation that it watches.",
+    "show": "What a publish through twixt.show costs.",
+    "guest": "How much slower a loop that never rests is while a viewer watches it.",
     "frame": "What a frame costs beside its drawing: waking, clock, log, a frame without a new snapshot.",
     "interpolation": "What each method costs, on the GPU and in numpy.",
     "draw": "Frames a second, for each number of bodies and each shape.",
@@ -49,11 +50,12 @@ OPTIONS = (
 
 def measure(names: Iterable[str], **wanted: Any) -> int:
     """Measures those parts; the exit code."""
+    from twixt.cli.bench.guest import rows as guest
     from twixt.ipc.bench import rows as channel
     from twixt.render.bench.suite import GROUPS, Wanted, run
     from twixt.sim.bench import rows as simulation
 
-    known = {"channel": channel, "show": simulation, **GROUPS}
+    known = {"channel": channel, "show": simulation, "guest": guest, **GROUPS}
     return run({name: known[name] for name in names}, Wanted(**wanted, command=" ".join(["twixt", *sys.argv[1:]])))
 
 

@@ -16,6 +16,8 @@ from twixt.ipc.config import Config, flag_name
 
 # Above the flags that have no heading.
 OWN_HEADING = "Options"
+# What a benchmark is asked for at most.
+MOST_BODIES = 100_000
 
 
 class Read(click.ParamType):
@@ -31,6 +33,14 @@ class Read(click.ParamType):
             return self.read(value)
         except ValueError as error:
             self.fail(f"{value!r} does not read as {self.name} ({error})", parameter, context)
+
+
+def read_counts(text: str) -> tuple[int, ...]:
+    """`1000,10000`: whole numbers above 0."""
+    counts = tuple(int(part) for part in text.split(","))
+    if not all(0 < count <= MOST_BODIES for count in counts):
+        raise ValueError(f"each must be from 1 to {MOST_BODIES}, such as 1000,10000")
+    return counts
 
 
 class Flag(click.Option):

@@ -202,6 +202,10 @@ class Config:
         0.0, "real work that makes every frame take at least so many ms", VIEW, WINDOW, float, "MS",
         name="--slow-render",
     )  # fmt: skip
+    viewer_nice: int = flag(
+        0, "give way to other programs: nice value of the viewer, 0 to 19; one above 0 may starve", VIEW, WINDOW, int,
+        "N",
+    )  # fmt: skip
     offscreen: bool = flag(False, "draw without a window, through EGL", VIEW, WINDOW)
 
     # ending and reporting
@@ -247,6 +251,7 @@ class Config:
             rules.not_negative(flag_name(name), getattr(self, name), most=LONGEST_MS)
         for kind, name in FIELDS.items():
             rules.trouble(flag_name(name), kind, getattr(self, name))
+        rules.nice("--viewer-nice", self.viewer_nice)
         rules.size("--size", self.size_px)
         rules.one_of("--clock", self.clock, CLOCKS)
         rules.one_of("--prefer", self.prefer, PREFERENCES)

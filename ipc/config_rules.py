@@ -57,6 +57,15 @@ def whole(what: str, value: Any, at_least: int) -> None:
         raise ConfigError(f"{what} must be a whole number >= {at_least}, got {value!r}")
 
 
+def nice(what: str, value: Any) -> None:
+    """A nice value that needs no privilege."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 19:
+        raise ConfigError(
+            f"{what} must be a whole number from 0 (as other programs) to 19 (after all of them), got {value!r}; "
+            "leave it out for 0"
+        )
+
+
 def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
     """One of these words."""
     if value not in allowed:

@@ -21,6 +21,8 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.spans import NOT_RECORDED, Spans
 from twixt.render.awaiting import Return, await_first
 from twixt.render.display.opening import open_display, probe_refresh, without_display
+from twixt.render.guest.niceness import give_way
+from twixt.render.guest.niceness import said as said_of_nice
 from twixt.render.input import Event
 from twixt.render.link_to_be import LinkToBe
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_fault, of_simulation, say_code
@@ -51,6 +53,7 @@ def view(
     loading: what is imported already. wait: for the simulation, where it is not there yet, and for it to come back
     under its name where it has ended.
     """
+    give_way(config.viewer_nice)
     loading = loading or Loading()
     with contextlib.ExitStack() as ends:
         ends.callback(StartNotice(config.started_ns).close)
@@ -172,7 +175,9 @@ def _leave(
         "refresh_reported_hz": window.refresh_reported_hz, "refresh_measured_hz": refresh.measured_hz,
         "present_source": window.present_source,
     }  # fmt: skip
-    code = leave_report(config, log, blocks, channel, display, [refresh.reason], _first_frame_ms(config, loop))
+    code = leave_report(
+        config, log, blocks, channel, display, [refresh.reason, *said_of_nice()], _first_frame_ms(config, loop)
+    )
     return outcome.exit_code or code
 
 

@@ -73,6 +73,10 @@ def test_a_text_of_another_form_is_a_value_error(read: Any, text: str) -> None:
     [
         ({"interpolation": "cubic"}, "--interpolation must be one of auto, hermite, .* or module:Class .* got 'cubic'"),
         ({"interpolation": "my blend:Ease"}, "got 'my blend:Ease'"),
+        ({"viewer_nice": 20}, "--viewer-nice must be a whole number from 0 .* to 19 .*, got 20; leave it out for 0"),
+        ({"viewer_nice": -1}, "--viewer-nice must be .* got -1"),
+        ({"viewer_nice": 1.5}, "--viewer-nice must be .* got 1.5"),
+        ({"viewer_nice": True}, "--viewer-nice must be .* got True"),
         ({"clock": "late"}, "--clock must be one of auto, ahead, newest-two, buffered, got 'late'"),
         ({"prefer": "speed"}, "--prefer must be one of latency, balanced, smooth, got 'speed'"),
         ({"split": (("none", ""), ("cubic", ""))}, "a half of --split must be one of .* got 'cubic'"),

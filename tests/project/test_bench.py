@@ -23,7 +23,16 @@ from twixt.render.interpolation import METHODS
 
 ROOT = Path(__file__).parents[2]
 # What can be measured offscreen, with at least so many rows; each of its rows has a figure.
-GROUPS = {"channel": 5, "show": 3, "frame": 6, "interpolation": 3 + len(METHODS), "draw": 3, "start": 1, "million": 3}
+GROUPS = {
+    "channel": 5,
+    "show": 3,
+    "guest": 2,
+    "frame": 6,
+    "interpolation": 3 + len(METHODS),
+    "draw": 3,
+    "start": 1,
+    "million": 3,
+}
 
 
 def run_bench(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
