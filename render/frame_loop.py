@@ -15,6 +15,7 @@ from twixt.ipc.config import Config
 from twixt.ipc.spans import NOT_RECORDED, Spans
 from twixt.ipc.users_code import CODE_FOLDERS, look_also_in
 from twixt.render.controls import Controls
+from twixt.render.frame_parts import DRAW, OTHER, UPLOAD, FrameParts, PartMeter
 from twixt.render.frame_rows import NO_HEAD, FrameFacts, row_of
 from twixt.render.input import Event
 from twixt.render.intake import MOST_SLOTS, Intake, Taken
@@ -28,6 +29,7 @@ from twixt.render.picture.stage import Stage, side_by_side
 from twixt.render.playback import PlaybackClock
 from twixt.render.pointer import covers_nothing
 from twixt.render.presents import Presents
+from twixt.render.processor_time import ProcessorTime
 from twixt.render.recent import Recent
 from twixt.render.rest import Rest, Told, Waker
 from twixt.render.shots import Shots
@@ -81,6 +83,8 @@ class FrameLoop:
         self._wait = HybridWait()
         look_also_in(link.description.get(CODE_FOLDERS, ()))
         self.stage = Stage(config, window.context, link.scene, MOST_SLOTS, link.newest_bodies)
+        self._processor = ProcessorTime()
+        self.stage.parts = self._parts = PartMeter(self._processor.read, self._processor.drawers)
         self.intake = Intake(link, self.stage)
         self._steering = Steering(config, link, self.stage, early)
         self._labels: LabelOverlay | None = None
@@ -105,10 +109,12 @@ class FrameLoop:
             events, self._waiting_events = [*self._waiting_events, *events], []
         acted_ns = self._obey(events)
         spans.lap(kinds.EVENTS)
+        self._parts.lap(OTHER)
         taken = self.intake.take()
         acted_ns = self._steering.reflect(self.intake.plan) or acted_ns
         latch_ns = time.perf_counter_ns()
         spans.lap(kinds.INTAKE, taken.steps)
+        self._parts.lap(UPLOAD)
         shown = self._draw(planned.present_ns, events)
         if self._slow_render_ns:
             self._work_more(start_ns, has_waited=planned.start_ns > now_ns)
@@ -118,7 +124,7 @@ class FrameLoop:
         self._window.swap()
         swap_end_ns = time.perf_counter_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self._window.fence())
-        row = self._account(planned, times, taken, acted_ns, shown)
+        row = self._account(planned, times, taken, acted_ns, shown, self._parts.swapped(self._pacer.blocks))
         self._rest.note(row.draw_time_ns, row.present_ns)
         if (
             events
@@ -218,6 +224,7 @@ class FrameLoop:
             self._waker.close()
         self._shots.close()
         self._overlay_library.close()
+        self._processor.close()
 
     def release(self) -> None:
         """Gives back what the overlay holds; other GL objects go with the context."""
@@ -235,10 +242,13 @@ class FrameLoop:
         """What is planned for the next frame, and when it really began."""
         if self._rested_since_ns:
             self._pacer.restart("frames rested")
+            self._parts.restart()
             self.spans.add(kinds.REST, self._rested_since_ns, now_ns)
         planned = self._pacer.next_frame(now_ns)
         self._use_idle_time(planned.start_ns - time.perf_counter_ns())
+        self._parts.lap(OTHER)
         start_ns = self._wait.until(planned.start_ns)
+        self._parts.waited(planned.start_ns, begins=True)
         self.spans.add(kinds.WAIT, now_ns, start_ns)
         self.spans.start(start_ns)
         return planned, start_ns
@@ -248,15 +258,19 @@ class FrameLoop:
         began_ns = start_ns if has_waited or not self.last.present_ns else self.last.present_ns
         _work_until(began_ns + self._slow_render_ns - min(self._swap_ns, LONGEST_COPY_NS))
         self.spans.lap(kinds.SLOW_RENDER)
+        self._parts.lap(DRAW)
 
     def _await_swap(self, swap_at_ns: int | None) -> None:
         if swap_at_ns is not None:
+            self._parts.lap(OTHER)
             self._wait.until(swap_at_ns)
+            self._parts.waited(swap_at_ns)
             self.spans.lap(kinds.AWAIT_SWAP)
 
     def _account(
-        self, planned: FramePlan, times: FrameTimes, taken: Taken, acted_ns: int, shown: Shown | None
-    ) -> FrameRow:
+        self, planned: FramePlan, times: FrameTimes, taken: Taken, acted_ns: int, shown: Shown | None,
+        parts: FrameParts,
+    ) -> FrameRow:  # fmt: skip
         """The frame that has just been shown, in the log and wherever else it counts."""
         stage, pacer, intake = self.stage, self._pacer, self.intake
         self._swap_ns = times.swap_end_ns - times.swap_begin_ns
@@ -269,7 +283,7 @@ class FrameLoop:
                 self.log.count, planned, times, paced, 0 if pacer.unlimited else planned.interval_ns,
                 planned.planned_refreshes if pacer.blocks else 0, stage.clock.state, intake.plan, taken.steps,
                 intake.newest or NO_HEAD, acted_ns, stage.renderer.gpu_ns, self.is_starting, rested_ns,
-                self._presents.source(times.presented_ns),
+                self._presents.source(times.presented_ns), parts=parts,
             ),
             shown, self.last,
         )  # fmt: skip
@@ -280,7 +294,8 @@ class FrameLoop:
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:
             self.panel.note(row, intake.newest)
-        intake.make_room()
+        if intake.make_room():
+            self._parts.lap(UPLOAD)
         return row
 
     # -- drawing
@@ -298,8 +313,10 @@ class FrameLoop:
             self._draw_panel(panel, shown, events, size_px)
         if words or panel is not None:
             spans.lap(kinds.OVERLAY)
+        self._parts.lap(DRAW)
         self.stage.renderer.finish()
         spans.lap(kinds.FINISH)
+        self._parts.finished()
         if shown is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):
             self._shots.take(self.stage.renderer.read_pixels())
             self._steering.screenshot_taken()

@@ -1,17 +1,20 @@
-"""What a bad frame is put down to.
+"""The cause of each bad frame.
 
-A frame is bad when it missed a refresh, held the picture while simulated time ran, or has an animation
-error above 2 ms. Each has one cause, by the first rule that fits:
+A frame is bad when it missed a refresh, held the picture while simulated time ran, or has an animation error above
+2 ms of display time. Each has one cause, by the first rule that fits:
 
 1. the picture held or was extrapolated in this frame or the one before: *physics late*
    (nothing newer had been published; the frame after a hold makes the jump);
-2. the frame's work outlasted its interval, or the process woke late: *render late*;
-3. it missed a refresh: *display late* (the work was in time, the swap came back late);
+2. the frame began or was handed over late: *render late*. It woke late; or its work outlasted its interval; or its
+   parts took so much more than usual that this explains half of its lateness; or it was handed over later before its
+   present than nearly all frames that were shown in time, by as much as its lateness where the display does not block;
+3. it missed a refresh: *display late* (it was handed over in time, and shown late);
 4. its present differs from the prediction by half the error or more: *display late*;
 5. otherwise the drawn time itself was uneven, because snapshots came unevenly: *physics late*.
 
-A frame takes the work of the frame before into account, for whose delay it may be paying.
-Pure: rows in, counts out.
+A frame takes the work of the frame before into account, for whose delay it may be paying. A frame that is render late
+has the part (`PARTS`) that took most more than it usually does.
+Pure: rows in, causes out.
 """
 
 from __future__ import annotations
@@ -21,19 +24,35 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.render.measure.frames import FrameTable
 from twixt.render.measure.intervals import Intervals
-from twixt.render.measure.motion import Motion
+from twixt.render.measure.keys import RENDER_PARTS as PARTS
+from twixt.render.measure.motion import LEAST_RATE, Motion
 
 BAD_ERROR_MS = 2.0  # a step of the picture that a trained eye sees at 60 Hz
-LATE_WAKE_NS = 1_000_000  # of the hybrid wait; its p99 on an idle machine is far below
+LATE_WAKE_MS = 1.0  # of the hybrid wait; its p99 on an idle machine is far below
+# Less above the usual is noise, whatever it is compared with.
+LEAST_EXCESS_MS = 1.0
+# What is usual is so among this many frames in a row: about two seconds.
+USUAL_OF = 128
+# Frames shown in time were handed over at least so early but for this share.
+HASTY_SHARE = 0.05
+NO_PART = -1
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 class Causes(NamedTuple):
-    """Where each bad frame belongs; a frame is in one of them at most."""
+    """Where each bad frame belongs; a frame is in one of them at most.
 
-    physics_late: NDArray[np.bool_]
-    render_late: NDArray[np.bool_]
-    display_late: NDArray[np.bool_]
+    part: of a frame that is render late, the place in `PARTS`; `NO_PART` for all others, and where none were measured.
+    """
+
+    physics_late: Mask
+    render_late: Mask
+    display_late: Mask
+    part: NDArray[np.int64]
 
 
 def causes(timing: Intervals, moved: Motion) -> Causes:
@@ -41,22 +60,72 @@ def causes(timing: Intervals, moved: Motion) -> Causes:
     frames = timing.frames
     error_ms = np.abs(np.nan_to_num(moved.error_ms))
     missed = np.nan_to_num(timing.missed) > 0
-    held = moved.running & (frames.is_text("mode", "held") | (moved.step_ms == 0))
+    held = moved.running & (frames["plan_rate"] >= LEAST_RATE) & (frames.is_text("mode", "held") | (moved.step_ms == 0))
     bad = missed | held | (error_ms > BAD_ERROR_MS)
 
     stood = moved.running & (held | frames.is_text("mode", "extrapolated"))
-    work_ms = (frames["work_end_ns"] - frames["start_ns"]) / 1e6
-    overran = (work_ms > timing.planned_ms) | (frames["wake_error_ns"] > LATE_WAKE_NS)
-    off_ms = (timing.present_ns - frames["predicted_present_ns"]) / 1e6
+    lateness_ms = np.maximum(error_ms, np.where(missed, np.nan_to_num(timing.late_ms), 0.0))
+    parts_ms = parts_of(frames)
+    excess_ms = np.maximum(0.0, parts_ms - _usual(parts_ms))
+    overran = _overran(timing, parts_ms)
+    off_ms = np.where(frames["predicted_present_ns"] > 0, timing.present_ns - frames["predicted_present_ns"], 0) / 1e6
     moved_off_ms = np.abs(np.diff(off_ms, prepend=off_ms[:1]))
     off_the_prediction = (frames["predicted_present_ns"] > 0) & (moved_off_ms >= error_ms / 2)
 
+    explained_ms = excess_ms.sum(1)
+    explained_ms = np.maximum(explained_ms, _before(explained_ms))
+    explains = (explained_ms >= LEAST_EXCESS_MS) & (explained_ms >= lateness_ms / 2)
+    late = overran | _handed_over_late(timing, bad, lateness_ms)
+
     physics = bad & (stood | _before(stood))
-    render = bad & ~physics & (overran | _before(overran))
+    render = bad & ~physics & (late | _before(late) | explains)
     display = bad & ~physics & ~render & (missed | off_the_prediction)
-    return Causes(physics | (bad & ~render & ~display), render, display)
+    part = np.where(render & parts_ms.any(1), _part(parts_ms, excess_ms), NO_PART)
+    return Causes(physics | (bad & ~render & ~display), render, display, part)
 
 
-def _before(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The mask, one frame later."""
-    return np.r_[False, mask[:-1]] if len(mask) else mask
+def parts_of(frames: FrameTable) -> Floats:
+    """A row for each frame, a column for each of `PARTS`, ms; all 0 where they were not measured."""
+    return np.stack([frames[f"{name}_ns"] for name in PARTS], axis=1) / 1e6
+
+
+def _overran(timing: Intervals, parts_ms: Floats) -> Mask:
+    frames = timing.frames
+    work_ms = np.maximum((frames["work_end_ns"] - frames["start_ns"]) / 1e6, parts_ms.sum(1))
+    return (work_ms > timing.planned_ms) | (frames["wake_error_ns"] / 1e6 > LATE_WAKE_MS)
+
+
+def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask:
+    """Frames handed over later before their predicted present than nearly all frames that were not bad."""
+    frames = timing.frames
+    known = (frames["predicted_present_ns"] > 0) & (frames["swap_begin_ns"] > 0)
+    lead_ms = np.where(known, frames["predicted_present_ns"] - frames["swap_begin_ns"], 0) / 1e6
+    good = known & ~bad
+    if not good.any():
+        return np.zeros(len(frames), bool)
+    late_by_ms = np.where(known, np.quantile(lead_ms[good], HASTY_SHARE) - lead_ms, 0.0)
+    enough_ms = 0.0 if timing.swap_blocks else lateness_ms / 2
+    late: Mask = (late_by_ms > LEAST_EXCESS_MS / 2) & (late_by_ms >= enough_ms)
+    return late
+
+
+def _part(parts_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
+    """What took most more than usual in the frame or the one before; where nothing did, what took most."""
+    excess_ms, taken_ms = (np.maximum(each, _before(each)) for each in (excess_ms, parts_ms))
+    unusual = excess_ms.max(1, initial=0.0) >= LEAST_EXCESS_MS / 2
+    part: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), taken_ms.argmax(1))
+    return part
+
+
+def _usual(values: Floats) -> Floats:
+    """Of each frame, the medians of the stretch that it lies in."""
+    usual = np.zeros_like(values)
+    for first in range(0, len(values), USUAL_OF):
+        stretch = slice(max(0, min(first, len(values) - USUAL_OF)), first + USUAL_OF)
+        usual[first : first + USUAL_OF] = np.median(values[stretch], axis=0)
+    return usual
+
+
+def _before(values: NDArray[np.generic]) -> NDArray:  # type: ignore[type-arg]
+    """The same, one frame later."""
+    return np.concatenate((np.zeros_like(values[:1]), values[:-1]))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.frames import FrameTable
-from twixt.render.measure.keys import BELOW, SCHEMA, SECTIONS, SPREAD
+from twixt.render.measure.keys import BELOW, OLDER_SCHEMAS, SCHEMA, SECTIONS, SPREAD
 from twixt.render.measure.log import read_log
 from twixt.render.measure.report import of_log
 
@@ -60,7 +61,9 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
             f"cannot read the report {path!r}: {reason}; make one with: twixt measure --json {path}"
         ) from None
     found = report.get("schema") if isinstance(report, dict) else None
-    if found != SCHEMA:
+    if found in OLDER_SCHEMAS:
+        _leave_out_other_units(path, report)
+    elif found != SCHEMA:
         raise TwixtError(
             f"{path!r} must be a report of the form {SCHEMA}, got {found!r}; make one with: twixt measure --json FILE"
         )
@@ -82,6 +85,18 @@ def _check(path: str, report: dict[str, Any]) -> None:
             for figure in value.values() if isinstance(value, dict) else [value]:
                 if not isinstance(figure, str | int | float | None) or abs(_number(figure)) >= MOST:
                     raise _changed_since(path, f"{section}.{key}")
+
+
+def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
+    """An older report's errors are in ms of simulated time, and its bad frames were judged by them."""
+    print(
+        f"twixt: {path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
+        "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json",
+        file=sys.stderr,
+    )
+    if isinstance(report.get("motion"), dict):
+        report["motion"].pop("animation_error_ms", None)
+    report.pop("causes", None)
 
 
 def _number(figure: Any) -> int | float:

@@ -1,8 +1,9 @@
-"""How evenly the frames reached the display.
+"""Evenness of the frames on the display.
 
-`present` is when swap returned. For everything that compares motion with time, and for missed refreshes,
-the grid fitted to the returns is used where swap blocks; the intervals and their deviation are those of the
-returns themselves, so that no jitter is smoothed away.
+`present` of a frame is the best instant known: the display's own word; else the return of the fence or of the swap,
+on the grid fitted to these returns where they wait for the display. Where the display spoke of most frames, the
+others' returns are moved by the median distance between its words and the returns. Intervals and their deviation
+are those of the words and returns themselves, so that no jitter is smoothed away.
 
 Always: a frame without a frame before it (the first, the one after a refresh probe, the one after frames rested
 because nothing moved) has no interval: a rest is in no figure, neither as a long frame nor in the mean fps.
@@ -38,6 +39,9 @@ class Intervals:
     late_ms: Floats  # how much longer than planned, never negative
     swap_blocks: bool
     refresh_hz: float | None  # of the grid, where swap blocks
+    source: str  # display | fence | swap | timer: where most presents are from; empty: there are no frames
+    spoken: NDArray[np.bool_]  # the display said when this frame was shown
+    return_off_ms: Floats  # the swap's return less the display's word; NaN where it did not speak
 
 
 def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
@@ -49,7 +53,8 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
     pacer_ms = np.where(frames["pacer_interval_ns"] > 0, frames["pacer_interval_ns"] / 1e6, np.nan)
     if swap_blocks is None:
         swap_blocks = len(frames) > 0 and float((frames["planned_refreshes"] > 0).mean()) > 0.5
-    present_ns = frames["present_ns"].astype(np.int64)
+    present_ns, spoken, return_off_ms = _presents(frames)
+    words_ns = present_ns
     interval_ms = since_before(present_ns, joined) / 1e6
     refresh_ms, planned_ms = pacer_ms, pacer_ms
     hint_ms = 1e3 / refresh_hz if refresh_hz else _typical(pacer_ms / refreshes)
@@ -57,6 +62,7 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
         present_ns, period_ms = _on_the_grid(present_ns, joined, hint_ms)
         refresh_ms = np.full(len(frames), period_ms)
         planned_ms = refreshes * period_ms
+        present_ns = np.where(spoken, words_ns, present_ns)
     fitted_ms = since_before(present_ns, joined) / 1e6
     return Intervals(
         frames,
@@ -69,7 +75,31 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
         late_ms=np.maximum(0.0, fitted_ms - planned_ms),
         swap_blocks=swap_blocks,
         refresh_hz=1e3 / float(refresh_ms[0]) if swap_blocks and hint_ms is not None and len(frames) else None,
+        source=_source(frames, swap_blocks),
+        spoken=spoken,
+        return_off_ms=return_off_ms,
     )
+
+
+def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
+    """The best instant of each frame, before any fit; where the display spoke; how far off the swap's return was."""
+    said_ns = frames["display_present_ns"].astype(np.int64)
+    present_ns = frames["present_ns"].astype(np.int64)
+    spoken = said_ns > 0
+    if not spoken.any():
+        return present_ns, spoken, np.full(len(frames), np.nan)
+    returned_ns = np.where(frames["swap_end_ns"] > 0, frames["swap_end_ns"], present_ns).astype(np.int64)
+    off_ns = np.where(spoken, returned_ns - said_ns, 0)
+    silent_ns = returned_ns - np.int64(np.median(off_ns[spoken]))
+    return np.where(spoken, said_ns, silent_ns), spoken, np.where(spoken, off_ns / 1e6, np.nan)
+
+
+def _source(frames: FrameTable, swap_blocks: bool) -> str:
+    """As most rows say. An older log does not: there it is the swap's return, or the timer's where that never waits."""
+    if not len(frames):
+        return ""
+    numbers, counts = np.unique(frames["present_source"], return_counts=True)
+    return frames.words.texts[int(numbers[counts.argmax()])] or ("swap" if swap_blocks else "timer")
 
 
 def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:

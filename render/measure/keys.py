@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-SCHEMA = "twixt-report/1"
+SCHEMA = "twixt-report/2"
+# Written before animation errors were in ms of display time: readable, but for figures of motion and causes.
+OLDER_SCHEMAS = ("twixt-report/1",)
 
 # What a key holds: one figure, or a distribution of a figure (in the unit its name ends with), or figures by name.
-FIGURE, SPREAD, NAMES, PARTS = "figure", "spread", "names", "parts"
+FIGURE, SPREAD, NAMES, PARTS, COUNTS = "figure", "spread", "names", "parts", "counts"
 STATISTICS = ("mean", "p50", "p90", "p99", "max")
 
 # "1 % low" means different things to different tools; each is printed under what it is. Fps, from frame intervals.
@@ -41,9 +43,19 @@ START_PARTS = {
     "physics_viewer": "it waits for the viewer",
 }
 
+# What a frame that is render late took its time with, see `twixt.render.frame_parts`; frames are counted.
+RENDER_PARTS = {
+    "draw": "drawing and waiting for it to be complete",
+    "upload": "reading snapshots and bringing them to the GPU",
+    "user": "the user's own drawing",
+    "gc": "collecting garbage",
+    "stolen": "others had the processor, or the process was stopped",
+    "other": "events, log, and all between frames",
+}
+
 SECTIONS: dict[str, dict[str, str]] = {
     "display": dict.fromkeys(
-        ("backend", "renderer", "refresh_reported_hz", "refresh_measured_hz", "swap_blocks"), FIGURE
+        ("backend", "renderer", "refresh_reported_hz", "refresh_measured_hz", "swap_blocks", "present_source"), FIGURE
     ),
     "frames": {
         "count": FIGURE, "seconds": FIGURE, "mean_fps": FIGURE, "interval_ms": SPREAD, "deviation_ms": SPREAD,
@@ -52,7 +64,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "motion": {
         "distinct_share": FIGURE, "held_share": FIGURE, "extrapolated_share": FIGURE, "reversals": FIGURE,
-        "animation_error_ms": SPREAD, "sample_age_ms": SPREAD,
+        "left_out": FIGURE, "animation_error_ms": SPREAD, "judder": SPREAD, "sample_age_ms": SPREAD,
         "group_age_ms": SPREAD, "offset_ms": SPREAD,
     },
     "physics": {
@@ -64,11 +76,14 @@ SECTIONS: dict[str, dict[str, str]] = {
         "first_frame_ms": FIGURE, "first_frame_parts_ms": PARTS, "sim_to_present_ms": SPREAD,
         "input_to_present_ms": SPREAD,
     },
-    "pacer": {"policy": FIGURE, "interval_ms": SPREAD, "widened": FIGURE, "narrowed": FIGURE, "wake_error_us": SPREAD},
-    "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE),
+    "pacer": {
+        "policy": FIGURE, "quality": FIGURE, "interval_ms": SPREAD, "widened": FIGURE, "narrowed": FIGURE,
+        "wake_error_us": SPREAD,
+    },
+    "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE) | {"render_late_parts": COUNTS},
 }  # fmt: skip
 # The names below a key.
-BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PARTS: tuple(START_PARTS)}
+BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PARTS: tuple(START_PARTS), COUNTS: tuple(RENDER_PARTS)}
 HEAD = ("schema", "version", "command", "machine", "conditions")
 
 

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.figures import distribution
-from twixt.render.measure.causes import Causes, causes
+from twixt.render.measure.causes import Causes, causes, parts_of
+from twixt.render.measure.conditions import conditions
 from twixt.render.measure.frames import NO_GPU_TIME, FrameTable
 from twixt.render.measure.intervals import Intervals, intervals, low_1_percent_fps
+from twixt.render.measure.keys import RENDER_PARTS
 from twixt.render.measure.motion import Motion, motion
 
 # A pacer that follows the measured refresh moves its interval a little all the time; a decision moves it further.
@@ -47,7 +49,7 @@ def measure(table: FrameTable, refresh_hz: float | None = None, swap_blocks: boo
         "pacer": _pacer(timing),
         "causes": _causes(timing, why),
     }
-    return Measured(timing, moved, why, sections, _conditions(timing, moved))
+    return Measured(timing, moved, why, sections, conditions(timing, moved))
 
 
 def _frames(timing: Intervals) -> dict[str, Any]:
@@ -82,7 +84,9 @@ def _motion(timing: Intervals, moved: Motion) -> dict[str, Any]:
         "held_share": _share(frames.is_text("mode", "held"), running),
         "extrapolated_share": _share(frames.is_text("mode", "extrapolated"), running),
         "reversals": int(moved.reversed.sum()),
+        "left_out": moved.left_out,
         "animation_error_ms": distribution(np.abs(moved.error_ms)),
+        "judder": distribution(np.abs(moved.judder)),
         "sample_age_ms": distribution((timing.present_ns - frames["draw_due_ns"])[aged] / 1e6),
         "group_age_ms": distribution((timing.present_ns - frames["group_due_ns"])[grouped] / 1e6),
         "offset_ms": distribution(frames["offset_ns"][moved.drawn] / 1e6),
@@ -106,6 +110,7 @@ def _pacer(timing: Intervals) -> dict[str, Any]:
         return {}
     change = paced[1:] / paced[:-1]
     return {
+        "quality": _most_used(timing.frames, "quality"),
         "interval_ms": distribution(paced),
         "widened": int((change > DECISION).sum()),
         "narrowed": int((change < 1 / DECISION).sum()),
@@ -116,49 +121,18 @@ def _pacer(timing: Intervals) -> dict[str, Any]:
 def _causes(timing: Intervals, why: Causes) -> dict[str, Any]:
     if not timing.joined.any():
         return {}
-    return {name: int(mask.sum()) for name, mask in zip(Causes._fields, why, strict=True)}
+    counts: dict[str, Any] = {name: int(mask.sum()) for name, mask in why._asdict().items() if name != "part"}
+    if parts_of(timing.frames).any():
+        counts["render_late_parts"] = {name: int((why.part == i).sum()) for i, name in enumerate(RENDER_PARTS)}
+    return counts
 
 
-def _conditions(timing: Intervals, moved: Motion) -> list[str]:
-    """What a reader must know to trust the figures, and why those that are missing are missing."""
-    frames = timing.frames
-    if not timing.joined.any():
-        return ["fewer than two frames were presented: no frame, motion, latency and pacer figures"]
-    fitted = ", in motion and latency the grid fitted to the returns" if timing.swap_blocks else ""
-    said = [
-        f"present is when swap returned{fitted}; the constant time from there to the glass is unknown and in no figure"
-    ]
-    if not timing.swap_blocks:
-        said.append(
-            "swap does not block here: missed refreshes, deviation and hitches are against the pacer's own interval"
-        )
-    if not (frames["pacer_interval_ns"] > 0).any():
-        said.append("frames were not paced: no deviation, missed refreshes, hitches and pacer intervals")
-    rested_ns = frames["rested_ns"]
-    if rested_ns.any():
-        said.append(
-            f"no frames were made for {rested_ns.sum() / 1e9:.1f} s in {(rested_ns > 0).sum()} rests, while nothing "
-            "moved or the window was hidden: these are in no figure"
-        )
-    if moved.changes:
-        said.append(
-            f"{moved.changes} pauses, changes of time scale or resets: {moved.left_out} frames around them "
-            "are left out of animation error and ages"
-        )
-    if not moved.drawn.any():
-        said.append("no snapshot was drawn: no motion and latency figures")
-    elif not np.isfinite(moved.error_ms).any():
-        said.append(
-            "no quarter of a second of snapshots without a pause, a change of scale or a reset: "
-            "no animation error, ages and sim_to_present_ms"
-        )
-    if not (frames["group_due_ns"] != 0).any():
-        said.append("no group of bodies is drawn at an instant of its own: no group_age_ms")
-    if not (frames["gpu_ns"] != NO_GPU_TIME).any():
-        said.append("this driver gave no time of the GPU's own, or was not asked: no gpu_ms")
-    if not (frames["input_acted_ns"] > 0).any():
-        said.append("no key or button was used: no input_to_present_ms")
-    return said
+def _most_used(frames: FrameTable, column: str) -> str | None:
+    """Of a column of texts."""
+    if not len(frames):
+        return None
+    numbers, counts = np.unique(frames[column], return_counts=True)
+    return frames.words.texts[int(numbers[counts.argmax()])] or None
 
 
 def _share(what: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:

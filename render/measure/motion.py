@@ -1,11 +1,14 @@
-"""How evenly what was drawn moved: simulated time drawn against the time that passed.
+"""Evenness of the drawn motion: simulated time drawn against the time that passed on the display.
 
-Animation error of frame i, j the one before: (drawn(i) - drawn(j)) - r(i) x (present(i) - present(j)), in ms
-of simulated time. r(i) is the simulated time that falls due within half a second on either side of
-present(i), per second of it, worked out afterwards from the snapshots that the log saw.
+Animation error of frame i, j the one before: (drawn(i) - drawn(j)) / r(i) - (present(i) - present(j)), in ms
+of display time, so that the same visible judder has the same figure at every time scale. r(i) is the simulated
+time that falls due within half a second on either side of present(i), per second of it, computed afterwards from
+the snapshots that the log saw. Judder of frame i: the change of the drawn speed since frame j, relative to r(i);
+1 is the whole speed of the world.
 
-Always: a constant distance between present and glass changes nothing. Stretches around a pause, a change of
-time scale or a reset are left out and counted: within them there is no one right speed.
+Always: a constant distance between present and glass changes nothing. Left out and counted are frames in
+stretches around a pause, a change of time scale or a reset (within them there is no one right speed) and where
+r is unknown or below `LEAST_RATE`.
 Pure: rows in, arrays out, one place per frame; NaN where there is nothing.
 """
 
@@ -25,24 +28,28 @@ Mask = NDArray[np.bool_]
 HALF_WINDOW_NS = 500_000_000
 # The least of the window that must be covered by snapshots, else r is a guess from a few of them.
 LEAST_COVER_NS = 250_000_000
+# Simulated per wall seconds. Slower motion is not seen as motion, and dividing by it would blow up rounding.
+LEAST_RATE = 0.01
 # Snapshots first seen so soon after a change may still carry the older plan's due instants.
 STALE_AFTER_CHANGE_NS = 100_000_000
 
 
 @dataclass(frozen=True)
 class Motion:
-    """One place per frame. ms of simulated time unless the name says otherwise."""
+    """One place per frame. ms of display time unless the comment says otherwise."""
 
     drawn: Mask  # something was drawn
     running: Mask  # and simulated time was meant to pass since the frame before
     steady: Mask  # and no pause, change of scale or reset lies within half a second
-    step_ms: Floats  # simulated time drawn since the frame before
-    ideal_ms: Floats  # what it should have been
+    step_ms: Floats  # simulated time drawn since the frame before, in ms of simulated time
+    shown_ms: Floats  # the same in ms of display time, by r; where that is unknown, by the rate of the snapshots
+    ideal_ms: Floats  # since the present before: what shown_ms should have been
     error_ms: Floats  # the animation error, signed
+    judder: Floats  # the change of drawn speed, signed, as a share of r
     reversed: Mask  # drawn time went back without a reset
     rate: Floats  # r(i)
     changes: int  # pauses, changes of scale and resets seen
-    left_out: int  # frames without an animation error because of them
+    left_out: int  # frames that follow one and have no animation error
 
 
 def motion(timing: Intervals) -> Motion:
@@ -60,17 +67,31 @@ def motion(timing: Intervals) -> Motion:
     steady = running & ~_near(timing.present_ns, np.flatnonzero(changed))
     step_ms = np.where(pair & same_world, since_before(frames["draw_time_ns"], timing.joined), np.nan) / 1e6
     rate = np.where(steady, _rates(timing, np.flatnonzero(changed)), np.nan)
-    ideal_ms = rate * since_before(timing.present_ns, timing.joined) / 1e6
+    usable = np.where(rate >= LEAST_RATE, rate, np.nan)
+    passed_ms = since_before(timing.present_ns, timing.joined) / 1e6
+    error_ms = step_ms / usable - passed_ms
     return Motion(
         drawn, running, steady,
         step_ms=step_ms,
-        ideal_ms=ideal_ms,
-        error_ms=np.where(steady, step_ms - ideal_ms, np.nan),
+        shown_ms=np.where(step_ms == 0, 0.0, step_ms / _or_else(usable, frames["rate"])),
+        ideal_ms=np.where(running, passed_ms, np.nan),
+        error_ms=error_ms,
+        judder=_judder(step_ms, passed_ms, usable, error_ms),
         reversed=step_ms < 0,
         rate=rate,
         changes=int(changed.sum()),
-        left_out=int((pair & ~steady).sum()),
+        left_out=int((pair & ~np.isfinite(error_ms)).sum()),
     )  # fmt: skip
+
+
+def _or_else(usable: Floats, told: Floats) -> Floats:
+    return np.where(np.isfinite(usable), usable, np.where(told >= LEAST_RATE, told, np.nan))
+
+
+def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) -> Floats:
+    """Where both frames have an error: the difference of their drawn speeds, by r of the later one."""
+    speed = np.where(np.isfinite(error_ms) & (passed_ms > 0), step_ms, np.nan) / np.where(passed_ms > 0, passed_ms, 1.0)
+    return np.diff(speed, prepend=np.nan) / rate
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:

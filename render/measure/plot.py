@@ -52,7 +52,7 @@ def compared(a: Rows, b: Rows, path: str, titles: tuple[str, str], seconds: floa
     """
     runs = [measure(FrameTable.of(rows)) for rows in (a, b)]
     parts = [_middle(run, seconds) for run in runs]
-    shown = [run.motion.step_ms[part] for run, part in zip(runs, parts, strict=True)]
+    shown = [run.motion.shown_ms[part] for run, part in zip(runs, parts, strict=True)]
     figure, axes = new_figure(WIDTH_IN, 6.0, 4, height_ratios=(2.2, 0.35, 2.2, 0.35))
     for run, part, title, over in zip(runs, parts, titles, (0, 2), strict=True):
         _share_time(axes[over : over + 2])
@@ -86,13 +86,13 @@ def _intervals(axes: Axes, measured: Measured) -> None:
 
 def _steps(axes: Axes, measured: Measured, part: slice = EVERYTHING, top: float | None = None) -> None:
     seconds, moved = _seconds(measured)[part], measured.motion
-    step_ms, ideal_ms, stood = moved.step_ms[part], moved.ideal_ms[part], _stood(measured)[part]
+    step_ms, ideal_ms, stood = moved.shown_ms[part], moved.ideal_ms[part], _stood(measured)[part]
     axes.plot(seconds, ideal_ms, color=IDEAL, linewidth=3, label="even motion")
     _dots(axes, seconds, np.where(stood, np.nan, step_ms), MOVED)
     _dots(axes, seconds, np.where(stood, step_ms, np.nan), STOOD)
     top = top or _top(np.r_[step_ms, ideal_ms])
     axes.set_ylim(min(-0.05 * top, 1.1 * float(np.nanmin(np.r_[step_ms, 0.0]))), top)
-    _dress(axes, "simulated time\ndrawn, ms a frame")
+    _dress(axes, "motion drawn\nms of display time")
 
 
 def _errors(axes: Axes, measured: Measured) -> None:
@@ -101,7 +101,7 @@ def _errors(axes: Axes, measured: Measured) -> None:
     _dots(axes, _seconds(measured), error_ms, INK)
     reach = max(2 * BAD_ERROR_MS, 1.2 * float(np.nanmax(np.abs(np.r_[error_ms, 0.0]))))
     axes.set_ylim(-reach, reach)
-    _dress(axes, "animation error\nms")
+    _dress(axes, "animation error\nms of display time")
 
 
 def _strip(axes: Axes, measured: Measured, part: slice = EVERYTHING) -> None:

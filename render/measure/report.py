@@ -44,7 +44,7 @@ def build(
     """The report of a run that has just ended.
 
     physics_blocks: {"physics": {}, "channel": {}} as physics answered, None when it could not.
-    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks.
+    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks, present_source.
     channel: what this viewer's link counted; it stands before what physics says.
     first_frame_parts_ms: this process's, by `keys.START_PARTS`; physics' own stand in its block "start".
     forgotten: rows too old to be in memory (`FrameLog.forgotten`).
@@ -62,7 +62,7 @@ def build(
         said.append(
             f"the run had {forgotten} more frames; the figures are those of the newest {len(measured.timing.frames)}"
         )
-    display = {"swap_blocks": measured.timing.swap_blocks if len(measured.timing.frames) else None} | display
+    display = _display_as_seen(measured) | display
     probed_hz, whole_run_hz = display.get("refresh_measured_hz"), measured.timing.refresh_hz
     if probed_hz and whole_run_hz and abs(whole_run_hz / probed_hz - 1) > REFRESH_AGREES:
         said.append(
@@ -109,11 +109,7 @@ def of_log(table: FrameTable, command: str) -> Report:
         "no first_frame_ms and no pacing policy",
         *measured.conditions,
     ]
-    timing = measured.timing
-    display = {
-        "refresh_measured_hz": timing.refresh_hz,
-        "swap_blocks": timing.swap_blocks if len(timing.frames) else None,
-    }
+    display = {"refresh_measured_hz": measured.timing.refresh_hz} | _display_as_seen(measured)
     return _document(command, measured.sections | {"display": display, "physics": _physics_as_seen(measured)}, said)
 
 
@@ -185,6 +181,11 @@ def _processor() -> str:
             return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def _display_as_seen(measured: Measured) -> dict[str, Any]:
+    timing = measured.timing
+    return {"swap_blocks": timing.swap_blocks if len(timing.frames) else None, "present_source": timing.source or None}
 
 
 def _physics_as_seen(measured: Measured) -> dict[str, Any]:

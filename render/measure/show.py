@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from twixt.render.measure.keys import NAMES, PARTS, SECTIONS, SPREAD, STATISTICS
+from twixt.render.measure.keys import COUNTS, NAMES, PARTS, SECTIONS, SPREAD, STATISTICS
 
 NOT_MEASURED = "-"
 
@@ -36,10 +36,19 @@ def verdict(report: dict[str, Any]) -> str:
         parts.append(f"{motion['distinct_share']:.1%} of them a new picture")
     if motion["animation_error_ms"]["p99"] is not None:
         parts.append(f"99 % within {motion['animation_error_ms']['p99']:.2f} ms of even motion")
-    bad = {name.replace("_", " "): count for name, count in causes.items() if count}
+    bad = {name: causes[name] for name in ("physics_late", "render_late", "display_late") if causes[name]}
     if bad:
-        parts.append("bad frames: " + ", ".join(f"{count} {name}" for name, count in bad.items()))
+        late = _parts(causes.get("render_late_parts") or {})
+        named = {name: f" ({late})" if name == "render_late" and late else "" for name in bad}
+        words = (f"{count} {name.replace('_', ' ')}{named[name]}" for name, count in bad.items())
+        parts.append("bad frames: " + ", ".join(words))
     return "; ".join(parts) + "." if parts else "Nothing was measured."
+
+
+def _parts(counts: dict[str, int | None]) -> str:
+    """The parts that frames were late by, the commonest first."""
+    known = sorted(((count, name) for name, count in counts.items() if count), reverse=True)
+    return ", ".join(f"{count} {name}" for count, name in known)
 
 
 def _spreads(report: dict[str, Any]) -> Table:
@@ -62,6 +71,7 @@ def _figures(report: dict[str, Any]) -> Table:
         shown: list[str] = []
         names: list[str] = []
         parts: list[str] = []
+        counts = ""
         for key, kind in keys.items():
             value = report[section][key]
             if kind == NAMES:
@@ -70,9 +80,13 @@ def _figures(report: dict[str, Any]) -> Table:
                 ]
             elif kind == PARTS:
                 parts = [f"{name} {as_text(ms)}" for name, ms in value.items() if ms is not None]
+            elif kind == COUNTS:
+                counts = _parts(value)
             elif kind != SPREAD and value is not None:
                 shown.append(f"{key} {as_text(value)}")
         table.add_row(Text(section, style="bold"), ", ".join(shown) or NOT_MEASURED)
+        if counts:
+            table.add_row("", f"render late by: {counts}")
         if names:
             table.add_row("", "1 % low fps by definition: " + ", ".join(names))
         if parts:

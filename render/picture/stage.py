@@ -19,6 +19,7 @@ from twixt.ipc.config import Config
 from twixt.render.camera import CameraMatrices, OrbitCamera, carried
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.draw.shape_table import shape_table
+from twixt.render.frame_parts import DRAW, USER
 from twixt.render.history import History
 from twixt.render.labels import PlacedLabel, Viewport, place
 from twixt.render.picture.picture import Picture, Shown
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
     from twixt.ipc.scene import Scene
     from twixt.ipc.snapshot import Head, Snapshot
+    from twixt.render.frame_parts import PartMeter
     from twixt.render.trails import Trails
     from twixt.render.user_drawing import Drawn, UserDrawing
 
@@ -82,6 +84,7 @@ class Stage:
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._carriers: dict[str, tuple[NDArray[np.float64], NDArray[np.float32]]] = {}  # of a camera on a body
         self._present_ns = 0
+        self.parts: PartMeter | None = None  # told which time the user's drawing took
         self._alpha_until_ns = 0  # how long the overlay says that bodies are opaque; 0: it was not said yet
         if self._drawing is not None:
             self.main.watch(DRAWING, None)
@@ -339,7 +342,11 @@ class Stage:
         passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
         from twixt.render.user_drawing import Frame
 
+        if self.parts is not None:
+            self.parts.lap(DRAW)
         added: Drawn = drawing.draw(Frame(passed_s, shown.main.draw_time_ns, pair.alpha, previous, following, poses))
+        if self.parts is not None:
+            self.parts.lap(USER)
         for points in added.points:
             self.renderer.points(*points)
         if added.lines is not None:

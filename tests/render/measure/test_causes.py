@@ -1,15 +1,19 @@
 """What a bad frame is put down to."""
 
+import pytest
+
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even, shown_at
-from twixt.render.measure.causes import causes
+from twixt.render.measure.causes import PARTS, causes
 from twixt.render.measure.frames import FrameTable
 from twixt.render.measure.intervals import intervals
+from twixt.render.measure.metrics import measure
 from twixt.render.measure.motion import motion
 
 
 def counted(rows) -> dict[str, list[int]]:
     timing = intervals(FrameTable.of(rows))
-    return {name: mask.nonzero()[0].tolist() for name, mask in causes(timing, motion(timing))._asdict().items()}
+    found = causes(timing, motion(timing))._asdict()
+    return {name: mask.nonzero()[0].tolist() for name, mask in found.items() if name != "part"}
 
 
 def late_from(number, **other):
@@ -67,3 +71,84 @@ def test_the_jump_after_a_hold_is_physics_late_though_its_own_wake_was_late_too(
     rows[50] = rows[50]._replace(draw_time_ns=rows[49].draw_time_ns, mode="held")
     rows[51] = rows[51]._replace(wake_error_ns=9 * MS)
     assert counted(rows) == {"physics_late": [50, 51], "render_late": [], "display_late": []}
+
+
+# Usual parts of the made-up frames: they add up to their 4 ms of work.
+USUAL = {"draw_ns": 3 * MS, "upload_ns": MS // 2, "user_ns": MS // 4, "other_ns": MS // 4}
+
+
+def with_parts(rows):
+    return [row._replace(**USUAL) for row in rows]
+
+
+def parts_counted(rows) -> dict[str, int]:
+    return measure(FrameTable.of(rows)).sections["causes"]["render_late_parts"]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_frame_late_by_one_of_its_parts_is_render_late_with_that_part(name):
+    rows = with_parts(late_from(50, start_ns=START_NS + 50 * FRAME_NS, work_end_ns=START_NS + 50 * FRAME_NS + 30 * MS))
+    rows[50] = rows[50]._replace(**{f"{name}_ns": 26 * MS})
+    assert counted(rows) == {"physics_late": [], "render_late": [50], "display_late": []}
+    assert parts_counted(rows) == dict.fromkeys(PARTS, 0) | {name: 1}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_came_before_a_late_start_counts_though_the_frames_own_work_was_short(name):
+    rows = with_parts(late_from(50))
+    rows[50] = rows[50]._replace(**{f"{name}_ns": 18 * MS})
+    assert counted(rows)["render_late"] == [50]
+    assert parts_counted(rows)[name] == 1
+
+
+def test_the_frame_after_pays_for_the_part_of_the_one_before():
+    rows = with_parts(late_from(51))
+    rows[50] = rows[50]._replace(user_ns=20 * MS)
+    assert counted(rows)["render_late"] == [51]
+    assert parts_counted(rows)["user"] == 1
+
+
+def test_where_every_frame_takes_too_long_the_largest_part_is_named():
+    rows = with_parts(even(90))
+    rows = [
+        row._replace(upload_ns=9 * MS, draw_ns=12 * MS, present_ns=row.present_ns + row.frame % 2 * 5 * MS)
+        for row in rows
+    ]
+    counts = parts_counted(rows)
+    assert counts["draw"] == sum(counts.values()) > 80
+
+
+def test_a_small_excess_does_not_excuse_a_display_that_was_much_later():
+    rows = with_parts(even(90))
+    rows[50] = rows[50]._replace(present_ns=rows[50].present_ns + 12 * MS, draw_ns=USUAL["draw_ns"] + 2 * MS)
+    assert counted(rows)["display_late"] == [50, 51]
+    assert parts_counted(rows) == dict.fromkeys(PARTS, 0)
+
+
+def test_a_frame_handed_over_later_than_good_ones_is_render_late_where_the_display_blocks():
+    rows = [row._replace(planned_refreshes=1, swap_begin_ns=row.swap_begin_ns - 2 * MS) for row in late_from(50)]
+    assert counted(rows)["display_late"] == [50], "handed over as early as others"
+    rows[50] = rows[50]._replace(swap_begin_ns=rows[50].predicted_present_ns - MS // 2)
+    assert counted(rows)["render_late"] == [50]
+
+
+def test_bad_frames_are_judged_by_display_time():
+    def off_by(error_ms, rate):
+        rows = shown_at([START_NS + i * FRAME_NS for i in range(90)], rate)
+        rows[50] = rows[50]._replace(draw_time_ns=rows[50].draw_time_ns + round(error_ms * MS * rate))
+        return sum(len(frames) for frames in counted(rows).values())
+
+    assert off_by(1.5, 100.0) == off_by(1.5, 1.0) == off_by(1.5, 0.1) == 0
+    assert off_by(3.0, 100.0) == off_by(3.0, 1.0) == off_by(3.0, 0.1) == 2
+
+
+def test_a_picture_that_holds_while_the_world_hardly_moves_is_not_bad():
+    rows = shown_at([START_NS + i * FRAME_NS for i in range(90)], rate=0.001)
+    rows = [row._replace(mode="held") if row.frame % 2 else row for row in rows]
+    assert not any(counted(rows).values())
+
+
+def test_an_older_log_has_causes_and_no_parts():
+    section = measure(FrameTable.of(late_from(50, wake_error_ns=9 * MS))).sections["causes"]
+    assert section["render_late"] == 1
+    assert "render_late_parts" not in section

@@ -36,7 +36,7 @@ def test_a_constant_distance_between_drawn_and_due_never_matters(steps, offset):
 
 @given(gaps, st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=20)
-def test_the_error_always_grows_with_the_speed_of_the_world(steps, seed):
+def test_the_same_judder_always_has_the_same_figure_at_every_speed_of_the_world(steps, seed):
     presents = START_NS + np.cumsum(steps)
     off = np.random.default_rng(seed).integers(-3 * MS, 3 * MS, len(steps))
 
@@ -46,7 +46,30 @@ def test_the_error_always_grows_with_the_speed_of_the_world(steps, seed):
             [row._replace(draw_time_ns=row.draw_time_ns + int(x * rate)) for row, x in zip(rows, off, strict=True)]
         )
 
-    np.testing.assert_allclose(uneven(0.25).error_ms * 4, uneven(1.0).error_ms, atol=1e-3)
+    for rate in (0.1, 0.25, 100.0):
+        np.testing.assert_allclose(uneven(rate).error_ms, uneven(1.0).error_ms, atol=1e-3)
+        np.testing.assert_allclose(uneven(rate).judder, uneven(1.0).judder, atol=1e-4)
+
+
+def test_motion_too_slow_to_be_seen_is_left_out_and_counted():
+    slow = of(shown_at([START_NS + i * FRAME_NS for i in range(90)], rate=0.009))
+    assert np.isnan(slow.error_ms).all()
+    assert np.isnan(slow.judder).all()
+    assert slow.left_out == 89
+    slowest = of(shown_at([START_NS + i * FRAME_NS for i in range(90)], rate=0.011))
+    assert np.nanmax(np.abs(slowest.error_ms)) < 1e-3
+    assert slowest.left_out == 0
+
+
+def test_judder_is_the_change_of_the_drawn_speed_as_a_share_of_the_worlds():
+    rows = even(90)
+    for i in range(50, 90):  # one frame draws half as far again, and all after it go on from there
+        rows[i] = rows[i]._replace(draw_time_ns=rows[i].draw_time_ns + FRAME_NS // 2)
+    judder = of(rows).judder
+    assert judder[50] == pytest.approx(0.5, abs=1e-6)
+    assert judder[51] == pytest.approx(-0.5, abs=1e-6)
+    assert np.nanmax(np.abs(np.delete(judder, [50, 51]))) < 1e-6
+    assert np.isnan(judder[:2]).all(), "both frames need an error"
 
 
 def test_a_frame_that_stands_and_the_one_that_makes_up_for_it_are_an_interval_off_each():

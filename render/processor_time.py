@@ -1,0 +1,115 @@
+"""Readings for `frame_parts`: this thread's time on a core, in the queue for one, and in garbage collection.
+
+On Linux the kernel counts for how long each thread was ready to run while others had the cores (schedstat); a file
+kept open is read in 2 us. A process that was stopped (SIGSTOP, a debugger, a frozen container) learns of it by SIGCONT
+alone. Elsewhere neither is known, and what was stolen shows only as a late wake.
+
+Always: `close` undoes everything, a forked child keeps nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import threading
+import time
+
+from twixt.ipc import fork
+from twixt.render.frame_parts import Reading
+
+OWN = "/proc/thread-self/schedstat"
+# Threads in which Mesa draws where a processor does.
+DRAWERS = "llvmpipe"
+# Frames between two looks for such threads: a look takes 0.1 ms, they are made with the first pictures.
+FRAMES_PER_LOOK = 600
+LONGEST = 64  # bytes of a schedstat line: three numbers
+
+
+class ProcessorTime:
+    """Of the thread that makes it."""
+
+    def __init__(self) -> None:
+        self.stops = 0
+        self._gc_ns = self._gc_began_ns = 0
+        self._thread = threading.get_ident()
+        self._own = _opened(OWN)
+        self._drawers: list[int] = []
+        self._looked = 0
+        self._before: object = None
+        fork.guard(self)
+        gc.callbacks.append(self._collected)
+        if hasattr(signal, "SIGCONT") and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGCONT, self._continued)
+
+    def read(self) -> Reading:
+        """The sums up to now."""
+        return Reading(
+            time.perf_counter_ns(), time.thread_time_ns(), 0 if self._own is None else _queued_ns(self._own),
+            self._gc_ns, self.stops,
+        )  # fmt: skip
+
+    def drawers(self) -> tuple[int, ...]:
+        """Of each thread that draws for this process, the ns for which it waited for a core."""
+        if self._own is None:
+            return ()
+        if self._looked % FRAMES_PER_LOOK == 0 or (not self._drawers and self._looked < LONGEST):
+            self._look()
+        self._looked += 1
+        return tuple([_queued_ns(drawer) for drawer in self._drawers])
+
+    def close(self) -> None:
+        """Gives back files, callback and signal. Harmless twice."""
+        with contextlib.suppress(ValueError):
+            gc.callbacks.remove(self._collected)
+        if self._before is not None and signal.getsignal(signal.SIGCONT) == self._continued:
+            signal.signal(signal.SIGCONT, self._before)  # type: ignore[arg-type]
+        self._before = None
+        for descriptor in (self._own, *self._drawers):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._own, self._drawers = None, []
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        self.close()
+
+    def _look(self) -> None:
+        """Finds the threads that draw; those that are known already are kept as long as there are no others."""
+        found = []
+        with contextlib.suppress(OSError):
+            for thread in sorted(os.listdir("/proc/self/task")):
+                with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/comm", encoding="utf-8") as name:
+                    if name.read().startswith(DRAWERS):
+                        found.append(thread)
+        if len(found) != len(self._drawers):
+            for drawer in self._drawers:
+                os.close(drawer)
+            opened = [_opened(f"/proc/self/task/{thread}/schedstat") for thread in found]
+            self._drawers = [drawer for drawer in opened if drawer is not None]
+
+    def _collected(self, phase: str, _info: dict[str, int]) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        if phase == "start":
+            self._gc_began_ns = time.thread_time_ns()
+        else:
+            self._gc_ns += time.thread_time_ns() - self._gc_began_ns
+
+    def _continued(self, _number: int, _frame: object) -> None:
+        self.stops += 1
+
+
+def _opened(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return None
+
+
+def _queued_ns(descriptor: int) -> int:
+    try:
+        return int(os.pread(descriptor, LONGEST, 0).split()[1])
+    except (OSError, ValueError, IndexError):  # the thread has ended
+        return 0

@@ -1,0 +1,69 @@
+"""Readings of a thread's time, against what it really does."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from twixt.render.processor_time import ProcessorTime
+
+
+@pytest.fixture
+def processor():
+    made = ProcessorTime()
+    yield made
+    made.close()
+
+
+def test_a_sleep_is_no_work_and_not_queued_and_garbage_is_counted(processor) -> None:
+    before = processor.read()
+    time.sleep(0.05)
+    heap = [[i] for i in range(200_000)]
+    gc.collect()
+    after = processor.read()
+    assert len(heap) == 200_000
+    assert after.wall_ns - before.wall_ns - (after.cpu_ns - before.cpu_ns) >= 50_000_000
+    assert 0 < after.gc_ns - before.gc_ns <= after.cpu_ns - before.cpu_ns
+
+
+def test_garbage_of_another_thread_is_not_this_ones(processor) -> None:
+    thread = threading.Thread(target=gc.collect)
+    thread.start()
+    thread.join()
+    assert processor.read().gc_ns == 0
+
+
+# In a process of its own: the shell that started the tests is told when they stop.
+STOPS = """
+import os, signal, subprocess, sys
+from twixt.render.processor_time import ProcessorTime
+processor = ProcessorTime()
+before = processor.read().stops
+again = f"import os, time; time.sleep(0.05); os.kill({os.getpid()}, {int(signal.SIGCONT)})"
+with subprocess.Popen([sys.executable, "-c", again]):
+    os.kill(os.getpid(), signal.SIGSTOP)
+print(processor.read().stops - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGCONT"), reason="skipped: processes are not stopped here")
+def test_a_stopped_process_learns_of_it_when_it_goes_on() -> None:
+    stopped = subprocess.run([sys.executable, "-c", STOPS], capture_output=True, text=True, timeout=60)
+    assert stopped.stdout == "1\n", stopped.stderr
+
+
+def test_closing_twice_leaves_nothing(processor) -> None:
+    handler, callbacks = signal.getsignal(signal.SIGCONT), len(gc.callbacks)
+    assert handler == processor._continued
+    processor.close()
+    processor.close()
+    assert signal.getsignal(signal.SIGCONT) != handler
+    assert len(gc.callbacks) == callbacks - 1
+    assert processor.read().queued_ns == 0
+    assert processor.drawers() == ()
