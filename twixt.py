@@ -42,6 +42,7 @@ STARTED_NS = time.perf_counter_ns()  # for the first frame's latency
 REFUSED, INTERRUPTED = 2, 130
 # What starts no viewer of its own: these commands, a cry for help, a shell that completes.
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
+OF_MANY_RUNS = "--against"  # each run starts its own viewer
 HELPS, COMPLETES = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
@@ -114,7 +115,7 @@ def _drop_unwritten() -> None:
 
 def _shows_a_run(arguments: list[str]) -> bool:
     """Whether a viewer will be wanted, as far as that can be told before the command line is read."""
-    if COMPLETES in os.environ or HELPS & set(arguments):
+    if COMPLETES in os.environ or HELPS & set(arguments) or any(word.startswith(OF_MANY_RUNS) for word in arguments):
         return False
     return not arguments or arguments[0] not in WITHOUT_VIEWER
 

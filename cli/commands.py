@@ -50,7 +50,7 @@ def command_line(arguments: list[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a file's name of any bytes can be said, on any terminal
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = group().main(args=arguments, prog_name="twixt", standalone_mode=False)
+        code = group().main(args=arguments, prog_name="twixt", standalone_mode=False, obj=arguments)
     except click.ClickException as error:
         error.show()
         return REFUSED
@@ -89,9 +89,35 @@ def run(**values: Any) -> int:
     return _run(_config(**values))
 
 
-@commands.command(WORLD, sides=(BOTH, SIM, VIEW, MEASURE))
-def measure(seconds: float | None, fail_if: tuple[str, ...], **values: Any) -> int:
+@commands.command(
+    WORLD,
+    option(
+        "--against",
+        metavar="FLAGS",
+        help="run in turns without (A) and with these further flags (B), such as '--clock ahead', and say which "
+        "figures differ; --fail-if then limits B - A",
+    ),
+    option(
+        "--repeat",
+        type=click.IntRange(1, 1000),
+        metavar="N",
+        help="runs of each with --against, of 4 s by default [10]",
+    ),
+    sides=(BOTH, SIM, VIEW, MEASURE),
+)
+@click.pass_context
+def measure(
+    context: click.Context, seconds: float | None, fail_if: tuple[str, ...],
+    against: str | None, repeat: int | None, **values: Any,
+) -> int:  # fmt: skip
     """Run for --seconds [10], report how even the picture was, exit with 1 when a limit is broken."""
+    if against is not None:
+        from twixt.cli import against as in_turns
+
+        typed = context.find_root().obj or sys.argv[1:]
+        return in_turns.measure(typed, against, repeat or in_turns.REPEAT, values["json"], fail_if, _seconds_of)
+    if repeat is not None:
+        raise click.UsageError(f"--repeat {repeat} is for --against FLAGS; add that, or leave it out", context)
     from twixt.render.measure.limits import read_limits
 
     read_limits(fail_if)
@@ -278,6 +304,13 @@ def _config(**values: Any) -> Config:
         # they spin for 40 ms, on the core where the viewer comes up. What a user's own world does is the user's.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return config
+
+
+def _seconds_of(words: list[str]) -> float:
+    """For how long `twixt measure WORDS` measures; refuses what it would refuse."""
+    with commands["measure"].made("measure").make_context("measure", list(words)) as context:
+        told = {name: value for name, value in context.params.items() if name not in ("against", "repeat")}
+    return _config(**told).seconds or MEASURE_SECONDS
 
 
 def _run(config: Config) -> int:

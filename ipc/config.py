@@ -199,7 +199,7 @@ class Config:
         "MODULE:FUNCTION",
     )  # fmt: skip
     slow_render_ms: float = flag(
-        0.0, "real work that makes every frame take at least so many ms", VIEW, WINDOW, float, "MS",
+        0.0, "real work that makes every frame take at least so many ms, and up to 5 of them more than without", VIEW, WINDOW, float, "MS",
         name="--slow-render",
     )  # fmt: skip
     viewer_nice: int = flag(

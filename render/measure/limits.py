@@ -12,7 +12,7 @@ import difflib
 import math
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from twixt.ipc.errors import TwixtError
@@ -34,9 +34,10 @@ class Limit(NamedTuple):
     bound: float | bool | str
 
 
-def read_limits(texts: Iterable[str]) -> list[Limit]:
-    """The limits as typed. TwixtError: what is wrong with the first bad one, and the nearest names."""
-    return [_read(text) for text in texts]
+def read_limits(texts: Iterable[str], known: Sequence[str] | None = None) -> list[Limit]:
+    """The limits as typed. known: the figures there are, by default the report's. TwixtError: what is wrong with the
+    first bad one, and the nearest names."""
+    return [_read(text, known) for text in texts]
 
 
 def check(report: dict[str, Any], limits: Iterable[str | Limit]) -> list[str]:
@@ -52,7 +53,7 @@ def check(report: dict[str, Any], limits: Iterable[str | Limit]) -> list[str]:
     return broken
 
 
-def _read(text: str) -> Limit:
+def _read(text: str, known: Sequence[str] | None = None) -> Limit:
     form = _FORM.fullmatch(text)
     if form is None:
         raise TwixtError(
@@ -60,7 +61,7 @@ def _read(text: str) -> Limit:
             f"such as 'motion.animation_error_ms.p99>2'"
         )
     path, sign, bound_text = form.groups()
-    known = figure_paths()
+    known = figure_paths() if known is None else list(known)
     if path not in known:
         raise TwixtError(f"--fail-if knows no figure {path!r}; {_way_out(path, known)}")
     return Limit(text, path, sign, _bound(text, bound_text, sign))

@@ -101,7 +101,7 @@ def names_of(command: click.Command) -> set[str]:
     ("name", "sides", "own"),
     [
         ("run", (BOTH, SIM, VIEW), {"world"}),
-        ("measure", (BOTH, SIM, VIEW, MEASURE), {"world"}),
+        ("measure", (BOTH, SIM, VIEW, MEASURE), {"world", "--against", "--repeat"}),
         ("sim", (BOTH, SIM), {"world", "--steps", "--hash", "--json"}),
         ("view", (BOTH, VIEW), {"name", "--wait"}),
         ("report", (), {"log", "--json", "--plot"}),

@@ -1,0 +1,260 @@
+"""`twixt measure --repeat N --against "FLAGS"`: runs as they are (A) and with those flags (B), in turns.
+
+The one idea: each run is a `twixt measure` in a process of its own, told by the very words that were typed; the turns
+are A B B A, so that what drifts bears on both alike. Ctrl-C ends the turns, and what is there is compared.
+
+Always: no run is left behind; a run that ended badly is said and counts as none. What differs is decided in
+`twixt.render.measure.against`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from twixt.ipc.errors import TwixtError
+from twixt.render.measure.against_noise import Load, Noise
+
+if TYPE_CHECKING:
+    from twixt.render.measure.against import Compared
+
+# Of a run: long enough for a p99 of frames, short enough for ten of each; found by docs/against.md.
+SECONDS, REPEAT = 4.0, 10
+MOST_REPEAT = 1000
+SIDES, TURNS = "AB", "ABBA"
+# What one run alone can be told: the others would write over it.
+OF_ONE_RUN = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
+# What is told of the whole, and not of its runs. All take a value.
+OF_THE_WHOLE = ("--repeat", "--against", "--json", "--fail-if")
+# A run is over some seconds after its time, or it hangs.
+PATIENCE_S = 60.0
+FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+
+
+@dataclass
+class Run:
+    """One run that has ended. figures: of its report, by name. fault: why it counts as none."""
+
+    side: str
+    figures: dict[str, float | None]
+    load: Load
+    fault: str = ""
+    is_refused: bool = False
+
+
+@dataclass
+class Turns:
+    """All runs so far."""
+
+    runs: list[Run] = field(default_factory=list)
+    interrupted: bool = False
+
+    def said(self, repeat: int) -> list[str]:
+        """What a reader must know of the runs themselves."""
+        lines = [f"{len(self.runs)} of {2 * repeat} runs, then Ctrl-C"] if self.interrupted else []
+        failed = [run for run in self.runs if run.fault]
+        if failed:
+            lines.append(
+                f"{len(failed)} runs ended badly and count as none; the last, of {failed[-1].side}: {failed[-1].fault}"
+            )
+        return lines
+
+
+def arguments_of_runs(typed: Sequence[str], against: str) -> dict[str, list[str]]:
+    """What to type for a run of each side. typed: all after `twixt`. Raises TwixtError."""
+    own = without(typed[1:], OF_THE_WHOLE)
+    try:
+        more = shlex.split(against)
+    except ValueError as error:
+        raise TwixtError(
+            f"--against {against!r} does not read as flags ({error}); write it like '--clock ahead'"
+        ) from None
+    for name in (*OF_ONE_RUN, *OF_THE_WHOLE):
+        if any(word == name or word.startswith(name + "=") for word in (*own, *more)):
+            where = "within --against" if name in OF_THE_WHOLE else "with --against"
+            raise TwixtError(f"{name} {where} is of no use: there are many runs; leave it out")
+    if not any(word == "--seconds" or word.startswith("--seconds=") for word in own):
+        own = [*own, "--seconds", f"{SECONDS:g}"]
+    return {"A": own, "B": [*own, *more]}
+
+
+def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The words less these options and their values."""
+    left: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in names:
+            skip = True
+        elif not word.startswith(tuple(f"{name}=" for name in names)):
+            left.append(word)
+    return left
+
+
+def measure(
+    typed: Sequence[str],
+    against: str,
+    repeat: int,
+    json_file: str | None,
+    fail_if: Sequence[str],
+    read: Callable[[list[str]], float],
+) -> int:
+    """The whole command; the exit code. typed: all after `twixt`. read: checks what a run is told, as the command line
+    does, and says for how many seconds it is."""
+    from twixt.ipc.config import check_file
+    from twixt.render.measure import against_show
+    from twixt.render.measure.report import write_json
+
+    arguments = arguments_of_runs(typed, against)
+    limits = against_show.read_differences(fail_if)
+    if json_file is not None:
+        check_file("--json", json_file)
+    longest_s = max(read(words) for words in arguments.values()) + PATIENCE_S
+    turns = _with_progress(arguments, repeat, longest_s)
+    compared, noise, counting = compare(turns)
+    flags = {side: shlex.join(words) for side, words in arguments.items()}
+    said = turns.said(repeat)
+    if json_file is not None:
+        runs = [(run.side, run.figures, run.load, run.fault, at in counting) for at, run in enumerate(turns.runs)]
+        command = shlex.join(["twixt", *typed])
+        write_json(against_show.document(compared, noise, said, flags, command, runs), json_file)
+    if json_file != "-":
+        against_show.show(compared, noise, said, flags)
+    broken = against_show.broken(limits, compared)
+    for line in broken:
+        print(f"twixt: limit broken: {line}", file=sys.stderr)
+    nothing = all(run.fault for run in turns.runs)
+    return INTERRUPTED if turns.interrupted else FAILED if broken or nothing else 0
+
+
+def compare(turns: Turns, seed: int = 0) -> tuple[list[Compared], Noise, set[int]]:
+    """What differs, how noisy it was, and which of the runs count."""
+    from twixt.render.measure.against import FEWEST_RUNS, compare_runs
+    from twixt.render.measure.against_noise import judge
+    from twixt.render.measure.against_show import FIGURES
+
+    good = [at for at, run in enumerate(turns.runs) if not run.fault]
+    runs = [turns.runs[at] for at in good]
+    among, noise = judge(
+        [run.figures for run in runs], [run.load for run in runs], [run.side for run in runs], FEWEST_RUNS
+    )
+    counting = [good[at] for at in among]
+    sides = [[turns.runs[at].figures for at in counting if turns.runs[at].side == side] for side in SIDES]
+    return compare_runs(sides[0], sides[1], FIGURES, noise, seed), noise, set(counting)
+
+
+def _with_progress(arguments: dict[str, list[str]], repeat: int, longest_s: float) -> Turns:
+    from rich.console import Console
+
+    from twixt.render.measure.against_show import figures_of
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+        say = status.update if console.is_terminal else lambda text: print(f"twixt: {text}", file=sys.stderr)
+        return take_turns(arguments, repeat, longest_s, figures_of, say)
+
+
+def take_turns(
+    arguments: dict[str, list[str]], repeat: int, longest_s: float,
+    pick: Callable[[dict[str, Any]], dict[str, float | None]], say: Callable[[str], None],
+) -> Turns:  # fmt: skip
+    """`repeat` runs of each side. longest_s: for one of them. pick: the figures of a report."""
+    turns = Turns()
+    begin_s = time.monotonic()
+    try:
+        for number in range(2 * repeat):
+            side = TURNS[number % len(TURNS)]
+            left = (time.monotonic() - begin_s) / number * (2 * repeat - number) if number else 0.0
+            say(f"run {number + 1} of {2 * repeat}: {side}" + (f", {left:.0f} s to go" if number else ""))
+            turns.runs.append(run := _run(side, arguments[side], longest_s, pick))
+            if run.is_refused:  # as all others would be
+                raise TwixtError(f"a run of {side} was refused: {run.fault}")
+    except KeyboardInterrupt:
+        turns.interrupted = True
+    return turns
+
+
+def _run(
+    side: str, arguments: list[str], longest_s: float, pick: Callable[[dict[str, Any]], dict[str, float | None]]
+) -> Run:
+    import twixt
+
+    begin = _Cpu.now()
+    with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
+        path = os.path.join(folder, "report.json")
+        command = [sys.executable, "-P", str(twixt.__file__), "measure", *arguments, "--json", path]
+        said, code = _ended(command, longest_s)
+        load = begin.until_now()
+        try:
+            with open(path, encoding="utf-8") as file:
+                figures = pick(json.load(file))
+        except (OSError, ValueError):
+            return Run(side, {}, load, said if code == REFUSED else f"exit code {code}: {said}", code == REFUSED)
+    return Run(side, figures, load, f"exit code {code}: {said}" if code else "")
+
+
+def _ended(command: list[str], longest_s: float) -> tuple[str, int]:
+    """Its last words and its exit code. Ctrl-C reaches it by itself: it is in this terminal's group; it is waited for."""
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
+        try:
+            code = child.wait(longest_s)
+        except subprocess.TimeoutExpired:
+            _end(child)
+            return f"it took longer than {longest_s:.0f} s and was ended", child.returncode
+        except BaseException:
+            _end(child)
+            raise
+        said.seek(0)
+        lines = said.read().decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("twixt: ") if lines else "it said nothing", code
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    for push in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        if child.poll() is None:
+            child.send_signal(push)
+            try:
+                child.wait(5.0)
+            except subprocess.TimeoutExpired:
+                continue
+
+
+@dataclass(frozen=True)
+class _Cpu:
+    """CPU time until an instant, in seconds; None where the system does not say (Linux, proc(5))."""
+
+    at_s: float
+    all_s: float | None
+    stolen_s: float | None
+    own_s: float
+
+    @staticmethod
+    def now() -> _Cpu:
+        own = os.times()
+        own_s = own.user + own.system + own.children_user + own.children_system
+        try:
+            with open("/proc/stat", encoding="ascii") as file:
+                ticks = [int(word) / os.sysconf("SC_CLK_TCK") for word in file.readline().split()[1:9]]
+        except (OSError, ValueError):
+            return _Cpu(time.monotonic(), None, None, own_s)
+        user, nice, system, _idle, _waiting, irq, soft, stolen = ticks
+        return _Cpu(time.monotonic(), user + nice + system + irq + soft, stolen, own_s)
+
+    def until_now(self) -> Load:
+        end, cores = _Cpu.now(), os.cpu_count() or 1
+        passed_s = max(end.at_s - self.at_s, 1e-3)
+        if end.all_s is None or self.all_s is None or end.stolen_s is None or self.stolen_s is None:
+            return Load(cores, None, None)
+        others_s = (end.all_s - self.all_s) - (end.own_s - self.own_s)
+        return Load(cores, max(0.0, others_s) / passed_s, max(0.0, end.stolen_s - self.stolen_s) / passed_s)

@@ -1,0 +1,197 @@
+"""Which figures of two kinds of runs, A and B, really differ.
+
+The one idea: the run is the unit, not the frame. Frames of one run share its luck, so hundreds of them say as little of
+the next run as one does. A difference is called seen when two judges agree:
+
+- a permutation test over all figures at once (Westfall and Young 1993, the smallest p of all figures, whatever their
+  dependence), on the distance of Kolmogorov and Smirnov: the largest difference between the share of A's runs and the
+  share of B's below any value. It holds the share of false alarms of the *whole table* under `FALSE_ALARMS`, and a run
+  that lies far away weighs no more than any other;
+- the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015), at a
+  level divided by the number of figures.
+
+Always: the same values give the same verdicts (a fixed seed); a figure that too few runs have has no verdict and says
+why; a machine that other programs used as much as the run did has none at all.
+Pure: values in, verdicts out; starts no run and reads no clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.render.measure.against_noise import Noise
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Of whole tables of equal runs, the share that may show a difference: one in forty, half of what is promised, for what
+# drifts within the command.
+FALSE_ALARMS = 0.025
+# Fewer runs of a side cannot be dealt in enough ways: of 5 each, one figure of
+# ten comes out wholly apart in 1 deal of 13.
+FEWEST_RUNS = 6
+# All ways to deal the runs to two sides are tried up to so many (8 runs a side), else so many random ones.
+MOST_DEALS = 13_000
+RESAMPLES = 4_000
+# For the interval, a run further than so many median deviations from its side's median counts as one that lies there:
+# four copies of one bad run among eight would else widen it over everything.
+CLIPPED_AT = 4.0
+# Of a figure's size, what is no difference: the digits that are printed.
+LEAST_SHARE = 1e-3
+
+NO_DIFFERENCE, HIGHER, LOWER, NO_VERDICT = "no difference seen", "B is higher", "B is lower", "no verdict"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One figure of both. a, b: medians of the runs; low..high: the interval of b - a; None where not known.
+    verdict: one of the four. why: of no verdict."""
+
+    figure: str
+    a: float | None
+    b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    chance: float | None  # that equal runs show so much in any figure of the table
+    verdict: str
+    why: str = ""
+    runs: tuple[int, int] = (0, 0)  # that have the figure
+
+    @property
+    def is_seen(self) -> bool:
+        return self.verdict in (HIGHER, LOWER)
+
+
+def compare_runs(
+    a: Sequence[Mapping[str, float | None]],
+    b: Sequence[Mapping[str, float | None]],
+    figures: Sequence[str],
+    noise: Noise,
+    seed: int = 0,
+) -> list[Compared]:
+    """The figures in their order. a, b: of each run that counts, its figures by name; a missing or not finite one is
+    none of that run's."""
+    of_a, of_b = _table(a, figures), _table(b, figures)
+    enough = _count(of_a, FEWEST_RUNS) & _count(of_b, FEWEST_RUNS)
+    known = np.flatnonzero(enough)
+    chances = dict(zip(known.tolist(), _chances(of_a[:, known], of_b[:, known], seed), strict=True))
+    level = FALSE_ALARMS * 2 / max(1, len(known))
+    return [
+        _compared(name, _finite(of_a[:, at]), _finite(of_b[:, at]), chances.get(at), level, noise, seed)
+        for at, name in enumerate(figures)
+    ]
+
+
+def interval_of_difference(a: Floats, b: Floats, level: float, seed: int = 0) -> tuple[float, float]:
+    """Of median(b) - median(a), from runs drawn anew with replacement: contains it but for the share `level`."""
+    random = np.random.default_rng(seed)
+    sides = [_clipped(side) for side in (a, b)]
+    drawn = [np.median(side[random.integers(0, len(side), (RESAMPLES, len(side)))], axis=1) for side in sides]
+    low, high = np.quantile(drawn[1] - drawn[0], _widened(level, min(len(a), len(b))))
+    return float(low), float(high)
+
+
+def _compared(name: str, a: Floats, b: Floats, chance: float | None, level: float, noise: Noise, seed: int) -> Compared:
+    runs = len(a), len(b)
+    middle_a, middle_b = (float(np.median(side)) if len(side) else None for side in (a, b))
+    if chance is None or middle_a is None or middle_b is None:
+        why = f"{runs[0]} runs of A and {runs[1]} of B have the figure, {FEWEST_RUNS} of each are needed"
+        why = why if sum(runs) else "not measured"
+        return Compared(name, middle_a, middle_b, None, None, None, None, NO_VERDICT, why, runs)
+    low, high = interval_of_difference(a, b, level, seed)
+    difference = middle_b - middle_a
+    known = (name, middle_a, middle_b, difference, low, high, chance)
+    if noise.too_noisy:
+        return Compared(*known, NO_VERDICT, f"the machine was too noisy: {noise.too_noisy}", runs)
+    is_seen = chance <= FALSE_ALARMS and (low > 0 or high < 0) and abs(difference) > LEAST_SHARE * abs(middle_a)
+    verdict = (HIGHER if difference > 0 else LOWER) if is_seen else NO_DIFFERENCE
+    return Compared(*known, verdict, "", runs)
+
+
+def _chances(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
+    """Of each figure, the share of deals of the runs to two sides in which *some* figure is as surprising."""
+    together = np.concatenate((of_a, of_b))
+    if not together.shape[1]:
+        return []
+    is_b = _deals(len(of_a), len(of_b), seed)
+    surprises = np.stack([_shares_as_far(_distances(column, is_b)) for column in together.T], axis=1)
+    least = np.sort(surprises.min(axis=1))
+    return [float(np.searchsorted(least, own, side="right")) / len(least) for own in surprises[0]]
+
+
+def _shares_as_far(distances: Floats) -> Floats:
+    """Of each deal, the share of deals in which the sides are as far apart."""
+    ordered = np.sort(distances)
+    return (len(ordered) - np.searchsorted(ordered, distances, side="left")) / len(ordered)
+
+
+def _deals(of_a: int, of_b: int, seed: int) -> Bools:
+    """Ways to call so many of the runs B, one a row: as it was, then the others, or so many of them by chance."""
+    runs = of_a + of_b
+    if math.comb(runs, of_b) <= MOST_DEALS:
+        chosen = np.array(list(combinations(reversed(range(runs)), of_b)))
+        deals = np.zeros((len(chosen), runs), bool)
+        np.put_along_axis(deals, chosen, True, axis=1)
+        return deals
+    random = np.random.default_rng(seed)
+    real = np.arange(runs) >= of_a
+    return np.concatenate((real[None], random.permuted(np.tile(real, (MOST_DEALS - 1, 1)), axis=1)))
+
+
+def _distances(values: Floats, is_b: Bools) -> Floats:
+    """Kolmogorov's distance between both sides of one figure, under each deal; runs without the figure are left out."""
+    order = np.argsort(values, kind="stable")[: np.isfinite(values).sum()]
+    ordered, sides = values[order], is_b[:, order]
+    of_b = np.maximum(sides.sum(axis=1, keepdims=True), 1)
+    of_a = np.maximum(len(order) - sides.sum(axis=1, keepdims=True), 1)
+    below = np.cumsum(sides / of_b - ~sides / of_a, axis=1)
+    is_last = np.r_[ordered[1:] != ordered[:-1], True]
+    return np.round(np.abs(below[:, is_last]).max(axis=1), 9)
+
+
+def _clipped(values: Floats) -> Floats:
+    """Single runs far away moved nearer."""
+    middle = np.median(values)
+    reach = CLIPPED_AT * np.median(np.abs(values - middle))
+    return np.clip(values, middle - reach, middle + reach) if reach > 0 else values
+
+
+def _widened(level: float, runs: int) -> tuple[float, float]:
+    """The two quantiles of a bootstrap of so few runs that reach as far as Student's t does."""
+    normal = _normal_quantile(1 - level / 2)
+    degrees = max(runs - 1, 1)
+    student = (
+        normal
+        + (normal**3 + normal) / (4 * degrees)
+        + (5 * normal**5 + 16 * normal**3 + 3 * normal) / (96 * degrees**2)
+    )  # Abramowitz and Stegun 26.7.5
+    tail = 0.5 * math.erfc(student * math.sqrt(runs / max(runs - 1, 1)) / math.sqrt(2))
+    return tail, 1 - tail
+
+
+def _normal_quantile(share: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(share)
+
+
+def _table(runs: Sequence[Mapping[str, float | None]], figures: Sequence[str]) -> Floats:
+    """Runs x figures; NaN where a run has none."""
+    rows = [[float("nan") if run.get(name) is None else float(run[name] or 0.0) for name in figures] for run in runs]
+    table = np.array(rows, np.float64).reshape(len(runs), len(figures))
+    return np.where(np.isfinite(table), table, np.nan)
+
+
+def _count(table: Floats, least: int) -> Bools:
+    return np.isfinite(table).sum(axis=0) >= least
+
+
+def _finite(values: Floats) -> Floats:
+    return values[np.isfinite(values)]

@@ -1,0 +1,132 @@
+"""`twixt measure --against`: what is typed for each side, the turns of real runs, their end by Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from twixt.cli import against
+from twixt.cli.against import arguments_of_runs, compare, without
+from twixt.ipc.errors import TwixtError
+from twixt.render.measure.against_noise import Load
+
+ROOT = Path(__file__).parents[2]
+
+
+def typed(*arguments: str) -> list[str]:
+    return [sys.executable, "-P", str(ROOT / "twixt.py"), *arguments]
+
+
+def test_a_is_told_what_was_typed_and_b_the_flags_behind_it() -> None:
+    words = [
+        "measure",
+        "metronome",
+        "--repeat",
+        "6",
+        "--clock=ahead",
+        "--against=x",
+        "--json",
+        "a.json",
+        "--seconds",
+        "2",
+    ]
+    found = arguments_of_runs(words, "--slow-render 3 --set 'a b=1'")
+    assert found["A"] == ["metronome", "--clock=ahead", "--seconds", "2"]
+    assert found["B"] == [*found["A"], "--slow-render", "3", "--set", "a b=1"]
+
+
+def test_a_run_is_short_unless_it_is_told_how_long() -> None:
+    assert arguments_of_runs(["measure"], "")["A"] == ["--seconds", "4"]
+    assert without(["--fail-if", "a>1", "x"], ("--fail-if",)) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("words", "flags", "says"),
+    [(["--log", "a.csv"], "", "--log with --against"), ([], "--plot=a.png", "--plot"), ([], "--repeat 3", "within"),
+     ([], "'", "does not read as flags")],
+)  # fmt: skip
+def test_what_many_runs_cannot_be_told_is_refused(words: list[str], flags: str, says: str) -> None:
+    with pytest.raises(TwixtError, match=says):
+        arguments_of_runs(["measure", *words], flags)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--repeat", "2"], "--repeat 2 is for --against"), (["--against", "--fps -3"], "--fps must be"),
+        (["--against", "--slo 3"], "No such option"), (["--against", "", "--fail-if", "frames.count>1"], "--fail-if"),
+        (["--against", "", "--json", "nowhere/a.json"], "--json"), (["--against", "", "--repeat", "0"], "--repeat"),
+        (["nowhere:World", "--against", ""], "a run of A was refused: no module"),
+        (["--size", "64x48", "--offscreen", "--seconds", "0.1", "--against", "--draw nowhere:draw"], "a run of B was refused"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_in_words(arguments: list[str], says: str) -> None:
+    ended = subprocess.run(typed("measure", *arguments), capture_output=True, text=True, timeout=60, cwd="/")
+    assert ended.returncode == 2, ended.stderr
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_runs_take_turns_and_all_of_it_is_in_the_json(tmp_path: Path) -> None:
+    path = tmp_path / "both.json"
+    flags = ("--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "0.3", "--repeat", "2", "--json", str(path))
+    ended = subprocess.run(
+        typed("measure", "metronome", *flags, "--against", "--slow-render 30"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "no verdict" in ended.stdout
+    made = json.loads(path.read_text())
+    assert [run["side"] for run in made["runs"]] == list("ABBA")
+    figure = made["figures"]["frames.cpu_ms.p50"]
+    assert figure["b"] > figure["a"] + 4.5  # so much is added to a frame that takes longer by itself, too
+    assert made["flags"]["B"].endswith("--slow-render 30")
+
+
+def test_ctrl_c_ends_the_turns_and_leaves_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "both.json"
+    flags = (
+        "--offscreen",
+        "--size",
+        "64x48",
+        "--no-overlay",
+        "--seconds",
+        "0.3",
+        "--repeat",
+        "50",
+        "--json",
+        str(path),
+    )
+    child = subprocess.Popen(
+        typed("measure", "metronome", *flags, "--against", ""), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    assert child.stderr is not None
+    while "run 3 of 100" not in (line := child.stderr.readline()):
+        assert line, "it ended before its third run"
+    os.killpg(child.pid, signal.SIGINT)
+    said, _ = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "of 100 runs, then Ctrl-C" in said
+    assert len(json.loads(path.read_text())["runs"]) >= 2
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)
+
+
+def test_a_run_that_ended_badly_counts_as_none() -> None:
+    load = Load(2, 0.0, 0.0)
+    runs = [against.Run("ABBA"[at % 4], {"frames.cpu_ms.p50": 5.0 + at % 3}, load) for at in range(16)]
+    runs[5] = against.Run("B", {}, load, "exit code 1: the display went")
+    turns = against.Turns(runs)
+    compared, _, counting = compare(turns)
+    assert 5 not in counting
+    assert compared[0].runs == (8, 7)
+    assert "the display went" in turns.said(8)[0]
