@@ -99,6 +99,7 @@ class FrameLoop:
         self._presents = Presents(window, log, pacer)
         self._swap_ns = 0
         self._collected_at = 0  # frames until then
+        self._shown: Shown | None = None  # by the last frame
         link.poll()
         self._steering.reflect(self.intake.plan)
 
@@ -117,7 +118,7 @@ class FrameLoop:
         latch_ns = time.perf_counter_ns()
         spans.lap(kinds.INTAKE, taken.steps)
         self._parts.lap(UPLOAD)
-        shown = self._draw(planned.present_ns, events)
+        shown = self._shown = self._draw(planned.present_ns, events)
         if self._slow_render_ns:
             self._work_more(start_ns, has_waited=planned.start_ns > now_ns)
         work_end_ns = time.perf_counter_ns()
@@ -247,7 +248,7 @@ class FrameLoop:
             self._parts.restart()
             self.spans.add(kinds.REST, self._rested_since_ns, now_ns)
         planned = self._pacer.next_frame(now_ns)
-        self._use_idle_time(planned.start_ns - time.perf_counter_ns())
+        self._use_idle_time(planned.start_ns)
         self._parts.lap(OTHER)
         start_ns = self._wait.until(planned.start_ns)
         self._parts.waited(planned.start_ns, begins=True)
@@ -314,6 +315,8 @@ class FrameLoop:
             self._draw_words(words, size_px)
         if panel is not None:
             self._draw_panel(panel, shown, events, size_px)
+        elif self.panel is not None:
+            self.panel.pass_by(events, self._window.content_scale)
         if words or panel is not None:
             spans.lap(kinds.OVERLAY)
         self._parts.lap(DRAW)
@@ -380,13 +383,22 @@ class FrameLoop:
             self.log.write_some(self.log.count)
             gc.collect()
 
-    def _use_idle_time(self, idle_ns: int) -> None:
-        is_idle = idle_ns >= IDLE_NS
+    def _use_idle_time(self, until_ns: int) -> None:
+        is_idle = until_ns - time.perf_counter_ns() >= IDLE_NS
         if is_idle:
             self._write_log()
+            self._redraw_panel(until_ns)
         if self.log.count - self._collected_at >= (FRAMES_PER_COLLECTION if is_idle else MOST_FRAMES_UNCOLLECTED):
             self._collected_at = self.log.count
             gc.collect(1)
+
+    def _redraw_panel(self, until_ns: int) -> None:
+        if self.panel is None or not self.controls.overlay:
+            return
+        window, begin_ns = self._window, time.perf_counter_ns()
+        size_px, scale, spare_ns = window.framebuffer_size, window.content_scale, until_ns - begin_ns
+        if self.panel.redraw_early(self, size_px, scale, spare_ns, lambda: self._more(self._shown)):
+            self.spans.add(kinds.OVERLAY, begin_ns, time.perf_counter_ns())
 
     def _write_log(self) -> None:
         begin_ns = time.perf_counter_ns()

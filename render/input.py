@@ -28,6 +28,12 @@ class MouseMove(NamedTuple):
     acted_ns: int
 
 
+class PointerLeft(NamedTuple):
+    """The pointer is over the window no more, and moves unseen until the next `MouseMove`."""
+
+    acted_ns: int
+
+
 class MouseButton(NamedTuple):
     button: str  # "left", "right" or "middle"
     pressed: bool
@@ -40,4 +46,4 @@ class Scroll(NamedTuple):
     acted_ns: int
 
 
-Event = Key | MouseMove | MouseButton | Scroll
+Event = Key | MouseMove | PointerLeft | MouseButton | Scroll

@@ -21,7 +21,7 @@ from twixt.render.display.present_times import PresentTimes
 from twixt.render.display.presentation import Presentation, Presented
 from twixt.render.display.wayland_frame import FrameCallback
 from twixt.render.draw import context
-from twixt.render.input import Event, MouseButton, MouseMove, Scroll
+from twixt.render.input import Event, MouseButton, MouseMove, PointerLeft, Scroll
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
@@ -115,6 +115,7 @@ class Window:
         glfw.set_key_callback(self.handle, self._on_key)
         glfw.set_char_callback(self.handle, self._on_character)
         glfw.set_cursor_pos_callback(self.handle, self._on_move)
+        glfw.set_cursor_enter_callback(self.handle, self._on_enter)
         glfw.set_mouse_button_callback(self.handle, self._on_button)
         glfw.set_scroll_callback(self.handle, self._on_scroll)
         # Asked for once: on X11 each question is a round trip to the server, several times a frame's own cost.
@@ -276,6 +277,10 @@ class Window:
     def _on_move(self, _window: Any, x: float, y: float) -> None:
         scale = self.framebuffer_size[0] / max(1, self._size_units[0])
         self._events.append(MouseMove(x * scale, y * scale, time.perf_counter_ns()))
+
+    def _on_enter(self, _window: Any, entered: int) -> None:
+        if not entered:
+            self._events.append(PointerLeft(time.perf_counter_ns()))
 
     def _on_button(self, _window: Any, button: int, action: int, _mods: int) -> None:
         if button in _BUTTONS:

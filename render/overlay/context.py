@@ -15,8 +15,6 @@ with glfw_library.sharing():
     import imgui_bundle
     from imgui_bundle import imgui
 
-# What the library takes for the time between two layouts: 8 frames of 60 Hz.
-LAYOUT_S = 8 / 60
 FONT_PX = 15.0
 
 
@@ -35,12 +33,12 @@ def new_context() -> Any:
     return context
 
 
-def begin(size_px: tuple[int, int], scale: float) -> None:
-    """Begins a layout in the current ImGui context, for a picture of this size."""
+def begin(size_px: tuple[int, int], scale: float, elapsed_s: float = 0.1) -> None:
+    """Begins a layout in the current ImGui context, for a picture of this size. elapsed_s: since the one before."""
     io = imgui.get_io()
     io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
     io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
-    io.delta_time = LAYOUT_S
+    io.delta_time = elapsed_s
     imgui.backends.opengl3_new_frame()
     imgui.new_frame()
 

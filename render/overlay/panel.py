@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from twixt.ipc.snapshot import Head
 from twixt.ipc.troubles import FIELDS
 from twixt.render.controls import Controls
-from twixt.render.input import Event
+from twixt.render.input import Event, MouseMove, PointerLeft
 from twixt.render.knobs import Knobs, Turned
 from twixt.render.measure.frames import FrameRow
 from twixt.render.overlay.overlay import Overlay
@@ -104,6 +104,16 @@ class Panel:
         if used.all_off:
             self._knobs.all_off()
         return used.pressed
+
+    def redraw_early(
+        self, loop: FrameLoop, size_px: tuple[int, int], scale: float, spare_ns: int, more: Callable[[], More] = More
+    ) -> bool:
+        """Between two frames: draws it anew where that is due soon and the spare time allows; False: nothing was done."""
+        return self._overlay.redraw_early(lambda: self._state(loop, more()), size_px, scale, spare_ns)
+
+    def pass_by(self, events: list[Event], scale: float) -> None:
+        """Where the pointer went while the panels were hidden; clicks are not theirs then."""
+        self._overlay.hear([event for event in events if isinstance(event, MouseMove | PointerLeft)], scale)
 
     def turned(self, now_ns: int, draw_time_ns: int) -> Turned:
         """What the knobs ask for now; to be asked in every frame in which it is drawn."""

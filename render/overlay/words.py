@@ -1,7 +1,7 @@
-"""Words in the picture, drawn anew in every frame with the overlay's library, whether the overlay is shown or not.
+"""Words in the picture, drawn in every frame with the overlay's library, whether the overlay is shown or not.
 
 An ImGui context of its own: words follow what moves in every frame, while the overlay's panels are laid out a few
-times a second. Import this module late: it pulls in imgui-bundle.
+times a second. Words that stand where they stood are not laid out anew. Import this module late: it pulls in imgui-bundle.
 Draws into the framebuffer in use; OpenGL's state is as before when it returns.
 """
 
@@ -23,10 +23,22 @@ class LabelOverlay:
 
     def __init__(self) -> None:
         self._context = new_context()
+        self._laid_out: tuple[tuple[PlacedLabel, ...], tuple[int, int], float] | None = None
 
     def draw(self, labels: Iterable[PlacedLabel], size_px: tuple[int, int], scale: float = 1.0) -> None:
         """Draws them in their order. size_px: of the framebuffer; scale: its pixels per unit of text size."""
         imgui.set_current_context(self._context)
+        asked = tuple(labels), size_px, scale
+        if asked != self._laid_out:
+            self._lay_out(*asked)
+            self._laid_out = asked
+        imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
+
+    def close(self) -> None:
+        """Gives everything back."""
+        close_context(self._context)
+
+    def _lay_out(self, labels: tuple[PlacedLabel, ...], size_px: tuple[int, int], scale: float) -> None:
         begin(size_px, scale)
         words = imgui.get_background_draw_list()
         for label in labels:
@@ -39,8 +51,3 @@ class LabelOverlay:
             if label.within_px is not None:
                 words.pop_clip_rect()
         imgui.render()
-        imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
-
-    def close(self) -> None:
-        """Gives everything back."""
-        close_context(self._context)

@@ -7,39 +7,17 @@ import moderngl
 import numpy as np
 import pytest
 
+from tests.render.overlay.screen import FRAME_NS, FRAMES_PER_LAYOUT, SIZE_PX, SMOOTH_PX, TROUBLE_PX, state_of
 from twixt.render.controls import KEYS
 from twixt.render.input import MouseButton, MouseMove
 from twixt.render.labels import PlacedLabel
 from twixt.render.measure.frames import FrameRow
-from twixt.render.overlay.overlay import LAYOUT_NS, LAYOUTS_AT_ONCE, Overlay
+from twixt.render.overlay.overlay import LAYOUTS_AT_ONCE, Overlay
 from twixt.render.overlay.panel import Ages, Panel
 from twixt.render.overlay.state import MODES, REMEMBERED, OverlayState, Recent
 from twixt.render.overlay.words import LabelOverlay
 
-SIZE_PX = (800, 600)
 TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
-NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "delay": (0.0, 0.0)}
-# Where the lines are that unfold, with two diagnostics.
-SMOOTH_PX, TROUBLE_PX = (60, 182), (570, 136)
-
-
-# Frames of 60 Hz for which a layout stands.
-FRAMES_PER_LAYOUT = 8
-FRAME_NS = -(-LAYOUT_NS // FRAMES_PER_LAYOUT)
-
-
-def state_of(**changed) -> OverlayState:
-    frames, steps = Recent(), Recent()
-    for number in range(300):
-        frames.add(16.7 + number % 7, MODES[number // 40 % 3])
-        steps.add(3.0)
-    return OverlayState(**{
-        "frames": frames, "steps": steps, "target_ms": 16.7, "step_budget_ms": 16.7, "rate": 0.5, "age_ms": 12.0,
-        "clock": "auto", "clock_mode": "ahead", "interpolation": "linear", "pacing": "vsync", "bodies": 300,
-        "diagnostics": {"energy": 1.5}, "keys": KEYS,
-        "room_ms": 33.3, "playing_rate": 0.5, "clock_reason": "physics is 12 ms late, so it plays 3 % slower",
-        "prefer": "latency", "troubles": NO_TROUBLE, **changed,
-    })  # fmt: skip
 
 
 def test_the_latency_shown_is_the_age_of_what_is_drawn_not_of_what_the_clock_asked_for() -> None:

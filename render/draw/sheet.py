@@ -1,0 +1,144 @@
+"""A picture of the window's size that is drawn now and then, and laid over each frame.
+
+The one idea: what covers a part of the window and changes seldom is drawn into a texture; a frame then costs one
+texture read and one blend for each pixel of the rectangles that hold something, and the rest of the window nothing.
+
+Always: the texture's colours are multiplied by their alpha already, so that laying it over a frame gives what drawing
+over that frame would have given, within the rounding of 8 bits. `drawing` leaves the framebuffer in use as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import moderngl
+import numpy as np
+
+_VERTEX = """#version 330 core
+in vec4 corner;  // x, y: -1..1; z, w: the same place in the texture, 0..1
+noperspective out vec2 at;
+void main() {
+    gl_Position = vec4(corner.xy, 0.0, 1.0);
+    at = corner.zw;
+}
+"""
+# Every pixel gets its own texel: without perspective the software renderer spares a division for each.
+_FRAGMENT = """#version 330 core
+uniform sampler2D sheet;
+noperspective in vec2 at;
+out vec4 color;
+void main() { color = texture(sheet, at); }
+"""
+
+
+class Rectangle(NamedTuple):
+    """Whole pixels from the top left."""
+
+    left_px: int
+    top_px: int
+    right_px: int
+    bottom_px: int
+
+
+def whole_pixels(
+    places: Iterable[tuple[float, float, float, float]], size_px: tuple[int, int]
+) -> tuple[Rectangle, ...]:  # fmt: skip
+    """The pixels within a window of that size that places (left, top, width, height) touch; empty ones are left out."""
+    width_px, height_px = size_px
+    found = []
+    for left, top, width, height in places:
+        rectangle = Rectangle(
+            max(0, math.floor(left)), max(0, math.floor(top)),
+            min(width_px, math.ceil(left + width)), min(height_px, math.ceil(top + height)),
+        )  # fmt: skip
+        if rectangle.left_px < rectangle.right_px and rectangle.top_px < rectangle.bottom_px:
+            found.append(rectangle)
+    return tuple(found)
+
+
+class Sheet:
+    """One texture, made with the OpenGL context that is current. `release` it while that still is."""
+
+    def __init__(self) -> None:
+        context = self._context = moderngl.get_context()
+        self._program = context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
+        self._texture: moderngl.Texture | None = None
+        self._framebuffer: moderngl.Framebuffer | None = None
+        self._corners: moderngl.Buffer | None = None
+        self._vertex_array: moderngl.VertexArray | None = None
+        self._vertices = 0
+        self._rectangles: tuple[Rectangle, ...] = ()
+
+    @property
+    def rectangles(self) -> tuple[Rectangle, ...]:
+        """What is laid over a frame."""
+        return self._rectangles
+
+    @contextmanager
+    def drawing(self, size_px: tuple[int, int], rectangles: Sequence[Rectangle]) -> Iterator[None]:
+        """Inside, drawing goes into the sheet, which is clear in these rectangles; they are all that will be shown."""
+        in_use = self._context.fbo
+        self._fit(size_px)
+        self._place(tuple(rectangles), size_px)
+        assert self._framebuffer is not None
+        self._framebuffer.use()
+        try:
+            for left, top, right, bottom in rectangles:
+                self._framebuffer.clear(viewport=(left, size_px[1] - bottom, right - left, bottom - top))
+            yield
+        finally:
+            in_use.use()
+
+    def lay(self, size_px: tuple[int, int]) -> None:
+        """Lays it over the framebuffer in use, a window of the size in which it was drawn."""
+        if not self._vertices or self._vertex_array is None or self._texture is None:
+            return
+        context = self._context
+        context.fbo.viewport = (0, 0, *size_px)
+        context.enable_only(moderngl.BLEND)
+        context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
+        self._texture.use(0)
+        self._vertex_array.render(moderngl.TRIANGLES, vertices=self._vertices)
+
+    def complete(self) -> None:
+        """Waits until what was drawn is complete."""
+        self._context.finish()
+
+    def release(self) -> None:
+        """Gives the texture back; may be drawn into again."""
+        for held in (self._framebuffer, self._texture):
+            if held is not None:
+                held.release()
+        self._framebuffer = self._texture = None
+        self._rectangles, self._vertices = (), 0
+
+    def _fit(self, size_px: tuple[int, int]) -> None:
+        if self._texture is not None and self._texture.size == size_px:
+            return
+        self.release()
+        self._texture = self._context.texture(size_px, 4)
+        self._texture.filter = moderngl.NEAREST, moderngl.NEAREST
+        self._texture.repeat_x = self._texture.repeat_y = False
+        self._framebuffer = self._context.framebuffer([self._texture])
+
+    def _place(self, rectangles: tuple[Rectangle, ...], size_px: tuple[int, int]) -> None:
+        if rectangles == self._rectangles:
+            return
+        self._rectangles, self._vertices = rectangles, 6 * len(rectangles)
+        corners = np.array([corner for each in rectangles for corner in _triangles(each, size_px)], "f4")
+        if self._corners is None or self._corners.size < corners.nbytes:
+            self._corners = self._context.buffer(reserve=max(4096, 2 * corners.nbytes), dynamic=True)
+            self._vertex_array = self._context.vertex_array(self._program, [(self._corners, "4f", "corner")])
+        if rectangles:
+            self._corners.write(corners)
+
+
+def _triangles(rectangle: Rectangle, size_px: tuple[int, int]) -> list[tuple[float, float, float, float]]:
+    """The corners of two triangles that make the rectangle, as the vertex shader takes them."""
+    left, right = rectangle.left_px / size_px[0], rectangle.right_px / size_px[0]
+    top, bottom = 1 - rectangle.top_px / size_px[1], 1 - rectangle.bottom_px / size_px[1]
+    places = (left, bottom), (right, bottom), (left, top), (left, top), (right, bottom), (right, top)
+    return [(2 * x - 1, 2 * y - 1, x, y) for x, y in places]

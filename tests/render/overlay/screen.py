@@ -1,0 +1,86 @@
+"""An overlay drawn offscreen, in frames of a clock that only they move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import moderngl
+import numpy as np
+
+from twixt.render.controls import KEYS
+from twixt.render.overlay.overlay import REDRAW_NS, Overlay
+from twixt.render.overlay.state import MODES, OverlayState, Recent
+
+SIZE_PX = (800, 600)
+NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "delay": (0.0, 0.0)}
+# Where the lines are that unfold, with two diagnostics.
+SMOOTH_PX, TROUBLE_PX = (60, 182), (570, 136)
+FRAMES_PER_LAYOUT = 6  # frames of 60 Hz for which the panels stand
+FRAME_NS = -(-REDRAW_NS // FRAMES_PER_LAYOUT)
+
+
+def state_of(**changed: Any) -> OverlayState:
+    frames, steps = Recent(), Recent()
+    for number in range(300):
+        frames.add(16.7 + number % 7, MODES[number // 40 % 3])
+        steps.add(3.0)
+    return OverlayState(**{
+        "frames": frames, "steps": steps, "target_ms": 16.7, "step_budget_ms": 16.7, "rate": 0.5, "age_ms": 12.0,
+        "clock": "auto", "clock_mode": "ahead", "interpolation": "linear", "pacing": "vsync", "bodies": 300,
+        "diagnostics": {"energy": 1.5}, "keys": KEYS,
+        "room_ms": 33.3, "playing_rate": 0.5, "clock_reason": "physics is 12 ms late, so it plays 3 % slower",
+        "prefer": "latency", "troubles": NO_TROUBLE, **changed,
+    })  # fmt: skip
+
+
+class Frames:
+    """Frames of one overlay over a picture that is anything but even."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self.overlay = Overlay()
+        self.context, self.now_ns, self.asked = context, 10**15, 0
+        self.size_px = (0, 0)
+        self.resize(SIZE_PX)
+
+    def resize(self, size_px: tuple[int, int]) -> None:
+        self.size_px = size_px
+        width_px, height_px = size_px
+        x, y = np.meshgrid(np.arange(width_px), np.arange(height_px))
+        self.behind = np.stack([x * 7 % 256, y * 5 % 256, (x + y) * 3 % 256], 2).astype(np.uint8)
+        self._picture = self.context.texture(size_px, 3, np.flipud(self.behind).tobytes(), alignment=1)
+        self._picture_framebuffer = self.context.framebuffer([self._picture])
+        self.framebuffer = self.context.framebuffer([self.context.renderbuffer(size_px, 4)])
+        self.framebuffer.use()
+
+    def frame(self, *events: Any, scale: float = 1.0, **changed: Any) -> list[str]:
+        """One frame; keys whose buttons were clicked."""
+        self.now_ns += FRAME_NS
+        self.context.copy_framebuffer(self.framebuffer, self._picture_framebuffer)
+        self.framebuffer.use()
+        return self.overlay.draw(lambda: self._state(changed), events, self.size_px, scale, self.now_ns).pressed
+
+    def frames(self, count: int, **changed: Any) -> int:
+        """So many; how often the panels were laid out and drawn in them."""
+        before = self.overlay.layouts
+        for _ in range(count):
+            self.frame(**changed)
+        return self.overlay.layouts - before
+
+    def play(self, *frames: Iterable[Any]) -> list[str]:
+        """One frame for the events of each; keys whose buttons were clicked."""
+        return [key for events in frames for key in self.frame(*events)]
+
+    def draw_straight(self) -> None:
+        """The panels as they are laid out now, straight over the picture."""
+        self.context.copy_framebuffer(self.framebuffer, self._picture_framebuffer)
+        self.framebuffer.use()
+        self.overlay._draw_panels(self.size_px)
+
+    def pixels(self) -> np.ndarray:
+        raw = self.framebuffer.read(components=3, alignment=1)
+        return np.flipud(np.frombuffer(raw, np.uint8).reshape(self.size_px[1], self.size_px[0], 3)).astype(int)
+
+    def _state(self, changed: dict[str, Any]) -> OverlayState:
+        self.asked += 1
+        return state_of(**changed)
