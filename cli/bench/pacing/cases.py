@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from twixt.cli.bench.pacing.displays import (
+    ALWAYS,
+    TRIED,
     Blocking,
     Display,
     Mode,
@@ -21,7 +23,8 @@ from twixt.cli.bench.pacing.displays import (
     changing,
     steady,
 )
-from twixt.cli.bench.pacing.works import WORKS, Make, constant, single, spikes, step
+from twixt.cli.bench.pacing.recorded import ALL_WORKS
+from twixt.cli.bench.pacing.works import Make, constant, single, spikes, step
 
 # Real displays keep a rate near the one they are called by: within this share of it.
 OFF_NOMINAL = 0.002
@@ -34,7 +37,7 @@ class Shape(NamedTuple):
 
     kind: type[Display]
     hz: float = 60.0
-    has_fence: bool = False
+    fence_is: str = ""
     speaks: bool = False
 
     def made(self, seed: int) -> Display:
@@ -48,19 +51,21 @@ class Shape(NamedTuple):
         return self._of(changing(self.hz, then_hz, at_ns + seed * 3_100_000, gap_ns), seed)
 
     def _of(self, modes: tuple[Mode, ...], seed: int) -> Display:
-        return self.kind(modes, has_fence=self.has_fence, speaks=self.speaks, seed=seed)
+        return self.kind(modes, fence_is=self.fence_is, speaks=self.speaks, seed=seed)
 
 
 FENCE, WORD = ", fence", ", own word"
 # Those whose cost must be near plain blocking's: each as it is, with a fence, and with the display's own word.
 TRICKY = {"returns at once": ReturnsAtOnce, "queue of two": Queue, "queue of three": QueueOfThree}
+# What twixt's window would do; a queue's swaps wait, so that it tries no fence there: what one would bring is shown.
+FENCES = {"returns at once": TRIED, "queue of two": ALWAYS, "queue of three": ALWAYS}
 BLOCKING = "blocking"
 SHAPES: dict[str, Shape] = {
     "timer": Shape(Timer),
     BLOCKING: Shape(Blocking),
     BLOCKING + WORD: Shape(Blocking, speaks=True),
     **{
-        name + way: Shape(kind, has_fence=way == FENCE, speaks=way == WORD)
+        name + way: Shape(kind, fence_is=FENCES[name] if way == FENCE else "", speaks=way == WORD)
         for name, kind in TRICKY.items()
         for way in ("", FENCE, WORD)
     },
@@ -113,4 +118,4 @@ TRIED_ON: Callable[[str], tuple[str, ...]] = {
 
 def works(quick: bool) -> dict[str, Make]:
     """By name; few where it shall only show that it works."""
-    return {name: make for name, make in WORKS.items() if not quick or name in QUICK_WORKS}
+    return {name: make for name, make in ALL_WORKS.items() if not quick or name in QUICK_WORKS}

@@ -18,6 +18,8 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from twixt.render.display.present_times import WAITED_NS, FenceTrial
+
 SECOND = 1_000_000_000
 # Copying a picture where nothing waits, as Xvfb does it at 800x600; a call that only hands over.
 COPY_NS, CALL_NS = 400_000, 60_000
@@ -25,6 +27,8 @@ COPY_NS, CALL_NS = 400_000, 60_000
 RETURN_NS = (20_000, 150_000)
 # Handed over later than this before a refresh, a frame is shown at the next.
 AHEAD_NS = 500_000
+# How a fence is made, see `Display`.
+ALWAYS, TRIED = "always", "tried"
 # The display's word about a frame comes when so many frames after it have been handed over.
 WORD_FRAMES_LATER = 2
 # A variable rate: never sooner after a frame than the first, shown again after the second where none comes.
@@ -37,6 +41,13 @@ class Mode(NamedTuple):
     begin_ns: int
     period_ns: int
     end_ns: int | None = None
+
+
+class Fenced(NamedTuple):
+    """What a wait for the next buffer came to. presented_ns: None where it waited for nothing, or is not trusted yet."""
+
+    return_ns: int
+    presented_ns: int | None = None
 
 
 class Said(NamedTuple):
@@ -61,7 +72,8 @@ def changing(hz: float, then_hz: float, at_ns: int, gap_ns: int = 0) -> tuple[Mo
 class Display:
     """A display with refreshes whose swap waits for nothing; subclasses say what waits.
 
-    has_fence: `fence` waits until the last frame is visible. speaks: `said` gives the display's own word.
+    fence_is: "" (there is none), "always" made, or "tried" as twixt's window decides. speaks: `said` gives the display's
+    own word.
     """
 
     blocks_next_call = False
@@ -70,12 +82,13 @@ class Display:
     def __init__(
         self,
         modes: Sequence[Mode],
-        has_fence: bool = False,
+        fence_is: str = "",
         speaks: bool = False,
         ahead_ns: int = AHEAD_NS,
         seed: int = 0,
     ) -> None:
-        self.modes, self.has_fence, self.speaks, self.ahead_ns = tuple(modes), has_fence, speaks, ahead_ns
+        self.modes, self.fence_is, self.speaks, self.ahead_ns = tuple(modes), fence_is, speaks, ahead_ns
+        self._trial = FenceTrial()
         self.visible_ns: list[int] = []
         self._random = random.Random(seed)
         self._said = 0  # frames spoken of
@@ -116,15 +129,21 @@ class Display:
     def swap(self, at_ns: int) -> int:
         """Hands a frame over: the call's return."""
         self.visible_ns.append(self._shown_at(at_ns))
-        return max(at_ns + CALL_NS, self._swap_waits_until(at_ns))
+        return_ns = max(at_ns + CALL_NS, self._swap_waits_until(at_ns))
+        self._trial.swapped(return_ns - at_ns, is_vsynced=self.fence_is == TRIED)
+        return return_ns
 
-    def fence(self, at_ns: int) -> int | None:
-        """Waits until the frame handed over last is visible: the return. None: this display has no fence."""
-        if not self.has_fence:
-            return None
-        if self.visible_ns[-1] <= at_ns:
-            return at_ns + CALL_NS
-        return self._returned(self.visible_ns[-1])
+    def fence(self, at_ns: int) -> Fenced:
+        """Waits until the frame handed over last is visible, where there is a fence."""
+        if not self.fence_is or (self.fence_is == TRIED and not self._trial.is_on):
+            return Fenced(at_ns)
+        waits = self.visible_ns[-1] > at_ns
+        return_ns = self._returned(self.visible_ns[-1]) if waits else at_ns + CALL_NS
+        if self.fence_is == TRIED:
+            is_present = self._trial.fenced(return_ns - at_ns) and self._trial.serves
+        else:
+            is_present = return_ns - at_ns > WAITED_NS
+        return Fenced(return_ns, return_ns if is_present else None)
 
     def said(self) -> list[Said]:
         """What the display has said since this was asked last."""

@@ -140,7 +140,7 @@ def _mean(contestant: str, display: str, work: str, wanted: Wanted) -> Figures:
 
 
 def _figures(contestant: str, display_name: str, work_name: str, seed: int, seconds: float) -> Figures:
-    display, work = cases.SHAPES[display_name].made(seed), cases.WORKS[work_name](seed)
+    display, work = cases.SHAPES[display_name].made(seed), cases.ALL_WORKS[work_name](seed)
     if contestant == ORACLE:
         return best(display, work, seconds, seed)[1]
     enter = landed if contestant == LANDED else NeverWiden

@@ -46,3 +46,6 @@ class NeverWiden:
 
     def frame_done(self, times: FrameTimes) -> None:
         """Nothing is learned."""
+
+    def display_said(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """The model is asked, not its display."""

@@ -101,12 +101,12 @@ def _frame(state: _State, work: Work, length: float) -> tuple[Seen, _State]:
         swap_ns = max(done_ns, due_ns - COPY_NS)
     else:
         swap_ns = max(done_ns, due_ns - round(0.6 * period_ns)) if length > 1 else done_ns
-    swap_end_ns = work.awake(display.swap(swap_ns))
-    fenced_ns = display.fence(swap_end_ns) or swap_end_ns
+    swap_end_ns = work.awake(display.swap(work.handed_over(state.number, swap_ns)))
+    return_ns = display.fence(swap_end_ns).return_ns
     visible_ns = display.visible_ns[-1]
     due_ns = visible_ns if visible_ns > due_ns + length * period_ns else due_ns
     seen = Seen(start_ns, visible_ns, visible_ns, round(length * period_ns))
-    return seen, _State(display, work.awake(fenced_ns + OVERHEAD_NS), state.number + 1, due_ns)
+    return seen, _State(display, work.awake(return_ns + OVERHEAD_NS), state.number + 1, due_ns)
 
 
 def _foreseen(seen: Sequence[Seen]) -> list[Seen]:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from twixt.cli.bench.pacing.displays import Display, Said
+from twixt.cli.bench.pacing.displays import Display
 from twixt.cli.bench.pacing.works import Work
 from twixt.render.pacing import FramePlan, FrameTimes, Pacer, Refresh
 from twixt.render.pacing.refresh import SwapProbe
@@ -32,6 +32,9 @@ class Contestant(Protocol):
 
     def frame_done(self, times: FrameTimes) -> object:
         """The swap came back."""
+
+    def display_said(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """The display's own word on a frame some frames ago."""
 
 
 class Seen(NamedTuple):
@@ -63,7 +66,8 @@ def drive(pacer: Contestant, display: Display, work: Work, now_ns: int, end_ns: 
     plans: list[tuple[FramePlan, int]] = []
     first = len(display.visible_ns)
     while now_ns < end_ns:
-        _tell(pacer, display.said())
+        for said in display.said():
+            pacer.display_said(*said)
         plan = pacer.next_frame(now_ns)
         start_ns = work.awake(plan.start_ns + late.randrange(*WAKE_NS) if plan.start_ns > now_ns else now_ns)
         cost_ns = work.cost_ns(len(plans), start_ns)
@@ -72,12 +76,12 @@ def drive(pacer: Contestant, display: Display, work: Work, now_ns: int, end_ns: 
         swap_begin_ns = work_end_ns
         if swap_at_ns is not None and swap_at_ns > work_end_ns:
             swap_begin_ns = work.awake(swap_at_ns + late.randrange(*WAKE_NS))
-        swap_end_ns = work.awake(display.swap(swap_begin_ns))
-        fenced_ns = display.fence(swap_end_ns)
-        if fenced_ns is not None:
-            fenced_ns = work.awake(fenced_ns)
-        pacer.frame_done(_times(start_ns, work_end_ns, swap_begin_ns, swap_end_ns, fenced_ns))
-        now_ns = work.awake((fenced_ns or swap_end_ns) + OVERHEAD_NS)
+        swap_end_ns = work.awake(display.swap(work.handed_over(len(plans), swap_begin_ns)))
+        fenced = display.fence(swap_end_ns)
+        pacer.frame_done(
+            FrameTimes(start_ns, start_ns, work_end_ns, swap_begin_ns, swap_end_ns, _awake(work, fenced.presented_ns))
+        )
+        now_ns = work.awake(work.awake(fenced.return_ns) + OVERHEAD_NS)
         plans.append((plan, start_ns))
     return [
         Seen(start_ns, plan.present_ns, visible_ns, plan.interval_ns)
@@ -96,17 +100,5 @@ def probed(display: Display) -> tuple[Refresh, int]:
     return probe.verdict(), now_ns
 
 
-def _times(start_ns: int, work_end_ns: int, swap_begin_ns: int, swap_end_ns: int, fenced_ns: int | None) -> FrameTimes:
-    times = (start_ns, start_ns, work_end_ns, swap_begin_ns, swap_end_ns)
-    if fenced_ns is not None and "presented_ns" in FrameTimes._fields:
-        return FrameTimes._make((*times, fenced_ns))
-    if "presented_ns" in FrameTimes._fields:
-        return FrameTimes._make((*times, None))
-    return FrameTimes._make(times)
-
-
-def _tell(pacer: Contestant, said: list[Said]) -> None:
-    hear = getattr(pacer, "display_said", None)
-    if hear is not None:
-        for word in said:
-            hear(*word)
+def _awake(work: Work, at_ns: int | None) -> int | None:
+    return None if at_ns is None else work.awake(at_ns)

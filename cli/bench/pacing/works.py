@@ -37,9 +37,19 @@ class Steal(NamedTuple):
 
 
 class Work:
-    """costs_ns: by number of the frame, again from the first when they are used up."""
+    """costs_ns, handing_ns: by number of the frame, again from the first when they are used up.
 
-    def __init__(self, costs_ns: Sequence[int], loads: Sequence[Load] = (), steals: Sequence[Steal] = ()) -> None:
+    handing_ns: what passes between the call of swap and the frame's handing over, beyond what that takes on a free core.
+    """
+
+    def __init__(
+        self,
+        costs_ns: Sequence[int],
+        loads: Sequence[Load] = (),
+        steals: Sequence[Steal] = (),
+        handing_ns: Sequence[int] = (0,),
+    ) -> None:
+        self._handing_ns = tuple(handing_ns)
         self.costs_ns, self.loads, self.steals = tuple(costs_ns), tuple(loads), tuple(steals)
         self._steals_ns = [steal.begin_ns for steal in steals]
 
@@ -49,6 +59,10 @@ class Work:
             if load.begin_ns <= at_ns < load.end_ns:
                 return load.work_ns
         return self.costs_ns[number % len(self.costs_ns)]
+
+    def handed_over(self, number: int, swap_begin_ns: int) -> int:
+        """When the frame of that number, swapped then, is handed over."""
+        return swap_begin_ns + self._handing_ns[number % len(self._handing_ns)]
 
     def awake(self, at_ns: int) -> int:
         """When something due at at_ns really goes on."""

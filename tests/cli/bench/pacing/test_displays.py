@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from twixt.cli.bench.pacing.displays import (
+    ALWAYS,
     COPY_NS,
+    TRIED,
     Blocking,
+    Fenced,
     Queue,
     QueueOfThree,
     ReturnsAtOnce,
@@ -65,12 +68,23 @@ def test_a_queue_of_three_takes_one_more() -> None:
 
 
 def test_a_fence_returns_when_the_last_frame_is_shown() -> None:
-    display = QueueOfThree(HUNDRED_HZ, has_fence=True)
+    display = QueueOfThree(HUNDRED_HZ, fence_is=ALWAYS)
     display.swap(1 * MS)
-    fenced_ns = display.fence(2 * MS)
-    assert fenced_ns is not None
-    assert in_ms(fenced_ns) == [10]
-    assert QueueOfThree(HUNDRED_HZ).fence(2 * MS) is None
+    fenced = display.fence(2 * MS)
+    assert in_ms(fenced.return_ns) == [10]
+    assert fenced.presented_ns == fenced.return_ns
+    assert display.fence(15 * MS).presented_ns is None  # waited for nothing
+    assert QueueOfThree(HUNDRED_HZ).fence(2 * MS) == Fenced(2 * MS)
+
+
+def test_a_fence_is_tried_as_the_window_tries_it_and_trusted_once_it_waited() -> None:
+    display = ReturnsAtOnce(HUNDRED_HZ, fence_is=TRIED)
+    told = []
+    for frame in range(40):
+        handed_ns = display.swap((10 * frame + 3) * MS)
+        told.append(display.fence(handed_ns).presented_ns)
+    assert told[:9] == [None] * 9
+    assert in_ms(*(at_ns for at_ns in told[-5:] if at_ns)) == [360, 370, 380, 390, 400]
 
 
 def test_the_displays_word_comes_two_frames_later() -> None:

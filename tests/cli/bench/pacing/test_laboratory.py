@@ -21,9 +21,9 @@ from twixt.render.pacing import FramePlan, FrameTimes, Refresh
 @pytest.mark.parametrize("work", ["25 ms in one of 30", "bimodal 9 and 18 ms", "stolen 5-40 ms", "drift 6-19 ms"])
 def test_the_oracle_costs_no_more_than_a_fixed_interval(display: str, work: str) -> None:
     made = cases.SHAPES[display].made(5)
-    seen, known = best(made, cases.WORKS[work](5), 3, 5)
+    seen, known = best(made, cases.ALL_WORKS[work](5), 3, 5)
     fixed = cases.SHAPES[display].made(5)
-    assert known.cost <= figures(play(NeverWiden, fixed, cases.WORKS[work](5), 3, 5), fixed).cost
+    assert known.cost <= figures(play(NeverWiden, fixed, cases.ALL_WORKS[work](5), 3, 5), fixed).cost
     assert known.error_p99_ms == 0
     assert len(seen) > 50
 
@@ -37,7 +37,7 @@ def test_the_probe_finds_what_the_model_does(display: str, waits: bool) -> None:
 
 def test_all_frames_are_drawn_for_when_they_are_seen_under_even_work() -> None:
     display = cases.SHAPES["blocking"].made(2)
-    of = figures(play(landed, display, cases.WORKS["constant 5 ms"](2), 3, 2), display)
+    of = figures(play(landed, display, cases.ALL_WORKS["constant 5 ms"](2), 3, 2), display)
     assert of.fps == pytest.approx(60, abs=0.3)
     assert of.error_p99_ms < 1
 
@@ -58,10 +58,12 @@ class Half:
     def frame_done(self, times: FrameTimes) -> None:
         self._shown_ns = times.swap_end_ns
 
+    def display_said(self, presented_ns: int, refresh_ns: int | None) -> None: ...
+
 
 def test_a_pacer_at_half_the_rate_loses_half_the_frames_evenly_and_misses_bars() -> None:
     display = cases.SHAPES["blocking"].made(0)
-    of = figures(play(Half, display, cases.WORKS["constant 5 ms"](0), 3), display)
+    of = figures(play(Half, display, cases.ALL_WORKS["constant 5 ms"](0), 3), display)
     assert of.fps == pytest.approx(30, abs=0.2)
     assert of.lost_per_s == pytest.approx(30, abs=0.2)
     assert of.cost == pytest.approx(16.7 * 30, rel=0.03)
@@ -96,7 +98,7 @@ def test_calls_come_in_the_frame_loops_order_and_times_never_run_back() -> None:
     display = cases.SHAPES["returns at once"].made(1)
     refresh, now_ns = probed(display)
     pacer: Contestant = Noting(display, refresh)
-    drive(pacer, display, cases.WORKS["stolen 5-40 ms"](1), now_ns, now_ns + 10**9)
+    drive(pacer, display, cases.ALL_WORKS["stolen 5-40 ms"](1), now_ns, now_ns + 10**9)
     assert [name for name, _ in calls[:6]] == ["plan", "drawn", "done"] * 2
     instants = [at_ns for _, at_ns in calls]
     assert instants == sorted(instants)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from twixt.cli.bench.pacing.works import WORKS, Load, Steal, Work
+from twixt.cli.bench.pacing.recorded import ALL_WORKS, FILE, UNIT_NS, line_of, recordings
+from twixt.cli.bench.pacing.works import Load, Steal, Work
+from twixt.render.measure.frames import FrameRow
+from twixt.render.measure.log import FrameLog
 
 MS = 1_000_000
 
@@ -34,11 +39,38 @@ def test_a_load_replaces_the_costs_while_it_lasts() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.parametrize("name", ALL_WORKS)
 def test_a_trace_is_the_same_for_every_contestant_and_another_for_each_seed(name: str) -> None:
-    first, again, other = (WORKS[name](seed) for seed in (3, 3, 4))
+    first, again, other = (ALL_WORKS[name](seed) for seed in (3, 3, 4))
     assert (first.costs_ns, first.loads, first.steals) == (again.costs_ns, again.loads, again.steals)
     assert first.costs_ns != other.costs_ns
     assert min(first.costs_ns) > 0
     ends = [sum(steal) for steal in first.steals]
     assert all(end <= steal.begin_ns for end, steal in zip(ends, first.steals[1:], strict=False))
+
+
+def test_recordings_are_small_and_hold_a_noisy_machines_frames() -> None:
+    assert FILE.stat().st_size < 60_000
+    for costs, swaps in recordings().values():
+        assert len(costs) == len(swaps) > 400
+        assert max(costs) > 2 * sorted(costs)[len(costs) // 2]
+
+
+def test_a_line_of_recorded_work_is_read_from_a_frame_log(tmp_path: Path) -> None:
+    log = FrameLog(str(tmp_path / "log.csv"))
+    for frame in range(4):
+        begin_ns = frame * 800 * MS + 1
+        log.add(
+            FrameRow(
+                frame,
+                begin_ns,
+                begin_ns,
+                begin_ns + (frame + 3) * MS,
+                begin_ns + 10 * MS,
+                begin_ns + 11 * MS,
+                probe=frame == 0,
+            )
+        )
+    log.close()
+    assert line_of("a log", str(tmp_path / "log.csv")) == "a log: 600/100"
+    assert UNIT_NS * 600 == 6 * MS
