@@ -39,6 +39,7 @@ INTERPOLATIONS = (
     "auto", "hermite", "linear", "none", "latest", "catmull", "quadratic", "extrapolate", "kalman", "chase",
 )  # fmt: skip
 PACINGS = ("auto", "vsync", "timer", "unlimited")
+QUALITIES = ("auto", "low", "high")
 SLOW_POLICIES = ("dilate", "widen")
 
 
@@ -192,6 +193,16 @@ class Config:
     fps: float | None = flag(
         None, "frames per second, at most; the display's own rate by default", VIEW, WINDOW, float, "N"
     )
+    quality: str = flag(
+        "auto",
+        "how finely frames are drawn: high, in full; low, as cheaply as there is; auto, in full, and cheaper step by step "
+        "where a processor draws and frames would not fit the display's interval "
+        "(no soft shadows, hard edges, one tone, half the pixels)",
+        VIEW,
+        WINDOW,
+        str,
+        choices=QUALITIES,
+    )
     size_px: tuple[int, int] = flag((800, 600), "size of the window", VIEW, WINDOW, read_size, "WxH", name="--size")
     overlay: bool = flag(True, "show the overlay of figures and keys (H toggles it)", VIEW, WINDOW)
     draw: str | None = flag(
@@ -256,6 +267,7 @@ class Config:
         rules.one_of("--clock", self.clock, CLOCKS)
         rules.one_of("--prefer", self.prefer, PREFERENCES)
         rules.one_of("--pacing", self.pacing, PACINGS)
+        rules.one_of("--quality", self.quality, QUALITIES)
         rules.one_of("--when-slow", self.when_slow, SLOW_POLICIES)
         if self.trouble is not None:
             rules.one_of("--trouble", self.trouble, tuple(PRESETS))

@@ -30,9 +30,11 @@ from twixt.render.playback import PlaybackClock
 from twixt.render.pointer import covers_nothing
 from twixt.render.presents import Presents
 from twixt.render.processor_time import ProcessorTime
+from twixt.render.quality.governor import Governor
 from twixt.render.recent import Recent
 from twixt.render.rest import Rest, Told, Waker
 from twixt.render.shots import Shots
+from twixt.render.software_gl import is_software
 from twixt.render.start_up import OnDemand
 from twixt.render.steering import Steering
 
@@ -87,6 +89,8 @@ class FrameLoop:
         self.stage = Stage(config, window.context, link.scene, MOST_SLOTS, link.newest_bodies)
         self._processor = ProcessorTime()
         self.stage.parts = self._parts = PartMeter(self._processor.read, self._processor.drawers)
+        self._governor = Governor(config.quality, is_software(window.renderer) and not pacer.unlimited)
+        self.stage.renderer.level = self._governor.level
         self.intake = Intake(link, self.stage)
         self._steering = Steering(config, link, self.stage, early)
         self._labels: LabelOverlay | None = None
@@ -128,6 +132,7 @@ class FrameLoop:
         swap_end_ns = time.perf_counter_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self._window.fence())
         row = self._account(planned, times, taken, acted_ns, shown, self._parts.swapped(self._pacer.blocks))
+        self._choose_quality(times)
         self._rest.note(row.draw_time_ns, row.present_ns)
         if (
             events
@@ -287,7 +292,7 @@ class FrameLoop:
                 self.log.count, planned, times, paced, 0 if pacer.unlimited else planned.interval_ns,
                 planned.planned_refreshes if pacer.blocks else 0, stage.clock.state, intake.plan, taken.steps,
                 intake.newest or NO_HEAD, acted_ns, stage.renderer.gpu_ns, self.is_starting, rested_ns,
-                self._presents.source(times.presented_ns), parts=parts,
+                self._presents.source(times.presented_ns), stage.renderer.level.name, parts,
             ),
             shown, self.last,
         )  # fmt: skip
@@ -301,6 +306,15 @@ class FrameLoop:
         if intake.make_room():
             self._parts.lap(UPLOAD)
         return row
+
+    def _choose_quality(self, times: FrameTimes) -> None:
+        """How finely the next frame is drawn, by what this one took."""
+        if self.is_starting:
+            return
+        governor, pacer = self._governor, self._pacer
+        self.stage.renderer.level = governor.frame(times.work_end_ns - times.start_ns, pacer.own_interval_ns)
+        if governor.said:
+            pacer.forget_work(governor.said)
 
     # -- drawing
 
@@ -380,6 +394,7 @@ class FrameLoop:
     def _begin_rest(self) -> None:
         if not self._rested_since_ns:
             self._rested_since_ns = self.last.present_ns or time.perf_counter_ns()
+            self._governor.forget()
             self.log.write_some(self.log.count)
             gc.collect()
 

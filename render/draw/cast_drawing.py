@@ -18,6 +18,7 @@ from twixt.render.camera import CameraMatrices
 from twixt.render.draw.layers import PlacedLayer
 from twixt.render.draw.sphere_drawing import DrawBodies
 from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
+from twixt.render.quality.levels import FULL, Level
 
 # What has no passes of its own is drawn by those of its name: "boxes", "plain boxes", "beyond boxes", "large boxes".
 STRETCHED = "stretched spheres"
@@ -32,11 +33,11 @@ ASKED = 4096
 OFF_PX, PLAIN_OFF_PX = 0.2, 0.45
 
 
-def cast_passes(kind: str, count: int, is_software: bool) -> tuple[str, ...]:
+def cast_passes(kind: str, count: int, is_software: bool, level: Level = FULL) -> tuple[str, ...]:
     """The programs that may draw so many bodies of this kind."""
-    if count <= FEW:
+    if count <= FEW and level.fine:
         return (f"large {kind}",)
-    points = f"plain {kind}" if count >= MANY and is_software else kind
+    points = f"plain {kind}" if (count >= MANY and is_software) or not level.fine else kind
     return (points, f"large {kind}") if count < ASKED else (points, f"beyond {kind}", f"large {kind}")
 
 
@@ -57,9 +58,12 @@ class CastDrawing:
         self._is_software = is_software
         self._any_beyond = context.query(samples=True)
 
-    def draw(self, kind: str, layers: list[PlacedLayer], count: int, camera: CameraMatrices, height_px: int) -> None:
+    def draw(
+        self, kind: str, layers: list[PlacedLayer], count: int, camera: CameraMatrices, height_px: int,
+        level: Level = FULL,
+    ) -> None:  # fmt: skip
         """Draws the `count` bodies of one of CAST_KINDS in these layers."""
-        names = cast_passes(kind, count, self._is_software)
+        names = cast_passes(kind, count, self._is_software, level)
         if len(names) == 1:
             self._draw_bodies(names[0], layers, (0.0, 0.0))
             return

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene, Shape, Sphere
 from twixt.render.camera import CameraMatrices
 from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX, is_wide
+from twixt.render.quality.levels import FULL, Level
 
 # Bodies looked at. Their share of large ones is off by a few percent.
 SAMPLED = 128
@@ -43,6 +44,8 @@ class Detail(NamedTuple):
 FINEST = Detail("points", LARGEST_POINT_PX)
 # From the cheapest on, with the sizes for which it is chosen; what they look like: plain_spheres.py.
 PLAIN = (("dots", 2.5), ("beads", 6.5), ("discs", 16.0), ("pearls", 24.0), ("balls", math.inf))
+# Of one tone each: dots are squares, and from a few px on that is seen.
+FLAT = (Detail("dots", 4.0), Detail("beads", math.inf))
 
 
 class Sizes(NamedTuple):
@@ -98,12 +101,12 @@ def sizes_in(
     return Sizes(typical_px, float(widths_px @ widths_px) * count / len(sample))
 
 
-def choose(sizes: Sizes, count: int, is_software: bool, last: Detail | None = None) -> Detail:
+def choose(sizes: Sizes, count: int, is_software: bool, last: Detail | None = None, level: Level = FULL) -> Detail:
     """How to draw `count` spheres. last: how they were drawn in the picture before."""
     affordable_px = FINEST_PX * (KEPT if last == FINEST else 1.0)
-    if not is_software or sizes.covered_px + count * BODY_PX <= affordable_px:
+    if level.fine and (not is_software or sizes.covered_px + count * BODY_PX <= affordable_px):
         return FINEST
-    for name, limit_px in _plain(count):
+    for name, limit_px in _plain(count) if level.skin else FLAT:
         if sizes.typical_px <= limit_px * (KEPT if last is not None and last.name == name else 1.0):
             return Detail(name, min(limit_px * LARGER, LARGEST_POINT_PX))
     return Detail("balls", LARGEST_POINT_PX)

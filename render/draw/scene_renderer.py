@@ -25,7 +25,7 @@ from twixt.ipc.snapshot import BODY
 from twixt.render.camera import CameraMatrices
 from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, PASSES, SPHERE_PASSES, BodyPrograms
 from twixt.render.draw.cast_drawing import CAST_KINDS, STRETCHED, CastDrawing, cast_passes
-from twixt.render.draw.detail import possible
+from twixt.render.draw.detail import FLAT, PLAIN, Detail, possible
 from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block, guarded
 from twixt.render.draw.gpu_timers import GpuTimers
 from twixt.render.draw.layers import Layer, PlacedLayer, place, place_all
@@ -37,12 +37,15 @@ from twixt.render.draw.pose import WAYS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.draw.sphere_drawing import Range, SphereDrawing
 from twixt.render.draw.sphere_glsl import ALL_PX, is_wide
+from twixt.render.quality.levels import FULL, Level
 from twixt.render.software_gl import is_software
 
 LAYER_STRIDE = 256  # every OpenGL allows a part of a uniform buffer to begin at a multiple of this
 KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
 # Beyond this many bodies the ground goes without shadows: they would be one dark carpet, and cost a quad each.
 MOST_SHADOWS = 20_000
+# What spheres are drawn by where a picture is drawn cheaper.
+CHEAPER = frozenset(detail.name for detail in (*map(Detail._make, PLAIN), *FLAT))
 NO_VIEWPORT: Viewport = (0, 0, 0, 0)
 MOST = 1 << 32
 
@@ -72,6 +75,8 @@ class SceneRenderer:
         self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies)
         self._casts = CastDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
         self._timers = GpuTimers(context, self._is_software)
+        self._way = WAYS[0]  # of the picture drawn last
+        self.level: Level = FULL  # how finely the next picture is drawn
         self._is_finished = True
         self._viewport = NO_VIEWPORT  # of the picture drawn last
         self._target: moderngl.Framebuffer = context.fbo
@@ -142,6 +147,7 @@ class SceneRenderer:
         self._eye = camera.eye
         self._frame_block.bind_to_uniform_block(FRAME_BINDING)
         self._write_blocks(placed)
+        self._way = placed[0].variant.way if placed else self._way
         with self._timers.next():
             self._draw_all(placed, camera)
         self._target.scissor = None  # type: ignore[assignment]  # stubs
@@ -169,7 +175,8 @@ class SceneRenderer:
         stretched, count = self._ring.is_stretched(slot), self._ring.count(slot)
         for way, name, group in product(WAYS, PASSES, sorted(self.layers, key=str)):
             variant = PoseVariant(way, stretched, self._is_wide and name in SPHERE_PASSES)
-            if self._programs.has(name, variant) or not self._is_drawn(name, count, stretched):
+            is_cheaper = self._is_software and way == self._way and name in CHEAPER
+            if self._programs.has(name, variant) or not (is_cheaper or self._is_drawn(name, count, stretched)):
                 continue
             layer = place(Layer(slot, group=group), self._ring)._replace(variant=variant)
             if self._members.of(group, name).drawn(layer.bodies):
@@ -243,7 +250,7 @@ class SceneRenderer:
         for kind in CAST_KINDS:
             self._draw_cast(kind, layers, camera)
         self._draw_spheres([layer for layer in layers if not layer.variant.stretched], camera)
-        if self._is_drawn("shadows", most):
+        if self.level.shadows and self._is_drawn("shadows", most):
             self._draw_bodies("shadows", layers)
         if scene.outline is not None:
             context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
@@ -266,7 +273,7 @@ class SceneRenderer:
         if kind == STRETCHED:
             layers = [layer for layer in layers if layer.variant.stretched]
         if count := self._count(kind, layers):
-            self._casts.draw(kind, layers, count, camera, self._viewport[3])
+            self._casts.draw(kind, layers, count, camera, self._viewport[3], self.level)
 
     def _count(self, name: str, layers: list[PlacedLayer]) -> int:
         return sum(self._members.of(layer.group, name).drawn(layer.bodies) for layer in layers)
@@ -275,7 +282,7 @@ class SceneRenderer:
         if count := self._count("points", layers):
             sample = self._ring.sample(max(layers, key=lambda layer: layer.bodies).slots.older)
             extents = [self._ring.extent(slot) for layer in layers for slot in layer.slots[:2]]
-            self._spheres.draw(self._scene, layers, count, sample, extents, camera, self._viewport[2:])
+            self._spheres.draw(self._scene, layers, count, sample, extents, camera, self._viewport[2:], self.level)
 
     def _draw_bodies(self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int = MOST) -> None:
         found = [(layer, self._members.of(layer.group, name)) for layer in layers]

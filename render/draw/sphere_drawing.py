@@ -17,6 +17,7 @@ from twixt.render.draw.detail import FINEST, choose, largest_radius, sampled_rad
 from twixt.render.draw.extent import Extent, fits_points, together
 from twixt.render.draw.layers import PlacedLayer
 from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
+from twixt.render.quality.levels import FULL, Level
 
 # So few bodies are drawn as quads, most of which are not there, sooner than it is asked whether any is: that ends what
 # OpenGL was gathering, 0.3 ms, and takes 0.03 us a body; quads that are not there take 0.13 us a body.
@@ -42,18 +43,18 @@ class SphereDrawing:
 
     def draw(
         self, scene: Scene, layers: list[PlacedLayer], count: int, sample: NDArray[np.void],
-        extents: Sequence[Extent | None], camera: CameraMatrices, size_px: tuple[int, int],
+        extents: Sequence[Extent | None], camera: CameraMatrices, size_px: tuple[int, int], level: Level = FULL,
     ) -> None:  # fmt: skip
         """Draws the `count` spheres of these layers. sample: records of the largest of them, as `SnapshotRing.sample`.
 
         extents: where the bodies of all their snapshots are.
         """
-        key = (scene, count, len(sample), camera.view.tobytes(), camera.projection.tobytes(), size_px)
+        key = (scene, count, len(sample), camera.view.tobytes(), camera.projection.tobytes(), size_px, level)
         self._drawn += 1
         if key != self._chosen_for or self._drawn >= CHOSEN_PICTURES:
             radii = sampled_radii(scene, max(layer.bodies for layer in layers))
             sizes = sizes_in(sample, radii, count, camera, size_px[1])
-            self._detail = choose(sizes, count, self._is_software, self._detail)
+            self._detail = choose(sizes, count, self._is_software, self._detail, level)
             self._chosen_for, self._drawn = key, 0
         name, largest_px = self._detail
         if self._all_fit(scene, layers, extents, camera, size_px):

@@ -130,6 +130,11 @@ class Pacer:
         return self._interval.interval_ns
 
     @property
+    def own_interval_ns(self) -> int:
+        """What it would be if no work were too long: the display's own, or what --fps asks for."""
+        return self._interval.base_ns
+
+    @property
     def refresh_measured_hz(self) -> float | None:
         """Where swap blocks, from its returns; None where nothing can be measured."""
         return 1e9 / self._grid.mean_period_ns if self._grid else None
