@@ -2,42 +2,32 @@
 
 Always: `swap` comes back, also when the window is hidden (it then shows nothing, and `is_hidden` says so
 until the display asks for frames again). Errors of the display become `TwixtError`.
-The only module that imports glfw. Decides nothing about time: see `pacer`.
+Decides nothing about time: see `pacer`.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
 from twixt.render import software_gl
 from twixt.render.display import glfw_library, x11_errors
-from twixt.render.display.keyboard import Keyboard
 from twixt.render.display.present_times import PresentTimes
 from twixt.render.display.presentation import Presentation, Presented
 from twixt.render.display.wayland_frame import FrameCallback
 from twixt.render.draw import context
-from twixt.render.input import Event, MouseButton, MouseMove, PointerLeft, Scroll
+from twixt.render.input import Event
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
 from glfw import library  # noqa: E402
 
-OFFSCREEN_HINT = "draw without a window: --offscreen"
+from twixt.render.display.window_input import WindowInput  # noqa: E402
 
-_NAMED_KEYS = {
-    glfw.KEY_SPACE: "Space", glfw.KEY_ESCAPE: "Esc", glfw.KEY_ENTER: "Enter", glfw.KEY_TAB: "Tab",
-    glfw.KEY_LEFT: "Left", glfw.KEY_RIGHT: "Right", glfw.KEY_UP: "Up", glfw.KEY_DOWN: "Down",
-} | {glfw.KEY_F1 + i: f"F{i + 1}" for i in range(12)}  # fmt: skip
-# The character that each key has on a US keyboard, by glfw's numbers; they count places, whatever the layout.
-_PLACES = {number: chr(number) for number in (*b"',-./;=[\\]`", *range(ord("0"), ord("9") + 1), *range(65, 91))}
-_LAYOUT = (*_PLACES, glfw.KEY_WORLD_1, glfw.KEY_WORLD_2)
-_MODIFIERS = {glfw.MOD_CONTROL: "Ctrl", glfw.MOD_ALT: "Alt", glfw.MOD_SUPER: "Super", glfw.MOD_SHIFT: "Shift"}
-_BUTTONS = {glfw.MOUSE_BUTTON_LEFT: "left", glfw.MOUSE_BUTTON_RIGHT: "right", glfw.MOUSE_BUTTON_MIDDLE: "middle"}
+OFFSCREEN_HINT = "draw without a window: --offscreen"
 
 
 class DisplayGone(TwixtError):
@@ -59,8 +49,6 @@ class Window:
     """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
-        self._events: list[Event] = []
-        self._keyboard = Keyboard(lambda: filter(None, (glfw.get_key_name(number, 0) for number in _LAYOUT)))
         self._errors: list[str] = []
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
@@ -112,18 +100,11 @@ class Window:
         mode = glfw.get_video_mode(monitor) if monitor else None
         self.refresh_reported_hz = float(mode.refresh_rate) if mode and mode.refresh_rate > 0 else None
         self.set_vsync(self._vsync)
-        glfw.set_key_callback(self.handle, self._on_key)
-        glfw.set_char_callback(self.handle, self._on_character)
-        glfw.set_cursor_pos_callback(self.handle, self._on_move)
-        glfw.set_cursor_enter_callback(self.handle, self._on_enter)
-        glfw.set_mouse_button_callback(self.handle, self._on_button)
-        glfw.set_scroll_callback(self.handle, self._on_scroll)
         # Asked for once: on X11 each question is a round trip to the server, several times a frame's own cost.
-        self._size_units = glfw.get_window_size(self.handle)
         self._size_px = glfw.get_framebuffer_size(self.handle)
         self._is_iconified = bool(glfw.get_window_attrib(self.handle, glfw.ICONIFIED))
         self._content_scale = float(glfw.get_window_content_scale(self.handle)[0])
-        glfw.set_window_size_callback(self.handle, self._on_size)
+        self._input = WindowInput(self.handle, lambda: self.framebuffer_size[0])
         glfw.set_framebuffer_size_callback(self.handle, self._on_framebuffer_size)
         glfw.set_window_iconify_callback(self.handle, self._on_iconify)
         glfw.set_window_content_scale_callback(self.handle, self._on_content_scale)
@@ -239,8 +220,7 @@ class Window:
             self._gone = self._gone or callback.is_broken
         if self._gone:
             raise DisplayGone(self.backend)
-        events, self._events = self._events, []
-        return events
+        return self._input.take()
 
     def _presentation(self) -> Presentation | None:
         if self.backend == "wayland":
@@ -252,45 +232,6 @@ class Window:
 
     def _error(self) -> str:
         return "; ".join(dict.fromkeys(self._errors)) or "no reason given"
-
-    def _on_key(self, _window: Any, number: int, _scancode: int, action: int, held: int) -> None:
-        if action != glfw.PRESS:
-            return
-        acted_ns, modifiers = time.perf_counter_ns(), frozenset(_MODIFIERS[bit] for bit in _MODIFIERS if held & bit)
-        if number in _NAMED_KEYS:
-            key = self._keyboard.press_named(_NAMED_KEYS[number], modifiers, acted_ns)
-        else:
-            character = "" if number == glfw.KEY_UNKNOWN else glfw.get_key_name(number, 0) or ""
-            key = self._keyboard.press(character, _PLACES.get(number, ""), modifiers, acted_ns)
-        if key.name or key.place:
-            self._events.append(key)
-
-    def _on_character(self, _window: Any, codepoint: int) -> None:
-        typed = self._keyboard.typed(chr(codepoint))
-        if typed is None:
-            return
-        before, key = typed
-        if before in self._events:
-            self._events.remove(before)
-        self._events.append(key)
-
-    def _on_move(self, _window: Any, x: float, y: float) -> None:
-        scale = self.framebuffer_size[0] / max(1, self._size_units[0])
-        self._events.append(MouseMove(x * scale, y * scale, time.perf_counter_ns()))
-
-    def _on_enter(self, _window: Any, entered: int) -> None:
-        if not entered:
-            self._events.append(PointerLeft(time.perf_counter_ns()))
-
-    def _on_button(self, _window: Any, button: int, action: int, _mods: int) -> None:
-        if button in _BUTTONS:
-            self._events.append(MouseButton(_BUTTONS[button], action == glfw.PRESS, time.perf_counter_ns()))
-
-    def _on_scroll(self, _window: Any, dx: float, dy: float) -> None:
-        self._events.append(Scroll(dx, dy, time.perf_counter_ns()))
-
-    def _on_size(self, _window: Any, width: int, height: int) -> None:
-        self._size_units = width, height
 
     def _on_framebuffer_size(self, _window: Any, width_px: int, height_px: int) -> None:
         self._size_px = width_px, height_px
