@@ -42,8 +42,16 @@ class Presentation(Protocol):
     """A display that can be asked when a swap was shown."""
 
     @property
+    def way(self) -> str:
+        """By what it is asked, as people who know displays call it."""
+
+    @property
     def given_up(self) -> str:
         """Why it is not asked any more; "" while it is."""
+
+    @property
+    def output(self) -> int:
+        """Names the monitor that showed the last frame; 0 while unknown."""
 
     def ask(self, swap_number: int) -> None:
         """Just before the swap of that number."""
@@ -67,11 +75,6 @@ class Answers:
         self._said: list[Presented] = []
         self._unanswered = self._false = 0
         self._last_ns = 0
-
-    @property
-    def answers(self) -> bool:
-        """The display has said when a swap was shown, and is still asked."""
-        return self.answered > 0 and not self.given_up
 
     def asked(self, swap_number: int, now_ns: int) -> int | None:
         """A swap is asked about; the number of the one that is not waited for any more, if there is one."""

@@ -61,8 +61,10 @@ class _FeedbackListener(Structure):
 class WaylandPresentation:
     """Asks a compositor when it showed the frames of one surface.
 
-    output: the address of the last output that showed one, 0 while unknown; another is another monitor.
+    way: by what it is asked. output: the address of the last output that showed one, 0 while unknown; another is another monitor.
     """
+
+    way = GLOBAL.decode()
 
     def __init__(self, display: int, surface: int, wl: ctypes.CDLL | None = None) -> None:
         """display, surface: addresses of the wl_display and wl_surface. wl: libwayland-client."""
@@ -78,7 +80,7 @@ class WaylandPresentation:
         self._queue = c_void_p(wl.wl_display_create_queue(self._display))
         self._wrapper = c_void_p(wl.wl_proxy_create_wrapper(self._display))
         wl.wl_proxy_set_queue(self._wrapper, self._queue)
-        registry = ctypes.addressof(c_void_p.in_dll(wl, "wl_registry_interface"))
+        registry = _symbol(wl, "wl_registry_interface")
         self._registry = wl.wl_proxy_marshal_constructor(
             self._wrapper, c_uint32(_GET_REGISTRY), c_void_p(registry), c_void_p(None)
         )
@@ -89,11 +91,6 @@ class WaylandPresentation:
     def given_up(self) -> str:
         """Why it is not asked any more; "" while it is."""
         return self._answers.given_up
-
-    @property
-    def answers(self) -> bool:
-        """It has said when a frame was shown, and is still asked."""
-        return self._answers.answers
 
     def ask(self, swap_number: int) -> None:
         """Just before the swap, whose commit it asks about."""
@@ -201,7 +198,7 @@ class WaylandPresentation:
     def _make_interfaces(self) -> None:
         """The protocol, as libwayland wants it told. The output is taken as any object: it is another library's."""
         nothing = (c_void_p * 8)()
-        surface = ctypes.addressof(c_void_p.in_dll(self._wl, "wl_surface_interface"))
+        surface = _symbol(self._wl, "wl_surface_interface")
         self._feedback_interface = _interface(
             b"wp_presentation_feedback", [], [(b"sync_output", b"o"), (b"presented", b"uuuuuuu"), (b"discarded", b"")],
             nothing,
@@ -234,6 +231,10 @@ def offset_ns(clock_id: int | None) -> int | None:
         return (before_ns + time.perf_counter_ns()) // 2 - there_ns
     except (OSError, OverflowError):
         return None
+
+
+def _symbol(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.addressof(c_void_p.in_dll(library, name))
 
 
 def _interface(

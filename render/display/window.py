@@ -228,6 +228,11 @@ class Window:
 
             surface = glfw.get_wayland_window(self.handle)
             return WaylandPresentation(_address(glfw.get_wayland_display()), _address(surface))
+        if self.backend == "x11":
+            from twixt.render.display.presentation_x11 import X11Presentation
+
+            display, window = _address(glfw.get_x11_display()), glfw.get_x11_window(self.handle)
+            return X11Presentation(display, window, glfw.get_glx_window(self.handle))
         return None
 
     def _error(self) -> str:
