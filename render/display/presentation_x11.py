@@ -172,6 +172,9 @@ class PresentEvents:
         if not error:
             return "" if self._special else "the X library keeps no events for it"
         self._free(error)
+        if self._special:
+            xcb.xcb_unregister_for_special_event(self._connection, self._special)
+            self._special = 0
         return "the X server gives no events of this window"
 
     def _identity(self) -> Any:
@@ -242,7 +245,8 @@ class RefreshClock:
         """Since the last call; 0 where the counts say nothing."""
         refreshes, us = msc - self._msc, ust - self._ust
         known = self._msc > 0 and refreshes > 0 and us > 0
-        self._ust, self._msc = ust, msc
+        if refreshes:
+            self._ust, self._msc = ust, msc
         return us * US_NS // refreshes if known else 0
 
 

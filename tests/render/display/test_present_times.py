@@ -153,7 +153,8 @@ def test_the_display_is_asked_from_begin_on_and_its_word_is_the_best(clock):
     times = PresentTimes(lambda: asked, display.fence)
     times.is_vsynced = True
     frames(times, display, 2)
-    assert asked.asked == [] and times.take() == []
+    assert asked.asked == []
+    assert times.take() == []
     times.begin()
     times.begin()
     frames(times, display, 2)

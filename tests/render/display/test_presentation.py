@@ -1,5 +1,7 @@
 """The book of a display's answers: what is believed, what is not, and when it is not asked any more."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,5 +106,5 @@ def test_presents_grow_and_each_swap_is_told_of_once_whatever_is_said(words):
             book.was_discarded(number, now_ns)
     said = book.take()
     presents = [word.present_ns for word in said if word.was_shown]
-    assert all(a < b for a, b in zip(presents, presents[1:], strict=False))
+    assert all(a < b for a, b in itertools.pairwise(presents))
     assert len({word.swap_number for word in said}) == len(said)
