@@ -245,11 +245,14 @@ def clock(as_json: bool, seeds: int, out: str | None) -> int:
 
 @benches.command(
     option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="of each trace"),
+    option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="others follow it"),
     option("--display", "displays", multiple=True, help="only this one; may be given again"),
     option("--work", "works", multiple=True, help="only this one; may be given again"),
     option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
     option("--fail", is_flag=True, help="exit with 1 when a bar is not met"),
     TO_JSON,
+    TO_PAGE,
+    option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
 )
 def pacing(**wanted: Any) -> int:
     """The pacer on model displays, in virtual time, between a fixed interval and one who knows all work ahead.

@@ -6,7 +6,7 @@ compared with costs on another display, are means of all seeds. Plays what it ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -57,20 +57,20 @@ def least(name: str, figure: float, limit: float, unit: str) -> Bar:
 Say = Callable[[str], object]
 
 
-def of_trials(enter: Enter, seeds: int, say: Say = str) -> Iterator[Bar]:
+def of_trials(enter: Enter, seeds: Sequence[int], say: Say = str) -> Iterator[Bar]:
     """One late frame, a load that comes and goes, spikes."""
     for trial, read in ((cases.SINGLE, _single), (cases.LOAD, _load), (cases.SPIKES, _spikes)):
         for display in cases.TRIED_ON(trial):
             say(f"{trial} on {display}")
-            yield from read(display, [_tried(enter, trial, display, seed) for seed in range(seeds)])
+            yield from read(display, [tried(enter, trial, display, seed) for seed in seeds])
 
 
-def of_changes(enter: Enter, seeds: int, say: Say = str) -> Iterator[Bar]:
+def of_changes(enter: Enter, seeds: Sequence[int], say: Say = str) -> Iterator[Bar]:
     """Displays that change their mode."""
     for display in cases.CHANGED_ON:
         for name in ("60 to 144 Hz", "60 to 90 Hz, seamless"):
             say(f"{name}, {display}")
-            runs = [changed(enter, name, display, seed) for seed in range(seeds)]
+            runs = [changed(enter, name, display, seed) for seed in seeds]
             if name == "60 to 144 Hz":
                 fps = min(_fps_from(run, FOLLOW_NS) for run in runs)
                 yield least(f"{name}, {display}: after 3 s", fps, FOLLOWED * 144, "fps")
@@ -105,7 +105,7 @@ def changed(enter: Enter, name: str, display_name: str, seed: int) -> Run:
     return Run(play(enter, display, work, cases.CHANGE_SECONDS, seed), display, work, display.modes[1].begin_ns)
 
 
-def _tried(enter: Enter, trial: str, display_name: str, seed: int) -> Run:
+def tried(enter: Enter, trial: str, display_name: str, seed: int) -> Run:
     make, seconds = cases.TRIALS[trial]
     display, work = cases.SHAPES[display_name].made(seed), make(seed)
     return Run(play(enter, display, work, seconds, seed), display, work)

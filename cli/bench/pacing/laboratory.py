@@ -1,6 +1,6 @@
 """`twixt bench pacing`: every contestant on every display under every work, then the bars.
 
-One idea: rows are means of all seeds; the table and the JSON document hold the same rows.
+One idea: rows are means of all seeds; the page, the plot, the table and the JSON document hold the same rows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from twixt.cli.bench.pacing import bars as checks
 from twixt.cli.bench.pacing import cases
 from twixt.cli.bench.pacing.bars import Bar, Say
+from twixt.cli.bench.pacing.call_cost import call_cost
 from twixt.cli.bench.pacing.figures import Figures, figures, mean
 from twixt.cli.bench.pacing.never_widen import NeverWiden
 from twixt.cli.bench.pacing.oracle import best
@@ -49,12 +50,20 @@ class Wanted(NamedTuple):
     """What is asked for. None: not wanted."""
 
     seeds: int = 10
+    first_seed: int = 0
     quick: bool = False
     displays: tuple[str, ...] = ()  # only these; none: all
     works: tuple[str, ...] = ()
     json_file: str | None = None
+    out: str | None = None
+    plot: str | None = None
     fail: bool = False
     command: str = "twixt bench pacing"
+
+    @property
+    def all_seeds(self) -> range:
+        """Each is a trace of its own."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
 
 def run(wanted: Wanted) -> int:
@@ -75,6 +84,7 @@ def run(wanted: Wanted) -> int:
         return INTERRUPTED
     if wanted.json_file != "-":
         show.tables(found)
+        show.call_cost(call_cost(landed))
         print(f"played in {time.monotonic() - begin_s:.0f} s, load {os.getloadavg()[0]:.1f}")
     _leave(found, wanted)
     return NOT_MET if wanted.fail and not all(bar.is_met for bar in found.bars) else 0
@@ -88,8 +98,9 @@ def _check(wanted: Wanted) -> None:
         for name in named:
             if name not in known:
                 raise TwixtError(f'there is no {flag[2:]} "{name}" to play; {flag} takes: {", ".join(known)}')
-    if wanted.json_file is not None:
-        check_file("--json", wanted.json_file)
+    for flag, path in (("--json", wanted.json_file), ("--out", wanted.out), ("--plot", wanted.plot)):
+        if path is not None:
+            check_file(flag, path, is_picture=flag == "--plot")
 
 
 def played(wanted: Wanted, say: Say = str) -> Found:
@@ -98,7 +109,11 @@ def played(wanted: Wanted, say: Say = str) -> Found:
     costs = {(row.display, row.work): row.figures for row in rows if row.contestant == LANDED}
     bars = list(checks.of_costs(costs))
     if not (wanted.displays or wanted.works):
-        bars = [*checks.of_trials(landed, wanted.seeds, say), *checks.of_changes(landed, wanted.seeds, say), *bars]
+        bars = [
+            *checks.of_trials(landed, wanted.all_seeds, say),
+            *checks.of_changes(landed, wanted.all_seeds, say),
+            *bars,
+        ]
     changes = list(_changes(wanted, say)) if not (wanted.displays or wanted.works or wanted.quick) else []
     return Found(rows, bars, changes, wanted.seeds, _seconds(wanted))
 
@@ -136,7 +151,7 @@ def _contestants(display: str) -> tuple[str, ...]:
 
 def _mean(contestant: str, display: str, work: str, wanted: Wanted) -> Figures:
     seconds = _seconds(wanted)
-    return mean([_figures(contestant, display, work, seed, seconds) for seed in range(wanted.seeds)])
+    return mean([_figures(contestant, display, work, seed, seconds) for seed in wanted.all_seeds])
 
 
 def _figures(contestant: str, display_name: str, work_name: str, seed: int, seconds: float) -> Figures:
@@ -151,7 +166,7 @@ def _changes(wanted: Wanted, say: Say) -> Iterator[Row]:
     for display in cases.CHANGED_ON:
         for name in cases.CHANGES:
             say(f"{name} on {display}")
-            runs = [checks.changed(landed, name, display, seed) for seed in range(wanted.seeds)]
+            runs = [checks.changed(landed, name, display, seed) for seed in wanted.all_seeds]
             yield Row(display, name, LANDED, mean([figures(run.seen, run.display, run.change_ns) for run in runs]))
 
 
@@ -164,3 +179,11 @@ def _leave(found: Found, wanted: Wanted) -> None:
 
     if wanted.json_file:
         write_json(document(found, wanted.command), wanted.json_file)
+    if wanted.plot:
+        from twixt.cli.bench.pacing.plot import draw
+
+        draw(found, wanted.plot)
+    if wanted.out:
+        from twixt.cli.bench.pacing.page import write
+
+        write(found, wanted.out, wanted.command, wanted.plot)

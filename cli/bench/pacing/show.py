@@ -12,6 +12,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from twixt.cli.bench.pacing.bars import Bar
+    from twixt.cli.bench.pacing.call_cost import CallCost
     from twixt.cli.bench.pacing.laboratory import Found, Row
 
 SHORT = {"twixt": "twixt", "never widen": "never", "oracle": "oracle"}
@@ -55,8 +56,16 @@ def said(bar: Bar) -> str:
     return f"{bar.name}: {bar.figure:.4g} {bar.unit}, must be {'<=' if bar.is_most else '>='} {bar.limit:.4g}"
 
 
+def call_cost(of: CallCost) -> None:
+    """What the pacer itself takes."""
+    print(
+        f"the pacer's calls of one frame: median {of.median_us:.0f} us, p99 {of.p99_us:.0f}, longest {of.longest_us:.0f}"
+    )
+
+
 def _say_bars(console: Console, bars: Sequence[Bar]) -> None:
     for bar in bars:
         if not bar.is_met or bar.unit != COSTS:
             console.print(f"{'met    ' if bar.is_met else 'NOT MET'} {said(bar)}", highlight=False, soft_wrap=True)
-    console.print(f"{sum(bar.is_met for bar in bars)} of {len(bars)} bars met", highlight=False)
+    if bars:
+        console.print(f"{sum(bar.is_met for bar in bars)} of {len(bars)} bars met", highlight=False)

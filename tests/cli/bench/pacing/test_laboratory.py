@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from twixt.cli.bench.pacing import bars, cases
+from twixt.cli.bench.pacing import bars, cases, page
 from twixt.cli.bench.pacing.figures import figures
-from twixt.cli.bench.pacing.laboratory import CONTESTANTS, LANDED, Wanted, played
+from twixt.cli.bench.pacing.laboratory import CONTESTANTS, LANDED, Found, Wanted, played
 from twixt.cli.bench.pacing.never_widen import NeverWiden
 from twixt.cli.bench.pacing.oracle import best
 from twixt.cli.bench.pacing.play import Contestant, drive, landed, play, probed
@@ -67,13 +67,13 @@ def test_a_pacer_at_half_the_rate_loses_half_the_frames_evenly_and_misses_bars()
     assert of.fps == pytest.approx(30, abs=0.2)
     assert of.lost_per_s == pytest.approx(30, abs=0.2)
     assert of.cost == pytest.approx(16.7 * 30, rel=0.03)
-    by_name = {bar.name: bar for bar in bars.of_trials(Half, 1)}
+    by_name = {bar.name: bar for bar in bars.of_trials(Half, [0])}
     assert not by_name["20 ms load, blocking: back after"].is_met
     assert by_name["20 ms load, blocking: frames until widened"].figure == 0
 
 
 def test_a_fixed_interval_widens_for_no_load_and_keeps_spikes_single() -> None:
-    by_name = {bar.name: bar for bar in bars.of_trials(NeverWiden, 2)}
+    by_name = {bar.name: bar for bar in bars.of_trials(NeverWiden, [0, 1])}
     assert by_name["one 25 ms frame, timer: slow intervals"].is_met
     assert by_name["25 ms in one of 30, timer"].is_met
     assert not by_name["20 ms load, timer: frames until widened"].is_met
@@ -105,8 +105,13 @@ def test_calls_come_in_the_frame_loops_order_and_times_never_run_back() -> None:
 
 
 def test_the_command_plays_and_leaves_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "pacing.json"
-    assert command_line(["bench", "pacing", "--seeds", "1", "--quick", "--json", str(path)]) == 0
+    path, page, plot = tmp_path / "pacing.json", tmp_path / "pacing.md", tmp_path / "pacing.png"
+    files = ["--json", str(path), "--out", str(page), "--plot", str(plot)]
+    assert command_line(["bench", "pacing", "--seeds", "1", "--quick", *files]) == 0
+    assert "![" in page.read_text()
+    assert "(pacing.png)" in page.read_text()
+    assert "## Bars" in page.read_text()
+    assert plot.read_bytes()[1:4] == b"PNG"
     found = json.loads(path.read_text())
     assert {row["contestant"] for row in found["rows"]} == set(CONTESTANTS)
     assert {row["display"] for row in found["rows"]} == set(cases.SHAPES)
@@ -134,3 +139,15 @@ def test_equal_seeds_give_equal_figures() -> None:
     wanted = Wanted(seeds=1, quick=True, displays=("timer",), works=("stolen 5-40 ms",))
     assert played(wanted).rows == played(wanted).rows
     assert played(wanted).rows[0].contestant == LANDED
+
+
+def test_the_page_tells_of_every_display_and_every_work() -> None:
+    assert {name.split(",")[0] for name in cases.SHAPES} == set(page.DISPLAYS)
+    assert set(cases.ALL_WORKS) == set(page.WORKS)
+
+
+def test_the_page_says_which_bars_are_not_met() -> None:
+    said = page.page(Found([], [bars.most("too slow", 3, 2, "s"), bars.most("dear", 9, 7, "cost")], [], 1, 4), "typed")
+    assert "| too slow | 3 s | <= 2 | **not met** |" in said
+    assert "- dear: 9 cost, must be <= 7" in said
+    assert "0 of 2 are met" in said
