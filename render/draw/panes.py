@@ -6,7 +6,8 @@ three panels that is half of all that the overlay costs in software drawing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import moderngl
@@ -20,7 +21,8 @@ void main() {
 """
 _FRAGMENT = "#version 330 core\nuniform vec4 tint;\nout vec4 color;\nvoid main() { color = tint; }\n"
 
-TINT = (0.05, 0.055, 0.065, 0.66)
+# Red, green, blue, alpha: whole steps of 8 bits, so that all ways to draw it round alike.
+TINT = (13 / 255, 14 / 255, 17 / 255, 168 / 255)
 
 
 class Pane(NamedTuple):
@@ -32,6 +34,34 @@ class Pane(NamedTuple):
     height_px: float
 
 
+class Rectangle(NamedTuple):
+    """Whole pixels from the top left."""
+
+    left_px: int
+    top_px: int
+    right_px: int
+    bottom_px: int
+
+
+def whole_pixels(panes: Iterable[Pane], size_px: tuple[int, int]) -> tuple[Rectangle, ...]:
+    """The pixels within a window of that size whose middle lies in a pane; panes without any are left out."""
+    width_px, height_px = size_px
+    found = []
+    for left, top, width, height in panes:
+        rectangle = Rectangle(
+            max(0, _first(left)), max(0, _first(top)),
+            min(width_px, _first(left + width)), min(height_px, _first(top + height)),
+        )  # fmt: skip
+        if rectangle.left_px < rectangle.right_px and rectangle.top_px < rectangle.bottom_px:
+            found.append(rectangle)
+    return tuple(found)
+
+
+def _first(edge_px: float) -> int:
+    """The first pixel whose middle is not before that."""
+    return math.ceil(edge_px - 0.5)
+
+
 class Panes:
     """Draws them with the OpenGL context that is current."""
 
@@ -41,7 +71,7 @@ class Panes:
         self._program["tint"] = TINT
         self._vertex_array = self._context.vertex_array(self._program, [])
 
-    def draw(self, panes: Sequence[Pane], size_px: tuple[int, int]) -> None:
+    def draw(self, rectangles: Sequence[Rectangle], size_px: tuple[int, int]) -> None:
         """Dims these parts of the framebuffer in use."""
         context = self._context
         context.fbo.viewport = (0, 0, *size_px)
@@ -50,8 +80,8 @@ class Panes:
             moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
         )  # fmt: skip
         width_px, height_px = size_px
-        for pane in panes:
-            left, top = 2 * pane.left_px / width_px - 1, 1 - 2 * pane.top_px / height_px
-            right, bottom = left + 2 * pane.width_px / width_px, top - 2 * pane.height_px / height_px
-            self._program["corners"] = (left, bottom, right, top)
+        for left, top, right, bottom in rectangles:
+            self._program["corners"] = (
+                2 * left / width_px - 1, 1 - 2 * bottom / height_px, 2 * right / width_px - 1, 1 - 2 * top / height_px
+            )  # fmt: skip
             self._vertex_array.render(moderngl.TRIANGLE_STRIP, vertices=4)

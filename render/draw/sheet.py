@@ -9,13 +9,13 @@ over that frame would have given, within the rounding of 8 bits. `drawing` leave
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import moderngl
 import numpy as np
+
+from twixt.render.draw.panes import Rectangle
 
 _VERTEX = """#version 330 core
 in vec4 corner;  // x, y: -1..1; z, w: the same place in the texture, 0..1
@@ -32,31 +32,6 @@ noperspective in vec2 at;
 out vec4 color;
 void main() { color = texture(sheet, at); }
 """
-
-
-class Rectangle(NamedTuple):
-    """Whole pixels from the top left."""
-
-    left_px: int
-    top_px: int
-    right_px: int
-    bottom_px: int
-
-
-def whole_pixels(
-    places: Iterable[tuple[float, float, float, float]], size_px: tuple[int, int]
-) -> tuple[Rectangle, ...]:  # fmt: skip
-    """The pixels within a window of that size that places (left, top, width, height) touch; empty ones are left out."""
-    width_px, height_px = size_px
-    found = []
-    for left, top, width, height in places:
-        rectangle = Rectangle(
-            max(0, math.floor(left)), max(0, math.floor(top)),
-            min(width_px, math.ceil(left + width)), min(height_px, math.ceil(top + height)),
-        )  # fmt: skip
-        if rectangle.left_px < rectangle.right_px and rectangle.top_px < rectangle.bottom_px:
-            found.append(rectangle)
-    return tuple(found)
 
 
 class Sheet:
@@ -78,16 +53,20 @@ class Sheet:
         return self._rectangles
 
     @contextmanager
-    def drawing(self, size_px: tuple[int, int], rectangles: Sequence[Rectangle]) -> Iterator[None]:
-        """Inside, drawing goes into the sheet, which is clear in these rectangles; they are all that will be shown."""
+    def drawing(
+        self, size_px: tuple[int, int], rectangles: Sequence[Rectangle], tint: tuple[float, float, float, float]
+    ) -> Iterator[None]:
+        """Inside, drawing goes into the sheet, which has this tint (rgba) in these rectangles; only they will be shown."""
         in_use = self._context.fbo
         self._fit(size_px)
         self._place(tuple(rectangles), size_px)
         assert self._framebuffer is not None
+        red, green, blue, alpha = tint
         self._framebuffer.use()
         try:
             for left, top, right, bottom in rectangles:
-                self._framebuffer.clear(viewport=(left, size_px[1] - bottom, right - left, bottom - top))
+                at = left, size_px[1] - bottom, right - left, bottom - top
+                self._framebuffer.clear(alpha * red, alpha * green, alpha * blue, alpha, viewport=at)
             yield
         finally:
             in_use.use()

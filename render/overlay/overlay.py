@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from twixt.render.draw.panes import Pane, Panes
-from twixt.render.draw.sheet import Sheet, whole_pixels
+from twixt.render.draw.panes import TINT, Pane, Panes, Rectangle, whole_pixels
+from twixt.render.draw.sheet import Sheet
 from twixt.render.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.knobs import Turn
 from twixt.render.overlay.context import begin, close_context, imgui, new_context
@@ -65,6 +65,7 @@ class Overlay:
         self._down: set[str] = set()  # buttons of the mouse
         self._panes, self._sheet = Panes(), Sheet()
         self._shown_panes: list[Pane] = []
+        self._rectangles: tuple[Rectangle, ...] = ()  # pixels of the panes
         self.layouts = 0  # how often the panels were laid out and drawn
         self.layout_ns = 0  # cost of the last layout, without drawing it
         self._redraw_ns = 0  # cost of the last one in spare time, drawing included
@@ -90,7 +91,7 @@ class Overlay:
             self._layouts_due = LAYOUTS_AT_ONCE
         if self.is_in_use or self._layouts_due > 1:
             self._lay_out(state(), size_px, framebuffer_scale, now_ns)
-            self._draw_panels(size_px)
+            self._draw_straight(size_px)
             self.stir()  # the sheet holds what was before
         else:
             if self._layouts_due or now_ns - self._laid_out_ns >= REDRAW_NS:
@@ -164,11 +165,12 @@ class Overlay:
         self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int
     ) -> None:
         self._lay_out(state(), size_px, scale, now_ns)
-        with self._sheet.drawing(size_px, whole_pixels(self._shown_panes, size_px)):
-            self._draw_panels(size_px)
+        with self._sheet.drawing(size_px, self._rectangles, TINT):
+            imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 
-    def _draw_panels(self, size_px: tuple[int, int]) -> None:
-        self._panes.draw(self._shown_panes, size_px)
+    def _draw_straight(self, size_px: tuple[int, int]) -> None:
+        """Draws what was laid out last into the framebuffer in use."""
+        self._panes.draw(self._rectangles, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 
     def _lay_out(self, state: OverlayState, size_px: tuple[int, int], scale: float, now_ns: int) -> None:
@@ -180,6 +182,7 @@ class Overlay:
         before = self._used
         self._used = Used(before.pressed + shown.pressed, before.turned + shown.turned, before.all_off or shown.all_off)
         self._shown_panes = [Pane(*(length * scale for length in panel)) for panel in shown.panels]
+        self._rectangles = whole_pixels(self._shown_panes, size_px)
         if shown.is_unfinished:
             self.stir()
         imgui.render()

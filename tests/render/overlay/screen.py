@@ -75,7 +75,7 @@ class Frames:
         """The panels as they are laid out now, straight over the picture."""
         self.context.copy_framebuffer(self.framebuffer, self._picture_framebuffer)
         self.framebuffer.use()
-        self.overlay._draw_panels(self.size_px)
+        self.overlay._draw_straight(self.size_px)
 
     def pixels(self) -> np.ndarray:
         raw = self.framebuffer.read(components=3, alignment=1)

@@ -68,7 +68,7 @@ def test_a_pointer_that_leaves_the_window_from_a_panel_points_at_nothing(screen)
     np.testing.assert_array_equal(screen.pixels(), before)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1.25, 2.0])
+@pytest.mark.parametrize("scale", [1.0, 1.25, 1.5, 2.0])
 @pytest.mark.parametrize("size_px", [(800, 600), (1283, 797), (333, 241)])
 def test_laid_over_they_look_as_if_drawn_straight(screen, size_px, scale):
     screen.resize(size_px)
