@@ -253,6 +253,7 @@ def clock(as_json: bool, seeds: int, out: str | None) -> int:
     TO_JSON,
     TO_PAGE,
     option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
+    option("--frames", metavar="FILE", help="write each frame of the first display, work and seed (CSV), with reasons"),
 )
 def pacing(**wanted: Any) -> int:
     """The pacer on model displays, in virtual time, between a fixed interval and one who knows all work ahead.

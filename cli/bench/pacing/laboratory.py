@@ -57,6 +57,7 @@ class Wanted(NamedTuple):
     json_file: str | None = None
     out: str | None = None
     plot: str | None = None
+    frames: str | None = None  # where each frame of the first display, work and seed is written
     fail: bool = False
     command: str = "twixt bench pacing"
 
@@ -98,7 +99,12 @@ def _check(wanted: Wanted) -> None:
         for name in named:
             if name not in known:
                 raise TwixtError(f'there is no {flag[2:]} "{name}" to play; {flag} takes: {", ".join(known)}')
-    for flag, path in (("--json", wanted.json_file), ("--out", wanted.out), ("--plot", wanted.plot)):
+    for flag, path in (
+        ("--json", wanted.json_file),
+        ("--out", wanted.out),
+        ("--plot", wanted.plot),
+        ("--frames", wanted.frames),
+    ):
         if path is not None:
             check_file(flag, path, is_picture=flag == "--plot")
 
@@ -187,3 +193,8 @@ def _leave(found: Found, wanted: Wanted) -> None:
         from twixt.cli.bench.pacing.page import write
 
         write(found, wanted.out, wanted.command, wanted.plot)
+    if wanted.frames:
+        from twixt.cli.bench.pacing.frames import write as write_frames
+
+        display, work = (found.rows[0].display, found.rows[0].work)
+        write_frames(display, work, wanted.first_seed, found.seconds, wanted.frames)

@@ -44,6 +44,12 @@ class Seen(NamedTuple):
     drawn_ns: int
     visible_ns: int
     interval_ns: int
+    refreshes: int = 1  # planned
+    work_end_ns: int = 0
+    swap_begin_ns: int = 0
+    swap_end_ns: int = 0
+    presented_ns: int | None = None  # as a fence told
+    reason: str = ""  # of the pacer
 
 
 Enter = Callable[[Display, Refresh], Contestant]
@@ -63,30 +69,30 @@ def play(enter: Enter, display: Display, work: Work, seconds: float, seed: int =
 def drive(pacer: Contestant, display: Display, work: Work, now_ns: int, end_ns: int, seed: int = 0) -> list[Seen]:
     """Frames of that pacer from now_ns to end_ns."""
     late = random.Random(seed)
-    plans: list[tuple[FramePlan, int]] = []
-    first = len(display.visible_ns)
+    frames: list[Seen] = []
     while now_ns < end_ns:
         for said in display.said():
             pacer.display_said(*said)
         plan = pacer.next_frame(now_ns)
         start_ns = work.awake(plan.start_ns + late.randrange(*WAKE_NS) if plan.start_ns > now_ns else now_ns)
-        cost_ns = work.cost_ns(len(plans), start_ns)
+        cost_ns = work.cost_ns(len(frames), start_ns)
         work_end_ns = work.end_ns(display.first_call(start_ns), cost_ns)
         swap_at_ns = pacer.drawn(start_ns, work_end_ns)
         swap_begin_ns = work_end_ns
         if swap_at_ns is not None and swap_at_ns > work_end_ns:
             swap_begin_ns = work.awake(swap_at_ns + late.randrange(*WAKE_NS))
-        swap_end_ns = work.awake(display.swap(work.handed_over(len(plans), swap_begin_ns)))
+        swap_end_ns = work.awake(display.swap(work.handed_over(len(frames), swap_begin_ns)))
         fenced = display.fence(swap_end_ns)
-        pacer.frame_done(
-            FrameTimes(start_ns, start_ns, work_end_ns, swap_begin_ns, swap_end_ns, _awake(work, fenced.presented_ns))
-        )
+        presented_ns = _awake(work, fenced.presented_ns)
+        result = pacer.frame_done(FrameTimes(start_ns, start_ns, work_end_ns, swap_begin_ns, swap_end_ns, presented_ns))
         now_ns = work.awake(work.awake(fenced.return_ns) + OVERHEAD_NS)
-        plans.append((plan, start_ns))
-    return [
-        Seen(start_ns, plan.present_ns, visible_ns, plan.interval_ns)
-        for (plan, start_ns), visible_ns in zip(plans, display.visible_ns[first:], strict=True)
-    ]
+        frames.append(
+            Seen(
+                start_ns, plan.present_ns, display.visible_ns[-1], plan.interval_ns, plan.planned_refreshes,
+                work_end_ns, swap_begin_ns, swap_end_ns, presented_ns, getattr(result, "reason", ""),
+            )
+        )  # fmt: skip
+    return frames
 
 
 def probed(display: Display) -> tuple[Refresh, int]:

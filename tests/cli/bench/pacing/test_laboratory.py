@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -151,3 +152,16 @@ def test_the_page_says_which_bars_are_not_met() -> None:
     assert "| too slow | 3 s | <= 2 | **not met** |" in said
     assert "- dear: 9 cost, must be <= 7" in said
     assert "0 of 2 are met" in said
+
+
+def test_a_run_is_written_frame_by_frame_with_the_pacers_reasons(tmp_path: Path) -> None:
+    path = tmp_path / "frames.csv"
+    what = ["--display", "blocking", "--work", "25 ms in one of 30", "--frames", str(path)]
+    assert command_line(["bench", "pacing", "--seeds", "1", "--quick", *what]) == 0
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) > 100
+    first, second = (float(row["seen"]) for row in rows[10:12])
+    assert second > first
+    assert rows[0]["reason"]
+    assert float(rows[11]["work_end"]) <= float(rows[11]["swap_begin"]) <= float(rows[11]["swap_end"])
