@@ -18,6 +18,7 @@ class OffscreenWindow:
 
     backend = "offscreen"
     refresh_reported_hz: float | None = None
+    is_called = False
     should_close = False
     is_hidden = False
     content_scale = 1.0

@@ -71,7 +71,7 @@ def probe_refresh(window, early: list[Event]) -> Refresh:  # type: ignore[no-unt
 
     early: what the user did meanwhile is added to it.
     """
-    probe = SwapProbe(window.refresh_reported_hz)
+    probe = SwapProbe(window.refresh_reported_hz, window.is_called)
     while not probe.done and not window.is_hidden:
         early += window.poll()
         window.context.clear()

@@ -131,6 +131,11 @@ class Window:
         return bool(glfw.window_should_close(self.handle))
 
     @property
+    def is_called(self) -> bool:
+        """A swap waits until the display calls for the next frame, and for nothing else."""
+        return self._frame_callback is not None
+
+    @property
     def is_hidden(self) -> bool:
         """Minimised or covered, so that frames are not shown. Call `poll` or `wait_events` to find out when it ends."""
         if self._frame_callback is not None:

@@ -187,7 +187,7 @@ def _open_window() -> tuple[Any, Verdict]:
 def _swaps(window: Any) -> Iterator[Verdict]:
     from twixt.render.pacing.refresh import SwapProbe
 
-    probe = SwapProbe(window.refresh_reported_hz)
+    probe = SwapProbe(window.refresh_reported_hz, window.is_called)
     while not probe.done:
         time.sleep(probe.pause_ns / 1e9)
         probe.add(*_swap(window))

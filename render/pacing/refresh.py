@@ -2,13 +2,16 @@
 
 A reported refresh is often wrong or 0, and a swap may take long without waiting for anything. The test: pause
 before the swap. Where swap waits, the pause vanishes in the wait and swaps come back as often as before;
-where it does not, they come back later by the pause.
+where it does not, they come back later by the pause. A compositor that calls for each frame needs no such test: the swap
+waits for its call, however unevenly that comes.
 
 Pure: `SwapProbe` says how long to pause and is told the instants.
 """
 
 from __future__ import annotations
 
+import cmath
+import math
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
@@ -27,6 +30,11 @@ LENGTHENED = 1 + PAUSE_SHARE / 2
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
 # Swaps this close together are more often a busy machine's than a display's (over 166 Hz), and cheap to have more of.
 SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
+# The length of a refresh is looked for around the median interval, in so many steps of a 200th of that, then finely around
+# the best; returns stand on its grid where they agree so well (1: exactly, 0: not at all). Displays whose returns come up to a seventh of a refresh
+# early or late, beside busy loops on all cores, agreed by 0.64 and more, and the length was right within 2 % in most.
+NARROWEST, FIT_STEPS, FIT_STEP, FINE_STEPS = 0.75, 110, 0.005, 10
+AGREED = 0.6
 # Swaps that never come back (a window opened hidden) must not hold up the start.
 LONGEST_PROBE_NS = 500_000_000
 # Reported rates outside are no rates of displays.
@@ -52,8 +60,9 @@ UNKNOWN = Refresh(False, None, "not probed")
 class SwapProbe:
     """Swaps with nothing drawn but a clear: `while not probe.done:` pause `pause_ns`, swap, `add`."""
 
-    def __init__(self, reported_hz: float | None = None) -> None:
-        self._reported_hz = reported_hz
+    def __init__(self, reported_hz: float | None = None, is_called: bool = False) -> None:
+        """reported_hz: never trusted. is_called: each swap waits until the compositor calls for the next frame."""
+        self._reported_hz, self._is_called = reported_hz, is_called
         self._ends_ns: list[int] = []
         self._bare_ns: float | None = None
         self._paused_end = self._swaps_wanted = 0
@@ -87,6 +96,9 @@ class SwapProbe:
             return self._not_blocking(f"bare swaps every {bare_ns / 1e6:.2f} ms wait for no display")
         if len(self._ends_ns) <= SKIPPED_SWAPS + SWAPS_PER_STAGE:
             return self._not_blocking("swaps came back too slowly to tell")
+        if self._is_called:
+            period_ns = self._fitted_ns()
+            return Refresh(True, period_ns, f"swaps every {period_ns / 1e6:.2f} ms, when the compositor calls for them")
         paused_ns = self._interval_ns(SKIPPED_SWAPS + SWAPS_PER_STAGE, self._paused_end)
         pause_ms = bare_ns * PAUSE_SHARE / 1e6
         compared = f"swaps every {bare_ns / 1e6:.2f} ms, {paused_ns / 1e6:.2f} with {pause_ms:.2f} ms paused"
@@ -98,13 +110,23 @@ class SwapProbe:
                 return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
             return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
-        return Refresh(True, round(median([bare_ns, paused_ns])), f"{compared}: swap waits for the display")
+        return Refresh(True, self._fitted_ns(), f"{compared}: swap waits for the display")
 
     def _interval_ns(self, first: int, end: int | None = None) -> float:
         return median(self._intervals_ns(first, end))
 
     def _intervals_ns(self, first: int, end: int | None = None) -> list[int]:
         return [b - a for a, b in pairwise(self._ends_ns[first - 1 : end])]
+
+    def _fitted_ns(self) -> int:
+        """The length of a refresh on whose grid the returns stand best, paused or not; the median of the bare intervals
+        where they stand on none."""
+        ends_ns = self._ends_ns[SKIPPED_SWAPS - 1 :]
+        middle_ns = median(self._intervals_ns(SKIPPED_SWAPS))
+        near_ns = _best(ends_ns, [middle_ns * (NARROWEST + step * FIT_STEP) for step in range(FIT_STEPS)])[1]
+        finely_ns = [near_ns * (1 + step * FIT_STEP / FINE_STEPS) for step in range(-FINE_STEPS, FINE_STEPS + 1)]
+        agreed, period_ns = _best(ends_ns, finely_ns)
+        return round(period_ns if agreed >= AGREED else self._bare_ns or middle_ns)
 
     def _regular_share(self, period_ns: float) -> float:
         """The share of swaps that came a whole number of periods after the one before."""
@@ -116,6 +138,16 @@ class SwapProbe:
         if reported is not None and PLAUSIBLE_HZ[0] <= reported <= PLAUSIBLE_HZ[1]:
             return Refresh(False, round(1e9 / reported), f"{reason}; {reported:g} Hz as reported")
         return Refresh(False, None, f"{reason}; refresh unknown")
+
+
+def _best(ends_ns: list[int], tried_ns: list[float]) -> tuple[float, float]:
+    return max((_agreement(ends_ns, period_ns), period_ns) for period_ns in tried_ns)
+
+
+def _agreement(ends_ns: list[int], period_ns: float) -> float:
+    """1: all ends lie whole periods apart; 0: they lie anywhere."""
+    first_ns, turn = ends_ns[0], 2j * math.pi / period_ns
+    return abs(sum(cmath.exp(turn * (end_ns - first_ns)) for end_ns in ends_ns)) / len(ends_ns)
 
 
 def median(values: Iterable[float]) -> float:

@@ -45,7 +45,7 @@ def probe(window: Any) -> None:
     from twixt.render.pacing.refresh import SwapProbe
     from twixt.render.pacing.wait import HybridWait
 
-    wait, swaps = HybridWait(), SwapProbe(window.refresh_reported_hz)
+    wait, swaps = HybridWait(), SwapProbe(window.refresh_reported_hz, window.is_called)
     while not swaps.done:
         window.context.clear()
         wait.until(time.perf_counter_ns() + swaps.pause_ns)

@@ -93,3 +93,81 @@ def test_a_load_that_goes_away_while_probing_does_not_look_like_waiting(seed: in
         return begin_ns + round(random.lognormal(0.6, 0.1) * MS * (1.0 if next(swaps) < 9 else 0.6))
 
     assert not probed(swap_end_ns)[0].blocks
+
+
+# Swaps in ms of a virtual KWin at 60 Hz beside two busy loops: it calls for the next frame up to 3 ms early or late, and
+# skips some refreshes.
+UNEVEN_CALLS_MS = [
+    [
+        (0.0, 6.2),
+        (6.3, 15.0),
+        (15.1, 31.6),
+        (31.7, 46.1),
+        (47.0, 63.3),
+        (63.4, 83.8),
+        (83.9, 95.3),
+        (95.4, 112.6),
+        (112.7, 129.2),
+        (137.8, 145.9),
+        (154.5, 165.7),
+        (174.3, 179.7),
+        (188.3, 195.5),
+        (204.1, 212.6),
+        (221.3, 230.2),
+    ],
+    [
+        (0.0, 4.0),
+        (5.0, 13.7),
+        (13.8, 36.0),
+        (36.2, 44.1),
+        (48.0, 61.1),
+        (61.2, 81.0),
+        (81.1, 97.1),
+        (97.3, 113.5),
+        (113.6, 133.2),
+        (141.7, 145.6),
+        (154.1, 161.3),
+        (169.7, 181.2),
+        (189.7, 198.2),
+        (206.6, 213.4),
+        (221.9, 229.1),
+    ],
+    [
+        (0.0, 7.4),
+        (7.5, 14.1),
+        (16.0, 30.2),
+        (30.3, 47.2),
+        (47.3, 63.2),
+        (63.3, 84.1),
+        (84.2, 97.4),
+        (100.0, 113.3),
+        (113.4, 129.2),
+        (137.3, 144.1),
+        (153.9, 165.5),
+        (173.5, 177.5),
+        (185.6, 193.6),
+        (201.7, 213.3),
+        (221.4, 229.1),
+    ],
+]
+
+
+@pytest.mark.parametrize("swaps_ms", UNEVEN_CALLS_MS)
+def test_a_compositor_that_calls_unevenly_is_one_all_the_same_and_its_refresh_is_found(
+    swaps_ms: list[tuple[float, float]],
+) -> None:
+    called, waited = SwapProbe(75, is_called=True), SwapProbe(75)
+    for begin_ms, end_ms in swaps_ms:
+        for probe in (called, waited):
+            probe.add(round(begin_ms * MS), round(end_ms * MS))
+    assert called.verdict().blocks
+    assert called.verdict().period_ns == pytest.approx(1e9 / 60, rel=0.02)
+    assert not waited.verdict().blocks, "without that knowledge it looks like a busy machine"
+
+
+def test_a_compositor_that_calls_at_once_paces_nothing() -> None:
+    probe = SwapProbe(60, is_called=True)
+    for frame in range(9):
+        probe.add(frame * 300_000, frame * 300_000 + 250_000)
+    assert probe.done
+    assert not probe.verdict().blocks
