@@ -55,7 +55,9 @@ def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
         one = of.get(limit.path)
         if one is None or one.verdict == NO_VERDICT:
             lines.append(f"{limit.text}: no verdict: {one.why if one is not None else 'nothing was compared'}")
-        elif OPERATORS[limit.sign](seen := one.difference if one.is_seen else 0.0, limit.bound):
+            continue
+        seen = one.difference if one.is_seen and one.difference is not None else 0.0
+        if OPERATORS[limit.sign](seen, limit.bound):
             lines.append(f"{limit.text}: B is {seen:+.4g} from A" if one.is_seen else f"{limit.text}: {one.verdict}")
     return lines
 
