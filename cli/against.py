@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from twixt.cli.cpu import CpuTime, cores
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.against_noise import Load, Noise
 
@@ -189,12 +190,13 @@ def _run(
 ) -> Run:
     import twixt
 
-    begin = _Cpu.now()
+    begin = CpuTime.now()
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
         path = os.path.join(folder, "report.json")
         command = [sys.executable, "-P", str(twixt.__file__), "measure", *arguments, "--json", path]
         said, code = _ended(command, longest_s)
-        load = begin.until_now()
+        end = CpuTime.now()
+        load = Load(cores(), end.others_since(begin), end.stolen_since(begin))
         try:
             with open(path, encoding="utf-8") as file:
                 figures = pick(json.load(file))
@@ -228,33 +230,3 @@ def _end(child: subprocess.Popen[bytes]) -> None:
                 child.wait(5.0)
             except subprocess.TimeoutExpired:
                 continue
-
-
-@dataclass(frozen=True)
-class _Cpu:
-    """CPU time until an instant, in seconds; None where the system does not say (Linux, proc(5))."""
-
-    at_s: float
-    all_s: float | None
-    stolen_s: float | None
-    own_s: float
-
-    @staticmethod
-    def now() -> _Cpu:
-        own = os.times()
-        own_s = own.user + own.system + own.children_user + own.children_system
-        try:
-            with open("/proc/stat", encoding="ascii") as file:
-                ticks = [int(word) / os.sysconf("SC_CLK_TCK") for word in file.readline().split()[1:9]]
-        except (OSError, ValueError):
-            return _Cpu(time.monotonic(), None, None, own_s)
-        user, nice, system, _idle, _waiting, irq, soft, stolen = ticks
-        return _Cpu(time.monotonic(), user + nice + system + irq + soft, stolen, own_s)
-
-    def until_now(self) -> Load:
-        end, cores = _Cpu.now(), os.cpu_count() or 1
-        passed_s = max(end.at_s - self.at_s, 1e-3)
-        if end.all_s is None or self.all_s is None or end.stolen_s is None or self.stolen_s is None:
-            return Load(cores, None, None)
-        others_s = (end.all_s - self.all_s) - (end.own_s - self.own_s)
-        return Load(cores, max(0.0, others_s) / passed_s, max(0.0, end.stolen_s - self.stolen_s) / passed_s)

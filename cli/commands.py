@@ -15,7 +15,8 @@ import click
 
 import twixt
 from twixt.cli import completion, costs
-from twixt.cli.flags import Read, read_counts
+from twixt.cli.benches import benches
+from twixt.cli.flags import argument, option, typed
 from twixt.cli.table import Commands, Table
 from twixt.ipc import start
 from twixt.ipc.config import BOTH, MEASURE, SIM, VIEW
@@ -26,23 +27,9 @@ if TYPE_CHECKING:
 REFUSED, INTERRUPTED = 2, 130  # exit codes
 MEASURE_SECONDS = 10.0
 
-commands, benches = Table(), Table()
+commands = Table()
 EXISTING_FILE = click.Path(exists=True, dir_okay=False)
-
-
-def option(*names: str, **how: Any) -> click.Option:
-    """An option of one command alone. What takes a FILE is completed as one."""
-    return click.Option(names, shell_complete=completion.FILES.get(how.get("metavar", "")), **how)
-
-
-def argument(name: str, **how: Any) -> click.Argument:
-    """What is typed without a flag."""
-    return click.Argument([name], **how)
-
-
 WORLD = argument("world", default="balls", shell_complete=completion.worlds)
-TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
-TO_PAGE = option("--out", metavar="FILE", help="write a page about it (Markdown)")
 
 
 def command_line(arguments: list[str]) -> int:
@@ -114,8 +101,8 @@ def measure(
     if against is not None:
         from twixt.cli import against as in_turns
 
-        typed = context.find_root().obj or sys.argv[1:]
-        return in_turns.measure(typed, against, repeat or in_turns.REPEAT, values["json"], fail_if, _seconds_of)
+        words = context.find_root().obj or sys.argv[1:]
+        return in_turns.measure(words, against, repeat or in_turns.REPEAT, values["json"], fail_if, _seconds_of)
     if repeat is not None:
         raise click.UsageError(f"--repeat {repeat} is for --against FLAGS; add that, or leave it out", context)
     from twixt.render.measure.limits import read_limits
@@ -205,86 +192,6 @@ def bench(context: click.Context, peers: bool, **wanted: Any) -> int:
     return costs.measure([name for name in costs.COSTS if name != costs.PEERS or peers], **wanted)
 
 
-for name in costs.COSTS:
-    benches.command(*costs.OPTIONS)(costs.command_of(name))
-
-
-@benches.command(
-    TO_JSON,
-    TO_PAGE,
-    option("--plot", metavar="FILE", help="draw a bounce and a circle as some methods draw them (PNG)"),
-    option("--world", "worlds", multiple=True, help="only this one; may be given again"),
-    option("--trouble", "troubles", multiple=True, help="only this one; may be given again"),
-    option("--method", "methods", multiple=True, help="only this one, or module:Class; may be given again"),
-    option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="of worlds and troubles"),
-    option("--quick", is_flag=True, help="one world and two troubles: shows that it works"),
-)
-def motion(
-    json_file: str | None, out: str | None, plot: str | None,
-    worlds: tuple[str, ...], troubles: tuple[str, ...], methods: tuple[str, ...], seed: int, quick: bool,
-) -> int:  # fmt: skip
-    """What each method draws of each world under each trouble, against what the world really did."""
-    from twixt.render.bench import motion as bench_motion
-    from twixt.sim.truth import PICTURED, subjects
-
-    size = bench_motion.size(subjects(worlds), troubles, methods, seed, quick)
-    return bench_motion.run(size, PICTURED, json_file, out, plot, _typed())
-
-
-@benches.command(
-    option("--json", "as_json", is_flag=True, help="the figures as JSON instead of tables"),
-    option("--seeds", type=click.IntRange(min=1), default=12, show_default=True, help="of each trace"),
-    TO_PAGE,
-)
-def clock(as_json: bool, seeds: int, out: str | None) -> int:
-    """How smooth each playback clock is on each trace of snapshots, and what a call of it costs."""
-    from twixt.render.bench import clock as bench_clock
-
-    return bench_clock.run(as_json, seeds, out)
-
-
-@benches.command(
-    option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="of each trace"),
-    option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="others follow it"),
-    option("--display", "displays", multiple=True, help="only this one; may be given again"),
-    option("--work", "works", multiple=True, help="only this one; may be given again"),
-    option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
-    option("--fail", is_flag=True, help="exit with 1 when a bar is not met"),
-    TO_JSON,
-    TO_PAGE,
-    option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
-    option("--frames", metavar="FILE", help="write each frame of the first display, work and seed (CSV), with reasons"),
-)
-def pacing(**wanted: Any) -> int:
-    """The pacer on model displays, in virtual time, between a fixed interval and one who knows all work ahead.
-
-    The same figures on every machine, however busy it is. Each bar that the pacer must reach is said with its figure.
-    """
-    from twixt.cli.bench.pacing.laboratory import Wanted
-    from twixt.cli.bench.pacing.laboratory import run as play
-
-    return play(Wanted(**wanted, command=_typed()))
-
-
-@benches.command(
-    option("--bodies", type=Read("N,N", read_counts), default="1000,10000,100000", show_default=True,
-           metavar="N,N", help="how many, one loop for each number"),
-    option("--load", type=click.Choice(["none", "loop"]), default="none", show_default=True,
-           help="another busy program at normal priority meanwhile"),
-    option("--seconds", type=click.FloatRange(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
-    option("--before", metavar="FOLDER", help="a checkout of an earlier version, measured beside this one"),
-    TO_JSON,
-    TO_PAGE,
-)  # fmt: skip
-def guest(
-    bodies: tuple[int, ...], load: str, seconds: float, before: str | None, json_file: str | None, out: str | None
-) -> int:
-    """How much slower a loop that never rests is while a viewer watches it."""
-    from twixt.cli.bench import guest as bench_guest
-
-    return bench_guest.run(bodies, load, seconds, before, json_file, out, _typed())
-
-
 @commands.command()
 def worlds() -> None:
     """The built-in worlds."""
@@ -294,14 +201,10 @@ def worlds() -> None:
         click.echo(f"{name:12} {entry.description}")
 
 
-def _typed() -> str:
-    return " ".join(["twixt", *sys.argv[1:]])
-
-
 def _config(**values: Any) -> Config:
     from twixt.ipc.config import Config
 
-    config = Config(**values, command=_typed(), started_ns=twixt.STARTED_NS)
+    config = Config(**values, command=typed(), started_ns=twixt.STARTED_NS)
     config.check_files()
     if ":" not in config.world:
         # Built-in worlds have no linear algebra that gains from a thread a core. numpy starts those all the same, and

@@ -6,6 +6,7 @@ Does not check values: `Config` does, whoever makes one.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -75,3 +76,34 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
         shell_complete=FIELDS.get(item.name) or FILES.get(about["metavar"]),
         **shared,
     )
+
+
+def option(*names: str, **how: Any) -> click.Option:
+    """An option of one command alone. What takes a FILE is completed as one."""
+    return click.Option(names, shell_complete=FILES.get(how.get("metavar", "")), **how)
+
+
+def argument(name: str, **how: Any) -> click.Argument:
+    """What is typed without a flag."""
+    return click.Argument([name], **how)
+
+
+TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
+TO_PAGE = option("--out", metavar="FILE", help="write a page about it (Markdown)")
+
+
+def typed() -> str:
+    """The command as it was typed."""
+    return " ".join(["twixt", *sys.argv[1:]])
+
+
+def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
+    """Reads some of these names, separated by commas; each once, in the order in which they are known."""
+
+    def read(text: str) -> tuple[str, ...]:
+        wanted = {name.strip() for name in text.split(",")}
+        if not wanted <= set(known):
+            raise ValueError(f"it is one or more of {', '.join(known)}")
+        return tuple(name for name in known if name in wanted)
+
+    return read
