@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from twixt.render.measure.frames import FrameTable
 from twixt.render.measure.intervals import Intervals
-from twixt.render.measure.keys import RENDER_PARTS as PARTS
+from twixt.render.measure.keys import RENDER_PARTS
 from twixt.render.measure.motion import LEAST_RATE, Motion
 
 BAD_ERROR_MS = 2.0  # a step of the picture that a trained eye sees at 60 Hz
@@ -38,6 +38,7 @@ USUAL_OF = 128
 # Frames shown in time were handed over at least so early but for this share.
 HASTY_SHARE = 0.05
 NO_PART = -1
+PARTS = tuple(RENDER_PARTS)
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

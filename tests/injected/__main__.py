@@ -1,0 +1,137 @@
+"""Each cause of a bad frame, proved by injected trouble: `python -m tests.injected`.
+
+Prints the table and writes it with --out. Runs in pieces of less than a minute, each a viewer and a physics process
+of its own; with --lock each piece holds that file, so that measurements do not disturb each other. Exits with 1 where
+a kind of case is named rightly in less than 95 % of its undisturbed cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.displays.rigs import sway, xvfb
+from tests.injected.page import of_kind, page, share_right
+from tests.injected.trial import KINDS, Trial, cases, length_s, run
+
+DISPLAYS = ("offscreen", "xvfb", "sway")
+SWAY_HZ = 60.0
+# Cases of each kind in one piece: less than a minute of frames.
+A_PIECE, LONGEST_PIECE_S = 7, 50.0
+# Pieces more than would do if none were disturbed.
+MOST_PIECES = 3
+ENOUGH = 0.95
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], prog="python -m tests.injected")
+    parser.add_argument("--displays", default="offscreen xvfb sway", help="which, separated by blanks [%(default)s]")
+    parser.add_argument("--cases", type=int, default=50, help="of each kind on each display [%(default)s]")
+    parser.add_argument("--quiet-seconds", type=float, default=60.0, help="without trouble, 0: none [%(default)s]")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lock", help="a file that is held while frames are measured")
+    parser.add_argument("--out", help="a Markdown file")
+    asked = parser.parse_args()
+    displays = asked.displays.split()
+    if unknown := set(displays) - set(DISPLAYS):
+        parser.error(f"--displays must be among {', '.join(DISPLAYS)}, got {', '.join(unknown)}")
+    load = os.getloadavg()
+    trials = {name: _all_cases(name, asked.cases, asked.seed, asked.lock) for name in displays} if asked.cases else {}
+    quiet = {name: _quiet(name, asked.quiet_seconds, asked.lock) for name in displays} if asked.quiet_seconds else {}
+    after = os.getloadavg()
+    conditions = [
+        f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}, software OpenGL",
+        f"load of the last minute {load[0]:.1f} before and {after[0]:.1f} after; of the last 15 minutes {after[2]:.1f}",
+        f"nice {os.getpriority(os.PRIO_PROCESS, 0)} for the viewer, physics and the display; seed {asked.seed}",
+    ]
+    text = page(trials, quiet, conditions, (asked.displays, asked.cases, asked.quiet_seconds))
+    print(text)
+    if asked.out:
+        Path(asked.out).write_text(text, encoding="utf-8")
+    shares = [share_right(of_kind(trial, kind)) for trial in trials.values() for kind in KINDS]
+    return 1 if any(share is not None and share < ENOUGH for share in shares) else 0
+
+
+def _all_cases(display: str, count: int, seed: int, lock: str | None) -> Trial:
+    """Until there are so many undisturbed cases of each kind, or it has been tried often enough."""
+    whole = Trial()
+    pieces = -(-count // A_PIECE)
+    for piece in range(pieces * MOST_PIECES):
+        clear = {kind: sum(not each.lot.is_disturbed for each in of_kind(whole, kind)) for kind in KINDS}
+        lacking = {kind: max(0, count - clear[kind]) for kind in KINDS}
+        if not any(lacking.values()):
+            break
+        planned = []
+        for kind in KINDS:
+            planned += cases(min(A_PIECE, lacking[kind]), seed * 1000 + piece, (kind,))
+        planned = [planned[i] for i in _mixed(len(planned), seed + piece)]
+        _add(whole, _piece(display, planned, min(LONGEST_PIECE_S, length_s(planned)), lock))
+        said = ", ".join(f"{kind} {count - lacking[kind]}" for kind in KINDS)
+        print(f"{display}: {piece + 1} pieces, undisturbed cases before the last: {said}", file=sys.stderr, flush=True)
+    return whole
+
+
+def _mixed(count: int, seed: int) -> list[int]:
+    import random
+
+    order = list(range(count))
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def _quiet(display: str, seconds: float, lock: str | None) -> Trial:
+    whole = Trial()
+    while whole.seconds < 0.95 * seconds:
+        _add(whole, _piece(display, [], min(LONGEST_PIECE_S, max(5.0, seconds - whole.seconds)), lock))
+    return whole
+
+
+def _piece(display: str, planned: list, seconds: float, lock: str | None) -> Trial:  # type: ignore[type-arg]
+    with tempfile.TemporaryDirectory(prefix="injected-") as folder, _held(lock), _display(display) as (environ, pid):
+        return run(Path(folder), environ, planned, seconds, pid)
+
+
+def _add(whole: Trial, piece: Trial) -> None:
+    """What was seen in one piece more."""
+    seconds = whole.seconds + piece.seconds
+    shares = whole.others_share * whole.seconds + piece.others_share * piece.seconds
+    whole.others_share = shares / seconds if seconds else 0.0
+    whole.seconds = seconds
+    whole.wake_p99_us = max(whole.wake_p99_us, piece.wake_p99_us)
+    whole.judged += piece.judged
+    whole.bad += piece.bad
+    whole.frames += piece.frames
+    whole.steal_ms += piece.steal_ms
+    whole.waited_ms += piece.waited_ms
+
+
+@contextmanager
+def _display(name: str) -> Iterator[tuple[Mapping[str, str], int]]:
+    """Its environment and its process."""
+    if name == "offscreen":
+        gone = ("DISPLAY", "WAYLAND_DISPLAY")
+        yield {key: value for key, value in os.environ.items() if key not in gone}, 0
+        return
+    with xvfb() if name == "xvfb" else sway(SWAY_HZ) as display:
+        yield display.environ, display.process.pid
+
+
+@contextmanager
+def _held(lock: str | None) -> Iterator[None]:
+    if lock is None:
+        yield
+        return
+    with open(lock, "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main())
