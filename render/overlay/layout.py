@@ -192,6 +192,8 @@ class _Layout:
         parts = []
         if state.room_ms is not None:
             parts.append(self._row("room to the newest snapshot", f"{state.room_ms:.1f} ms"))
+        if state.late_by:
+            parts.append(self._row("last late by", state.late_by))
         if state.playing_rate is not None:
             parts.append(self._row("plays at", f"{state.playing_rate:.2f} x real time"))
         parts += [self._row("prefers", state.prefer), self._row("pacing", state.pacing)]

@@ -16,6 +16,7 @@ from twixt.render.controls import Controls
 from twixt.render.input import Event, MouseMove, PointerLeft
 from twixt.render.knobs import Knobs, Turned
 from twixt.render.measure.frames import FrameRow
+from twixt.render.overlay.late_by import LateBy
 from twixt.render.overlay.overlay import Overlay
 from twixt.render.overlay.state import OverlayState, Recent
 
@@ -64,6 +65,7 @@ class Panel:
         self._overlay = Overlay()
         self._frames, self._steps = Recent(), Recent()
         self._ages = Ages()
+        self._late_by = LateBy()
         self._row = FrameRow()
         self._newest = Head()
         self._note = ""
@@ -84,6 +86,7 @@ class Panel:
             self._steps.add(newest.step_cost_ns / 1e6)
             self._newest = newest
         self._ages.note(row)
+        self._late_by.note(row)
         self._row = row
 
     def draw(
@@ -135,6 +138,7 @@ class Panel:
             rate=0.0 if controls.paused else newest.rate,
             time_scale=controls.time_scale,
             age_ms=self._ages.mean_ms,
+            late_by=self._late_by.said,
             clock=controls.clock,
             clock_mode=row.clock_mode,
             interpolation=controls.interpolation,

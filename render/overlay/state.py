@@ -72,6 +72,7 @@ class OverlayState:
     rate: float | None = None  # simulated seconds per wall second
     time_scale: float = 1.0  # the rate asked for
     age_ms: float | None = None  # how far behind the present that is what the picture shows
+    late_by: str = ""  # what the last late frame was late by; empty: none was for some seconds
     clock: str = ""  # chosen, such as "auto"
     clock_mode: str = ""  # what it does now, such as "ahead"
     interpolation: str = ""
