@@ -35,6 +35,8 @@ SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
 # early or late, beside busy loops on all cores, agreed by 0.64 and more, and the length was right within 2 % in most.
 NARROWEST, FIT_STEPS, FIT_STEP, FINE_STEPS = 0.75, 110, 0.005, 10
 AGREED = 0.6
+# Bare and paused swaps that come as often as each other within this share say the length themselves.
+SAME_WITHIN = 0.01
 # Swaps that never come back (a window opened hidden) must not hold up the start.
 LONGEST_PROBE_NS = 500_000_000
 # Reported rates outside are no rates of displays.
@@ -110,7 +112,10 @@ class SwapProbe:
                 return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
             return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
-        return Refresh(True, self._fitted_ns(), f"{compared}: swap waits for the display")
+        # Where the next frame's drawing waits instead of the swap, a pause shifts all returns by its length: no common grid.
+        agree = abs(paused_ns / bare_ns - 1) <= SAME_WITHIN
+        period_ns = round((bare_ns + paused_ns) / 2) if agree else self._fitted_ns()
+        return Refresh(True, period_ns, f"{compared}: swap waits for the display")
 
     def _interval_ns(self, first: int, end: int | None = None) -> float:
         return median(self._intervals_ns(first, end))

@@ -25,6 +25,8 @@ SECOND = 1_000_000_000
 COPY_NS, CALL_NS = 400_000, 60_000
 # Returns of calls that waited come so much after the refresh.
 RETURN_NS = (20_000, 150_000)
+# So many are chosen ahead, by number of the frame.
+RETURNS = 127
 # Handed over later than this before a refresh, a frame is shown at the next.
 AHEAD_NS = 500_000
 # How a fence is made, see `Display`.
@@ -90,7 +92,8 @@ class Display:
         self.modes, self.fence_is, self.speaks, self.ahead_ns = tuple(modes), fence_is, speaks, ahead_ns
         self._trial = FenceTrial()
         self.visible_ns: list[int] = []
-        self._random = random.Random(seed)
+        choose = random.Random(seed)
+        self._returns_ns = tuple(choose.randrange(*RETURN_NS) for _ in range(RETURNS))
         self._said = 0  # frames spoken of
 
     @property
@@ -100,6 +103,8 @@ class Display:
 
     def mode_at(self, at_ns: int) -> Mode:
         """The mode that is set then."""
+        if len(self.modes) == 1:
+            return self.modes[0]
         return next((mode for mode in reversed(self.modes) if mode.begin_ns <= at_ns), self.modes[0])
 
     def refresh_after(self, at_ns: int) -> int:
@@ -162,7 +167,7 @@ class Display:
         return at_ns
 
     def _returned(self, event_ns: int) -> int:
-        return event_ns + self._random.randrange(*RETURN_NS)
+        return event_ns + self._returns_ns[len(self.visible_ns) % RETURNS]
 
 
 class Timer(Display):

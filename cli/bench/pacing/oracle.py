@@ -1,7 +1,7 @@
 """The yardstick above: the best that is possible for one who knows all the work ahead.
 
 One idea: before every few frames each interval of a list is played out on a copy of the display with the true work of
-the next half second, and the cheapest is taken; every frame is drawn for the very instant at which it is then seen, so
+the next 0.4 s, and the cheapest is taken; every frame is drawn for the very instant at which it is then seen, so
 that errors are 0. Whole runs at one fixed interval are tried, too; the cheapest of all is the answer.
 
 Always: costs no more than `NeverWiden` where both meet the same work.
@@ -20,7 +20,7 @@ from twixt.cli.bench.pacing.play import OVERHEAD_NS, Seen, play, probed
 from twixt.cli.bench.pacing.works import Work
 
 # Looked ahead so far, taken so many frames of it.
-AHEAD_NS, TAKEN_FRAMES = 500_000_000, 6
+AHEAD_NS, TAKEN_FRAMES = 400_000_000, 8
 # Intervals that are tried, in refreshes: any length where nothing waits, else whole ones.
 ANY_LENGTH, WHOLE = (1.0, 1.08, 1.15, 1.25, 1.4, 1.6, 2.0), (1.0, 2.0, 3.0)
 # Work under this share of a refresh needs no search.
@@ -76,11 +76,15 @@ def _cheapest(state: _State, work: Work) -> float:
     frames = AHEAD_NS // period_ns + 1
     if work.is_light(state.number, frames, state.now_ns, state.now_ns + AHEAD_NS, round(LIGHT * period_ns)):
         return 1.0
-    return min(_lengths(state.display), key=lambda length: _cost(state, work, length))
+    cost_ms = _cost(state, work, 1.0)
+    if cost_ms < period_ns / 1e7:  # less than a tenth of a refresh: nothing to gain
+        return 1.0
+    costs = {1.0: cost_ms} | {length: _cost(state, work, length) for length in _lengths(state.display)[1:]}
+    return min(costs, key=costs.__getitem__)
 
 
 def _cost(state: _State, work: Work, length: float) -> float:
-    """Of the next half second at that length, in ms."""
+    """Of the next stretch at that length, in ms."""
     display = _copied(state.display)
     trial, end_ns = state._replace(display=display), state.now_ns + AHEAD_NS
     known = len(display.visible_ns)
@@ -121,5 +125,5 @@ def _copied(display: Display) -> Display:
     """A display that goes on alike; of its past no more than is asked for."""
     made = copy.copy(display)
     made.visible_ns = display.visible_ns[-4:]
-    made._random = copy.copy(display._random)
+    made._trial = copy.copy(display._trial)
     return made

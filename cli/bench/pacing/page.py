@@ -39,7 +39,7 @@ WORDS = """
 
 | figure | what it is |
 |---|---|
-| hitch | by how much each interval between presents exceeds the longer of the interval before and the refresh: a picture that stands longer than the last one did. An even slow rate has none. ms a second |
+| hitch | by how much each interval between presents exceeds the longer of the interval before and the refresh: a picture that stands longer than the last one did. An even slow rate has none, and no pacer can plan one away (in reports, hitches are against the pacer's plan). ms a second |
 | lost | refreshes of the display less frames shown, a second |
 | cost | hitch + {lost} x lost: jerks and missing frames in one number, ms a second |
 | error | drawn instant less that of the frame before, less the same of the true presents: ms of display time; p99 |
@@ -56,8 +56,8 @@ loses some by this count; compare with the oracle there.
 - **twixt**: the pacer as it is.
 - **never widen**: a fixed interval. It asks the model when the frame before was seen, starts at once and draws for the
   next refresh that its usual work (median of five) reaches.
-- **oracle**: knows all work to come. Before every six frames it plays out each interval of a list over the next half
-  second and takes the cheapest; whole runs at one interval are tried, too. Its errors are 0. It is a bound by search,
+- **oracle**: knows all work to come. Before every eight frames it plays out each interval of a list over the next
+  0.4 s and takes the cheapest; whole runs at one interval are tried, too. Its errors are 0. It is a bound by search,
   not a proof: a cheaper run may exist.
 """
 

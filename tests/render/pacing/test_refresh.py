@@ -36,6 +36,18 @@ def test_a_display_that_blocks_is_found_with_its_refresh(hz: int) -> None:
     assert refresh.period_ns == pytest.approx(1e9 / hz, rel=0.01)
 
 
+def test_a_pause_that_shifts_every_return_does_not_stretch_the_refresh() -> None:
+    # Swap returns at once; the clear before the pause waits until the frame before is shown.
+    probe, now_ns, shown_ns = SwapProbe(60), 0, 0
+    while not probe.done:
+        begin_ns = max(now_ns, shown_ns) + probe.pause_ns
+        shown_ns = (begin_ns // (20 * MS) + 1) * 20 * MS
+        now_ns = begin_ns + 50_000
+        probe.add(begin_ns, now_ns)
+    assert probe.verdict().blocks
+    assert probe.verdict().period_ns == pytest.approx(20 * MS, rel=0.002)
+
+
 def test_the_measured_refresh_counts_not_the_reported_one() -> None:
     refresh, _ = probed(blocking(25 * MS), reported_hz=60)
     assert refresh.blocks
