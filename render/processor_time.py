@@ -24,6 +24,8 @@ OWN = "/proc/thread-self/schedstat"
 DRAWERS = "llvmpipe"
 # Frames between two looks for such threads: a look takes 0.1 ms, they are made with the first pictures.
 FRAMES_PER_LOOK = 600
+# A thread that ran all the time but for so much waited in no queue worth a look.
+LEAST_IDLE_NS = 20_000
 LONGEST = 64  # bytes of a schedstat line: three numbers
 
 
@@ -32,7 +34,7 @@ class ProcessorTime:
 
     def __init__(self) -> None:
         self.stops = 0
-        self._gc_ns = self._gc_began_ns = 0
+        self._gc_ns = self._gc_began_ns = self._queued_ns = self._idle_ns = 0
         self._thread = threading.get_ident()
         self._own = _opened(OWN)
         self._drawers: list[int] = []
@@ -45,10 +47,12 @@ class ProcessorTime:
 
     def read(self) -> Reading:
         """The sums up to now."""
-        return Reading(
-            time.perf_counter_ns(), time.thread_time_ns(), 0 if self._own is None else _queued_ns(self._own),
-            self._gc_ns, self.stops,
-        )  # fmt: skip
+        wall_ns, cpu_ns = time.perf_counter_ns(), time.thread_time_ns()
+        idle_ns = wall_ns - cpu_ns
+        if self._own is not None and idle_ns - self._idle_ns >= LEAST_IDLE_NS:
+            self._queued_ns = _queued_ns(self._own)
+            self._idle_ns = idle_ns
+        return Reading(wall_ns, cpu_ns, self._queued_ns, self._gc_ns, self.stops)
 
     def drawers(self) -> tuple[int, ...]:
         """Of each thread that draws for this process, the ns for which it waited for a core."""

@@ -1,5 +1,7 @@
 """Two runs beside each other."""
 
+import json
+
 import pytest
 
 from tests.render.measure.runs import even
@@ -54,3 +56,25 @@ def test_a_json_that_is_no_report_is_refused(logs, tmp_path, text, says):
     other.write_text(text)
     with pytest.raises(TwixtError, match=says):
         compare_files(logs[0], str(other))
+
+
+def test_a_report_of_the_form_before_is_compared_but_for_what_was_in_another_unit(logs, tmp_path, capsys):
+    before = tmp_path / "before.json"
+    report = json.loads(json.dumps(of_log(read_log(logs[1]), "")))
+    report["schema"] = "twixt-report/1"
+    for section, key in (
+        ("display", "present_source"),
+        ("motion", "judder"),
+        ("motion", "left_out"),
+        ("pacer", "quality"),
+    ):
+        del report[section][key]
+    del report["causes"]["render_late_parts"]
+    before.write_text(json.dumps(report))
+    assert compare_files(logs[0], str(before)) == 0
+    printed, said = capsys.readouterr()
+    lines = {line.split()[0]: line.split()[1:] for line in printed.splitlines()}
+    assert lines["frames.mean_fps"][:2] == ["60.00", "40.00"]
+    assert lines["motion.animation_error_ms.p99"][1] == "-"
+    assert "twixt-report/1" in said
+    assert "ms of display time" in said

@@ -86,3 +86,41 @@ def test_one_percent_lows_of_nothing_are_not_measured():
 def test_no_rows_at_all_are_no_error():
     assert len(of([]).interval_ms) == 0
     assert len(of([frame(0, START_NS, 0)]).interval_ms) == 1
+
+
+def spoken(rows, off_ns=0):
+    """The display says when each frame was shown; the swaps came back so much later."""
+    return [
+        row._replace(swap_end_ns=row.present_ns + off_ns, display_present_ns=row.present_ns, present_source="display")
+        for row in rows
+    ]
+
+
+def test_the_displays_own_word_is_the_present_and_no_fit_moves_it():
+    presents = [START_NS + i * FRAME_NS + (i % 3) * MS for i in range(60)]
+    timing = of(spoken(shown_at(presents, planned_refreshes=1), 4 * MS))
+    assert timing.present_ns.tolist() == presents
+    assert timing.source == "display"
+    assert timing.return_off_ms.tolist() == [4.0] * 60
+    assert timing.interval_ms[1:].tolist() == (np.diff(presents) / MS).tolist()
+
+
+def test_a_frame_that_the_display_says_nothing_of_is_placed_by_its_return():
+    rows = spoken(even(60), 4 * MS)
+    rows[30] = rows[30]._replace(
+        present_ns=rows[30].swap_end_ns + MS,
+        swap_end_ns=rows[30].swap_end_ns,
+        display_present_ns=0,
+        present_source="timer",
+    )
+    timing = of(rows)
+    assert timing.present_ns.tolist() == [row.present_ns for row in even(60)]
+    assert np.isnan(timing.return_off_ms[30])
+    assert not timing.spoken[30]
+
+
+@pytest.mark.parametrize(("planned_refreshes", "source"), [(1, "swap"), (0, "timer")])
+def test_an_older_logs_present_is_the_swaps_return(planned_refreshes, source):
+    assert of(even(9, planned_refreshes=planned_refreshes)).source == source
+    assert of(even(9, planned_refreshes=planned_refreshes, present_source="fence")).source == "fence"
+    assert of([]).source == ""

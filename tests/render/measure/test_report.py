@@ -201,3 +201,60 @@ def test_a_refresh_that_the_frames_contradict_is_the_probes_and_said():
     assert any("shows late frames as they come" in said for said in made["conditions"])
     agreeing = report.build(rows, PHYSICS, display | {"refresh_measured_hz": 99.0}, Config())
     assert agreeing["display"]["refresh_measured_hz"] == pytest.approx(100.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("display", "present is what the display said"),
+        ("fence", "the fence after the swap"),
+        ("swap", "present is when swap returned, in motion"),
+        ("timer", "does not wait for the display"),
+    ],
+)
+def test_the_source_of_presents_is_a_figure_and_its_meaning_a_condition(source, says):
+    rows = even(90, present_source=source, planned_refreshes=int(source != "timer"))
+    made = report.build(rows, PHYSICS, {}, Config())
+    assert made["display"]["present_source"] == source
+    assert any(says in line for line in made["conditions"])
+    assert not any("older log" in line for line in made["conditions"])
+
+
+def test_it_is_said_how_far_the_swaps_return_was_off_where_the_display_spoke():
+    rows = [
+        row._replace(swap_end_ns=row.present_ns + 3 * MS, display_present_ns=row.present_ns, present_source="display")
+        for row in even(90)
+    ]
+    said = " ".join(built(rows)["conditions"])
+    assert "the display said when 90 of 90 frames were shown" in said
+    assert "3.00 ms after that in the median" in said
+
+
+def test_an_older_log_is_read_and_said_to_be_one():
+    said = built()["conditions"]
+    assert any("an older log" in line for line in said)
+    assert any("causes.render_late_parts" in line for line in said)
+    assert any("ms of display time" in line for line in said)
+
+
+def test_the_quality_is_the_one_most_used():
+    rows = [row._replace(quality="low" if row.frame < 30 else "high") for row in even(90)]
+    assert built(rows)["pacer"]["quality"] == "high"
+    assert built()["pacer"]["quality"] is None
+
+
+def test_the_printed_report_has_judder_and_what_frames_were_late_by(capsys):
+    rows = [row._replace(draw_ns=4 * MS) for row in even(90)]
+    for late in (40, 60):
+        start_ns = rows[late].present_ns - 20 * MS
+        rows[late] = rows[late]._replace(
+            start_ns=start_ns,
+            work_end_ns=start_ns + 30 * MS,
+            present_ns=rows[late].present_ns + 12 * MS,
+            user_ns=28 * MS,
+        )
+    report.show(built(rows))
+    printed = capsys.readouterr().out
+    assert "motion.judder" in printed
+    assert "4 render late (4 user)" in printed.replace("\n", " ")
+    assert "render late by: 4 user" in printed
