@@ -5,10 +5,11 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 FUZZ   ?= 100000
 
-# Software OpenGL and the display libraries that glfw loads; Xvfb and sway are the displays of the tests.
+# Software OpenGL and the display libraries that glfw loads; the tests use displays (Xvfb, sway)
+# and the reference compiler of shaders.
 GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2 \
                     libwayland-client0 libwayland-cursor0 libwayland-egl1 libxkbcommon0
-DISPLAY_PACKAGES := xvfb sway xdotool
+DISPLAY_PACKAGES := xvfb sway xdotool glslang-tools
 PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
 
 REQUIREMENTS     := requirements.txt requirements-dev.txt

@@ -1,0 +1,73 @@
+"""Draws one small picture of everything with the OpenGL driver of the environment, in a process of its own.
+
+Mesa reads which driver and which version it is to be when the first context is made, so each needs a process.
+
+    drawn_by.py OUT.npy       writes the picture (height, width, 3) u1; prints {"version", "renderer", "programs"}
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import moderngl
+import numpy as np
+
+from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
+from twixt.ipc.snapshot import new_bodies
+from twixt.render.camera import OrbitCamera
+from twixt.render.draw.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
+from twixt.render.draw.layers import Layer
+from twixt.render.draw.panes import Panes, Rectangle
+from twixt.render.draw.pose import PoseVariant
+from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.draw.sheet import Sheet
+
+SIZE_PX = (160, 120)
+WHOLE = (0, 0, *SIZE_PX)
+SHAPES = [Sphere(0.5), Box((0.6, 0.4, 0.3)), Capsule(0.3, 0.4), Cylinder(0.4, 0.4), Ellipsoid((0.6, 0.3, 0.4)), Plane((1.0, 0.6))]  # fmt: skip
+
+
+def picture(context: moderngl.Context) -> np.ndarray:
+    """Two of each shape between two snapshots, above a ground with shadows, with dots, lines, panes and a sheet."""
+    context.framebuffer([context.renderbuffer(SIZE_PX, 4)], context.depth_renderbuffer(SIZE_PX)).use()
+    scene = Scene(SHAPES * 2, outline=((-3, -2, 0), (3, 2, 3)))
+    older, newer = new_bodies(12), new_bodies(12)
+    older["position"] = [(at % 6 - 2.5, at // 6 * 1.5 - 0.5, 0.8 + at // 6) for at in range(12)]
+    newer["position"] = older["position"] + (0.1, 0.0, 0.1)
+    older["orientation"] = newer["orientation"] = np.array([0.2, 0.3, 0.1, 0.927])
+    camera = OrbitCamera.for_scene(scene, older, SIZE_PX[0] / SIZE_PX[1]).matrices(SIZE_PX)
+    renderer = SceneRenderer(context, scene, 4, 12)
+    for slot, bodies in enumerate((older, newer)):
+        renderer.upload_records(slot, bodies)
+    renderer.draw([Layer(0, 1, alpha=0.5, gap_s=1.0, method="linear")], camera, WHOLE)
+    across = np.linspace(-3, 3, 7)
+    places = np.stack([across, across * 0, across * 0 + 2.5], axis=1)
+    renderer.points(places, (255, 80, 80, 255), 5)
+    renderer.lines(places[:-1], places[1:] + np.array([0, 0, 0.5]), (80, 255, 80, 255))
+    panes, sheet = Panes(), Sheet()
+    with sheet.drawing(SIZE_PX, [Rectangle(4, 4, 44, 24)], (0.2, 0.2, 0.6, 0.8)):
+        pass
+    panes.draw([Rectangle(100, 90, 150, 115)], SIZE_PX)
+    sheet.lay(SIZE_PX)
+    renderer.finish()
+    return renderer.read_pixels()
+
+
+def make_all(context: moderngl.Context) -> int:
+    """Makes each program that draws bodies, in the variant that has most in it; how many."""
+    programs = BodyPrograms(context)
+    for name in PASSES:
+        programs.get(name, PoseVariant("mixed", stretched=True, wide=name in SPHERE_PASSES))
+    return len(PASSES)
+
+
+def main(path: str) -> None:
+    context = moderngl.create_standalone_context(require=330, backend="egl")
+    np.save(path, picture(context))
+    said = {"version": context.info["GL_VERSION"], "renderer": context.info["GL_RENDERER"]}
+    print(json.dumps(said | {"programs": make_all(context)}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
