@@ -252,6 +252,8 @@ class FrameLoop:
             self._pacer.restart("frames rested")
             self._parts.restart()
             self.spans.add(kinds.REST, self._rested_since_ns, now_ns)
+        for change in self._window.take_changes():
+            self._pacer.restart(change)
         planned = self._pacer.next_frame(now_ns)
         self._use_idle_time(planned.start_ns)
         self._parts.lap(OTHER)

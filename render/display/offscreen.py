@@ -68,6 +68,9 @@ class OffscreenWindow:
     def ask_for_presents(self) -> None:
         pass
 
+    def take_changes(self) -> list[str]:
+        return []
+
     def take_presents(self) -> list[Presented]:
         return []
 

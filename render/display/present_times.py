@@ -104,6 +104,11 @@ class PresentTimes:
         """Why the display is not asked; "" while it is."""
         return self._no_presentation if self._presentation is None else self._presentation.given_up
 
+    @property
+    def output(self) -> int:
+        """Names the monitor that showed the last frame; 0: not known."""
+        return self._presentation.output if self._presentation is not None else 0
+
     def begin(self) -> None:
         """Begins to ask the display. Harmless twice."""
         if self._presentation is not None or self._no_presentation != "not asked":

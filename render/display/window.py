@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.errors import TwixtError
 from twixt.render import software_gl
@@ -26,6 +26,9 @@ import glfw  # noqa: E402  (after its library is chosen)
 from glfw import library  # noqa: E402
 
 from twixt.render.display.window_input import WindowInput  # noqa: E402
+
+if TYPE_CHECKING:
+    from twixt.render.display.window_place import WindowPlace
 
 OFFSCREEN_HINT = "draw without a window: --offscreen"
 
@@ -53,6 +56,7 @@ class Window:
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
         self._gone = False
+        self._place: WindowPlace | None = None
         self.at_gone: Callable[[DisplayGone], int] = _say
         self._is_damaged = False
         software_gl.before_context()
@@ -191,8 +195,13 @@ class Window:
         return None if self._gone else self.present_times.fence()
 
     def ask_for_presents(self) -> None:
-        """From now on the display is asked when it showed each swap. What that takes is loaded here."""
+        """From now on the display is asked when it showed each swap, and watched for changes. What that takes is loaded
+        here."""
         self.present_times.begin()
+        if self._place is None:
+            from twixt.render.display.window_place import WindowPlace
+
+            self._place = WindowPlace(self.handle, self.backend == "wayland")
 
     @property
     def present_source(self) -> str:
@@ -203,6 +212,10 @@ class Window:
     def swap_number(self) -> int:
         """Of the last swap."""
         return self.present_times.swap_number
+
+    def take_changes(self) -> list[str]:
+        """What changed about the display since the last call: another monitor, another mode, a machine that slept."""
+        return self._place.look(self.present_times.output) if self._place is not None and not self._gone else []
 
     def take_presents(self) -> list[Presented]:
         """What the display said of earlier swaps since the last call. Never waits."""

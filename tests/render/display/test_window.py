@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.displays.rigs import Display, set_density, sway, xvfb
+from tests.displays.rigs import Display, set_density, sway, weston, xvfb
 from twixt.ipc.errors import TwixtError
 from twixt.render.display.offscreen import OffscreenWindow
 
@@ -208,6 +208,14 @@ def test_a_hidden_window_is_told_and_its_swap_comes_back(sway_rig: Callable[[flo
         assert program.hear("hidden")["hidden"] is False
 
 
+def test_another_mode_of_the_monitor_is_noticed_while_frames_are_made(sway_rig: Callable[[float], Display]) -> None:
+    rig = sway_rig(60)
+    with client(rig.environ, "watch") as program:
+        program.hear("ready")
+        rig.tell_sway("output", "HEADLESS-1", "mode", "1280x800@90Hz")
+        assert program.hear("change") == {"change": "the monitor's mode changed to 1280x800, 90 Hz as reported"}
+
+
 def test_the_close_button_is_heard(sway_rig: Callable[[float], Display]) -> None:
     rig = sway_rig(60)
     with client(rig.environ, "events") as program:
@@ -236,9 +244,9 @@ def test_one_libglfw_serves_the_window_and_the_overlay(display: Any) -> None:
     assert len(said["loaded"]) == 1
 
 
-def test_a_compositor_that_goes_is_an_error_not_the_end_of_the_process(sway_rig: Callable[[float], Display]) -> None:
-    rig = sway_rig(60)
-    with client(rig.environ, "outlive") as program:
+@pytest.mark.parametrize("display", [lambda: sway(60), weston], ids=["never answers", "answers"])
+def test_a_compositor_that_goes_is_an_error_not_the_end_of_the_process(display: Any) -> None:
+    with display() as rig, client(rig.environ, "outlive") as program:
         program.hear("ready")
         rig.process.kill()
         assert program.hear("error")["kind"] == "DisplayGone"

@@ -105,12 +105,14 @@ def events(window: Any) -> None:
 def hide(window: Any) -> None:
     """Swaps on and on; says when the window is hidden and when it is shown again."""
     show(window, (0, 0, 1), swaps=10)
+    window.ask_for_presents()
     say(ready=True)
     hidden, end_s = False, time.monotonic() + LIMIT_S
     while time.monotonic() < end_s and not window.should_close:
         window.context.clear()
         window.swap()
         window.wait_events(0.02 if hidden else 0)
+        window.take_presents()
         if window.is_hidden != hidden:
             hidden = window.is_hidden
             say(hidden=hidden)
@@ -139,9 +141,26 @@ def share(window: Any) -> None:
 def outlive(window: Any) -> None:
     """Draws until the display is gone."""
     window.at_gone = lambda gone: say(gone=str(gone)) or 7  # type: ignore[func-returns-value]
+    show(window, (1, 1, 1), 1)
+    window.ask_for_presents()
     say(ready=True)
     while True:
         show(window, (1, 1, 1), 1)
+        window.take_changes()
+        window.take_presents()
+
+
+def watch(window: Any) -> None:
+    """Says what changes about the display."""
+    show(window, (1, 1, 0), swaps=3)
+    window.ask_for_presents()
+    say(ready=True)
+    end_s = time.monotonic() + LIMIT_S
+    while time.monotonic() < end_s and not window.should_close:
+        show(window, (1, 1, 0), swaps=1)
+        window.take_presents()
+        for change in window.take_changes():
+            say(change=change)
 
 
 def orphan_the_next_window() -> None:
