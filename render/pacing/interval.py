@@ -1,196 +1,308 @@
-"""How long a frame may take: wide enough for the work, never wider for long.
+"""How long a frame may take: wide enough for the work that stays, never wider for long, and not for spikes.
 
-Two signals widen: one frame whose work exceeded the interval (at once, to 1.2 times that work), and misses in more
-than a tenth of the last frames. One narrows: a clean window with room to spare. What keeps it from swinging:
-between "fits the display's own interval with room to spare" and "needs a tenth more" lies a band where one and the
-same interval serves, and a widening soon after a narrowing doubles the window that the next one needs.
+Three of the last four frames too long: widened to hold them. Otherwise the last seconds of work are replayed against
+other intervals, and the cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more after
+a relapse. After a change only frames since then count, or a load that ended would keep the interval wide.
 
-*Work* is wake to completed drawing. *Cycle* is work and all else a frame must do before the next can start, waiting not
-counted: what the interval has to hold. Where swap blocks, intervals are whole refreshes. Pure.
+*Cycle* is the work and all else that a frame must do before the next can start, waiting not counted.
+Where swap blocks, intervals are whole refreshes. Always: never under `base_ns`, and every change has its reason. Pure.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from twixt.render.recent import Recent
+from twixt.render.pacing.replay import cost_on_refreshes, cost_on_timer, usual_before
 
-WIDEN = 1.2
 # The first frames compile programs and fill caches; they say nothing of the next.
 WARM_UP_FRAMES = 3
-# Work of so many intervals is a stall (a picture saved, a laptop that slept), not a load, unless the next frame is
-# as long. Where the interval is wide for a load that is over, so many times the usual work: the median of so many frames.
-STALL = 4.0
-USUAL_OF_FRAMES = 15
-# An interval already fitted to the work has little room on purpose: work this much over it is a miss, not a change.
-TIGHT = 1.1
-# Misses widen when more than this share of the last frames missed, judged on no fewer than so many.
-MISSED_SHARE, MISS_WINDOW_FRAMES, MISSES_JUDGED_FRAMES = 0.10, 60, 20
-REMEMBERED_FRAMES = 1000  # a clean window at any rate a display has
-# A miss counts against the interval when the frame's cycle took this share of it; a shorter one missed for other
-# reasons (woken late, display late), which a wider interval does not cure.
-COSTLY = 0.75
-# Room to spare that the display's own interval must leave, and the room in an interval fitted to the work.
-ROOM, FITTED_ROOM = 0.88, 1.003
-# The room is left by this share of a clean window's frames: one in ten may be dearer, as long as it is not late.
-ROOMY_SHARE = 0.9
-# The cycle to fit to: what this share of the frames stays under. Those above are caught up in the frames after.
-USUAL = 0.75
-# A clean window: at least so long and so many frames; so much longer before an interval is fitted tightly. A single
-# late frame then costs a run of 20 s under 1 % of its frames. Doubled when a widening follows a narrowing within
-# RELAPSE_NS, up to the longest, which still lets a load that ended be forgotten within 3 s; halved again after each
-# calm spell.
-CLEAN_NS, LONGEST_CLEAN_NS, CLEAN_FRAMES = 300_000_000, 1_200_000_000, 4
-FITTING_WINDOWS = 3
+# Three of the last four frames too long are a load, not spikes; after each relapse one more of one more is wanted, so that
+# an interval that the replay takes back is not widened again by chance.
+TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 7
+# The room above the work that a fitted interval leaves, and how much more work is too long for it: between the two
+# nothing changes.
+FITTED_ROOM, TIGHT = 1.01, 1.02
+# Work replayed to widen, in ns and frames; a replay starts every so many frames.
+WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
+# Work replayed to narrow; doubled when the interval relapses within RELAPSE_NS after narrowing, up to the longest, which
+# still lets a load that ended be forgotten within 3 s; halved again after each calm spell.
+NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
+NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
-# One narrowing goes no further than to this share, and none is made for less than NOT_WORTH.
-NARROW_STEP, NOT_WORTH = 0.25, 0.98
+# Another interval is taken where its cost is lower by this share, and by so much.
+CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
+# No interval is wider, but one that is asked for. At ten frames a second motion is a row of pictures all the same.
+LONGEST_INTERVAL_NS = 100_000_000
+# Candidates where any length serves: multiples of the shortest, and what these shares of the work stay under.
+MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
+# Two candidates closer than this are one.
+SAME_SHARE = 0.02
 # A wish for whole refreshes (--fps 30) is still met when the measured refresh is off by this share.
 WANDER = 0.03
+# Work longer than this is no load but a suspended machine.
+LONGEST_WORK_NS = 2_000_000_000
 
 
 class _Frame(NamedTuple):
     end_ns: int
     cycle_ns: int
-    missed: bool
 
 
-class IntervalPolicy:
-    """interval_ns: what frames should take now; never under `base_ns`, the shortest wanted.
+class IntervalChoice:
+    """interval_ns: what frames should take now.
 
-    refresh_ns: where swap blocks, the length of a refresh; may be updated as it is measured. The interval then is a
-    number of refreshes, and stays that number when their measured length changes.
+    base_ns: the shortest wanted where swap does not block. refresh_ns: where it does, the length of a refresh;
+    `set_refresh` follows it. wanted_ns: the shortest that the user wants, 0: the display's own.
+    guard_ns: how long before its refresh a frame must be handed over, where swap blocks.
     """
 
-    def __init__(self, base_ns: int, refresh_ns: int | None = None) -> None:
-        self.refresh_ns = refresh_ns
+    def __init__(self, base_ns: int, refresh_ns: int | None = None, wanted_ns: int = 0) -> None:
         self.widened = self.narrowed = 0
+        self.guard_ns = 0
+        self._wanted_ns = wanted_ns
         self._base_ns = base_ns
-        self._fitted_ns = base_ns  # where swap does not block
-        self.refreshes = self._base_refreshes = self._whole(base_ns, WANDER) if refresh_ns else 1
-        self._frames: deque[_Frame] = deque(maxlen=REMEMBERED_FRAMES)
+        self._at_most_ns = 0
+        self._refresh_ns = refresh_ns
+        self._own_refreshes = self._whole(wanted_ns, WANDER) if refresh_ns else 1
+        self._fitted_ns = self._refreshes = 0  # what the work asks for, in ns or refreshes; 0: nothing
+        self._frames: deque[_Frame] = deque(maxlen=WIDEN_BY_FRAMES)
         self._seen = 0
-        self._stalled = False
-        self._works = Recent(USUAL_OF_FRAMES)
-        self._clean_ns = CLEAN_NS
+        self._too_long: deque[bool] = deque(maxlen=MOST_TOO_LONG_FRAMES + 1)
+        self._load_frames = TOO_LONG_FRAMES  # of one more
+        self._narrow_by_ns = NARROW_BY_NS
         self._narrowed_at_ns: int | None = None
         self._relapsed_at_ns: int | None = None
+        self._tried_at_ns: int | None = None
+        self._tried_at = 0
+        self._replay: Iterator[str] | None = None
 
     @property
     def interval_ns(self) -> int:
-        return self.refreshes * self.refresh_ns if self.refresh_ns else self._fitted_ns
+        if self._refresh_ns:
+            return self.refreshes * self._refresh_ns
+        return max(self._fitted_ns, self.base_ns)
+
+    @property
+    def refreshes(self) -> int:
+        """1 where swap does not block."""
+        return max(self._refreshes, self._base_refreshes) if self._refresh_ns else 1
 
     @property
     def base_ns(self) -> int:
         """The shortest interval wanted."""
-        return self._base_refreshes * self.refresh_ns if self.refresh_ns else self._base_ns
+        if self._refresh_ns:
+            return self._base_refreshes * self._refresh_ns
+        return max(self._base_ns, self._at_most_ns)
 
-    def work_done(self, work_ns: int, end_ns: int) -> str:
-        """A frame's drawing is complete. Why the interval changed, or ""."""
+    @property
+    def _base_refreshes(self) -> int:
+        if not self._at_most_ns:
+            return self._own_refreshes
+        return max(self._own_refreshes, self._whole(self._at_most_ns, WANDER))
+
+    def at_most(self, fps: float | None) -> None:
+        """An upper bound on the rate, for now; None: none."""
+        self._at_most_ns = round(1e9 / fps) if fps else 0
+        self._forget_frames()
+
+    def set_refresh(self, refresh_ns: int | None, is_new: bool = False) -> None:
+        """Measured anew; is_new: another display, or none that blocks."""
+        self._refresh_ns = refresh_ns
+        if is_new:
+            self._own_refreshes = self._whole(self._wanted_ns, WANDER) if refresh_ns else 1
+            self._fitted_ns = self._refreshes = 0
+            self._forget_frames()
+
+    def set_base(self, base_ns: int) -> None:
+        """The shortest wanted where swap does not block."""
+        self._base_ns = base_ns
+
+    def forget(self) -> None:
+        """The frames so far were not like those to come: back to the shortest wanted."""
+        self._fitted_ns = self._refreshes = self._seen = 0
+        self._narrow_by_ns, self._load_frames = NARROW_BY_NS, TOO_LONG_FRAMES
+        self._narrowed_at_ns = self._relapsed_at_ns = None
+        self._forget_frames()
+
+    def frame(self, cycle_ns: int, end_ns: int) -> str:
+        """A frame's drawing is complete. Why the interval changed for those to come, or ""."""
         self._seen += 1
-        was_ns = self.interval_ns
-        usual_ns = max(self.base_ns, self._works.quantile(0.5, was_ns))
-        stalled, self._stalled = self._stalled, work_ns > STALL * min(was_ns, usual_ns)
-        self._works.add(work_ns)
-        if self._seen <= WARM_UP_FRAMES or work_ns <= was_ns * self._tolerated():
+        if self._seen <= WARM_UP_FRAMES:
             return ""
-        if self._stalled and not stalled:
+        cycle_ns = min(cycle_ns, LONGEST_WORK_NS)
+        self._frames.append(_Frame(end_ns, cycle_ns))
+        self._too_long.append(cycle_ns > self._tolerated_ns())
+        self._grow_calm(end_ns)
+        if self._is_load() and (reason := self._hold_load(end_ns)):
+            return reason
+        if self._replay is None:
+            self._replay = self._begin_replay(end_ns)
+        if self._replay is not None:
+            reason = next(self._replay, None)
+            if reason is None or reason:
+                self._replay = None
+            return reason or ""
+        return ""
+
+    # -- a load that stays
+
+    def _tolerated_ns(self) -> float:
+        """The longest cycle that the interval holds."""
+        interval_ns = self.interval_ns
+        if self._refresh_ns:
+            return interval_ns - self.guard_ns
+        return interval_ns * (TIGHT if interval_ns > self.base_ns else 1.0)
+
+    def _is_load(self) -> bool:
+        return sum(list(self._too_long)[-self._load_frames - 1 :]) >= self._load_frames
+
+    def _hold_load(self, end_ns: int) -> str:
+        last = list(self._frames)[-self._load_frames - 1 :]
+        too_long = list(self._too_long)[-len(last) :]
+        long = sorted(frame.cycle_ns for frame, is_long in zip(last, too_long, strict=True) if is_long)
+        load_ns = long[max(0, min(len(long) - 2, len(long) * 2 // 3))]
+        wanted_ns = self._fit(load_ns)
+        if wanted_ns <= self.interval_ns:
             return ""
-        return self._widen(round(WIDEN * work_ns), end_ns, f"work {work_ns / 1e6:.1f} ms > {was_ns / 1e6:.1f} ms")
+        return self._change(wanted_ns, end_ns, f"{len(long)} of {len(last)} frames took {load_ns / 1e6:.1f} ms")
 
-    def frame_shown(self, cycle_ns: int, missed: bool, end_ns: int) -> str:
-        """A frame is presented. Why the interval changed for the next, or ""."""
-        costly = missed and cycle_ns > COSTLY * self.interval_ns
-        if self._seen > WARM_UP_FRAMES:
-            self._frames.append(_Frame(end_ns, cycle_ns, costly))
-        return self._widen_for_misses(end_ns) or self._narrow(end_ns)
+    def _fit(self, cycle_ns: int) -> int:
+        """The interval that holds such frames, as far as any may."""
+        if self._refresh_ns:
+            refreshes = self._whole(cycle_ns + self.guard_ns)
+            return max(self.base_ns, min(refreshes, self._most_refreshes()) * self._refresh_ns)
+        return max(self.base_ns, min(round(cycle_ns * FITTED_ROOM), LONGEST_INTERVAL_NS))
 
-    def _tolerated(self) -> float:
-        return TIGHT if self.interval_ns > self.base_ns and not self.refresh_ns else 1.0
+    # -- by replay
 
-    def _widen(self, wanted_ns: int, end_ns: int, why: str) -> str:
+    def _begin_replay(self, end_ns: int) -> Iterator[str] | None:
+        """None where it is not due, or can change nothing."""
+        if self.interval_ns > self.base_ns and self._is_narrowing_due(end_ns):
+            self._tried_at_ns = end_ns
+            cycles = self._last_cycles(end_ns, self._narrow_by_ns)
+            if cycles:
+                return self._replayed(cycles, narrower=True)
+        if self._seen - self._tried_at >= REPLAY_EVERY_FRAMES:
+            self._tried_at = self._seen
+            tolerated_ns = self._tolerated_ns()
+            cycles = self._last_cycles(end_ns, WIDEN_BY_NS)
+            if cycles and any(cycle > tolerated_ns for cycle in cycles):
+                return self._replayed(cycles, narrower=False)
+        return None
+
+    def _is_narrowing_due(self, end_ns: int) -> bool:
+        return self._tried_at_ns is None or end_ns - self._tried_at_ns >= NARROW_EVERY_NS
+
+    def _last_cycles(self, end_ns: int, span_ns: int) -> list[int]:
+        """Of the frames of `span_ns`, if they were all since the last change; else none."""
+        frames = self._frames
+        if len(frames) < NARROW_BY_FRAMES:
+            return []
+        from_ns = end_ns - span_ns
+        if frames[0].end_ns > from_ns and len(frames) < WIDEN_BY_FRAMES:
+            return []
+        return [frame.cycle_ns for frame in frames if frame.end_ns >= from_ns]
+
+    def _replayed(self, cycles: list[int], narrower: bool) -> Iterator[str]:
+        """Tries one candidate each time it is asked; the last answer is the reason of a change, or "" for none."""
         was_ns = self.interval_ns
-        self._set(max(wanted_ns, was_ns))
-        self.widened += 1
+        usual = usual_before(cycles)
+        now_cost = best_cost = self._cost(cycles, usual, was_ns)
+        best_ns = was_ns
+        yield ""
+        for candidate_ns in self._candidates(cycles, narrower):
+            if narrower and self._would_relapse(cycles, candidate_ns):
+                continue
+            cost = self._cost(cycles, usual, candidate_ns)
+            if cost < best_cost:
+                best_ns, best_cost = candidate_ns, cost
+            yield ""
+        if best_ns == was_ns or best_cost > now_cost * (1 - CHEAPER_SHARE) - CHEAPER_BY:
+            return
+        if self.interval_ns == was_ns:
+            end_ns = self._frames[-1].end_ns
+            yield self._change(
+                best_ns, end_ns, f"{len(cycles)} frames replayed, cost {now_cost:.0f} -> {best_cost:.0f}"
+            )
+
+    def _would_relapse(self, cycles: list[int], interval_ns: int) -> bool:
+        """Whether these frames, at that interval, would have been taken for a load."""
+        tolerated_ns = interval_ns - self.guard_ns if self._refresh_ns else interval_ns
+        wanted, of = self._load_frames, self._load_frames + 1
+        long = [cycle > tolerated_ns for cycle in cycles]
+        sums = sum(long[:of])
+        for i in range(of, len(long)):
+            if sums >= wanted:
+                return True
+            sums += long[i] - long[i - of]
+        return sums >= wanted
+
+    def _cost(self, cycles: list[int], usual: list[int], interval_ns: int) -> float:
+        if self._refresh_ns:
+            refreshes = max(1, round(interval_ns / self._refresh_ns))
+            return cost_on_refreshes(cycles, usual, refreshes, self._refresh_ns, self.guard_ns, self._base_refreshes)
+        return cost_on_timer(cycles, usual, interval_ns, self.base_ns)
+
+    def _candidates(self, cycles: list[int], narrower: bool) -> list[int]:
+        base_ns, now_ns = self.base_ns, self.interval_ns
+        ordered = sorted(cycles)
+        if self._refresh_ns:
+            wanted = [n * self._refresh_ns for n in range(self._base_refreshes, self._most_refreshes() + 1)]
+            least_ns = base_ns
+        else:
+            usual_ns = ordered[len(ordered) // 2]
+            least_ns = base_ns if usual_ns <= base_ns else max(base_ns, round(usual_ns * FITTED_ROOM))
+            shares = [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in SHARES]
+            wanted = [least_ns, *(round(m * base_ns) for m in MULTIPLES), *(round(s * FITTED_ROOM) for s in shares)]
+        chosen: list[int] = []
+        for length_ns in sorted(wanted):
+            is_between = least_ns <= length_ns <= max(LONGEST_INTERVAL_NS, base_ns)
+            is_other = length_ns < now_ns * (1 - SAME_SHARE) if narrower else length_ns > now_ns * (1 + SAME_SHARE)
+            if is_between and is_other and (not chosen or length_ns > chosen[-1] * (1 + SAME_SHARE)):
+                chosen.append(length_ns)
+        return chosen
+
+    # -- changing
+
+    def _change(self, wanted_ns: int, end_ns: int, why: str) -> str:
+        was_ns = self.interval_ns
+        if self._refresh_ns:
+            self._refreshes = max(1, round(wanted_ns / self._refresh_ns))
+        else:
+            self._fitted_ns = wanted_ns
+        widens = self.interval_ns > was_ns
+        if widens:
+            self.widened += 1
+            if self._narrowed_at_ns is not None and end_ns - self._narrowed_at_ns < RELAPSE_NS:
+                self._narrow_by_ns = min(2 * self._narrow_by_ns, LONGEST_NARROW_BY_NS)
+                self._load_frames = min(self._load_frames + 1, MOST_TOO_LONG_FRAMES)
+                self._relapsed_at_ns = end_ns
+        else:
+            self.narrowed += 1
+            self._narrowed_at_ns = end_ns
+        self._forget_frames()
+        return f"{why}: {'widened' if widens else 'narrowed'} to {self.interval_ns / 1e6:.1f} ms"
+
+    def _forget_frames(self) -> None:
         self._frames.clear()
-        if self._narrowed_at_ns is not None and end_ns - self._narrowed_at_ns < RELAPSE_NS:
-            self._clean_ns = min(2 * self._clean_ns, LONGEST_CLEAN_NS)
-            self._relapsed_at_ns = end_ns
-        return f"{why}: widened to {self.interval_ns / 1e6:.1f} ms"
-
-    def _widen_for_misses(self, end_ns: int) -> str:
-        frames = list(islice(reversed(self._frames), MISS_WINDOW_FRAMES))
-        missed = sum(frame.missed for frame in frames)
-        if len(frames) < MISSES_JUDGED_FRAMES or missed <= MISSED_SHARE * len(frames):
-            return ""
-        why = f"{missed} of {len(frames)} frames missed"
-        wanted_ns = self._holding(_cycle(frames, 0.9))
-        return self._widen(max(wanted_ns, round(self.interval_ns * (1 + 1 - NOT_WORTH))), end_ns, why)
-
-    def _narrow(self, end_ns: int) -> str:
-        was_ns = self.interval_ns
-        if was_ns <= self.base_ns:
-            self._grow_calm(end_ns)
-            return ""
-        clean = self._clean_frames(end_ns, self._clean_ns)
-        if clean and not self._is_roomy(_cycle(clean, ROOMY_SHARE)):
-            clean = self._clean_frames(end_ns, FITTING_WINDOWS * self._clean_ns)
-        if not clean:
-            return ""
-        holding_ns = self._holding(_cycle(clean, ROOMY_SHARE), _cycle(clean, USUAL))
-        fitted_ns = max(holding_ns, round(was_ns * NARROW_STEP))
-        narrowed_ns = self._whole(fitted_ns) * self.refresh_ns if self.refresh_ns else fitted_ns
-        if narrowed_ns > NOT_WORTH * was_ns:
-            return ""
-        self._set(narrowed_ns)
-        self.narrowed += 1
-        self._narrowed_at_ns = end_ns
-        self._frames.clear()
-        most_ms, now_ms = _cycle(clean, 1.0) / 1e6, self.interval_ns / 1e6
-        return f"{len(clean)} clean frames, at most {most_ms:.1f} ms: narrowed to {now_ms:.1f} ms"
-
-    def _holding(self, nearly_all_ns: int, usual_ns: int | None = None) -> int:
-        """The interval for cycles nearly all under `nearly_all_ns`, usually under `usual_ns`."""
-        if self._is_roomy(nearly_all_ns):
-            return max(self.base_ns, round(nearly_all_ns / ROOM))
-        usual_ns = nearly_all_ns if usual_ns is None else usual_ns
-        return max(round(self.base_ns * TIGHT), round(usual_ns * FITTED_ROOM))
-
-    def _is_roomy(self, most_ns: int) -> bool:
-        """Whether cycles of at most `most_ns` get an interval with room to spare, not one fitted to them."""
-        return self.refresh_ns is not None or most_ns <= ROOM * self.base_ns
-
-    def _set(self, interval_ns: int) -> None:
-        self._fitted_ns = interval_ns
-        if self.refresh_ns:
-            self.refreshes = self._whole(interval_ns)
-
-    def _whole(self, interval_ns: int, wander: float = 1e-6) -> int:
-        """Refreshes that hold `interval_ns`, give or take `wander` of one."""
-        assert self.refresh_ns
-        return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
-
-    def _clean_frames(self, end_ns: int, window_ns: int) -> list[_Frame]:
-        """The frames of the last `window_ns`, if it is full and clean; else none."""
-        clean: list[_Frame] = []
-        for frame in reversed(self._frames):
-            if frame.missed:
-                return []
-            clean.append(frame)
-            if end_ns - frame.end_ns >= window_ns and len(clean) >= CLEAN_FRAMES:
-                return clean[::-1]
-        return []
+        self._too_long.clear()
+        self._replay = None
 
     def _grow_calm(self, end_ns: int) -> None:
         if self._relapsed_at_ns is not None and end_ns - self._relapsed_at_ns > CALM_NS:
-            self._clean_ns = max(CLEAN_NS, self._clean_ns // 2)
-            self._relapsed_at_ns = end_ns if self._clean_ns > CLEAN_NS else None
+            self._narrow_by_ns = max(NARROW_BY_NS, self._narrow_by_ns // 2)
+            self._load_frames = max(TOO_LONG_FRAMES, self._load_frames - 1)
+            is_calm = self._narrow_by_ns == NARROW_BY_NS and self._load_frames == TOO_LONG_FRAMES
+            self._relapsed_at_ns = None if is_calm else end_ns
 
+    def _whole(self, interval_ns: int, wander: float = 1e-6) -> int:
+        """Refreshes that hold `interval_ns`, give or take `wander` of one."""
+        assert self._refresh_ns
+        return max(1, math.ceil(interval_ns / self._refresh_ns - wander))
 
-def _cycle(frames: Sequence[_Frame], share: float) -> int:
-    ordered = sorted(frame.cycle_ns for frame in frames)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    def _most_refreshes(self) -> int:
+        assert self._refresh_ns
+        return max(self._base_refreshes, int(LONGEST_INTERVAL_NS // self._refresh_ns))

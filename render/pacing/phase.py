@@ -28,6 +28,8 @@ OFF_SHARE, AGREEING_RETURNS = 0.10, 3
 AGREEING_INTERVALS = 8
 # Handed over within this share of a period after the refresh before, a frame was in time for the next.
 IN_TIME_SHARE = 0.9
+# The display's own word moves the phase by this share: it is exact, or constantly off.
+SAID_SHARE = 0.5
 # An interval of several refreshes further than this share from the period was shown off the grid: no measure.
 ORDINARY_SHARE = 0.05
 
@@ -100,6 +102,31 @@ class SwapGrid:
         if self._point_ns is None:
             return instant_ns
         return self._point_ns - (self._point_ns - instant_ns) // self.period_ns * self.period_ns
+
+    def begin_anew(self, period_ns: int, point_ns: int) -> None:
+        """Another display, or another mode of it: what was measured is forgotten."""
+        self.period_ns = period_ns
+        self._point_ns = self._last_return_ns = point_ns
+        self._intervals.clear()
+        self._in_time.clear()
+        self._off_ns.clear()
+        self._late_moves = False
+        self._whole_ns = self._whole_refreshes = 0
+
+    def nudge(self, point_ns: int, share: float) -> None:
+        """An instant that is a point of the grid, give or take: the phase follows it by that share."""
+        if self._point_ns is None:
+            self._point_ns = self._last_return_ns = point_ns
+            return
+        off_ns = (point_ns - self._point_ns + self.period_ns // 2) % self.period_ns - self.period_ns // 2
+        self._point_ns += round(off_ns * share)
+
+    def said(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """The display's own word on an instant at which it refreshed."""
+        if refresh_ns is not None and abs(refresh_ns / self.period_ns - 1) > ORDINARY_SHARE:
+            self.begin_anew(refresh_ns, presented_ns)
+        else:
+            self.nudge(presented_ns, SAID_SHARE)
 
     def restart(self) -> None:
         """Swaps stopped for a while: the phase is forgotten, the period is not."""

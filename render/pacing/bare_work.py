@@ -1,0 +1,91 @@
+"""What a frame's drawing takes without waiting for the display, where the display may block the first drawing call.
+
+Started at once, such a frame waits inside its own drawing: work and waiting are one. So now and then one frame starts a
+little later. If its drawing gets shorter by that, it had been waiting; the pause is lengthened until it no longer does,
+and what remains is work. If it never gets shorter, nothing waits. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from twixt.render.pacing.refresh import median
+
+# Frames between pauses until so many were measured, and the time between them then.
+FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
+# Pauses, as shares of a refresh; each is tried until drawing stops getting shorter.
+PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
+# A paused frame must still be in time for the next refresh: the pause takes no more than this share of what is left of
+# two refreshes after twice the work.
+SAFE_SHARE = 0.8
+# Drawing is shorter where it is so by this share of a refresh.
+SHORTER_SHARE = 0.1
+# Bare work is the median of so many.
+REMEMBERED, ENOUGH = 15, 7
+# Frames that take this share of a refresh, or less, while nothing waits: nothing keeps the pace.
+UNPACED_SHARE = 0.9
+# Drawing that takes so many times the bare work waits.
+WAITS = 1.1
+# Drawing at once, of so many frames.
+LAST_FRAMES = 8
+
+
+class BareWork:
+    """work_ns: None until it is known."""
+
+    def __init__(self) -> None:
+        self.was_paused = False
+        self._known: deque[int] = deque(maxlen=REMEMBERED)
+        self._at_once: deque[int] = deque(maxlen=LAST_FRAMES)
+        self._intervals: deque[int] = deque(maxlen=LAST_FRAMES)
+        self._pause = 0  # index of the next
+        self._frames = 0
+        self._looked_ns: int | None = None
+        self._before_ns = 0.0
+
+    @property
+    def work_ns(self) -> int | None:
+        return round(median(self._known)) if self._known else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether drawing is known to wait."""
+        return self.work_ns is not None and bool(self._at_once) and median(self._at_once) > WAITS * self.work_ns
+
+    def pause_ns(self, now_ns: int, period_ns: int, queues: bool) -> int:
+        """How much later the next frame is to start."""
+        self._frames += 1
+        self.was_paused = False
+        if queues or self._frames % FIRST_FRAMES or len(self._at_once) < 3:
+            return 0
+        if len(self._known) >= ENOUGH and self._looked_ns is not None and now_ns - self._looked_ns < LOOK_EVERY_NS:
+            return 0
+        pause_ns = round(PAUSES[self._pause] * period_ns)
+        if self.work_ns is not None and pause_ns > SAFE_SHARE * 2 * (period_ns - self.work_ns):
+            return 0
+        self._looked_ns = now_ns
+        self.was_paused = True
+        self._before_ns = median(self._at_once)
+        return pause_ns
+
+    def frame(self, drawing_ns: int, interval_ns: int | None, period_ns: int, queues: bool) -> bool:
+        """One frame's drawing, waiting included. Whether nothing keeps the pace."""
+        if not self.was_paused:
+            self._at_once.append(drawing_ns)
+            if interval_ns is not None:
+                self._intervals.append(interval_ns)
+            return False
+        paused_ns = PAUSES[self._pause] * period_ns
+        shorter_ns = self._before_ns - drawing_ns
+        if shorter_ns > paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
+            self._pause += 1  # it waited all along
+            return False
+        self._known.append(drawing_ns)
+        self._pause = max(0, self._pause - 1)
+        nothing_waits = abs(shorter_ns) < SHORTER_SHARE * period_ns and not queues
+        return nothing_waits and len(self._intervals) >= 4 and not self._is_paced(median(self._intervals), period_ns)
+
+    @staticmethod
+    def _is_paced(interval_ns: float, period_ns: int) -> bool:
+        refreshes = round(interval_ns / period_ns)
+        return refreshes >= 1 and abs(interval_ns - refreshes * period_ns) < (1 - UNPACED_SHARE) * period_ns

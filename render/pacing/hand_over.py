@@ -1,0 +1,47 @@
+"""How long before its refresh a frame must be handed over, learned from what became of earlier ones.
+
+A guess decides between 90 and 45 frames a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So the guess is small,
+a frame that was in time by less lowers it at once, and two that missed with more raise it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+# Before anything is learned: what a swap itself takes.
+FIRST_GUARD_NS = 500_000
+# Two misses among so many frames that were handed over before their refresh: one alone is a hiccup of the display.
+REMEMBERED_FRAMES, AGREEING = 60, 2
+# No display composes longer than this share of its refresh.
+LONGEST_SHARE = 0.6
+# Above the latest that missed.
+STEP_NS = 100_000
+
+
+class HandOver:
+    """guard_ns: a frame handed over so long before a refresh is shown at it."""
+
+    def __init__(self) -> None:
+        self.guard_ns = FIRST_GUARD_NS
+        self._missed_ns: deque[int] = deque(maxlen=REMEMBERED_FRAMES)  # time to spare of a miss, 0 of a success
+
+    def learn(self, spare_ns: int, missed: bool, period_ns: int) -> None:
+        """A frame was handed over `spare_ns` before its refresh."""
+        if spare_ns <= 0 or spare_ns > LONGEST_SHARE * period_ns:
+            return
+        if not missed:
+            self._missed_ns.append(0)
+            if spare_ns < self.guard_ns:
+                self.guard_ns = max(0, spare_ns - STEP_NS)
+            return
+        if spare_ns < self.guard_ns:
+            return
+        self._missed_ns.append(spare_ns)
+        misses = sorted(ns for ns in self._missed_ns if ns > self.guard_ns)
+        if len(misses) >= AGREEING:
+            self.guard_ns = min(misses[-AGREEING] + STEP_NS, round(LONGEST_SHARE * period_ns))
+            self._missed_ns.clear()
+
+    def forget(self) -> None:
+        self.guard_ns = FIRST_GUARD_NS
+        self._missed_ns.clear()

@@ -1,0 +1,172 @@
+"""Frames of whole refreshes, where swap comes back when its frame is seen.
+
+    start --work-- done swap ....blocked.... return  the display's own refresh is the grid
+
+A frame starts early enough for nearly every frame that an earlier start can save, and is handed over no later before
+its refresh than earlier frames proved to be in time. One that is known to be late at its start is drawn for the refresh
+that it can make; one that is done too early for its planned refresh is held back. Returns that waited for nothing are
+no presents. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from twixt.render.pacing.frames import FrameTimes
+from twixt.render.pacing.hand_over import HandOver
+from twixt.render.pacing.interval import IntervalChoice
+from twixt.render.pacing.margin import Margin
+from twixt.render.pacing.period import RefreshWatch
+from twixt.render.pacing.phase import SwapGrid
+from twixt.render.pacing.policy import BLOCKING, QUEUED, Outcome, Planned
+from twixt.render.pacing.work import Work
+
+# The swap is left so much to wait, above what the display needs: a commit that is late by a hair is shown a whole
+# refresh later.
+MARGIN_NS = 2_000_000
+# A refresh is still worth trying for when usual work would end no later than this share of a refresh after it.
+HOPE = 0.03
+# A frame of several refreshes is swapped this share of a refresh before its own, or as long as the hand-over asks:
+# some displays show at once what comes after a refresh without a frame.
+HOLD_SHARE, LONGEST_HOLD_SHARE = 0.5, 0.75
+# A swap that comes back sooner waited for nothing: its return is no point of the display's grid.
+BLOCKED_NS = 200_000
+# Back so much before the refresh it was in time for, though it hardly waited: swap returns at once here. So many of the
+# last frames: the display keeps the pace elsewhere.
+EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
+LAST_SWAPS, FOR_NOTHING = 8, 5
+# A return this share of a refresh off the grid disagrees with it.
+OFF_SHARE = 0.12
+
+
+class WholeRefreshes:
+    """interval: what frames should take, in refreshes. grid: the display's, as far as it is known."""
+
+    display = BLOCKING
+
+    def __init__(self, interval: IntervalChoice, work: Work, grid: SwapGrid, shown_ns: int | None = None) -> None:
+        self.shown_ns = shown_ns
+        self.grid = grid
+        self._interval, self._work = interval, work
+        self._margin = Margin(MARGIN_NS)
+        self._hand_over = HandOver()
+        self._watch = RefreshWatch()
+        self._for_nothing: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._deadline_ns = self._start_ns = 0
+        self._planned = 1  # refreshes
+        self._tell_interval()
+
+    def plan(self, now_ns: int) -> Planned:
+        interval, work, period_ns = self._interval, self._work, self.grid.period_ns
+        guard_ns = self._hand_over.guard_ns
+        self._planned = interval.refreshes
+        reason = ""
+        if self.shown_ns is None:
+            self._deadline_ns = now_ns + interval.interval_ns
+        else:
+            self._deadline_ns = self.shown_ns + interval.interval_ns
+            usual_end_ns = now_ns + work.usual_ns + guard_ns
+            late_ns = usual_end_ns - self._deadline_ns
+            if late_ns > HOPE * period_ns:
+                self._deadline_ns = self.grid.point_from(usual_end_ns - round(HOPE * period_ns))
+                self._planned = max(1, self.grid.refreshes_between(self.shown_ns, self._deadline_ns))
+                reason = f"known to be {late_ns / 1e6:.1f} ms late: starts at once, drawn for {self._planned} refreshes"
+        looks = self.shown_ns is None or self._watch.starts_at_once(now_ns)
+        lead_ns = work.lead_ns(interval.interval_ns) + guard_ns + self._margin.ns
+        self._start_ns = now_ns if looks else max(now_ns, self._deadline_ns - lead_ns)
+        return Planned(self._start_ns, self._swap_at_ns(), self._deadline_ns, reason)
+
+    def _swap_at_ns(self) -> int | None:
+        if self._planned == 1 or self._watch.measures:
+            return None
+        period_ns = self.grid.period_ns
+        # Swapped before the refresh that precedes its own, the frame would be shown at that one.
+        hold_ns = max(round(HOLD_SHARE * period_ns), self._hand_over.guard_ns + self._margin.ns)
+        return self._deadline_ns - min(hold_ns, round(LONGEST_HOLD_SHARE * period_ns))
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        self._work.drawn(work_end_ns - start_ns, work_end_ns - self._start_ns)
+        return self._swap_at_ns()
+
+    def done(self, times: FrameTimes) -> Outcome:
+        returned_ns = times.presented_ns or times.swap_end_ns
+        cycle_ns = times.work_end_ns - times.start_ns + self._work.overhead_ns
+        self._work.swapped(0, max(returned_ns, times.swap_end_ns))
+        present_ns, why = self._present(times, returned_ns)
+        missed = 0
+        if self.shown_ns is not None:
+            missed = max(0, self.grid.refreshes_between(self._deadline_ns, present_ns))
+            self._learn(times.swap_begin_ns, present_ns, missed)
+        self.shown_ns = present_ns if self.shown_ns is None else max(present_ns, self.shown_ns + 1)
+        self._margin.learn(missed > 0, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
+        self._tell_interval()
+        # A frame whose swap waited for nothing may have waited in its drawing: that is no work.
+        changed = "" if self._for_nothing[-1] else self._interval.frame(cycle_ns, times.swap_end_ns)
+        queued = sum(self._for_nothing) >= FOR_NOTHING
+        reason = "; ".join(filter(None, (why, changed)))
+        return Outcome(self.shown_ns, missed, reason, QUEUED if queued else None)
+
+    def _present(self, times: FrameTimes, returned_ns: int) -> tuple[int, str]:
+        """When the frame was seen, and what is to be said of it."""
+        grid, period_ns, begin_ns = self.grid, self.grid.period_ns, times.swap_begin_ns
+        expected_ns = grid.point_from(begin_ns + self._hand_over.guard_ns)
+        if self.shown_ns is not None and expected_ns < self.shown_ns + period_ns // 2:
+            expected_ns += period_ns
+        waited_ns = returned_ns - begin_ns
+        early_ns = expected_ns - returned_ns
+        is_early = early_ns > max(EARLY_NS, EARLY_SHARE * period_ns)
+        for_nothing = waited_ns <= BLOCKED_NS or (is_early and waited_ns < HARDLY_NS and self.shown_ns is not None)
+        self._for_nothing.append(for_nothing)
+        if for_nothing:
+            self._watch.waited_for_nothing()
+            return expected_ns, f"swap came back {early_ns / 1e6:.1f} ms before its refresh: waited for nothing"
+        disagrees = self._disagrees(begin_ns, returned_ns, expected_ns)
+        period_ns_or_none = self._watch.returned(returned_ns, disagrees, is_early)
+        if period_ns_or_none is not None and abs(period_ns_or_none / period_ns - 1) > OFF_SHARE / 4:
+            self._take_period(period_ns_or_none, returned_ns)
+            return returned_ns, f"refreshes of {period_ns_or_none / 1e6:.2f} ms measured"
+        present_ns = grid.add(returned_ns, begin_ns, self._planned)
+        if abs(grid.period_ns / period_ns - 1) > OFF_SHARE:
+            self._take_period(grid.period_ns, present_ns)
+        if self._watch.measures:  # the grid is in doubt: what came back is what is believed
+            return max(returned_ns, (self.shown_ns or 0) + 1), "measures the refresh"
+        return present_ns, ""
+
+    def _disagrees(self, begin_ns: int, returned_ns: int, expected_ns: int) -> bool:
+        """Off the grid; or a refresh that a frame was in time for with half of it to spare passed without it."""
+        if self.shown_ns is None:
+            return False
+        period_ns = self.grid.period_ns
+        off_ns = (returned_ns - expected_ns + period_ns // 2) % period_ns - period_ns // 2
+        if abs(off_ns) > OFF_SHARE * period_ns:
+            return True
+        return (
+            self._planned == 1
+            and expected_ns - begin_ns > 0.3 * period_ns
+            and returned_ns > expected_ns + period_ns // 2
+        )
+
+    def _take_period(self, period_ns: int, point_ns: int) -> None:
+        self.grid.begin_anew(period_ns, point_ns)
+        self._hand_over.forget()
+        self._margin.forget()
+        self._interval.set_refresh(period_ns, is_new=True)
+
+    def _learn(self, begin_ns: int, present_ns: int, missed: int) -> None:
+        spare_ns = self._deadline_ns - begin_ns
+        if not self._watch.measures and missed <= 1:
+            self._hand_over.learn(spare_ns, missed > 0, self.grid.period_ns)
+
+    def _tell_interval(self) -> None:
+        self._interval.set_refresh(self.grid.period_ns)
+        self._interval.guard_ns = self._hand_over.guard_ns
+
+    def display_said(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """The grid follows it."""
+        self.grid.said(presented_ns, refresh_ns)
+
+    def restart(self) -> None:
+        self.shown_ns = None
+        self.grid.restart()
+        self._watch.restart()
+        self._for_nothing.clear()
