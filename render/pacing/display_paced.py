@@ -28,6 +28,8 @@ LAST_SWAPS, QUEUE_SHARE = 16, 0.15
 HOLD_SHARE = 0.6
 # Swaps that waited for the very next refresh though nothing was pending: so many in a row, and swap blocks after all.
 PLAIN_WAITS = 3
+# Frames in a row whose present a fence knew: presents are read again.
+FENCED = 2
 # Drawing that waits says when the frame before was seen, give or take; the grid follows by this share.
 FOLLOWS = 0.1
 # A frame handed over this share of a refresh from the last instant for it may have been shown one later; it was, if the
@@ -53,6 +55,7 @@ class DisplayPaced:
         self._intervals_ns: deque[int] = deque(maxlen=LAST_INTERVALS)
         self._plain = 0
         self._unsure = False
+        self._fenced = 0
         self._waited_until_ns: int | None = None
         self._begin_ns: int | None = None  # of the last swap
         self._deadline_ns = 0
@@ -123,7 +126,9 @@ class DisplayPaced:
         self._unsure = spare_ns < UNSURE_SHARE * grid.period_ns
         self.shown_ns = present_ns
         self._begin_ns = begin_ns
-        changed = self._interval.frame(cycle_ns, times.swap_end_ns)
+        # Until it is known what waits, waiting would count as work.
+        knows = self._queues or self._bare.work_ns is not None
+        changed = self._interval.frame(cycle_ns, times.swap_end_ns) if knows else ""
         return Outcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
 
     def _counted(self, ready_ns: int) -> int:
@@ -139,7 +144,8 @@ class DisplayPaced:
             spare_ns = self.grid.point_from(times.swap_begin_ns) - times.swap_begin_ns
             if spare_ns > 2 * WAITED_NS:
                 self._plain = self._plain + 1 if waited else 0
-        if self._plain >= PLAIN_WAITS:
+        self._fenced = self._fenced + 1 if times.presented_ns is not None and waited else 0
+        if self._plain >= PLAIN_WAITS or self._fenced >= FENCED:
             return BLOCKING
         interval_ns = None if self._begin_ns is None else times.swap_begin_ns - self._begin_ns
         if self._bare.frame(times.work_end_ns - times.start_ns, interval_ns, period_ns, self._queues):

@@ -141,10 +141,10 @@ class IntervalChoice:
         if self._replay is None:
             self._replay = self._begin_replay(end_ns)
         if self._replay is not None:
-            reason = next(self._replay, None)
-            if reason is None or reason:
+            said = next(self._replay, None)
+            if said is None or said:
                 self._replay = None
-            return reason or ""
+            return said or ""
         return ""
 
     # -- a load that stays
@@ -222,11 +222,8 @@ class IntervalChoice:
             yield ""
         if best_ns == was_ns or best_cost > now_cost * (1 - CHEAPER_SHARE) - CHEAPER_BY:
             return
-        if self.interval_ns == was_ns:
-            end_ns = self._frames[-1].end_ns
-            yield self._change(
-                best_ns, end_ns, f"{len(cycles)} frames replayed, cost {now_cost:.0f} -> {best_cost:.0f}"
-            )
+        why = f"{len(cycles)} frames replayed, cost {now_cost:.0f} -> {best_cost:.0f}"
+        yield self._change(best_ns, self._frames[-1].end_ns, why)
 
     def _would_relapse(self, cycles: list[int], interval_ns: int) -> bool:
         """Whether these frames, at that interval, would have been taken for a load."""

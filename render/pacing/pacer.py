@@ -205,6 +205,7 @@ class Pacer:
             period_ns = getattr(self._placing, "found_period_ns", None) or self._grid.period_ns
             self._grid.begin_anew(period_ns, shown_ns or 0)
             self._interval.set_refresh(period_ns, is_new=True)
+        self._work.changed_over()
         self._placing = self._place(display, shown_ns)
         self._reasons.append(CHANGES[display])
 

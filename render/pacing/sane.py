@@ -52,8 +52,7 @@ class Clock:
 
     def within(self, instant_ns: int) -> int:
         """An instant of the frame that is being made: after the last, and not by a jump."""
-        assert self._last_ns is not None or self.now(instant_ns) is not None
-        last_ns = self._last_ns or 0
+        last_ns = self._last_ns if self._last_ns is not None else self.now(instant_ns)
         at_ns = _whole(instant_ns) + self._offset_ns
         if not last_ns <= at_ns <= last_ns + LONGEST_STEP_NS:
             return last_ns

@@ -58,6 +58,11 @@ class Work:
         """What passes until the next frame is no frame's doing."""
         self._done_ns = None
 
+    def changed_over(self) -> None:
+        """Another policy from here: waits that it sees were part of the time between frames."""
+        self._overheads.clear()
+        self._done_ns = None
+
     def forget(self) -> None:
         """The frames so far were not like those to come."""
         self._latest.clear()
