@@ -217,6 +217,14 @@ def peer_uid(connection: socket.socket) -> int:
     return int(uid)
 
 
+def peer_pid(connection: socket.socket) -> int | None:
+    """The process that opened the door at the other end; None where the kernel does not say, or not in our numbers."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return int(pid) or None
+
+
 def _answers(path: str) -> bool:
     """Somebody listens there. A full backlog is somebody too."""
     with fork.LOCK, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, _address(path) as address:

@@ -95,6 +95,14 @@ class Line:
         self._poller.modify(self._connection, select.POLLIN)
         return True
 
+    @property
+    def peer_pid(self) -> int | None:
+        """The process at the other end; None where nobody says."""
+        try:
+            return door.peer_pid(self._connection)
+        except OSError:  # it is closed
+            return None
+
     def fileno(self) -> int:
         """Readable when there is something to `hear`."""
         return self._connection.fileno()

@@ -185,6 +185,11 @@ class Link:
             self.poll()
         return self._report[1]
 
+    @property
+    def physics_pid(self) -> int | None:
+        """The simulation's process; None where the system does not say."""
+        return self._line.peer_pid
+
     def fileno(self) -> int:
         """Readable when `poll` has something to do."""
         return self._line.fileno()

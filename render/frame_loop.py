@@ -17,6 +17,7 @@ from twixt.ipc.users_code import CODE_FOLDERS, look_also_in
 from twixt.render.controls import Controls
 from twixt.render.frame_parts import DRAW, OTHER, UPLOAD, FrameParts, PartMeter
 from twixt.render.frame_rows import NO_HEAD, FrameFacts, row_of
+from twixt.render.guest.guest import Guest
 from twixt.render.input import Event
 from twixt.render.intake import MOST_SLOTS, Intake, Taken
 from twixt.render.labels import PlacedLabel, foot, head
@@ -101,6 +102,7 @@ class FrameLoop:
         self._waiting_events: list[Event] = []  # came while frames rested; the next frame obeys them
         self._told = Told()
         self._presents = Presents(window, log, pacer)
+        self.guest = Guest(link, pacer, self._wait, self._processor.waited_ns)
         self._swap_ns = 0
         self._collected_at = 0  # frames until then
         self._shown: Shown | None = None  # by the last frame
@@ -172,6 +174,7 @@ class FrameLoop:
         self._leads_ns.clear()
         look_also_in(link.description.get(CODE_FOLDERS, ()))
         self.intake.follow(link)
+        self.guest.follow(link)
         self._steering.follow(link)
         if self.panel is not None:
             self.panel.follow(link)
@@ -305,6 +308,7 @@ class FrameLoop:
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:
             self.panel.note(row, intake.newest)
+        self.guest.frame_done(times.swap_end_ns)
         if intake.make_room():
             self._parts.lap(UPLOAD)
         return row

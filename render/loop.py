@@ -23,6 +23,7 @@ from twixt.render.awaiting import Return, await_first
 from twixt.render.display.opening import open_display, probe_refresh, without_display
 from twixt.render.guest.niceness import give_way
 from twixt.render.guest.niceness import said as said_of_nice
+from twixt.render.guest.slices import ask_for_short_slices
 from twixt.render.input import Event
 from twixt.render.link_to_be import LinkToBe
 from twixt.render.outcome import CLOSED, INTERRUPTED, Outcome, leave_report, of_fault, of_simulation, say_code
@@ -128,6 +129,7 @@ def _watch(
     loop = FrameLoop(config, window, link, pacer, log, shots, early, spans)
     start.ended("viewer_scene")
     spans.lap(kinds.PROGRAMS)
+    ask_for_short_slices()
     gc.disable()
     run = _Run(config, window, link, loop, pacer, owned, stop, back)
 

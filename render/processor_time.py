@@ -63,6 +63,11 @@ class ProcessorTime:
         self._looked += 1
         return tuple([_queued_ns(drawer) for drawer in self._drawers])
 
+    def waited_ns(self) -> int:
+        """For how long this thread and those that draw for it waited for a core; 0 where nobody says."""
+        own = [] if self._own is None else [self._own]
+        return sum(_queued_ns(descriptor) for descriptor in (*own, *self._drawers))
+
     def close(self) -> None:
         """Gives back files, callback and signal. Harmless twice."""
         with contextlib.suppress(ValueError):

@@ -127,9 +127,15 @@ def come(host: Any, viewer: Any, step: Step, settling_s: float) -> None:
         raise RuntimeError(f"the viewer {viewer.ending}")
 
 
-def tell(kind: str, **told: Any) -> None:
-    """One line to whoever started this."""
-    print(json.dumps({"kind": kind, **told}), flush=True)
+def teller() -> Callable[..., None]:
+    """Tells whoever started this, one line at a time; what a viewer prints is not for them."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def tell(kind: str, **told: Any) -> None:
+        print(json.dumps({"kind": kind, **told}), file=out, flush=True)
+
+    return tell
 
 
 def main() -> None:
@@ -144,19 +150,20 @@ def main() -> None:
     parser.add_argument("--log", required=True)
     parser.add_argument("--options", default="{}")
     asked = parser.parse_args()
+    tell = teller()
     opened = contextlib.contextmanager(KINDS[asked.way])
     try:
         with opened(asked.bodies, asked.log, json.loads(asked.options)) as (host, viewer, step):
             come(host, viewer, step, min(SETTLING_S, SETTLING_TURNS * asked.turn))
             tell("viewer", pid=viewer.pid)
-            take_turns(viewer.pid, step, asked.rounds, asked.turn)
+            take_turns(viewer.pid, step, asked.rounds, asked.turn, tell)
     except (RuntimeError, OSError) as error:
         tell("error", words=str(error))
     except (KeyboardInterrupt, BrokenPipeError):
         pass
 
 
-def take_turns(viewer_pid: int, step: Step, rounds: int, turn_s: float) -> None:
+def take_turns(viewer_pid: int, step: Step, rounds: int, turn_s: float, tell: Callable[..., None]) -> None:
     """Stopped, running, stopped, ... and once more stopped at the end, so that each running one has two neighbours."""
     try:
         for _ in range(rounds):

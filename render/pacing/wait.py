@@ -50,6 +50,7 @@ class HybridWait:
         self, clock: Callable[[], int] = time.perf_counter_ns, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self.margin = Margin()
+        self.spins = True  # False: a core is worth more than waking on time; a wait ends when its sleep does
         self._clock = clock
         self._sleep = sleep
         _ask_for_sharp_timers()
@@ -57,7 +58,7 @@ class HybridWait:
     def until(self, deadline_ns: int) -> int:
         """Comes back at `deadline_ns`, at once where that is past. Returns the instant it came back, never earlier."""
         now_ns = self._clock()
-        sleep_end_ns = deadline_ns - self.margin.margin_ns
+        sleep_end_ns = deadline_ns - (self.margin.margin_ns if self.spins else 0)
         if sleep_end_ns > now_ns:
             self._sleep((sleep_end_ns - now_ns) / 1e9)
             now_ns = self._clock()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tests.injected.trial import EXPECTED, KINDS, Judged, Trial
 from twixt.render.measure.causes import PARTS
 
@@ -26,15 +24,11 @@ rightly when the frames that pay for it are bad and *all* of them are put down t
 *render late*, to its part. A stall works in one half of the cases and sleeps in the other; SIGSTOP and garbage
 collection come in drawing, upload, the user's drawing or between two frames.
 
-A case is disturbed when, from 20 ms before the frames that pay for it to 20 ms after them, processes other than ours
-had the cores for more than 10 ms and ours waited for a core for more than 2 ms, or the host took a core away: measured from outside by
+A case is disturbed when, from 50 ms before it to 100 ms after it, processes other than ours had the cores for more than
+30 ms and ours waited for a core for more than 2 ms, or the host took a core away: measured from outside by
 `/proc/stat` and the kernel's run delay of every thread, whatever the case was put down to. Disturbed cases are shown,
 and left out of the share.
 
-"""
-
-QUIET = """Stretches of a quarter of a second count as quiet by the same measure as cases count as undisturbed. The frames in them
-that are bad, and all frames of the run beside them.
 """
 
 
@@ -49,7 +43,7 @@ def page(
         parts.append(f"\n## {display}\n\n{_cases(trial)}")
         parts.append(f"\n{_run(trial)}\n")
         parts.append(_misnamed(trial))
-    parts.append(f"\n## Runs without injected trouble\n\n{QUIET}\n{_quiet(quiet)}")
+    parts.append(f"\n## Quiet runs, without injected trouble\n\n{_quiet(quiet)}")
     return "".join(parts)
 
 
@@ -104,31 +98,23 @@ def _misnamed(trial: Trial) -> str:
             if each.case.kind in PARTS
             else each.case.place
         )
-        named = _counted(each.named) or "none was bad"
+        named = ", ".join(f"{each.named.count(name)} {name}" for name in dict.fromkeys(each.named)) or "none was bad"
         parts = " ".join(f"{ms:g}" for ms in each.parts_ms)
         lot = f"{each.lot.others_ms:.0f}, {each.lot.waited_ms:.1f}"
         lines.append(f"| {each.case.kind} | {how} | {each.frame} | {named} | {parts} | {lot} |")
     return "\n".join(lines) + "\n"
 
 
-def _counted(names: Sequence[str]) -> str:
-    return ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
-
-
 def _quiet(quiet: dict[str, Trial]) -> str:
     lines = [
-        "| display | frames that nobody disturbed | of them bad | per 1,000 | all frames | bad | wake error p99 "
-        "| others' share of the cores | waited for a core |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| display | frames | bad frames | per 1,000 | wake error p99 | others' share of the cores | waited for a core |",
+        "|---|---|---|---|---|---|---|",
     ]
     for display, trial in quiet.items():
-        clear, bad = (
-            f"{len(names)}" + ("" if not names else " (" + _counted(names) + ")")
-            for names in (trial.clear_bad, trial.bad)
-        )
+        kinds = ", ".join(f"{trial.bad.count(name)} {name}" for name in dict.fromkeys(trial.bad))
         lines.append(
-            f"| {display} | {trial.clear_frames} | {clear} | {1e3 * len(trial.clear_bad) / max(1, trial.clear_frames):.2f} "
-            f"| {trial.frames} | {bad} | {trial.wake_p99_us:.0f} us | {trial.others_share:.0%} "
+            f"| {display} | {trial.frames} | {len(trial.bad)}{f' ({kinds})' if kinds else ''} "
+            f"| {1e3 * len(trial.bad) / max(1, trial.frames):.2f} | {trial.wake_p99_us:.0f} us | {trial.others_share:.0%} "
             f"| {trial.waited_ms:.0f} ms |"
         )
     return "\n".join(lines) + "\n"

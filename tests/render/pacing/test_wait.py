@@ -77,3 +77,17 @@ def test_on_the_real_clock_it_never_comes_back_early() -> None:
         at_ns = time.perf_counter_ns() + 2_000_000
         assert wait.until(at_ns) >= at_ns
         assert time.perf_counter_ns() >= at_ns
+
+
+def test_a_wait_that_does_not_spin_sleeps_to_the_end_and_is_never_early() -> None:
+    slept: list[float] = []
+    now = [0]
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += round(seconds * 1e9) + 300_000
+
+    wait = HybridWait(lambda: now[0], sleep)
+    wait.spins = False
+    assert wait.until(10_000_000) == 10_300_000
+    assert slept == [0.01]

@@ -1,0 +1,144 @@
+"""Whether cores are short, and how many frames a second the viewer then draws at most.
+
+The one idea: the kernel knows who waits for a core. Physics that never rests (an unthrottled loop, an overloaded
+world) and waits is taken from by whoever else runs, its viewer included: then frames become rarer, step by step, until
+it waits no more, or the viewer's share is too small to matter. Physics that rests between its steps is taken nothing
+from, whatever else is busy, and no frame is given up for it.
+
+- Quick in: a step down every 0.3 s while physics waits. Slow out: a smaller step up every 0.7 s while it does not.
+- Not by a spike: what is judged is the median of the last looks, half a second of them.
+- Never under 15 frames a second, nor below a share of a core that costs physics a few percent at most.
+- `is_short` also where this process waits itself: drawing then gets cheaper, which helps both.
+
+Pure: sums of times in, answers out. A look that lies far from the one before (the process was stopped, frames rested)
+or whose sums run back only begins anew; what was decided stays.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import median
+from typing import NamedTuple
+
+# Looks that are judged together; they come ten a second.
+JUDGED = 5
+# A look this long after the one before says nothing (ns).
+LONGEST_LOOK_NS = 600_000_000
+# Physics never rests: its busiest thread runs, or waits to, for this share of the time.
+NEVER_RESTS = 0.8
+# It waits for this share of the time: too much, and little enough to try more frames. Some of it is the kernel's own.
+WAITS, WAITS_NOT = 0.04, 0.02
+# Of the time that this process wanted a core, it waited so much of it: cores are short; they no longer are.
+STARVES, STARVES_NOT = 0.30, 0.10
+# Frames a second that are always drawn.
+LEAST_FPS = 15.0
+# A viewer that takes no more of a core than this is not made rarer: with one other busy program on two cores, physics
+# loses half of it.
+LEAST_SHARE = 0.10
+# Steps of the bound, and how long each is given to show.
+DOWN, DOWN_NS, UP, UP_NS = 0.8, 300_000_000, 1.1, 700_000_000
+# Above this no bound is kept: more frames than any display shows.
+MOST_FPS = 250.0
+# `is_short` ends after so long without a sign of it.
+CALM_NS = 3_000_000_000
+
+Times = dict[int, tuple[int, int]]  # by thread: ns that it ran, ns that it waited for a core
+
+
+class Look(NamedTuple):
+    """Sums up to one instant. ns."""
+
+    now_ns: int
+    frames: int
+    cpu_ns: int  # this process ran
+    waited_ns: int  # its threads that draw waited for a core
+    physics: Times  # empty: not known
+
+
+class Seen(NamedTuple):
+    """Between two looks."""
+
+    fps: float
+    share: float  # of a core that this process had
+    starved: float  # of the time that it wanted a core, how much of it it waited
+    waits: float  # of the time, how much physics waited; 0 where it rests or is not known
+
+
+class Shortage:
+    """`observe` a look now and then; `is_short` and `most_fps` are the answers."""
+
+    def __init__(self) -> None:
+        self.is_short = False
+        self.most_fps: float | None = None
+        self._last: Look | None = None
+        self._seen: deque[Seen] = deque(maxlen=JUDGED)
+        self._changed_ns = self._short_ns = 0
+
+    def observe(self, look: Look) -> None:
+        """Takes in one look and decides."""
+        before, self._last = self._last, look
+        seen = None if before is None else between(before, look)
+        if seen is None:
+            return
+        self._seen.append(seen)
+        if len(self._seen) < JUDGED:
+            return
+        waits, starved = self._usual("waits"), self._usual("starved")
+        self._judge(look.now_ns, waits, starved)
+        self._bound(look.now_ns, waits)
+
+    def _usual(self, name: str) -> float:
+        return median(getattr(seen, name) for seen in self._seen)
+
+    def _judge(self, now_ns: int, waits: float, starved: float) -> None:
+        if waits > WAITS or starved > STARVES:
+            self.is_short, self._short_ns = True, now_ns
+        elif waits > WAITS_NOT or starved > STARVES_NOT:
+            self._short_ns = now_ns  # neither: it stays as it is
+        elif now_ns - self._short_ns >= CALM_NS:
+            self.is_short = False
+
+    def _bound(self, now_ns: int, waits: float) -> None:
+        passed_ns = now_ns - self._changed_ns
+        if waits > WAITS and passed_ns >= DOWN_NS:
+            now = min(self.most_fps or MOST_FPS, self._usual("fps"))
+            wanted = max(now * DOWN, self._least_fps())
+            if wanted < now:
+                self._set(wanted, now_ns)
+        elif self.most_fps is not None and waits < WAITS_NOT and passed_ns >= UP_NS:
+            more = self.most_fps * UP
+            # A bound that frames do not reach any more binds nothing.
+            self._set(None if more > MOST_FPS or self._usual("fps") < 0.7 * self.most_fps else more, now_ns)
+
+    def _least_fps(self) -> float:
+        fps, share = self._usual("fps"), self._usual("share")
+        return max(LEAST_FPS, LEAST_SHARE * fps / share if share > 0 else LEAST_FPS)
+
+    def _set(self, fps: float | None, now_ns: int) -> None:
+        self.most_fps, self._changed_ns = fps, now_ns
+
+
+def between(before: Look, after: Look) -> Seen | None:
+    """What passed between two looks; None where that says nothing."""
+    wall_ns = after.now_ns - before.now_ns
+    frames, cpu_ns = after.frames - before.frames, after.cpu_ns - before.cpu_ns
+    waited_ns = max(0, after.waited_ns - before.waited_ns)
+    if not 0 < wall_ns <= LONGEST_LOOK_NS or frames < 0 or cpu_ns < 0:
+        return None
+    wanted_ns = cpu_ns + waited_ns
+    return Seen(
+        frames * 1e9 / wall_ns, cpu_ns / wall_ns, waited_ns / wanted_ns if wanted_ns else 0.0,
+        _waits(before.physics, after.physics, wall_ns),
+    )  # fmt: skip
+
+
+def _waits(before: Times, after: Times, wall_ns: int) -> float:
+    """Of the thread that wanted a core most, the share of the time that it waited for one; 0 where it rested."""
+    busiest_ns = waited_ns = 0
+    for thread, (ran_ns, queued_ns) in after.items():
+        if thread in before:
+            ran_before_ns, queued_before_ns = before[thread]
+            ran_ns, queued_ns = ran_ns - ran_before_ns, queued_ns - queued_before_ns
+            if ran_ns >= 0 and queued_ns >= 0 and ran_ns + queued_ns > busiest_ns:
+                busiest_ns, waited_ns = ran_ns + queued_ns, queued_ns
+    return min(1.0, waited_ns / wall_ns) if busiest_ns >= NEVER_RESTS * wall_ns else 0.0

@@ -1,0 +1,187 @@
+"""When cores are short, and how many frames a second are then drawn at most: given looks, no machine."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twixt.render.guest.shortage import LEAST_FPS, Look, Shortage, between
+
+MS = 1_000_000
+LOOK_MS = 100
+
+
+@dataclass
+class Machine:
+    """A viewer beside a simulation; `run` lets time pass and looks ten times a second."""
+
+    shortage: Shortage = field(default_factory=Shortage)
+    fps: float = 60.0  # that the display shows
+    frame_ms: float = 8.0  # of a core
+    now_ns: int = 10**12
+    frames: float = 0.0
+    cpu_ns: float = 0.0
+    waited_ns: float = 0.0
+    ran_ns: float = 0.0
+    queued_ns: float = 0.0
+    bounds: list[float | None] = field(default_factory=list)
+
+    def run(self, seconds: float, runs: float = 1.0, waits: float = 0.0, starved: float = 0.0) -> Shortage:
+        """runs, waits: shares of the time in which physics runs, and waits for a core. starved: of this process."""
+        for _ in range(round(seconds * 1e3 / LOOK_MS)):
+            self.look(runs, waits, starved)
+        return self.shortage
+
+    def look(self, runs: float, waits: float, starved: float = 0.0, wall_ms: float = LOOK_MS) -> None:
+        fps = min(self.fps, self.shortage.most_fps or self.fps)
+        made = fps * wall_ms / 1e3
+        self.now_ns += round(wall_ms * MS)
+        self.frames += made
+        self.cpu_ns += made * self.frame_ms * MS
+        self.waited_ns += made * self.frame_ms * MS * starved / (1 - starved)
+        self.ran_ns += runs * wall_ms * MS
+        self.queued_ns += waits * wall_ms * MS
+        physics = {7: (round(self.ran_ns), round(self.queued_ns)), 8: (5, 5)}
+        look = Look(self.now_ns, int(self.frames), round(self.cpu_ns), round(self.waited_ns), physics)
+        self.shortage.observe(look)
+        self.bounds.append(self.shortage.most_fps)
+
+
+def test_on_free_cores_nothing_is_given_up() -> None:
+    shortage = Machine().run(60, runs=0.99, waits=0.005)
+    assert (shortage.is_short, shortage.most_fps) == (False, None)
+
+
+def test_physics_that_never_rests_and_waits_gets_its_core_back_within_two_seconds() -> None:
+    machine = Machine()
+    machine.run(5, runs=0.99)
+    shortage = machine.run(2.5, runs=0.75, waits=0.25)
+    assert shortage.is_short
+    assert shortage.most_fps is not None
+    assert LEAST_FPS <= shortage.most_fps < LEAST_FPS + 1
+
+
+def test_physics_that_rests_between_its_steps_is_no_reason_to_give_up_a_frame_however_busy_the_machine() -> None:
+    machine = Machine()
+    shortage = machine.run(30, runs=0.2, waits=0.4, starved=0.6)
+    assert shortage.is_short, "drawing may get cheaper: that helps the picture, too"
+    assert machine.bounds == [None] * 300
+
+
+def test_a_simulation_that_is_not_known_is_taken_for_one_that_rests() -> None:
+    shortage = Shortage()
+    for i in range(100):
+        shortage.observe(Look(i * LOOK_MS * MS, 6 * i, 50 * i * MS, 0, {}))
+    assert (shortage.is_short, shortage.most_fps) == (False, None)
+
+
+@pytest.mark.parametrize("bad_looks", [1, 2])
+def test_a_spike_changes_nothing(bad_looks: int) -> None:
+    machine = Machine()
+    for _ in range(20):
+        machine.run(0.1 * bad_looks, runs=0.3, waits=0.7, starved=0.9)
+        machine.run(0.5, runs=0.99)
+    assert not machine.shortage.is_short
+    assert set(machine.bounds) == {None}
+
+
+def test_frames_come_back_slowly_and_stay() -> None:
+    machine = Machine()
+    machine.run(5, runs=0.7, waits=0.3)
+    machine.run(2.0, runs=1.0, waits=0.0)
+    assert machine.shortage.most_fps is not None
+    assert machine.shortage.most_fps < 30
+    assert machine.shortage.is_short
+    machine.run(2.0, runs=1.0, waits=0.0)
+    assert not machine.shortage.is_short
+    machine.run(20.0, runs=1.0, waits=0.0)
+    assert machine.shortage.most_fps is None
+
+
+def test_between_too_much_and_little_enough_the_bound_stays() -> None:
+    machine = Machine()
+    machine.run(1.4, runs=0.9, waits=0.1)
+    bound = machine.shortage.most_fps
+    machine.run(0.6, runs=0.97, waits=0.03)
+    machine.bounds.clear()
+    machine.run(30, runs=0.97, waits=0.03)
+    assert bound is not None
+    assert len(set(machine.bounds)) == 1
+
+
+def test_the_bound_settles_where_physics_waits_little_instead_of_swinging() -> None:
+    machine = Machine(frame_ms=4.0)
+    noise = random.Random(1)
+    for _ in range(600):  # it waits for half of what the viewer takes above a tenth of a core
+        fps = min(60.0, machine.shortage.most_fps or 60.0)
+        waits = max(0.0, (fps * 4e-3 - 0.1) / 2 + noise.gauss(0, 0.003))
+        machine.look(1 - waits, waits)
+    settled = [bound or 60.0 for bound in machine.bounds[200:]]
+    assert min(settled) > 25
+    assert max(settled) < 55
+
+
+def test_a_viewer_that_takes_hardly_anything_keeps_its_frames() -> None:
+    machine = Machine(frame_ms=1.2)
+    shortage = machine.run(20, runs=0.6, waits=0.4)
+    assert shortage.is_short
+    assert shortage.most_fps is None
+
+
+def test_expensive_frames_are_never_fewer_than_the_least() -> None:
+    machine = Machine(frame_ms=60.0, fps=16.0)
+    machine.run(30, runs=0.5, waits=0.5)
+    assert min(bound for bound in machine.bounds if bound) == LEAST_FPS
+
+
+def test_a_slower_display_than_the_least_is_not_bound_at_all() -> None:
+    machine = Machine(fps=12.0, frame_ms=60.0)
+    machine.run(30, runs=0.5, waits=0.5)
+    assert set(machine.bounds) == {None}
+
+
+def test_a_stop_says_nothing_and_what_was_decided_stays() -> None:
+    machine = Machine()
+    machine.run(5, runs=0.7, waits=0.3)
+    before = (machine.shortage.is_short, machine.shortage.most_fps)
+    machine.look(runs=1.0, waits=0.0, wall_ms=30_000)
+    assert (machine.shortage.is_short, machine.shortage.most_fps) == before
+
+
+def test_the_thread_that_wants_a_core_most_is_physics() -> None:
+    before = Look(0, 0, 0, 0, {1: (0, 0), 2: (0, 0)})
+    seen = between(before, Look(100 * MS, 6, 0, 0, {1: (5 * MS, 90 * MS), 2: (99 * MS, 1 * MS), 3: (0, 10**12)}))
+    assert seen is not None
+    assert seen.waits == pytest.approx(0.01)
+
+
+def test_sums_that_run_back_and_looks_at_one_instant_are_left_out() -> None:
+    look = Look(100 * MS, 60, 500 * MS, 0, {1: (100 * MS, 0)})
+    for odd in (
+        look, look._replace(now_ns=0), look._replace(now_ns=150 * MS, frames=3), look._replace(now_ns=150 * MS, cpu_ns=0)
+    ):  # fmt: skip
+        assert between(look, odd) is None
+    later = look._replace(now_ns=200 * MS, waited_ns=-5, physics={1: (0, 0)})
+    assert between(look, later) == (0.0, 0.0, 0.0, 0.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            Look, st.integers(-(10**12), 10**12), st.integers(-(10**6), 10**6), st.integers(-(10**12), 10**12),
+            st.integers(-(10**12), 10**12),
+            st.dictionaries(st.integers(1, 3), st.tuples(st.integers(-(10**12), 10**12), st.integers(0, 10**12))),
+        ),
+        max_size=60,
+    )
+)  # fmt: skip
+def test_whatever_is_seen_the_bound_is_none_or_at_least_the_least(looks: list[Look]) -> None:
+    shortage = Shortage()
+    for look in looks:
+        shortage.observe(look)
+        assert shortage.most_fps is None or shortage.most_fps >= LEAST_FPS
