@@ -40,10 +40,11 @@ class Presents:
         """What the display said meanwhile, into rows and pacer."""
         for said in self._window.take_presents():
             frame = self._frame_of(said.swap_number, said.present_ns)
-            if not said.was_shown or frame is None:
+            if frame is None:
                 continue
             self._log.display_said(frame, said.present_ns, said.flags)
-            self._pacer.display_said(said.present_ns, said.refresh_ns)
+            if said.was_shown:
+                self._pacer.display_said(said.present_ns, said.refresh_ns)
 
     def _frame_of(self, swap_number: int, present_ns: int) -> int | None:
         for number, frame, swap_end_ns in self._awaited:

@@ -19,11 +19,13 @@ MOST_OUT = 40
 LATEST_NS, EARLIEST_NS = 250_000_000, 1_000_000
 # So many words in a row that cannot be true, and no more are asked for.
 MOST_FALSE = 20
+# Flags of a swap that the display took and never showed.
+DISCARDED = "discarded"
 
 
 class Presented(NamedTuple):
     """One swap, shown. refresh_ns: how long the display says a refresh is, None where it does not say (or varies);
-    never trusted. flags: what it says of the instant, such as "vsync hw-clock"; "discarded": never shown."""
+    never trusted. flags: what it says of the instant, such as "vsync hw-clock"; `DISCARDED`: never shown."""
 
     swap_number: int
     present_ns: int
@@ -33,9 +35,6 @@ class Presented(NamedTuple):
     @property
     def was_shown(self) -> bool:
         return self.flags != DISCARDED
-
-
-DISCARDED = "discarded"
 
 
 class Presentation(Protocol):

@@ -6,7 +6,8 @@ others' returns are moved by the median distance between its words and the retur
 are those of the words and returns themselves, so that no jitter is smoothed away.
 
 Always: a frame without a frame before it (the first, the one after a refresh probe, the one after frames rested
-because nothing moved) has no interval: a rest is in no figure, neither as a long frame nor in the mean fps.
+because nothing moved) has no interval: a rest is in no figure, neither as a long frame nor in the mean fps. Frames that
+the display discarded are in no figure: nobody saw them.
 Pure: rows in, arrays out, one place per frame; NaN where there is nothing.
 """
 
@@ -18,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.render.display.presentation import DISCARDED
 from twixt.render.measure.frames import FrameTable
 from twixt.render.measure.grid import fit_grid
 from twixt.render.measure.keys import LOW_1_PERCENT
@@ -46,6 +48,7 @@ class Intervals:
 
 def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
     """What lay between the frames. Not given: whether swap blocks and the refresh are taken from the rows."""
+    table = table.where(~table.is_text("present_flags", DISCARDED))
     shown = ~table["probe"]
     frames = table.where(shown)
     joined = np.r_[False, shown[:-1]][shown] & (frames["rested_ns"] == 0) if len(table) else np.zeros(0, bool)

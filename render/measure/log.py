@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from twixt.ipc.errors import TwixtError
+from twixt.render.display.presentation import DISCARDED
 from twixt.render.measure.columns import DERIVED, MISSING, PRESENTMON
 from twixt.render.measure.frames import (
     GPU_AT,
@@ -84,14 +85,15 @@ class FrameLog:
 
     def display_said(self, frame: int, present_ns: int, flags: str = "") -> None:
         """The display's own word on a frame added before (`FrameRow.frame`). It comes a few frames later: from the
-        first word on, the newest `HELD_BACK` rows wait for theirs before they go to the file."""
+        first word on, the newest `HELD_BACK` rows wait for theirs before they go to the file. present_ns 0: it never
+        was, and the flags say so."""
         self._held_back = HELD_BACK
         if not max(0, self.count - self._kept) <= frame < self.count:
             return
         offset = (frame % self._kept) * PACKED.itemsize
-        row = self._row(frame)._replace(
-            present_ns=present_ns, display_present_ns=present_ns, present_flags=flags, present_source="display"
-        )
+        row = self._row(frame)._replace(present_flags=flags)
+        if present_ns:
+            row = row._replace(present_ns=present_ns, display_present_ns=present_ns, present_source="display")
         before = TEXTS.unpack_from(self._bytes, offset)
         pack_into(self._bytes, offset, row, self._words)
         self._words.release(before)
@@ -165,7 +167,7 @@ class _RowWriter:
             f"{(row.swap_begin_ns - self._first_ns) / 1e9:.7f}",
             _ms(swap_end_ns - row.swap_begin_ns),
             _ms(row.swap_begin_ns - begin_before_ns) if end_before_ns else MISSING,
-            0, "Other",
+            int(row.present_flags == DISCARDED), "Other",
             _ms(row.work_end_ns - row.swap_begin_ns),
             _ms(row.present_ns - row.swap_begin_ns),
             _ms(row.present_ns - end_before_ns) if end_before_ns else MISSING,

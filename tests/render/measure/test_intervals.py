@@ -124,3 +124,11 @@ def test_an_older_logs_present_is_the_swaps_return(planned_refreshes, source):
     assert of(even(9, planned_refreshes=planned_refreshes)).source == source
     assert of(even(9, planned_refreshes=planned_refreshes, present_source="fence")).source == "fence"
     assert of([]).source == ""
+
+
+def test_a_frame_that_was_discarded_is_no_frame_and_its_neighbours_are_measured_across_it():
+    rows = even(20)
+    rows[7] = rows[7]._replace(present_flags="discarded", present_ns=rows[7].present_ns + 3 * MS)
+    measured = of(rows)
+    assert len(measured.frames) == 19
+    assert np.nanmax(measured.interval_ms) == pytest.approx(2 * FRAME_NS / MS)

@@ -252,3 +252,16 @@ def test_a_loop_without_spare_time_has_its_rows_in_the_file_all_the_same(tmp_pat
     assert len(read_log(path)) > 100, "some rows wait, and a piece of the file's"
     log.close()
     assert len(read_log(path)) == 500
+
+
+def test_a_frame_that_the_display_discarded_is_dropped_and_its_instants_stay(tmp_path):
+    rows = even(20)
+    log = FrameLog(str(tmp_path / "run.csv"))
+    for row in rows:
+        log.add(row)
+    log.display_said(7, 0, "discarded")
+    log.close()
+    assert list(read_log(tmp_path / "run.csv"))[7] == rows[7]._replace(present_flags="discarded")
+    lines = (tmp_path / "run.csv").read_text().splitlines()
+    at = lines[0].split(",").index("Dropped")
+    assert [number for number, line in enumerate(lines[1:]) if line.split(",")[at] == "1"] == [7]
