@@ -76,7 +76,7 @@ class PresentTimes:
     """Of one window. presentation: makes what asks its display; None where nothing does. fence: see `Fence`."""
 
     def __init__(self, presentation: Callable[[], Presentation | None], fence: Fence) -> None:
-        self._make, self._fence = presentation, fence
+        self._make, self.next_buffer = presentation, fence
         self._presentation: Presentation | None = None
         self._no_presentation = "not asked"
         self.trial = FenceTrial()
@@ -103,6 +103,11 @@ class PresentTimes:
     def silence(self) -> str:
         """Why the display is not asked; "" while it is."""
         return self._no_presentation if self._presentation is None else self._presentation.given_up
+
+    @property
+    def way(self) -> str:
+        """By what the display is asked; "" where nothing can be."""
+        return self._presentation.way if self._presentation is not None else ""
 
     @property
     def output(self) -> int:
@@ -137,7 +142,7 @@ class PresentTimes:
         if not self.trial.is_on or self.source == "display":
             return None
         begin_ns = time.perf_counter_ns()
-        self._fence(LONGEST_FENCE_NS)
+        self.next_buffer(LONGEST_FENCE_NS)
         end_ns = time.perf_counter_ns()
         waited = self.trial.fenced(end_ns - begin_ns)
         return end_ns if waited and self.trial.serves else None

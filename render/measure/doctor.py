@@ -11,22 +11,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.figures import distribution
 from twixt.render.measure.grid import fit_grid
+from twixt.render.measure.verdict import BAD, GOOD, USABLE, Verdict
 
 if TYPE_CHECKING:
     from twixt.render.pacing.refresh import Refresh
 
-GOOD, USABLE, BAD = "good", "usable", "bad"
-
 SLEEPS = 100
 SLEEP_NS = 4_000_000
-SWAPS_TIMED_NS = 1_500_000_000
 # A wake later than this is seen as an uneven frame at 60 Hz.
 LATE_WAKE_US = 1000.0
 # A reported refresh further off than this would be missed by a frame every few seconds.
@@ -34,14 +32,6 @@ REFRESH_TOLERANCE = 0.005
 COPIED_BYTES = 16 << 20
 LONGEST_CHILD_S = 20.0
 SWAP_TIMES_NEEDED = 20
-
-
-class Verdict(NamedTuple):
-    """One point examined: good, usable (it works, with the drawback that `says` names) or bad."""
-
-    point: str
-    grade: str
-    says: str
 
 
 def examine() -> int:
@@ -97,12 +87,12 @@ def vsync(found: Refresh) -> Verdict:
     return Verdict("vsync", USABLE, f"swap does not wait, frames are paced by a timer ({found.reason})")
 
 
-def refresh(reported_hz: float | None, swap_returns_ns: list[int], found: Refresh) -> Verdict:
+def refresh(reported_hz: float | None, presents_ns: list[int], found: Refresh) -> Verdict:
     """The true refresh against the reported one."""
     reported = f"{reported_hz:g} Hz reported" if reported_hz else "none reported"
-    if not found.blocks or found.period_ns is None or len(swap_returns_ns) < SWAP_TIMES_NEEDED:
+    if not found.blocks or found.period_ns is None or len(presents_ns) < SWAP_TIMES_NEEDED:
         return Verdict("refresh", USABLE, f"not to be measured where swap does not wait; {reported}")
-    period_ns = fit_grid(np.array(swap_returns_ns, np.int64), found.period_ns).period_ns or found.period_ns
+    period_ns = fit_grid(np.array(presents_ns, np.int64), found.period_ns).period_ns or found.period_ns
     measured_hz = 1e9 / period_ns
     if not reported_hz or abs(measured_hz / reported_hz - 1) > REFRESH_TOLERANCE:
         return Verdict("refresh", USABLE, f"{measured_hz:.2f} Hz measured, {reported}; frames follow the measured one")
@@ -185,26 +175,21 @@ def _open_window() -> tuple[Any, Verdict]:
 
 
 def _swaps(window: Any) -> Iterator[Verdict]:
+    from twixt.render.measure import doctor_presents
     from twixt.render.pacing.refresh import SwapProbe
 
     probe = SwapProbe(window.refresh_reported_hz, window.is_called)
     while not probe.done:
         time.sleep(probe.pause_ns / 1e9)
-        probe.add(*_swap(window))
+        took_ns = doctor_presents.swap(window)
+        end_ns = time.perf_counter_ns()
+        probe.add(end_ns - took_ns, end_ns)
     found = probe.verdict()
     yield vsync(found)
-    returns_ns: list[int] = []
-    while found.blocks and (not returns_ns or returns_ns[-1] - returns_ns[0] < SWAPS_TIMED_NS):
-        returns_ns.append(_swap(window)[1])
-    yield refresh(window.refresh_reported_hz, returns_ns, found)
-
-
-def _swap(window: Any) -> tuple[int, int]:
-    window.poll()
-    window.screen.clear(0.1, 0.1, 0.12)
-    begin_ns = time.perf_counter_ns()
-    window.swap()
-    return begin_ns, time.perf_counter_ns()
+    seen = doctor_presents.watch(window, found.blocks)
+    yield refresh(window.refresh_reported_hz, seen.instants_ns, found)
+    yield doctor_presents.presents(seen, found.blocks)
+    yield doctor_presents.fence(seen, found.blocks)
 
 
 def _child_clock() -> int:

@@ -163,11 +163,11 @@ class _RowWriter:
         own[PROBE_AT] = int(row.probe)
         swap_end_ns = row.swap_end_ns or row.present_ns
         self._csv.writerow([
-            "twixt", self._process, "0x0", "Other", row.planned_refreshes, 0, 0,
+            "twixt", self._process, "0x0", "Other", row.planned_refreshes, 0, int(row.present_flags == DISCARDED),
             f"{(row.swap_begin_ns - self._first_ns) / 1e9:.7f}",
             _ms(swap_end_ns - row.swap_begin_ns),
             _ms(row.swap_begin_ns - begin_before_ns) if end_before_ns else MISSING,
-            int(row.present_flags == DISCARDED), "Other",
+            0, "Other",
             _ms(row.work_end_ns - row.swap_begin_ns),
             _ms(row.present_ns - row.swap_begin_ns),
             _ms(row.present_ns - end_before_ns) if end_before_ns else MISSING,
