@@ -10,6 +10,7 @@ Always: no run is left behind; a run that ended badly is said and counts as none
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import signal
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 # Of a run: long enough for a p99 of frames, short enough for ten of each; found by docs/against.md.
 SECONDS, REPEAT = 4.0, 10
 MOST_REPEAT = 1000
+# Of the wanted runs of a side, so many must count: less is another command than was asked for.
+LEAST_COUNTING = 0.6
+# Where more of the runs are disturbed, others would be, too; where fewer are, so many more are made in their place.
+MOST_DISTURBED = 0.5
 SIDES, TURNS = "AB", "ABBA"
 # What one run alone can be told: the others would write over it.
 OF_ONE_RUN = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
@@ -54,14 +59,31 @@ class Run:
 
 @dataclass
 class Turns:
-    """All runs so far."""
+    """All runs so far. repeat: how many of each side are wanted."""
 
+    repeat: int
     runs: list[Run] = field(default_factory=list)
     interrupted: bool = False
 
-    def said(self, repeat: int) -> list[str]:
+    @property
+    def next_side(self) -> str | None:
+        """Of the next run; None: there are enough. Runs that others disturbed are made again, where they were few."""
+        if len(self.runs) < 2 * self.repeat:
+            return TURNS[len(self.runs) % len(TURNS)]
+        disturbed = sum(bool(run.load.disturbed) for run in self.runs)
+        if disturbed > MOST_DISTURBED * len(self.runs) or len(self.runs) >= 2 * self.repeat * (1 + MOST_DISTURBED):
+            return None
+        lacking = {side: self.repeat - self._counting(side) for side in SIDES}
+        side = max(SIDES, key=lambda side: lacking[side])
+        return side if lacking[side] > 0 else None
+
+    def _counting(self, side: str) -> int:
+        """Runs that are made again, and again, where they end badly, tell nothing new."""
+        return sum(run.side == side and (not run.load.disturbed or bool(run.fault)) for run in self.runs)
+
+    def said(self) -> list[str]:
         """What a reader must know of the runs themselves."""
-        lines = [f"{len(self.runs)} of {2 * repeat} runs, then Ctrl-C"] if self.interrupted else []
+        lines = [f"{len(self.runs)} of {2 * self.repeat} runs, then Ctrl-C"] if self.interrupted else []
         failed = [run for run in self.runs if run.fault]
         if failed:
             lines.append(
@@ -124,7 +146,7 @@ def measure(
     turns = _with_progress(arguments, repeat, longest_s)
     compared, noise, counting = compare(turns)
     flags = {side: shlex.join(words) for side, words in arguments.items()}
-    said = turns.said(repeat)
+    said = turns.said()
     if json_file is not None:
         runs = [(run.side, run.figures, run.load, run.fault, at in counting) for at, run in enumerate(turns.runs)]
         command = shlex.join(["twixt", *typed])
@@ -146,8 +168,12 @@ def compare(turns: Turns, seed: int = 0) -> tuple[list[Compared], Noise, set[int
 
     good = [at for at, run in enumerate(turns.runs) if not run.fault]
     runs = [turns.runs[at] for at in good]
+    made = min(turns.repeat, len(turns.runs) // 2)
     among, noise = judge(
-        [run.figures for run in runs], [run.load for run in runs], [run.side for run in runs], FEWEST_RUNS
+        [run.figures for run in runs],
+        [run.load for run in runs],
+        [run.side for run in runs],
+        max(FEWEST_RUNS, math.ceil(LEAST_COUNTING * made)),
     )
     counting = [good[at] for at in among]
     sides = [[turns.runs[at].figures for at in counting if turns.runs[at].side == side] for side in SIDES]
@@ -170,13 +196,13 @@ def take_turns(
     pick: Callable[[dict[str, Any]], dict[str, float | None]], say: Callable[[str], None],
 ) -> Turns:  # fmt: skip
     """`repeat` runs of each side. longest_s: for one of them. pick: the figures of a report."""
-    turns = Turns()
+    turns = Turns(repeat)
     begin_s = time.monotonic()
     try:
-        for number in range(2 * repeat):
-            side = TURNS[number % len(TURNS)]
-            left = (time.monotonic() - begin_s) / number * (2 * repeat - number) if number else 0.0
-            say(f"run {number + 1} of {2 * repeat}: {side}" + (f", {left:.0f} s to go" if number else ""))
+        while (side := turns.next_side) is not None:
+            number, wanted = len(turns.runs), max(2 * repeat, len(turns.runs) + 1)
+            left = (time.monotonic() - begin_s) / number * (wanted - number) if number else 0.0
+            say(f"run {number + 1} of {wanted}: {side}" + (f", {left:.0f} s to go" if number else ""))
             turns.runs.append(run := _run(side, arguments[side], longest_s, pick))
             if run.is_refused:  # as all others would be
                 raise TwixtError(f"a run of {side} was refused: {run.fault}")

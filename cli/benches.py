@@ -119,3 +119,21 @@ def evenness(display: str | None, **wanted: Any) -> int:
     from twixt.cli.bench.evenness import run as measure_turns
 
     return measure_turns(Wanted(display=display or "here", **wanted, command=typed()))
+
+
+@benches.command(
+    option("--runs", type=click.IntRange(2, 1000), default=24, show_default=True, help="recorded of each kind"),
+    option("--trials", type=click.IntRange(1, 100_000), default=200, show_default=True, help="commands of each size"),
+    option("--record", metavar="FILE", help="write the recorded runs (JSON)"),
+    option("--from", "recorded", metavar="FILE", help="runs recorded before, instead of new ones"),
+    TO_PAGE,
+)
+def against(**wanted: Any) -> int:
+    """How often `twixt measure --against` is right, by the number of runs.
+
+    Recording takes 9 minutes on free cores; a busy machine records its noise.
+    """
+    from twixt.cli.bench.trials import Wanted
+    from twixt.cli.bench.trials import run as try_commands
+
+    return try_commands(Wanted(**wanted, command=typed()))

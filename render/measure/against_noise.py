@@ -19,8 +19,6 @@ from dataclasses import dataclass
 MOST_TAKEN = 0.25
 # The machine's own machine: time that a host kept from it, as a share of all cores.
 MOST_STOLEN = 0.05
-# Of the runs of a side, so many must count.
-LEAST_COUNTING = 0.6
 # The figure that a quiet machine repeats within a few percent, and how far its quartiles may be apart.
 STEADY_FIGURE, MOST_SPREAD = "frames.cpu_ms.p50", 0.3
 
@@ -55,19 +53,16 @@ def judge(
     figures: Sequence[Mapping[str, float | None]], loads: Sequence[Load], sides: Sequence[str], needed: int
 ) -> tuple[list[int], Noise]:
     """Which runs count, by their place, and how noisy the machine was. One figures, load and side ("A" or "B") a run;
-    needed: runs of each side without which nothing can be said at all."""
-    said = []
+    needed: runs of each side that must count."""
+    said, too_noisy = [], ""
     counting = [at for at, load in enumerate(loads) if not load.disturbed]
     disturbed = [load.disturbed for load in loads if load.disturbed]
-    too_noisy = ""
     if disturbed:
         text = f"{len(disturbed)} of {len(loads)} runs were disturbed: {_most_often(disturbed)}"
-        sizes = {side: sum(sides[at] == side for at in counting) for side in "AB"}
-        if all(sizes[side] >= max(needed, LEAST_COUNTING * list(sides).count(side)) for side in "AB"):
+        if min(sum(sides[at] == side for at in counting) for side in "AB") >= needed:
             said.append(f"{text}; they are left out")
         else:
-            too_noisy = text if len(loads) > 2 else ""
-            counting = list(range(len(loads)))
+            too_noisy, counting = text, list(range(len(loads)))
     usual = [figures[at].get(STEADY_FIGURE) for at in counting if sides[at] == "A"]
     steady = [value for value in usual if value is not None and math.isfinite(value)]
     if (apart := quartiles_apart(steady)) is not None:

@@ -125,8 +125,26 @@ def test_a_run_that_ended_badly_counts_as_none() -> None:
     load = Load(2, 0.0, 0.0)
     runs = [against.Run("ABBA"[at % 4], {"frames.cpu_ms.p50": 5.0 + at % 3}, load) for at in range(16)]
     runs[5] = against.Run("B", {}, load, "exit code 1: the display went")
-    turns = against.Turns(runs)
+    turns = against.Turns(8, runs)
     compared, _, counting = compare(turns)
     assert 5 not in counting
     assert compared[0].runs == (8, 7)
-    assert "the display went" in turns.said(8)[0]
+    assert "the display went" in turns.said()[0]
+
+
+@pytest.mark.parametrize(("disturbed", "made"), [((), 16), ((3,), 17), ((0, 3, 5), 19), (tuple(range(12)), 16)])
+def test_runs_that_others_disturbed_are_made_again_unless_all_would_be(disturbed: tuple[int, ...], made: int) -> None:
+    turns = against.Turns(8)
+    while (side := turns.next_side) is not None:
+        is_disturbed = len(turns.runs) in disturbed
+        turns.runs.append(against.Run(side, {}, Load(2, 1.5 if is_disturbed else 0.0, 0.0)))
+    assert len(turns.runs) == made
+    quiet = [run.side for run in turns.runs if not run.load.disturbed]
+    assert len(disturbed) > 8 or quiet.count("A") == quiet.count("B") == 8
+
+
+def test_a_machine_that_disturbs_every_other_run_ends_the_turns_all_the_same() -> None:
+    turns = against.Turns(8)
+    while (side := turns.next_side) is not None:
+        turns.runs.append(against.Run(side, {}, Load(2, 1.5 * (len(turns.runs) % 2), 0.0)))
+    assert len(turns.runs) <= 24
