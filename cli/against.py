@@ -43,6 +43,8 @@ OF_ONE_RUN = ("--log", "--plot", "--screenshot", "--profile", "--dt-log")
 OF_THE_WHOLE = ("--repeat", "--against", "--json", "--fail-if")
 # A run is over some seconds after its time, or it hangs.
 PATIENCE_S = 60.0
+# What it gets to end by itself.
+FAREWELL_S = 5.0
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
 
@@ -249,10 +251,12 @@ def _ended(command: list[str], longest_s: float) -> tuple[str, int]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    for push in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    """Ctrl-C has mostly reached it, too: it is not asked twice while it ends its own viewer."""
+    for push in (None, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         if child.poll() is None:
-            child.send_signal(push)
+            if push is not None:
+                child.send_signal(push)
             try:
-                child.wait(5.0)
+                child.wait(FAREWELL_S)
             except subprocess.TimeoutExpired:
                 continue

@@ -110,8 +110,10 @@ def tried(world: str, runs: Sequence[Run], number: int, trials: int, seed: int =
         verdict = next(one.verdict for one in compared if one.figure == FOUND_IN)
         seen += verdict == HIGHER
         no_work += verdict == NO_VERDICT
-    shares = (count / trials for count in (clean, no_equal, seen, no_work))
-    return Right(world, number, trials, *shares, tuple(sorted(set(false))))
+    return Right(
+        world, number, trials, clean / trials, no_equal / trials, seen / trials, no_work / trials,
+        tuple(sorted(set(false))),
+    )  # fmt: skip
 
 
 def runs_of(recording: Recording) -> dict[str, list[Run]]:
@@ -178,7 +180,7 @@ def _command(a: Sequence[Run], b: Sequence[Run], number: int, random: np.random.
     """Runs by lot as the command would have made them, whichever side they were recorded on."""
     pools, turns = {"A": a, "B": b}, Turns(number)
     while (side := turns.next_side) is not None:
-        one = pools[side][random.integers(0, len(pools[side]))]
+        one = pools[side][int(random.integers(0, len(pools[side])))]
         turns.runs.append(Run(side, one.figures, one.load))
     return turns
 

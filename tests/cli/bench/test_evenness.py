@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.cli.sessions import left_in_session
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, shown_at
 from twixt import main
 from twixt.cli.bench.evenness import (
@@ -44,17 +44,6 @@ TWO_WORLDS = Wanted("here", 1.0, 2, (NONE, LOOPS), ("metronome", "swarm"), None,
 
 def ran(figures: Evenness | None, case: Case = CALM, failure: str = "") -> Ran:
     return Ran(case, 0, figures, 2.0, 0.1, 0.0, failure)
-
-
-def left_in_session(session: int) -> list[str]:
-    """The processes of a session, by name (proc(5))."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            name, _, rest = path.read_text().rpartition(")")
-            if int(rest.split()[3]) == session:
-                found.append(name)
-    return found
 
 
 # -- figures
