@@ -11,12 +11,16 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from twixt.cli.bench.pacing.figures import LOST_FRAME_MS
+from twixt.cli.bench.pacing.laboratory import LANDED, NEVER
 from twixt.cli.bench.pacing.show import COSTS, said
 from twixt.ipc.errors import TwixtError
 
 if TYPE_CHECKING:
     from twixt.cli.bench.pacing.bars import Bar
     from twixt.cli.bench.pacing.laboratory import Found, Row
+
+# Costs that exceed a fixed interval's by this share and so much are listed.
+DEARER_SHARE, DEARER_MORE = 1.25, 20
 
 HEAD = """# The pacer on model displays
 
@@ -120,6 +124,7 @@ def page(found: Found, command: str, picture: str | None = None) -> str:
     if picture is not None:
         parts.append(PICTURE.format(picture=picture))
     parts += ["\n## Bars\n\n", *_bars(found.bars)]
+    parts += ["\n## Where it is dear\n\n", *_dearer(found.rows)]
     parts.append(WORDS.format(lost=f"{LOST_FRAME_MS:g}"))
     parts += ["\n## Displays\n\n", *_list(DISPLAYS), WAYS, "\n## Work\n\n", *_list(WORKS), LIMITS]
     parts.append("\n## All figures\n\nMeans of all seeds; error p99, off and lag are of twixt's pacer.\n")
@@ -145,6 +150,26 @@ def _bars(bars: Sequence[Bar]) -> Iterator[str]:
     )
     yield " Not met:\n\n" if missed else "\n"
     yield from (f"- {said(bar)}\n" for bar in missed)
+
+
+def _dearer(rows: Sequence[Row]) -> Iterator[str]:
+    """Where a fixed interval costs much less, and what it does to evenness."""
+    of = {(row.display, row.work, row.contestant): row.figures for row in rows}
+    compared = [
+        (key, figures, of[*key[:2], NEVER])
+        for key, figures in of.items()
+        if key[2] == LANDED and (*key[:2], NEVER) in of
+    ]
+    dear = [pair for pair in compared if pair[1].cost > DEARER_SHARE * pair[2].cost + DEARER_MORE]
+    dear.sort(key=lambda pair: pair[2].cost - pair[1].cost)
+    yield f"In {len(dear)} of {len(compared)} cases twixt costs over a quarter and {DEARER_MORE} more than a fixed interval"
+    yield (
+        ", the worst first:\n\n| display, work | cost | never widen | off | never widen |\n|---|---|---|---|---|\n"
+        if dear
+        else ".\n"
+    )
+    for (display, work, _), own, fixed in dear:
+        yield f"| {display}: {work} | {own.cost:.0f} | {fixed.cost:.0f} | {own.off_share:.1%} | {fixed.off_share:.1%} |\n"
 
 
 def _list(about: dict[str, str]) -> Iterator[str]:

@@ -10,10 +10,10 @@ import pytest
 
 from twixt.cli.bench.pacing import bars, cases, page
 from twixt.cli.bench.pacing.figures import figures
-from twixt.cli.bench.pacing.laboratory import CONTESTANTS, LANDED, Found, Wanted, played
+from twixt.cli.bench.pacing.laboratory import CONTESTANTS, LANDED, Found, Row, Wanted, played
 from twixt.cli.bench.pacing.never_widen import NeverWiden
 from twixt.cli.bench.pacing.oracle import best
-from twixt.cli.bench.pacing.play import Contestant, drive, landed, play, probed
+from twixt.cli.bench.pacing.play import Contestant, Seen, drive, landed, play, probed
 from twixt.cli.commands import command_line
 from twixt.render.pacing import FramePlan, FrameTimes, Refresh
 
@@ -165,3 +165,19 @@ def test_a_run_is_written_frame_by_frame_with_the_pacers_reasons(tmp_path: Path)
     assert second > first
     assert rows[0]["reason"]
     assert float(rows[11]["work_end"]) <= float(rows[11]["swap_begin"]) <= float(rows[11]["swap_end"])
+
+
+def test_the_page_lists_where_a_fixed_interval_costs_much_less() -> None:
+    of = figures([Seen(0, at, at, 10) for at in (0, 10**7, 2 * 10**7)], cases.SHAPES["blocking"].made(0), 0)
+    rows = [
+        Row("a screen", work, contestant, of._replace(cost=cost))
+        for work, contestant, cost in (
+            ("w", "twixt", 300),
+            ("w", "never widen", 100),
+            ("v", "twixt", 110),
+            ("v", "never widen", 100),
+        )
+    ]
+    said = page.page(Found(rows, [], [], 1, 4), "typed")
+    assert "In 1 of 2 cases" in said
+    assert "| a screen: w | 300 | 100 |" in said
