@@ -98,7 +98,7 @@ def _check(wanted: Wanted) -> None:
     ):
         for name in named:
             if name not in known:
-                raise TwixtError(f'there is no {flag[2:]} "{name}" to play; {flag} takes: {", ".join(known)}')
+                raise TwixtError(f'there is no {flag[2:]} "{name}" to play; {flag} takes: {"; ".join(known)}')
     for flag, path in (
         ("--json", wanted.json_file),
         ("--out", wanted.out),

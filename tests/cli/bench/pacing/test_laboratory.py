@@ -132,7 +132,7 @@ def test_fail_says_by_its_exit_code_that_a_bar_is_not_met(monkeypatch: pytest.Mo
 def test_an_unknown_display_is_refused_with_those_there_are() -> None:
     from twixt.ipc.errors import TwixtError
 
-    with pytest.raises(TwixtError, match=r"--display takes: timer, blocking"):
+    with pytest.raises(TwixtError, match=r"--display takes: timer; blocking"):
         command_line(["bench", "pacing", "--display", "cinema"])
 
 
