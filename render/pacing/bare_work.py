@@ -22,8 +22,9 @@ SAFE_SHARE = 0.8
 SHORTER_SHARE = 0.1
 # Bare work is the median of so many.
 REMEMBERED, ENOUGH = 15, 7
-# Frames that take this share of a refresh, or less, while nothing waits: nothing keeps the pace.
-UNPACED_SHARE = 0.9
+# Drawing is as long after a pause as before it, and in the frame after that: so many times in a row, and nothing waits.
+# A display that keeps the pace would have shown the paused frame a refresh later, and the next would have waited for it.
+UNMOVED, UNMOVED_PAUSE = 3, 0.5
 # Drawing that takes so many times the bare work waits.
 WAITS = 1.1
 # Drawing at once, of so many frames.
@@ -37,7 +38,9 @@ class BareWork:
         self.was_paused = False
         self._known: deque[int] = deque(maxlen=REMEMBERED)
         self._at_once: deque[int] = deque(maxlen=LAST_FRAMES)
-        self._intervals: deque[int] = deque(maxlen=LAST_FRAMES)
+        self._unmoved = 0
+        self._looks_after = False
+        self._paused_ns = 0
         self._pause = 0  # index of the next
         self._frames = 0
         self._looked_ns: int | None = None
@@ -58,34 +61,38 @@ class BareWork:
         self.was_paused = False
         if queues or self._frames % FIRST_FRAMES or len(self._at_once) < 3:
             return 0
-        if len(self._known) >= ENOUGH and self._looked_ns is not None and now_ns - self._looked_ns < LOOK_EVERY_NS:
+        if (
+            len(self._known) >= ENOUGH
+            and not self._unmoved
+            and self._looked_ns is not None
+            and now_ns - self._looked_ns < LOOK_EVERY_NS
+        ):
             return 0
-        pause_ns = round(PAUSES[self._pause] * period_ns)
-        if self.work_ns is not None and pause_ns > SAFE_SHARE * 2 * (period_ns - self.work_ns):
+        pause_ns = round((UNMOVED_PAUSE if self._unmoved else PAUSES[self._pause]) * period_ns)
+        if not self._unmoved and self.work_ns is not None and pause_ns > SAFE_SHARE * 2 * (period_ns - self.work_ns):
             return 0
         self._looked_ns = now_ns
         self.was_paused = True
+        self._paused_ns = pause_ns
         self._before_ns = median(self._at_once)
         return pause_ns
 
-    def frame(self, drawing_ns: int, interval_ns: int | None, period_ns: int, queues: bool) -> bool:
+    def frame(self, drawing_ns: int, period_ns: int, queues: bool) -> bool:
         """One frame's drawing, waiting included. Whether nothing keeps the pace."""
         if not self.was_paused:
+            if self._looks_after:
+                self._looks_after = False
+                as_before = abs(drawing_ns - self._before_ns) < SHORTER_SHARE * period_ns
+                self._unmoved = self._unmoved + 1 if as_before else 0
             self._at_once.append(drawing_ns)
-            if interval_ns is not None:
-                self._intervals.append(interval_ns)
-            return False
-        paused_ns = PAUSES[self._pause] * period_ns
+            return self._unmoved >= UNMOVED
         shorter_ns = self._before_ns - drawing_ns
-        if shorter_ns > paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
+        self._looks_after = abs(shorter_ns) < SHORTER_SHARE * period_ns and not queues
+        if not self._looks_after:
+            self._unmoved = 0
+        if shorter_ns > self._paused_ns - SHORTER_SHARE * period_ns and self._pause + 1 < len(PAUSES):
             self._pause += 1  # it waited all along
             return False
         self._known.append(drawing_ns)
         self._pause = max(0, self._pause - 1)
-        nothing_waits = abs(shorter_ns) < SHORTER_SHARE * period_ns and not queues
-        return nothing_waits and len(self._intervals) >= 4 and not self._is_paced(median(self._intervals), period_ns)
-
-    @staticmethod
-    def _is_paced(interval_ns: float, period_ns: int) -> bool:
-        refreshes = round(interval_ns / period_ns)
-        return refreshes >= 1 and abs(interval_ns - refreshes * period_ns) < (1 - UNPACED_SHARE) * period_ns
+        return False

@@ -18,16 +18,17 @@ from twixt.render.pacing.interval import IntervalChoice
 from twixt.render.pacing.phase import SwapGrid
 from twixt.render.pacing.policy import BLOCKING, FREE, QUEUED, Outcome, Planned
 from twixt.render.pacing.refresh import median
+from twixt.render.pacing.waits import WAITED_NS, RegularWaits
 from twixt.render.pacing.work import Work
 
-# A swap that takes longer waits for the display.
-WAITED_NS = 1_000_000
-# Of so many swaps, this share waited: a queue; else the drawing waits.
-LAST_SWAPS, QUEUE_SHARE = 16, 0.15
 # Frames meant for several refreshes are swapped this share of a refresh before their own.
 HOLD_SHARE = 0.6
 # Swaps that waited for the very next refresh though nothing was pending: so many in a row, and swap blocks after all.
-PLAIN_WAITS = 3
+PLAIN_WAITS = 4
+# So many frames are not judged at first.
+LEARNING_FRAMES = 24
+# In a queue, the mean of so many frames' work counts.
+QUEUED_FRAMES = 2
 # Frames in a row whose present a fence knew: presents are read again.
 FENCED = 2
 # Drawing that waits says when the frame before was seen, give or take; the grid follows by this share.
@@ -51,12 +52,12 @@ class DisplayPaced:
         self.grid = grid
         self._interval, self._work = interval, work
         self._bare = BareWork()
-        self._waited: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._waits = RegularWaits()
+        self._last_cycles: deque[int] = deque(maxlen=QUEUED_FRAMES)
         self._intervals_ns: deque[int] = deque(maxlen=LAST_INTERVALS)
         self._plain = 0
         self._unsure = False
-        self._fenced = 0
-        self._waited_until_ns: int | None = None
+        self._fenced = self._frames = 0
         self._begin_ns: int | None = None  # of the last swap
         self._deadline_ns = 0
         self._planned = 1
@@ -65,7 +66,8 @@ class DisplayPaced:
 
     @property
     def _queues(self) -> bool:
-        return sum(self._waited) > QUEUE_SHARE * LAST_SWAPS
+        """Whether earlier frames are waited for in swap; else drawing waits."""
+        return self._waits.queues
 
     def plan(self, now_ns: int) -> Planned:
         grid, period_ns = self.grid, self.grid.period_ns
@@ -111,12 +113,18 @@ class DisplayPaced:
         grid = self.grid
         returned_ns = times.presented_ns or times.swap_end_ns
         begin_ns = times.swap_begin_ns
-        waited = returned_ns - begin_ns > WAITED_NS
-        self._waited.append(waited)
+        waited = self._waits.frame(begin_ns, returned_ns, grid.period_ns)
         begun_ns = times.start_ns if self._queues else max(times.start_ns, self.shown_ns or 0)
         cycle_ns = max(0, times.work_end_ns - begun_ns) + self._work.overhead_ns
+        if self._begin_ns is not None and not self._queues:
+            # How long drawing waited is a guess; a frame that came in its turn was not too long.
+            cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
+        if self._queues:
+            # A queue forgives a long frame that short ones follow.
+            self._last_cycles.append(cycle_ns)
+            cycle_ns = sum(self._last_cycles) // len(self._last_cycles)
         self._work.swapped(0, returned_ns)
-        display = self._what_it_is(times, waited, returned_ns)
+        display = self._what_it_is(times, waited)
         why = self._follow(times, waited, returned_ns)
         present_ns = self._counted(begin_ns + FIRST_GUARD_NS)
         missed = 0
@@ -127,7 +135,8 @@ class DisplayPaced:
         self.shown_ns = present_ns
         self._begin_ns = begin_ns
         # Until it is known what waits, waiting would count as work.
-        knows = self._queues or self._bare.work_ns is not None
+        self._frames += 1
+        knows = self._frames > LEARNING_FRAMES and (self._queues or self._bare.work_ns is not None)
         changed = self._interval.frame(cycle_ns, times.swap_end_ns) if knows else ""
         return Outcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
 
@@ -137,18 +146,17 @@ class DisplayPaced:
             ready_ns = max(ready_ns, self.shown_ns + self.grid.period_ns // 2)
         return self.grid.point_from(ready_ns)
 
-    def _what_it_is(self, times: FrameTimes, waited: bool, returned_ns: int) -> str | None:
+    def _what_it_is(self, times: FrameTimes, waited: bool) -> str | None:
         period_ns = self.grid.period_ns
         if self.shown_ns is not None and times.swap_begin_ns > self.shown_ns + period_ns // 4:
             # Nothing is pending.
             spare_ns = self.grid.point_from(times.swap_begin_ns) - times.swap_begin_ns
             if spare_ns > 2 * WAITED_NS:
                 self._plain = self._plain + 1 if waited else 0
-        self._fenced = self._fenced + 1 if times.presented_ns is not None and waited else 0
+        self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
         if self._plain >= PLAIN_WAITS or self._fenced >= FENCED:
             return BLOCKING
-        interval_ns = None if self._begin_ns is None else times.swap_begin_ns - self._begin_ns
-        if self._bare.frame(times.work_end_ns - times.start_ns, interval_ns, period_ns, self._queues):
+        if self._bare.frame(times.work_end_ns - times.start_ns, period_ns, self._queues):
             return FREE
         return None
 
@@ -160,9 +168,8 @@ class DisplayPaced:
         elif not self._queues and self._bare.work_ns is not None and not self._bare.was_paused:
             grid.nudge(times.work_end_ns - self._bare.work_ns, FOLLOWS)
         if self._queues:
-            if waited and self._waited_until_ns is not None:
-                self._intervals_ns.append(returned_ns - self._waited_until_ns)
-            self._waited_until_ns = returned_ns if waited else None
+            if self._waits.in_a_row_ns is not None:
+                self._intervals_ns.append(self._waits.in_a_row_ns)
         elif self._begin_ns is not None and not self._bare.was_paused and self._bare.waits:
             self._intervals_ns.append(times.swap_begin_ns - self._begin_ns)
         return self._take_other_period()
@@ -189,4 +196,4 @@ class DisplayPaced:
     def restart(self) -> None:
         self.shown_ns = self._begin_ns = None
         self._intervals_ns.clear()
-        self._waited_until_ns = None
+        self._waits.restart()

@@ -13,18 +13,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from twixt.render.pacing.load import Load, TimedCycle
 from twixt.render.pacing.replay import cost_on_refreshes, cost_on_timer, usual_before
 
 # The first frames compile programs and fill caches; they say nothing of the next.
 WARM_UP_FRAMES = 3
-# Three of the last four frames too long are a load, not spikes; after each relapse one more of one more is wanted, so that
-# an interval that the replay takes back is not widened again by chance.
-TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 7
-# The room above the work that a fitted interval leaves, and how much more work is too long for it: between the two
-# nothing changes.
-FITTED_ROOM, TIGHT = 1.01, 1.02
+# The room above the work that a fitted interval leaves.
+FITTED_ROOM = 1.01
 # Work replayed to widen, in ns and frames; a replay starts every so many frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
 # Work replayed to narrow; doubled when the interval relapses within RELAPSE_NS after narrowing, up to the longest, which
@@ -38,17 +34,14 @@ CHEAPER_SHARE, CHEAPER_BY = 0.10, 2.0
 LONGEST_INTERVAL_NS = 100_000_000
 # Candidates where any length serves: multiples of the shortest, and what these shares of the work stay under.
 MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
+# No candidate is shorter than what this share of the frames takes: nearly all frames would be late.
+LEAST_SHARE = 0.1
 # Two candidates closer than this are one.
 SAME_SHARE = 0.02
 # A wish for whole refreshes (--fps 30) is still met when the measured refresh is off by this share.
 WANDER = 0.03
 # Work longer than this is no load but a suspended machine.
 LONGEST_WORK_NS = 2_000_000_000
-
-
-class _Frame(NamedTuple):
-    end_ns: int
-    cycle_ns: int
 
 
 class IntervalChoice:
@@ -68,10 +61,9 @@ class IntervalChoice:
         self._refresh_ns = refresh_ns
         self._own_refreshes = self._whole(wanted_ns, WANDER) if refresh_ns else 1
         self._fitted_ns = self._refreshes = 0  # what the work asks for, in ns or refreshes; 0: nothing
-        self._frames: deque[_Frame] = deque(maxlen=WIDEN_BY_FRAMES)
+        self._frames: deque[TimedCycle] = deque(maxlen=WIDEN_BY_FRAMES)
         self._seen = 0
-        self._too_long: deque[bool] = deque(maxlen=MOST_TOO_LONG_FRAMES + 1)
-        self._load_frames = TOO_LONG_FRAMES  # of one more
+        self._load = Load()
         self._narrow_by_ns = NARROW_BY_NS
         self._narrowed_at_ns: int | None = None
         self._relapsed_at_ns: int | None = None
@@ -114,6 +106,7 @@ class IntervalChoice:
         if is_new:
             self._own_refreshes = self._whole(self._wanted_ns, WANDER) if refresh_ns else 1
             self._fitted_ns = self._refreshes = 0
+            self._load.forget()
             self._forget_frames()
 
     def set_base(self, base_ns: int) -> None:
@@ -123,7 +116,8 @@ class IntervalChoice:
     def forget(self) -> None:
         """The frames so far were not like those to come: back to the shortest wanted."""
         self._fitted_ns = self._refreshes = self._seen = 0
-        self._narrow_by_ns, self._load_frames = NARROW_BY_NS, TOO_LONG_FRAMES
+        self._load.forget()
+        self._narrow_by_ns = NARROW_BY_NS
         self._narrowed_at_ns = self._relapsed_at_ns = None
         self._forget_frames()
 
@@ -133,10 +127,11 @@ class IntervalChoice:
         if self._seen <= WARM_UP_FRAMES:
             return ""
         cycle_ns = min(cycle_ns, LONGEST_WORK_NS)
-        self._frames.append(_Frame(end_ns, cycle_ns))
-        self._too_long.append(cycle_ns > self._tolerated_ns())
+        self._frames.append(TimedCycle(end_ns, cycle_ns))
+        self._load.frame(cycle_ns, end_ns)
         self._grow_calm(end_ns)
-        if self._is_load() and (reason := self._hold_load(end_ns)):
+        long_ns = self._load.long_ns(self._holds_ns(self.interval_ns))
+        if long_ns and (reason := self._hold_load(long_ns, end_ns)):
             return reason
         if self._replay is None:
             self._replay = self._begin_replay(end_ns)
@@ -149,25 +144,16 @@ class IntervalChoice:
 
     # -- a load that stays
 
-    def _tolerated_ns(self) -> float:
+    def _holds_ns(self, interval_ns: int) -> int:
         """The longest cycle that the interval holds."""
-        interval_ns = self.interval_ns
-        if self._refresh_ns:
-            return interval_ns - self.guard_ns
-        return interval_ns * (TIGHT if interval_ns > self.base_ns else 1.0)
+        return interval_ns - self.guard_ns if self._refresh_ns else interval_ns
 
-    def _is_load(self) -> bool:
-        return sum(list(self._too_long)[-self._load_frames - 1 :]) >= self._load_frames
-
-    def _hold_load(self, end_ns: int) -> str:
-        last = list(self._frames)[-self._load_frames - 1 :]
-        too_long = list(self._too_long)[-len(last) :]
-        long = sorted(frame.cycle_ns for frame, is_long in zip(last, too_long, strict=True) if is_long)
-        load_ns = long[max(0, min(len(long) - 2, len(long) * 2 // 3))]
+    def _hold_load(self, long_ns: list[int], end_ns: int) -> str:
+        load_ns = sorted(long_ns)[len(long_ns) // 2]
         wanted_ns = self._fit(load_ns)
         if wanted_ns <= self.interval_ns:
             return ""
-        return self._change(wanted_ns, end_ns, f"{len(long)} of {len(last)} frames took {load_ns / 1e6:.1f} ms")
+        return self._change(wanted_ns, end_ns, f"{len(long_ns)} of the last frames took {load_ns / 1e6:.1f} ms")
 
     def _fit(self, cycle_ns: int) -> int:
         """The interval that holds such frames, as far as any may."""
@@ -187,9 +173,9 @@ class IntervalChoice:
                 return self._replayed(cycles, narrower=True)
         if self._seen - self._tried_at >= REPLAY_EVERY_FRAMES:
             self._tried_at = self._seen
-            tolerated_ns = self._tolerated_ns()
+            holds_ns = self._holds_ns(self.interval_ns)
             cycles = self._last_cycles(end_ns, WIDEN_BY_NS)
-            if cycles and any(cycle > tolerated_ns for cycle in cycles):
+            if cycles and any(cycle > holds_ns for cycle in cycles):
                 return self._replayed(cycles, narrower=False)
         return None
 
@@ -204,7 +190,8 @@ class IntervalChoice:
         from_ns = end_ns - span_ns
         if frames[0].end_ns > from_ns and len(frames) < WIDEN_BY_FRAMES:
             return []
-        return [frame.cycle_ns for frame in frames if frame.end_ns >= from_ns]
+        cycles = [frame.cycle_ns for frame in frames if frame.end_ns >= from_ns]
+        return cycles if len(cycles) >= NARROW_BY_FRAMES else []
 
     def _replayed(self, cycles: list[int], narrower: bool) -> Iterator[str]:
         """Tries one candidate each time it is asked; the last answer is the reason of a change, or "" for none."""
@@ -214,7 +201,7 @@ class IntervalChoice:
         best_ns = was_ns
         yield ""
         for candidate_ns in self._candidates(cycles, narrower):
-            if narrower and self._would_relapse(cycles, candidate_ns):
+            if narrower and self._load.is_in(cycles, self._holds_ns(candidate_ns)):
                 continue
             cost = self._cost(cycles, usual, candidate_ns)
             if cost < best_cost:
@@ -224,18 +211,6 @@ class IntervalChoice:
             return
         why = f"{len(cycles)} frames replayed, cost {now_cost:.0f} -> {best_cost:.0f}"
         yield self._change(best_ns, self._frames[-1].end_ns, why)
-
-    def _would_relapse(self, cycles: list[int], interval_ns: int) -> bool:
-        """Whether these frames, at that interval, would have been taken for a load."""
-        tolerated_ns = interval_ns - self.guard_ns if self._refresh_ns else interval_ns
-        wanted, of = self._load_frames, self._load_frames + 1
-        long = [cycle > tolerated_ns for cycle in cycles]
-        sums = sum(long[:of])
-        for i in range(of, len(long)):
-            if sums >= wanted:
-                return True
-            sums += long[i] - long[i - of]
-        return sums >= wanted
 
     def _cost(self, cycles: list[int], usual: list[int], interval_ns: int) -> float:
         if self._refresh_ns:
@@ -250,8 +225,7 @@ class IntervalChoice:
             wanted = [n * self._refresh_ns for n in range(self._base_refreshes, self._most_refreshes() + 1)]
             least_ns = base_ns
         else:
-            usual_ns = ordered[len(ordered) // 2]
-            least_ns = base_ns if usual_ns <= base_ns else max(base_ns, round(usual_ns * FITTED_ROOM))
+            least_ns = max(base_ns, round(ordered[int(LEAST_SHARE * len(ordered))] * FITTED_ROOM))
             shares = [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in SHARES]
             wanted = [least_ns, *(round(m * base_ns) for m in MULTIPLES), *(round(s * FITTED_ROOM) for s in shares)]
         chosen: list[int] = []
@@ -275,7 +249,7 @@ class IntervalChoice:
             self.widened += 1
             if self._narrowed_at_ns is not None and end_ns - self._narrowed_at_ns < RELAPSE_NS:
                 self._narrow_by_ns = min(2 * self._narrow_by_ns, LONGEST_NARROW_BY_NS)
-                self._load_frames = min(self._load_frames + 1, MOST_TOO_LONG_FRAMES)
+                self._load.relapsed()
                 self._relapsed_at_ns = end_ns
         else:
             self.narrowed += 1
@@ -285,14 +259,13 @@ class IntervalChoice:
 
     def _forget_frames(self) -> None:
         self._frames.clear()
-        self._too_long.clear()
+        self._load.changed()
         self._replay = None
 
     def _grow_calm(self, end_ns: int) -> None:
         if self._relapsed_at_ns is not None and end_ns - self._relapsed_at_ns > CALM_NS:
             self._narrow_by_ns = max(NARROW_BY_NS, self._narrow_by_ns // 2)
-            self._load_frames = max(TOO_LONG_FRAMES, self._load_frames - 1)
-            is_calm = self._narrow_by_ns == NARROW_BY_NS and self._load_frames == TOO_LONG_FRAMES
+            is_calm = self._load.grew_calm() and self._narrow_by_ns == NARROW_BY_NS
             self._relapsed_at_ns = None if is_calm else end_ns
 
     def _whole(self, interval_ns: int, wander: float = 1e-6) -> int:

@@ -28,8 +28,9 @@ OFF_SHARE, AGREEING_RETURNS = 0.10, 3
 AGREEING_INTERVALS = 8
 # Handed over within this share of a period after the refresh before, a frame was in time for the next.
 IN_TIME_SHARE = 0.9
-# The display's own word moves the phase by this share: it is exact, or constantly off.
-SAID_SHARE = 0.5
+# The display's own word moves the phase by this share: it is exact, or constantly off. Its presents are whole refreshes
+# apart within this share of one; so many returns after it are counted by it, wherever they come.
+SAID_SHARE, SAID_WITHIN, WORD_FRAMES = 0.5, 0.1, 30
 # An interval of several refreshes further than this share from the period was shown off the grid: no measure.
 ORDINARY_SHARE = 0.05
 
@@ -44,6 +45,8 @@ class SwapGrid:
         self._whole_ns = self._whole_refreshes = 0  # sums over the ordinary intervals since the period changed
         self._intervals: deque[float] = deque(maxlen=AVERAGED_INTERVALS)
         self._off_ns: list[int] = []  # errors of the returns off the grid, in a row
+        self._said_ns: int | None = None
+        self._word_frames = 0
         self._late_moves = False  # the last return off the grid and late meant a new grid
         self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # since a frame was late or meant for later
 
@@ -55,6 +58,11 @@ class SwapGrid:
         if self._point_ns is None:
             self._point_ns = self._last_return_ns = return_ns
             return return_ns
+        if self._word_frames:
+            self._word_frames -= 1
+            self._last_return_ns = return_ns
+            refreshes = max(1, self.refreshes_between(self._point_ns, return_ns))
+            return self._grown_to(self._point_ns + refreshes * self.period_ns)
         in_time = planned == 1 and handed_over_ns < self._point_ns + IN_TIME_SHARE * self.period_ns
         interval_ns = return_ns - self._last_return_ns
         self._last_return_ns = return_ns
@@ -122,11 +130,19 @@ class SwapGrid:
         self._point_ns += round(off_ns * share)
 
     def said(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """The display's own word on an instant at which it refreshed."""
-        if refresh_ns is not None and abs(refresh_ns / self.period_ns - 1) > ORDINARY_SHARE:
+        """The display's own word on an instant at which it refreshed; refresh_ns None: at no fixed rate."""
+        last_ns, self._said_ns = self._said_ns, presented_ns
+        if refresh_ns is None or last_ns is None:
+            return
+        apart = (presented_ns - last_ns) / refresh_ns
+        if abs(apart - round(apart)) > SAID_WITHIN or apart < 0.5:
+            return  # not what its presents say
+        if abs(refresh_ns / self.period_ns - 1) > ORDINARY_SHARE:
             self.begin_anew(refresh_ns, presented_ns)
         else:
+            self._measure(presented_ns - last_ns, round(apart))
             self.nudge(presented_ns, SAID_SHARE)
+        self._word_frames = WORD_FRAMES
 
     def restart(self) -> None:
         """Swaps stopped for a while: the phase is forgotten, the period is not."""

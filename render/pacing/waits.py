@@ -1,6 +1,8 @@
-"""Whether swaps wait for a display though frames are placed by the timer. Pure.
+"""Which swaps wait for the display, where they are not expected to. Pure.
 
-A swap that only takes its time (a big picture copied) takes the same time wherever it is called; one that waits comes
+A swap that is held up comes back at any instant; one that waits comes back whole refreshes after another that did.
+
+Where frames are placed by the timer, all come back regularly: there a swap that only takes its time (a big picture copied) takes the same time wherever it is called; one that waits comes
 back at points of a grid, however long that takes. So: long swaps of very different lengths whose returns are whole
 refreshes apart.
 """
@@ -13,12 +15,56 @@ from itertools import pairwise
 from twixt.render.pacing.period import longest_common
 from twixt.render.pacing.policy import BLOCKING
 
+# A swap that takes longer waits for something.
+WAITED_NS = 1_000_000
 # Judged on so many frames, each time as many have passed.
 FRAMES = 40
 # A swap that waits takes longer than this, most of them; and their lengths differ by this share of the interval.
 LONG_NS, LONG_SHARE, SPREAD_SHARE = 1_500_000, 0.75, 0.3
 # Of the intervals between returns, this share are whole refreshes within a twelfth of one.
 REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
+
+# Two returns that waited are whole refreshes apart within this share of one; of the last swaps, so many such make a
+# queue, and none that waited at all makes it none again.
+APART_WITHIN, LAST_SWAPS, QUEUE_WAITS = 0.08, 16, 4
+# Refreshes after which the drift of a guessed period hides whether two returns are whole refreshes apart.
+MOST_APART = 20
+
+
+class RegularWaits:
+    """Of swaps that return before their own frame is seen. queues: whether they wait for earlier ones."""
+
+    def __init__(self) -> None:
+        self.queues = False
+        self.in_a_row_ns: int | None = None  # between the last two returns that waited, of frames in a row
+        self._regular: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._waited: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._last_ns: int | None = None
+
+    def frame(self, begin_ns: int, returned_ns: int, period_ns: int) -> bool:
+        """One swap. Whether it waited for the display, as far as the returns before it tell."""
+        waited = returned_ns - begin_ns > WAITED_NS
+        regular = False
+        self.in_a_row_ns = None
+        if waited:
+            if self._last_ns is not None:
+                apart = (returned_ns - self._last_ns) / period_ns
+                regular = 0.5 < apart < MOST_APART and abs(apart - round(apart)) <= APART_WITHIN
+                if self._waited and self._waited[-1]:
+                    self.in_a_row_ns = returned_ns - self._last_ns
+            self._last_ns = returned_ns
+        self._waited.append(waited)
+        self._regular.append(regular)
+        if sum(self._regular) >= QUEUE_WAITS:
+            self.queues = True
+        elif len(self._waited) == LAST_SWAPS and not any(self._waited):
+            self.queues = False
+        return regular
+
+    def restart(self) -> None:
+        """Swaps stopped for a while."""
+        self._last_ns = None
+        self._waited.clear()
 
 
 class Waits:

@@ -86,11 +86,11 @@ def test_a_load_that_ended_is_forgotten_within_3_s_and_not_at_once() -> None:
     assert fps(between(shown, 4, 5)) == pytest.approx(62.5, rel=1e-4)
 
 
-@pytest.mark.parametrize(("seconds_each", "most"), [(0.0, 1), (0.05, 2), (0.5, 3), (2.0, 8), (7.0, 6)])
+@pytest.mark.parametrize(("seconds_each", "most"), [(0.0, 1), (0.05, 2), (0.5, 5), (2.0, 8), (7.0, 6)])
 def test_a_load_that_flips_between_15_and_17_ms_does_not_make_the_interval_oscillate(
     seconds_each: float, most: int
 ) -> None:
-    """A second of 15 ms fits the shortest interval, and is given it; halves of seconds are not followed."""
+    """A second of 15 ms fits the shortest interval, and is given it; half a second is tried once, and again after ten calm seconds."""
     flips = {"frame": 0}
 
     def load(t: float) -> float:
