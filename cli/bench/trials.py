@@ -219,9 +219,9 @@ turns A B B A, {seconds} s each, and says of each of up to {figures} figures: *n
 *B is lower by x*, or *no verdict*.
 
 - The run is what is counted, not the frame: the frames of one run share its luck.
-- A difference is seen where two judges agree: a permutation test of all figures at once (Kolmogorov's distance; the
-  smallest p of the table, Westfall and Young), and the bootstrap interval of the difference of the medians, at a level
-  divided by the number of figures. Of *whole tables* of equal runs at most {alarms} show a difference in any figure.
+- A difference is seen where two judges agree: a permutation test of all figures at once (Westfall and Young; by Welch's
+  t and by Kolmogorov's distance), and the bootstrap interval of the difference of the medians, at a level divided by the
+  number of figures. Of *whole tables* of equal runs at most {alarms} show a difference in any figure.
 - A run during which other programs had more than a quarter of the machine is left out, said, and made again. Where more
   than half are such, or the middle half of A's runs differ among themselves by a third, there is no verdict, and it says
   why.
@@ -233,7 +233,6 @@ these, {trials} commands of each size were put together by lot, with replacement
 
 {table}
 
-With 5 runs a side nothing can be seen in a table of so many figures: one of ten equal figures comes out wholly apart in
-one command of 13. The default is {repeat}: it bears some runs that are left out, and single runs that the machine spoilt
-without being seen to.
+With fewer than 5 runs a side there is no verdict: they can be dealt to two sides in too few ways. The default is
+{repeat}: it bears some runs that are left out, and single runs that the machine spoilt without being seen to.
 """

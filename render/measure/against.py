@@ -3,10 +3,11 @@
 The one idea: the run is the unit, not the frame. Frames of one run share its luck, so hundreds of them say as little of
 the next run as one does. A difference is called seen when two judges agree:
 
-- a permutation test over all figures at once (Westfall and Young 1993, the smallest p of all figures, whatever their
-  dependence), on the distance of Kolmogorov and Smirnov: the largest difference between the share of A's runs and the
-  share of B's below any value. It holds the share of false alarms of the *whole table* under `FALSE_ALARMS`, and a run
-  that lies far away weighs no more than any other;
+- a permutation test over all figures at once (Westfall and Young 1993: each deal of the runs to two sides counts with
+  its most surprising figure, whatever the figures' dependence). It holds the share of false alarms of the *whole table*
+  under `FALSE_ALARMS`. Surprise is measured in two ways, and each may spend half of that: by Welch's t, which needs but
+  five runs a side, and by the distance of Kolmogorov and Smirnov (the largest difference between the share of A's runs
+  and the share of B's below any value), for which a run that the machine spoilt weighs no more than any other;
 - the bootstrap interval of the difference of the medians (percentiles, widened for few runs: Hesterberg 2015), at a
   level divided by the number of figures.
 
@@ -30,16 +31,15 @@ from twixt.render.measure.against_noise import Noise
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Of whole tables of equal runs, the share that may show a difference: one in forty, half of what is promised, for what
-# drifts within the command.
-FALSE_ALARMS = 0.025
-# Fewer runs of a side cannot be dealt in enough ways: of 5 each, one figure of
-# ten comes out wholly apart in 1 deal of 13.
-FEWEST_RUNS = 6
+# Of whole tables of equal runs, the share that may show a difference: less than the one in twenty that is promised, for
+# what the machine does within the command.
+FALSE_ALARMS = 0.03
+# Fewer runs of a side cannot be dealt in enough ways: of 4 each, the real deal is one of 35.
+FEWEST_RUNS = 5
 # All ways to deal the runs to two sides are tried up to so many (8 runs a side), else so many random ones.
 MOST_DEALS = 13_000
 RESAMPLES = 4_000
-# For the interval, a run further than so many median deviations from its side's median counts as one that lies there:
+# For t and the interval, a run further than so many median deviations from the median counts as one that lies there:
 # four copies of one bad run among eight would else widen it over everything.
 CLIPPED_AT = 4.0
 # Of a figure's size, what is no difference: the digits that are printed.
@@ -121,9 +121,15 @@ def _chances(of_a: Floats, of_b: Floats, seed: int) -> list[float]:
     if not together.shape[1]:
         return []
     is_b = _deals(len(of_a), len(of_b), seed)
-    surprises = np.stack([_shares_as_far(_distances(column, is_b)) for column in together.T], axis=1)
-    least = np.sort(surprises.min(axis=1))
-    return [float(np.searchsorted(least, own, side="right")) / len(least) for own in surprises[0]]
+    t = np.stack([_t(column, is_b) for column in together.T], axis=1)
+    shares = np.stack([_shares_as_far(_distances(column, is_b)) for column in together.T], axis=1)
+    return np.minimum(1.0, 2.0 * np.minimum(_among_largest(t), _among_largest(-shares))).tolist()
+
+
+def _among_largest(surprises: Floats) -> Floats:
+    """Of each figure's surprise at the real deal, the share of deals whose largest is as large."""
+    largest = np.sort(surprises.max(axis=1))
+    return (len(largest) - np.searchsorted(largest, surprises[0], side="left")) / len(largest)
 
 
 def _shares_as_far(distances: Floats) -> Floats:
@@ -143,6 +149,24 @@ def _deals(of_a: int, of_b: int, seed: int) -> Bools:
     random = np.random.default_rng(seed)
     real = np.arange(runs) >= of_a
     return np.concatenate((real[None], random.permuted(np.tile(real, (MOST_DEALS - 1, 1)), axis=1)))
+
+
+def _t(values: Floats, is_b: Bools) -> Floats:
+    """Welch's t of one figure, without its sign, under each deal; runs without the figure are left out."""
+    known = np.isfinite(values)
+    clipped = _clipped(values[known])
+    clipped = clipped - np.median(clipped)
+    means, errors = [], []
+    for side in (is_b[:, known], ~is_b[:, known]):
+        picks = side.astype(np.float64)
+        count = np.maximum(picks.sum(axis=1), 1.0)
+        mean = picks @ clipped / count
+        spread = np.maximum(picks @ clipped**2 / count - mean**2, 0.0)
+        means.append(mean)
+        errors.append(spread / np.maximum(count - 1, 1))
+    # A side without any spread would make t infinite: as if its runs differed in the digits that are not printed.
+    least = (LEAST_SHARE * np.abs(values[known]).max() + 1e-12) ** 2
+    return np.round(np.abs(means[0] - means[1]) / np.sqrt(errors[0] + errors[1] + least), 9)
 
 
 def _distances(values: Floats, is_b: Bools) -> Floats:
