@@ -257,7 +257,8 @@ class FrameLoop:
             self.spans.add(kinds.REST, self._rested_since_ns, now_ns)
         for change in self._window.take_changes():
             self._pacer.restart(change)
-        planned = self._pacer.next_frame(now_ns)
+            self._presents.restart()
+        planned = self._presents.planned(self._pacer.next_frame(now_ns))
         self._use_idle_time(planned.start_ns)
         self._parts.lap(OTHER)
         start_ns = self._wait.until(planned.start_ns)
@@ -304,6 +305,7 @@ class FrameLoop:
         self.log.add(row)
         self._presents.shown(row.frame, times.swap_end_ns)
         self._presents.take()
+        row = self._presents.seen(row)
         self.last = row
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:

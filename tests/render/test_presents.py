@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from tests.render.measure.runs import MS, even
+from tests.render.measure.runs import FRAME_NS, MS, START_NS, even
 from twixt.render.display.presentation import DISCARDED, Presented
 from twixt.render.measure.log import FrameLog
-from twixt.render.presents import LONGEST_AWAITED_NS, MOST_AWAITED, Presents
+from twixt.render.pacing.pacer import FramePlan
+from twixt.render.presents import (
+    FIRST_WORDS,
+    LAG_MOVES_NS,
+    LONGEST_AWAITED_NS,
+    LONGEST_LAG_NS,
+    MOST_AWAITED,
+    WHOLE_WORDS,
+    Lag,
+    Presents,
+    ToldRefresh,
+)
 
 
 class Window:
@@ -13,6 +24,7 @@ class Window:
 
     def __init__(self) -> None:
         self.swap_number = 100
+        self.present_source = "swap"
         self.said: list[Presented] = []
 
     def take_presents(self) -> list[Presented]:
@@ -42,7 +54,7 @@ def shown(count: int = 10):  # type: ignore[no-untyped-def]
     return window, log, pacer, rows, presents
 
 
-def test_a_word_finds_the_row_of_its_swap_and_the_pacer():
+def test_a_word_finds_the_row_of_its_swap():
     window, log, pacer, rows, presents = shown()
     window.said = [Presented(109, rows[8].present_ns + 9 * MS, 16 * MS, "vsync")]
     presents.take()
@@ -51,7 +63,7 @@ def test_a_word_finds_the_row_of_its_swap_and_the_pacer():
         rows[8].present_ns + 9 * MS, "vsync", "display"
     )  # fmt: skip
     assert [log.rows.row(i) for i in (7, 9)] == [rows[7], rows[9]]
-    assert pacer.told == [(rows[8].present_ns + 9 * MS, 16 * MS)]
+    assert pacer.told == [], "what lies between return and present is not known from one word"
 
 
 def test_a_frame_that_was_discarded_is_marked_and_no_present():
@@ -81,3 +93,60 @@ def test_at_its_swap_a_frames_present_is_a_fences_or_a_swaps_or_a_timers():
     assert presents.source(None) == "swap"
     pacer.blocks = False
     assert presents.source(None) == "timer"
+
+
+def test_the_lag_of_presents_behind_returns_is_the_median_at_once_and_moves_slowly_after():
+    lag = Lag()
+    for word in range(FIRST_WORDS - 1):
+        lag.observe(9 * MS + word)
+        assert (lag.ns, lag.is_known) == (0, False)
+    lag.observe(30 * MS)
+    assert 9 * MS <= lag.ns < 9 * MS + FIRST_WORDS
+    before_ns = lag.ns
+    for _ in range(200):
+        lag.observe(11 * MS)
+        assert 0 <= lag.ns - before_ns <= LAG_MOVES_NS
+        before_ns = lag.ns
+    assert lag.ns == 11 * MS
+
+
+def test_a_lag_that_nobody_can_draw_for_is_none():
+    lag = Lag()
+    for _ in range(FIRST_WORDS):
+        lag.observe(LONGEST_LAG_NS + 1)
+    assert (lag.is_known, lag.ns) == (True, 0)
+
+
+def test_frames_are_drawn_for_when_they_are_seen_and_the_pacer_keeps_to_the_returns():
+    window, log, pacer, _rows, presents = shown(0)
+    window.present_source = "display"
+    for row in even(40):
+        window.swap_number += 1
+        log.add(row)
+        presents.shown(row.frame, row.present_ns)
+        window.said = [Presented(window.swap_number, row.present_ns + 9 * MS, None, "")]
+        presents.take()
+    assert presents.lag_ns == 9 * MS
+    plan = FramePlan(1, None, 100, 16 * MS, 1, "")
+    assert presents.planned(plan) == plan._replace(present_ns=100 + 9 * MS)
+    assert presents.seen(row).present_ns == row.present_ns + 9 * MS
+    assert [at for at, _ in pacer.told] == [row.present_ns for row in even(40)[FIRST_WORDS - 1 :]]
+    window.present_source = "swap"
+    assert presents.planned(plan) is plan
+    window.present_source = "display"
+    presents.restart()
+    assert presents.planned(plan) is plan
+
+
+def test_a_refresh_that_the_display_tells_of_is_believed_where_its_presents_are_that_far_apart():
+    for told_ns, is_true in (
+        (FRAME_NS, True),
+        (FRAME_NS // 2, False),
+        (2 * FRAME_NS, False),
+        (round(FRAME_NS * 0.85), False),
+        (0, False),
+    ):
+        told = ToldRefresh()
+        believed = [told.believed_ns(START_NS + i * FRAME_NS, told_ns) for i in range(2 * WHOLE_WORDS)]
+        assert believed[:WHOLE_WORDS] == [None] * WHOLE_WORDS
+        assert set(believed[WHOLE_WORDS:]) == {told_ns if is_true else None}
