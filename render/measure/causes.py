@@ -5,12 +5,12 @@ A frame is bad when it missed a refresh, held the picture while simulated time r
 
 1. the picture held or was extrapolated in this frame or the one before: *physics late*
    (nothing newer had been published; the frame after a hold makes the jump);
-2. the frame began or was handed over late: *render late*. It woke late; or its work outlasted its interval; or its
+2. it missed no refresh, and its present differs from the prediction by less than half the error: *physics late*
+   (it was shown when it was to be; the drawn time itself was uneven, because snapshots came unevenly);
+3. the frame began or was handed over late: *render late*. It woke late; or its work outlasted its interval; or its
    parts took so much more than usual that this explains half of its lateness; or it was handed over later before its
    present than nearly all frames that were shown in time, by as much as its lateness where the display does not block;
-3. it missed a refresh: *display late* (it was handed over in time, and shown late);
-4. its present differs from the prediction by half the error or more: *display late*;
-5. otherwise the drawn time itself was uneven, because snapshots came unevenly: *physics late*.
+4. otherwise *display late*: it was handed over in time, and shown late.
 
 A frame takes the work of the frame before into account, for whose delay it may be paying. A frame that is render late
 has the part (`PARTS`) that took most more than it usually does.
@@ -71,18 +71,17 @@ def causes(timing: Intervals, moved: Motion) -> Causes:
     overran = _overran(timing, parts_ms)
     off_ms = np.where(frames["predicted_present_ns"] > 0, timing.present_ns - frames["predicted_present_ns"], 0) / 1e6
     moved_off_ms = np.abs(np.diff(off_ms, prepend=off_ms[:1]))
-    off_the_prediction = (frames["predicted_present_ns"] > 0) & (moved_off_ms >= error_ms / 2)
+    off_the_prediction = (frames["predicted_present_ns"] == 0) | (moved_off_ms >= error_ms / 2)
 
     explained_ms = excess_ms.sum(1)
     explained_ms = np.maximum(explained_ms, _before(explained_ms))
     explains = (explained_ms >= LEAST_EXCESS_MS) & (explained_ms >= lateness_ms / 2)
     late = overran | _handed_over_late(timing, bad, lateness_ms)
 
-    physics = bad & (stood | _before(stood))
+    physics = bad & (stood | _before(stood) | ~(missed | off_the_prediction))
     render = bad & ~physics & (late | _before(late) | explains)
-    display = bad & ~physics & ~render & (missed | off_the_prediction)
     part = np.where(render & parts_ms.any(1), _part(parts_ms, excess_ms), NO_PART)
-    return Causes(physics | (bad & ~render & ~display), render, display, part)
+    return Causes(physics, render, bad & ~physics & ~render, part)
 
 
 def parts_of(frames: FrameTable) -> Floats:

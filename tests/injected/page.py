@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.injected.trial import EXPECTED, KINDS, Judged, Trial
 from twixt.render.measure.causes import PARTS
 
@@ -11,6 +13,7 @@ INJECTED = {
     "user": "30 ms more in the user's drawing",
     "gc": "a forced `gc.collect()` with a heap of 700,000 lists",
     "stolen": "SIGSTOP for 20 ms",
+    "stolen longer": "SIGSTOP for 40 ms",
     "physics": "a stall of 250 ms in a step of physics",
     "display": "a swap that returns 30 ms later",
 }
@@ -24,11 +27,16 @@ rightly when the frames that pay for it are bad and *all* of them are put down t
 *render late*, to its part. A stall works in one half of the cases and sleeps in the other; SIGSTOP and garbage
 collection come in drawing, upload, the user's drawing or between two frames.
 
-A case is disturbed when, from 50 ms before it to 100 ms after it, processes other than ours had the cores for more than
-30 ms and ours waited for a core for more than 2 ms, or the host took a core away: measured from outside by
-`/proc/stat` and the kernel's run delay of every thread, whatever the case was put down to. Disturbed cases are shown,
-and left out of the share.
+A case is disturbed when, from 20 ms before the frames that pay for it to 20 ms after them, processes other than ours
+had the cores for more than 10 ms and ours waited for a core for more than 2 ms, or the host took a core away: measured from outside by
+`/proc/stat` and the kernel's run delay of every thread, whatever the case was put down to. Cases after which no frame
+was bad were shown in time, and there is nothing to name: a Wayland compositor
+has a frame in hand while the next is made, and shows in time what was handed over a refresh late.
 
+"""
+
+QUIET = """Stretches of a quarter of a second count as quiet by the same measure as cases count as undisturbed. The frames in them
+that are bad, and all frames of the run beside them.
 """
 
 
@@ -43,13 +51,14 @@ def page(
         parts.append(f"\n## {display}\n\n{_cases(trial)}")
         parts.append(f"\n{_run(trial)}\n")
         parts.append(_misnamed(trial))
-    parts.append(f"\n## Quiet runs, without injected trouble\n\n{_quiet(quiet)}")
+    parts.append(f"\n## Runs without injected trouble\n\n{QUIET}\n{_quiet(quiet)}")
     return "".join(parts)
 
 
 def share_right(judged: list[Judged]) -> float | None:
-    """Of the cases that the machine did not disturb."""
-    clear = [each for each in judged if not each.lot.is_disturbed]
+    """Of the cases with something to name that the machine did not disturb; where it disturbed all, of these."""
+    named = [each for each in judged if not each.is_in_time]
+    clear = [each for each in named if not each.lot.is_disturbed] or named
     return sum(each.is_right for each in clear) / len(clear) if clear else None
 
 
@@ -60,20 +69,23 @@ def of_kind(trial: Trial, kind: str) -> list[Judged]:
 
 def _cases(trial: Trial) -> str:
     lines = [
-        "| injected | to be named | cases | disturbed | of the others named rightly | of the disturbed |",
-        "|---|---|---|---|---|---|",
+        "| injected | to be named | cases | shown in time | undisturbed, named rightly | disturbed, named rightly | all |",
+        "|---|---|---|---|---|---|---|",
     ]
     for kind in KINDS:
         judged = of_kind(trial, kind)
-        clear = [each for each in judged if not each.lot.is_disturbed]
-        disturbed = [each for each in judged if each.lot.is_disturbed]
-        share = share_right(judged)
+        named = [each for each in judged if not each.is_in_time]
+        clear = [each for each in named if not each.lot.is_disturbed]
+        disturbed = [each for each in named if each.lot.is_disturbed]
         lines.append(
-            f"| {INJECTED[kind]} | {EXPECTED[kind]} | {len(judged)} | {len(disturbed)} "
-            f"| {sum(each.is_right for each in clear)} of {len(clear)}{'' if share is None else f' ({share:.0%})'} "
-            f"| {sum(each.is_right for each in disturbed)} of {len(disturbed)} |"
+            f"| {INJECTED[kind]} | {EXPECTED[kind]} | {len(judged)} | {len(judged) - len(named)} | {_right(clear)} "
+            f"| {_right(disturbed)} | {_right(named)}{f' ({sum(e.is_right for e in named) / len(named):.0%})' if named else ''} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _right(judged: list[Judged]) -> str:
+    return f"{sum(each.is_right for each in judged)} of {len(judged)}"
 
 
 def _run(trial: Trial) -> str:
@@ -84,13 +96,16 @@ def _run(trial: Trial) -> str:
 
 
 def _misnamed(trial: Trial) -> str:
-    wrong = [each for each in trial.judged if not each.is_right and not each.lot.is_disturbed]
+    wrong = [each for each in trial.judged if not (each.is_right or each.is_in_time)]
+    wrong.sort(key=lambda each: each.lot.is_disturbed)
     if not wrong:
-        return "\nNo undisturbed case was misnamed.\n"
+        return "\nNo case was misnamed.\n"
     lines = [
-        "\nMisnamed, and not disturbed (parts of the frame in ms: " + ", ".join(PARTS) + "):\n",
-        "| injected | place | frame | bad frames named | parts | others ms, waited ms |",
-        "|---|---|---|---|---|---|",
+        "\nMisnamed, undisturbed ones first (the most that parts took, in ms of the frame in ms: "
+        + ", ".join(PARTS)
+        + "):\n",
+        "| injected | place | frame | bad frames named | parts | disturbed | others ms, waited ms |",
+        "|---|---|---|---|---|---|---|",
     ]
     for each in wrong:
         how = (
@@ -98,23 +113,33 @@ def _misnamed(trial: Trial) -> str:
             if each.case.kind in PARTS
             else each.case.place
         )
-        named = ", ".join(f"{each.named.count(name)} {name}" for name in dict.fromkeys(each.named)) or "none was bad"
+        named = _counted(each.named)
         parts = " ".join(f"{ms:g}" for ms in each.parts_ms)
         lot = f"{each.lot.others_ms:.0f}, {each.lot.waited_ms:.1f}"
-        lines.append(f"| {each.case.kind} | {how} | {each.frame} | {named} | {parts} | {lot} |")
+        lines.append(
+            f"| {each.case.kind} | {how} | {each.frame} | {named} | {parts} | {'yes' if each.lot.is_disturbed else 'no'} | {lot} |"
+        )
     return "\n".join(lines) + "\n"
+
+
+def _counted(names: Sequence[str]) -> str:
+    return ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
 
 
 def _quiet(quiet: dict[str, Trial]) -> str:
     lines = [
-        "| display | frames | bad frames | per 1,000 | wake error p99 | others' share of the cores | waited for a core |",
-        "|---|---|---|---|---|---|---|",
+        "| display | frames that nobody disturbed | of them bad | per 1,000 | all frames | bad | wake error p99 "
+        "| others' share of the cores | waited for a core |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for display, trial in quiet.items():
-        kinds = ", ".join(f"{trial.bad.count(name)} {name}" for name in dict.fromkeys(trial.bad))
+        clear, bad = (
+            f"{len(names)}" + ("" if not names else " (" + _counted(names) + ")")
+            for names in (trial.clear_bad, trial.bad)
+        )
         lines.append(
-            f"| {display} | {trial.frames} | {len(trial.bad)}{f' ({kinds})' if kinds else ''} "
-            f"| {1e3 * len(trial.bad) / max(1, trial.frames):.2f} | {trial.wake_p99_us:.0f} us | {trial.others_share:.0%} "
+            f"| {display} | {trial.clear_frames} | {clear} | {1e3 * len(trial.clear_bad) / max(1, trial.clear_frames):.2f} "
+            f"| {trial.frames} | {bad} | {trial.wake_p99_us:.0f} us | {trial.others_share:.0%} "
             f"| {trial.waited_ms:.0f} ms |"
         )
     return "\n".join(lines) + "\n"

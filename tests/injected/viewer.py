@@ -22,16 +22,17 @@ from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.frame_loop import FrameLoop
 from twixt.render.picture.stage import Stage
 
-STALL_S, STOP_S = 0.030, 0.020
+STALL_S = 0.030
+STOPS_MS = {"stolen": 20, "stolen longer": 40}
 # Frames before the first case, and between two: the pacer is back to its usual, and figures have a usual.
-FIRST, APART, APART_FROM_PHYSICS = 100, 36, 70
+FIRST, APART, APART_FROM_PHYSICS = 100, 36, 130
 # Collected whole, such a heap takes 40 ms and more.
 HEAP = 700_000
 STOPPER = """
 import os, sys, time
 sys.stdout.write("ready\\n"); sys.stdout.flush()
-while sys.stdin.buffer.read(1):
-    time.sleep(%r)
+while length := sys.stdin.buffer.read(1):
+    time.sleep(length[0] / 1e3)
     os.kill(%d, %d)
 """
 
@@ -39,7 +40,7 @@ while sys.stdin.buffer.read(1):
 class Case(NamedTuple):
     """What is injected. place: upload, draw, user, between (two frames) or swap. busy: works; else sleeps."""
 
-    kind: str  # draw | upload | user | gc | stolen | physics | display
+    kind: str  # draw | upload | user | gc | stolen | stolen longer | physics | display
     place: str
     busy: bool = False
 
@@ -54,7 +55,7 @@ class Injector:
         self._frame, self._at = 0, FIRST
         self._counted = 0
         self._stopper = subprocess.Popen(
-            [sys.executable, "-c", STOPPER % (STOP_S, os.getpid(), int(signal.SIGCONT))],
+            [sys.executable, "-c", STOPPER % (os.getpid(), int(signal.SIGCONT))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
         )  # fmt: skip
         assert self._stopper.stdout is not None
@@ -86,9 +87,9 @@ class Injector:
     def _do(self, case: Case) -> None:
         if case.kind == "gc":
             gc.collect()
-        elif case.kind == "stolen":
+        elif case.kind in STOPS_MS:
             assert self._stopper.stdin is not None
-            self._stopper.stdin.write(b".")
+            self._stopper.stdin.write(bytes([STOPS_MS[case.kind]]))
             os.kill(os.getpid(), signal.SIGSTOP)
         elif case.kind == "physics":
             os.kill(self._physics_pid, signal.SIGUSR1)
