@@ -108,6 +108,8 @@ def _add(whole: Trial, piece: Trial) -> None:
     whole.judged += piece.judged
     whole.bad += piece.bad
     whole.frames += piece.frames
+    whole.clear_frames += piece.clear_frames
+    whole.clear_bad += piece.clear_bad
     whole.steal_ms += piece.steal_ms
     whole.waited_ms += piece.waited_ms
 

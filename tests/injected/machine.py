@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 import threading
 import time
+from bisect import bisect_left
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.starvation import threads_of
 
-PERIOD_S = 0.05
+PERIOD_S = 0.01
 TICK_NS = round(1e9 / os.sysconf("SC_CLK_TCK"))
 # Within a case's stretch others ran for so long, or more, and ours waited for a core for so long.
-OTHERS_MS, WAITED_MS = 30.0, 2.0
+OTHERS_MS, WAITED_MS = 10.0, 2.0
 # A case's stretch begins and ends so much earlier and later: what is sampled lies between two samples.
-MARGIN_NS = round(PERIOD_S * 1e9)
+MARGIN_NS = round(2 * PERIOD_S * 1e9)
 
 
 class Sample(NamedTuple):
@@ -64,9 +65,10 @@ class Machine:
 
     def between(self, begin_ns: int, end_ns: int) -> Lot:
         """What became of the stretch and a margin."""
-        inside = [each for each in self.samples if begin_ns - MARGIN_NS <= each.at_ns <= end_ns + 2 * MARGIN_NS]
+        first_at, end_at = (bisect_left(self.samples, (at_ns,)) for at_ns in (begin_ns - MARGIN_NS, end_ns + MARGIN_NS))
+        inside = self.samples[first_at:end_at]
         if len(inside) < 2:
-            return Lot(float("nan"), 0.0, 0.0)
+            return Lot(float("inf"), 0.0, float("inf"))
         first, last = inside[0], inside[-1]
         ran_ns = last.ran_ns - first.ran_ns
         others_ns = max(0, last.busy_ns - first.busy_ns - ran_ns)

@@ -45,13 +45,13 @@ def test_a_case_is_disturbed_by_others_that_ran_while_ours_waited_and_by_the_hos
     machine = Machine({os.getpid()})
     second = 1_000 * MS
     for i in range(20):
-        busy_ns = i * 25 * MS + (i > 10) * 60 * MS
+        busy_ns = i * 5 * MS + (i > 10) * 60 * MS
         waited_ns = (i > 10) * 9 * MS
-        machine.samples.append(Sample(second + i * 50 * MS, busy_ns, (i > 17) * 10 * MS, i * 25 * MS, waited_ns))
-    assert not machine.between(second, second + 100 * MS).is_disturbed
-    assert machine.between(second + 500 * MS, second + 530 * MS) == Lot(60.0, 0.0, 9.0)
-    assert machine.between(second + 500 * MS, second + 530 * MS).is_disturbed
-    assert machine.between(second + 850 * MS, second + 860 * MS).is_disturbed, "the host took a core"
+        machine.samples.append(Sample(second + i * 10 * MS, busy_ns, (i > 17) * 10 * MS, i * 5 * MS, waited_ns))
+    assert not machine.between(second, second + 40 * MS).is_disturbed
+    assert machine.between(second + 90 * MS, second + 130 * MS) == Lot(60.0, 0.0, 9.0)
+    assert machine.between(second + 90 * MS, second + 130 * MS).is_disturbed
+    assert machine.between(second + 170 * MS, second + 180 * MS).is_disturbed, "the host took a core"
 
 
 def test_disturbed_cases_are_shown_and_left_out_of_the_share() -> None:

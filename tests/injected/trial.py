@@ -42,6 +42,8 @@ PAYING = 3
 AFTER_STALL_NS = round(STALL_S * 1e9) + 300_000_000
 FLAGS = ("--size", "480x360", "--no-overlay", "--draw", "tests.injected.drawing:draw")
 SLOWEST_FPS = 20.0
+# A run is judged by stretches of this length.
+STRETCH_NS = 250_000_000
 START_LIMIT_S = 60.0
 
 
@@ -72,6 +74,8 @@ class Trial:
     judged: list[Judged] = field(default_factory=list)
     frames: int = 0
     bad: list[str] = field(default_factory=list)  # in a run without cases: what bad frames were put down to
+    clear_frames: int = 0  # in stretches that nobody disturbed
+    clear_bad: list[str] = field(default_factory=list)
     wake_p99_us: float = 0.0
     others_share: float = 0.0  # of all cores
     steal_ms: float = 0.0
@@ -148,6 +152,7 @@ def judge(measured: Measured, fired: list[dict[str, Any]], machine: Machine) -> 
         named = tuple(name for name in names[around] if name)
         trial.judged.append(Judged(case, each["frame"], named, lot, tuple(parts_ms.round(1).tolist())))
     _add_conditions(trial, measured, machine)
+    _add_clear(trial, measured, names, machine)
     return trial
 
 
@@ -159,6 +164,17 @@ def _names(measured: Measured) -> list[str]:
         late = "render late" + ("" if part[i] == NO_PART else f": {PARTS[part[i]]}")
         named.append("physics late" if physics[i] else late if render[i] else "display late" if display[i] else "")
     return named
+
+
+def _add_clear(trial: Trial, measured: Measured, names: list[str], machine: Machine) -> None:
+    """The frames of stretches that nobody disturbed."""
+    present_ns = measured.timing.present_ns
+    for begin_ns in range(int(present_ns[0]), int(present_ns[-1]) - STRETCH_NS, STRETCH_NS):
+        if machine.between(begin_ns, begin_ns + STRETCH_NS).is_disturbed:
+            continue
+        first, end = np.searchsorted(present_ns, (begin_ns, begin_ns + STRETCH_NS))
+        trial.clear_frames += int(end - first)
+        trial.clear_bad += [name for name in names[first:end] if name]
 
 
 def _add_conditions(trial: Trial, measured: Measured, machine: Machine) -> None:
