@@ -9,10 +9,12 @@ A frame is bad when it missed a refresh, held the picture while simulated time r
    (it was shown when it was to be; the drawn time itself was uneven, because snapshots came unevenly);
 3. the frame began or was handed over late: *render late*. It woke late; or its work outlasted its interval; or its
    parts took so much more than usual that this explains half of its lateness; or it was handed over later before its
-   present than nearly all frames that were shown in time, by as much as its lateness where the display does not block;
+   present than nearly all frames that were shown in time, by its own doing and not because the swap before it came back late
+   (where the display does not block, by as much as half of its lateness);
 4. otherwise *display late*: it was handed over in time, and shown late.
 
-A frame takes the work of the frame before into account, for whose delay it may be paying. A frame that is render late
+A frame takes the work of the frame before into account, for whose delay it may be paying; so does one more frame whose
+error is less than half of the one before it, while the pacer's expectation settles. A frame that is render late
 has the part (`PARTS`) that took most more than it usually does.
 Pure: rows in, causes out.
 """
@@ -81,6 +83,10 @@ def causes(timing: Intervals, moved: Motion) -> Causes:
     physics = bad & (stood | _before(stood) | ~(missed | off_the_prediction))
     render = bad & ~physics & (late | _before(late) | explains)
     part = np.where(render & parts_ms.any(1), _part(parts_ms, excess_ms), NO_PART)
+    # The frame after those that paid: what the pacer expects settles again.
+    settles = bad & ~physics & ~render & ~missed & _before(render) & (error_ms < _before(error_ms) / 2)
+    part = np.where(settles, _before(part), part)
+    render = render | settles
     return Causes(physics, render, bad & ~physics & ~render, part)
 
 
@@ -105,8 +111,18 @@ def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask
         return np.zeros(len(frames), bool)
     late_by_ms = np.where(known, np.quantile(lead_ms[good], HASTY_SHARE) - lead_ms, 0.0)
     enough_ms = 0.0 if timing.swap_blocks else lateness_ms / 2
-    late: Mask = (late_by_ms > LEAST_EXCESS_MS / 2) & (late_by_ms >= enough_ms)
+    span_ms = _span_ms(frames)
+    own_ms = span_ms - _usual(span_ms[:, None])[:, 0]
+    late: Mask = (late_by_ms > LEAST_EXCESS_MS / 2) & (late_by_ms >= enough_ms) & (own_ms >= late_by_ms / 2)
     return late
+
+
+def _span_ms(frames: FrameTable) -> Floats:
+    """From when the frame was to begin, or the swap before it came back if that was later, until it was handed over."""
+    swap_end_ns = np.where(frames["swap_end_ns"] > 0, frames["swap_end_ns"], frames["present_ns"])
+    planned_ns = frames["start_ns"] - np.maximum(frames["wake_error_ns"], 0)
+    span_ms: Floats = (frames["swap_begin_ns"] - np.maximum(planned_ns, _before(swap_end_ns))) / 1e6
+    return span_ms
 
 
 def _part(parts_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
