@@ -24,7 +24,7 @@ from twixt.render.draw.plain_spheres import ball_program, bead_program, disc_pro
 from twixt.render.draw.planes import plane_program
 from twixt.render.draw.pose import PoseVariant
 from twixt.render.draw.shadows import shadow_program
-from twixt.render.draw.spheres import point_program, quad_program
+from twixt.render.draw.spheres import apart_program, point_program, quad_program
 
 FRAME_BINDING, LAYER_BINDING = 0, 1
 
@@ -63,7 +63,7 @@ def _cast_passes(kind: str, shape: CastShape) -> dict[str, Pass]:
 
 
 # Those that draw spheres: which of them, and in which order, sphere_drawing.py says.
-SPHERE_PASSES = ("beyond", "dots", "beads", "discs", "pearls", "balls", "points", "quads")
+SPHERE_PASSES = ("beyond", "apart", "dots", "beads", "discs", "pearls", "balls", "points", "quads")
 
 # In this order: what has soft edges comes after planes, which have none; shadows fall where no body stands. Of the
 # shapes that are cast cast_drawing.py says which.
@@ -77,6 +77,7 @@ PASSES = {
     "pearls": Pass(pearl_program, PLAIN_POINTS, is_guarded=True),
     "balls": Pass(ball_program, PLAIN_POINTS, is_guarded=True),
     "points": Pass(point_program, POINTS, is_guarded=True),
+    "apart": Pass(apart_program, POINTS, is_guarded=True),
     "quads": Pass(quad_program, QUADS),
     "shadows": Pass(shadow_program, moderngl.DEPTH_TEST | moderngl.BLEND, writes_depth=False),
 }

@@ -62,10 +62,18 @@ def sampled_rows(count: int) -> slice:
 
 def sampled_radii(scene: Scene, count: int) -> NDArray[np.float32]:
     """Radii of those bodies, metres, of scale 1; 0 for what is no sphere."""
+    sampled = sampled_rows(count)
+    return _radii(scene, np.arange(sampled.start, sampled.stop, sampled.step))
+
+
+def all_radii(scene: Scene, count: int) -> NDArray[np.float32]:
+    """The same of all of them."""
+    return _radii(scene, np.arange(count))
+
+
+def _radii(scene: Scene, rows: NDArray[np.intp]) -> NDArray[np.float32]:
     shapes = scene.distinct_shapes or (Sphere(),)
     radii = np.array([_radius(shape) for shape in shapes], np.float32)
-    sampled = sampled_rows(count)
-    rows = np.arange(sampled.start, sampled.stop, sampled.step)
     index = scene.shape_index
     return radii[index[np.minimum(rows, len(index) - 1)]] if len(index) else np.full(len(rows), radii[0])
 

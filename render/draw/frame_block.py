@@ -51,13 +51,18 @@ def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDA
     block["picture"][:3] = width_px, height_px, 2.0 / (projection[1, 1] * height_px)
     block["light_eye"] = *(view @ light), float(scene.unlit)
     block["up_eye"] = *view[:, 2], (scene.ground if scene.ground is not None else 0.0) - eye[2]
-    block["light_world"][:3] = light
+    block["light_world"] = *light, faintest_shadow(scene)
     block["guard"][:2] = (
         projection[0, 0] * width_px / (width_px + 2 * GUARD_PX),
         projection[1, 1] * height_px / (height_px + 2 * GUARD_PX),
     )
     block["grid"] = *(camera.target - eye)[:2], *viewport[:2]
     return block
+
+
+def faintest_shadow(scene: Scene) -> float:
+    """The share of black that nobody sees on this ground: one and a half of 255 steps of its brightness."""
+    return 1.5 / 255 / max(*scene.background, 0.1)
 
 
 def guarded(viewport: Viewport) -> Viewport:

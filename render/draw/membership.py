@@ -31,6 +31,7 @@ KIND_OF = {
     "pearls": "spheres",
     "balls": "spheres",
     "points": "spheres",
+    "apart": "spheres",
     "quads": "spheres",
     "shadows": "all",
 }
@@ -64,6 +65,7 @@ class Membership:
         self._context = context
         by_layer = layer_bodies(scene, count)
         self.layers = frozenset(by_layer)
+        self.are_spheres = table.present == ("spheres",)  # all of them
         self._members: dict[tuple[str | None, str], Members] = {}
         for layer, bodies in by_layer.items():
             kinds = table.kinds if len(bodies) == count else table.kinds[bodies]

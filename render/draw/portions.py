@@ -8,10 +8,11 @@ Mesa 22 waits in a flush until all pixels are done.) A graphics card gains nothi
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 
 import moderngl
+
+from twixt.render.draw.software.gl import function
 
 POINTS = moderngl.POINTS
 
@@ -25,7 +26,7 @@ class Portions:
     """How bodies are drawn: all at once, or with flushes in between."""
 
     def __init__(self, is_software: bool) -> None:
-        self._flush = _gl_flush() if is_software else None
+        self._flush: Callable[[], object] | None = function("glFlush") if is_software else None
 
     def render(self, array: moderngl.VertexArray, count: int) -> None:
         """Draws the first `count` of the array's points."""
@@ -42,13 +43,3 @@ class Portions:
         """Lets the pixels begin of what was drawn so far."""
         if self._flush is not None:
             self._flush()
-
-
-def _gl_flush() -> Callable[[], object] | None:
-    """glFlush of whichever context is current; None where it is not found."""
-    for name in ("libGL.so.1", "libOpenGL.so.0"):
-        try:
-            return ctypes.CFUNCTYPE(None)(("glFlush", ctypes.CDLL(name)))
-        except (OSError, AttributeError, TypeError):  # TypeError: a platform that loads no libraries by this name
-            continue
-    return None

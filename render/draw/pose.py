@@ -61,7 +61,7 @@ layout(std140) uniform Frame {
     vec4 picture;        // width, height in px; metres a pixel spans at 1 m distance
     vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
     vec4 up_eye;         // world z in eye space; w: height of the ground above the eye, metres
-    vec4 light_world;    // towards the light, world
+    vec4 light_world;    // towards the light, world; w: the share of black that is not seen on the ground
     vec4 grid;           // x, y of the grid of lines' middle, from the eye, metres; left, bottom of the picture in px
     vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture
 };

@@ -34,7 +34,9 @@ from twixt.render.draw.marks import ORIGIN, Dots, SmoothLines
 from twixt.render.draw.membership import Membership
 from twixt.render.draw.portions import Portions
 from twixt.render.draw.pose import WAYS, PoseVariant
-from twixt.render.draw.snapshot_ring import SnapshotRing
+from twixt.render.draw.snapshot_ring import FEW, SnapshotRing
+from twixt.render.draw.software.apart import LEAST
+from twixt.render.draw.software.backdrop import Backdrop
 from twixt.render.draw.sphere_drawing import Range, SphereDrawing
 from twixt.render.draw.sphere_glsl import ALL_PX, is_wide
 from twixt.render.quality.levels import FULL, Level
@@ -71,6 +73,7 @@ class SceneRenderer:
         self._frame_block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._is_software = is_software(context.info["GL_RENDERER"])
+        self._backdrop = Backdrop(context) if self._is_software else None
         self._portions = Portions(self._is_software)
         self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies)
         self._casts = CastDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
@@ -211,6 +214,8 @@ class SceneRenderer:
     def release(self) -> None:
         """Gives the snapshots' and shapes' GPU memory back; the rest goes with the context."""
         self._ring.release()
+        if self._backdrop is not None:
+            self._backdrop.release()
         self._members.release()
 
     def _draw_marks(self, kind: type[Dots | SmoothLines], flags: int, *what: Any) -> None:
@@ -238,13 +243,10 @@ class SceneRenderer:
 
     def _draw_all(self, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
         context, scene = self._context, self._scene
-        self._target.clear(*scene.background, 1.0, depth=1.0)
+        self._draw_ground(camera)
         context.depth_func = "<"
         # The picture's own alpha stays 1: some compositors would show the desktop through it.
         context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
-        if scene.ground is not None:
-            context.enable_only(moderngl.BLEND)
-            self._grid.draw(camera)
         most = max((layer.bodies for layer in layers), default=0)
         self._draw_bodies("planes", layers)
         for kind in CAST_KINDS:
@@ -258,9 +260,28 @@ class SceneRenderer:
             self._outline.draw(camera.eye)
             self._target.depth_mask = True
 
+    def _draw_ground(self, camera: CameraMatrices) -> None:
+        """What is behind all bodies: background and grid."""
+        scene = self._scene
+
+        def draw() -> None:
+            self._target.clear(*scene.background, 1.0, depth=1.0)
+            if scene.ground is not None:
+                self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
+                self._context.enable_only(moderngl.BLEND)
+                self._grid.draw(camera)
+
+        if self._backdrop is None or scene.ground is None:
+            draw()
+        else:
+            key = self._frame_key, scene.background, scene.ground
+            self._backdrop.lay(self._target, self._viewport, key, draw)
+
     def _is_drawn(self, name: str, count: int, stretched: bool = False) -> bool:
         """Whether this program may be used at all for `count` bodies."""
         scene, is_software = self._scene, self._is_software
+        if name == "apart":
+            return is_software and not stretched and LEAST <= count <= FEW and self._members.are_spheres
         if name in SPHERE_PASSES:
             return not stretched and (name in ("beyond", "quads") or name in possible(count, is_software))
         for kind in CAST_KINDS:
@@ -282,9 +303,18 @@ class SceneRenderer:
         if count := self._count("points", layers):
             sample = self._ring.sample(max(layers, key=lambda layer: layer.bodies).slots.older)
             extents = [self._ring.extent(slot) for layer in layers for slot in layer.slots[:2]]
-            self._spheres.draw(self._scene, layers, count, sample, extents, camera, self._viewport[2:], self.level)
+            few = self._ring.few(layers[0].slots.older) if self._are_alone(layers) else None
+            self._spheres.draw(self._scene, layers, count, sample, extents, camera, self._viewport[2:], self.level, few)
 
-    def _draw_bodies(self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int = MOST) -> None:
+    def _are_alone(self, layers: list[PlacedLayer]) -> bool:
+        """Whether the picture holds nothing but spheres that can be ordered: apart.py."""
+        return self._members.are_spheres and len(layers) == 1 and not self._is_wide and layers[0].group is None
+
+    def _draw_bodies(
+        self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int = MOST,
+        order: moderngl.Buffer | None = None,
+    ) -> None:  # fmt: skip
+        """order: the bodies' numbers in the order in which they are drawn, where that is not their own."""
         found = [(layer, self._members.of(layer.group, name)) for layer in layers]
         counted = [(layer, members, members.drawn(layer.bodies)) for layer, members in found]
         if not any(count for *_, count in counted):
@@ -297,7 +327,8 @@ class SceneRenderer:
             variant = layer.variant._replace(wide=self._is_wide and name in SPHERE_PASSES)
             program = self._programs.get(name, variant)
             array = self._ring.vertex_array(
-                (name, layer.group, variant), program, self._members.shape_rows, members.indices,
+                (name, layer.group, variant, order is None), program, self._members.shape_rows,
+                members.indices if order is None else order,
                 layer.slots, layer.variant.stretched,
             )  # fmt: skip
             if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):

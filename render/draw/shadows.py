@@ -68,11 +68,14 @@ void main() {
     float raised = min((height / c.w - FLAT_RADII) / (2.0 * FLAT_RADII), 1.0);
     // Seen from above, it lies on the floor that the user has put there, and from below behind that.
     float side = up_eye.w < 0.0 ? 1.0 : -1.0;
-    vec2 low = min(vec2(-FOOT_REACH), away - SPOT_REACH);
-    vec2 high = max(vec2(FOOT_REACH), away + SPOT_REACH);
+    vec2 dark = vec2(0.42 * near * near, 0.34 * near) * raised;
+    // As far as they are seen: where they are fainter than what is seen of the ground, a pixel is for nothing.
+    vec2 seen = vec2(FOOT_REACH, SPOT_REACH) * sqrt(max(1.0 - sqrt(light_world.w / dark), 0.0));
+    if (max(seen.x, seen.y) <= 0.0) return;
+    vec2 low = min(vec2(-seen.x), away - seen.y), high = max(vec2(seen.x), away + seen.y);
     for (int corner = 0; corner < 4; corner++) {
         from_foot = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
-        strength = vec2(0.42 * near * near, 0.34 * near) * raised;
+        strength = dark;
         drift = away;
         vec3 at = view * vec3(c.xy + from_foot * c.w, up_eye.w);
         gl_Position = vec4(at.xy * lens.xy, lens.z * at.z + lens.w, -at.z);

@@ -36,6 +36,8 @@ STRETCH_BYTES = 12
 OPAQUE = 255
 # Of more bodies a sample is looked at for colours with alpha: a byte of each of 32,768 records takes 0.02 ms.
 MOST_LOOKED_AT = 1 << 15
+# Of so many all are kept beside the GPU.
+FEW = 512
 NO_BODIES = np.zeros(0, BODY)
 # Vertex arrays kept. A few for each pair of slots; which slots make a pair changes as the ring is thinned.
 MOST_VERTEX_ARRAYS = 512
@@ -50,6 +52,7 @@ class SnapshotRing:
         self._records: dict[int, moderngl.Buffer] = {}
         self._stretches: dict[int, moderngl.Buffer] = {}
         self._counts: dict[int, int] = {}
+        self._few: dict[int, NDArray[np.void]] = {}
         self._samples: dict[int, NDArray[np.void]] = {}
         self._extents: dict[int, Extent | None] = {}
         self._stretched: dict[int, int] = {}  # rows of `scale3` that belong to the slot's snapshot
@@ -69,6 +72,10 @@ class SnapshotRing:
     def sample(self, slot: int) -> NDArray[np.void]:
         """Some records of the slot, dtype `BODY`, evenly out of all: `sampled_rows` of detail.py."""
         return self._samples.get(slot, NO_BODIES)
+
+    def few(self, slot: int) -> NDArray[np.void] | None:
+        """All records of the slot, dtype `BODY`, where they are few enough to be looked at one by one."""
+        return self._few.get(slot)
 
     def extent(self, slot: int) -> Extent | None:
         """Where the slot's bodies are; None where that is not known."""
@@ -93,6 +100,10 @@ class SnapshotRing:
         self._counts[slot] = count
         bodies = np.frombuffer(records, BODY, count)
         self._samples[slot] = bodies[sampled_rows(count)].copy()
+        if count <= FEW:
+            self._few[slot] = bodies.copy()
+        else:
+            self._few.pop(slot, None)
         self.has_alpha = self.has_alpha or _has_alpha(bodies if count <= MOST_LOOKED_AT else self._samples[slot])
         self._extents[slot] = extent_of(bodies)
         self._stretched[slot] = 0
@@ -156,6 +167,7 @@ class SnapshotRing:
             buffers.clear()
         self._counts.clear()
         self._samples.clear()
+        self._few.clear()
         self._extents.clear()
         self._stretched.clear()
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.render.camera import CameraMatrices
-from twixt.render.draw.detail import FINEST, choose, largest_radius, sampled_radii, sizes_in
+from twixt.render.draw.detail import FINEST, all_radii, choose, largest_radius, sampled_radii, sizes_in
 from twixt.render.draw.extent import Extent, fits_points, together
 from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.software.apart import ApartSpheres
 from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
 from twixt.render.quality.levels import FULL, Level
 
@@ -25,7 +26,8 @@ FEW = 2500
 # A choice holds for this many pictures of a camera that keeps still: bodies do not change their size, and seldom place.
 CHOSEN_PICTURES = 8
 Range = tuple[float, float]
-DrawBodies = Callable[[str, list[PlacedLayer], Range], None]
+FINEST_PX = 0.0, FINEST.largest_px
+DrawBodies = Callable[..., None]  # program, layers, range_px; order: of the bodies
 
 
 class SphereDrawing:
@@ -35,6 +37,9 @@ class SphereDrawing:
         self._draw_bodies = draw_bodies
         self._is_software = is_software
         self._any_beyond = context.query(samples=True)
+        self._apart = ApartSpheres(context)
+        self._radii_of: Scene | None = None
+        self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
         self._detail = FINEST
         self._chosen_for: tuple[object, ...] = ()
         self._drawn = 0  # pictures since then
@@ -44,10 +49,11 @@ class SphereDrawing:
     def draw(
         self, scene: Scene, layers: list[PlacedLayer], count: int, sample: NDArray[np.void],
         extents: Sequence[Extent | None], camera: CameraMatrices, size_px: tuple[int, int], level: Level = FULL,
+        few: NDArray[np.void] | None = None,
     ) -> None:  # fmt: skip
         """Draws the `count` spheres of these layers. sample: records of the largest of them, as `SnapshotRing.sample`.
 
-        extents: where the bodies of all their snapshots are.
+        extents: where the bodies of all their snapshots are. few: all bodies, where nothing but these spheres is drawn.
         """
         key = (scene, count, len(sample), camera.view.tobytes(), camera.projection.tobytes(), size_px, level)
         self._drawn += 1
@@ -58,6 +64,9 @@ class SphereDrawing:
             self._chosen_for, self._drawn = key, 0
         name, largest_px = self._detail
         if self._all_fit(scene, layers, extents, camera, size_px):
+            if few is not None and self._detail == FINEST and self._are_apart(scene, few):
+                self._draw_apart(layers, few, camera)
+                return
             self._draw_bodies(name, layers, (0.0, largest_px))
             return
         if count <= FEW and largest_px == LARGEST_POINT_PX:
@@ -74,6 +83,16 @@ class SphereDrawing:
             if not is_any_larger():
                 return
         self._draw_bodies("quads", layers, (0.0, LARGEST_POINT_PX))
+
+    def _are_apart(self, scene: Scene, few: NDArray[np.void]) -> bool:
+        if not self._is_software:
+            return False
+        if self._radii_of is not scene or len(self._radii) < len(few):
+            self._radii_of, self._radii = scene, all_radii(scene, len(few))
+        return self._apart.are((scene, len(few)), few, self._radii)
+
+    def _draw_apart(self, layers: list[PlacedLayer], few: NDArray[np.void], camera: CameraMatrices) -> None:
+        self._draw_bodies("apart", layers, FINEST_PX, order=self._apart.near_first(few, camera))
 
     def _all_fit(
         self, scene: Scene, layers: list[PlacedLayer], extents: Sequence[Extent | None], camera: CameraMatrices,

@@ -28,7 +28,8 @@ flat out vec4 middle;   // of the ellipse, px; z: radius over distance; w: depth
 flat out vec4 front;    // away from the picture's plane, ball's frame; w: red
 flat out vec4 linear;   // brightness by the normal; w: green
 flat out vec4 light;    // towards the light; w: blue
-flat out vec4 first_axis, second_axis;  // of the body, over a pixel
+flat out vec4 first_axis, second_axis;  // of the body, over a pixel; w: what red and blue gain in the sun
+const vec3 COOL = vec3(0.93, 0.99, 1.08), SUNNY = vec3(0.09, 0.0, -0.14);
 
 void main() {
     Pose pose = drawn_pose();
@@ -51,50 +52,68 @@ void main() {
     vec3 to_eye = center * -inversesqrt(distance2);
     middle = vec4(at / picture.z + 0.5 * picture.xy + grid.zw, radius * inversesqrt(distance2),
                   light_eye.w > 0.5 ? -1.0 : pattern_depth(per_across));
-    front = vec4(facing(vec3(0.0, 0.0, 1.0), to_eye), pose.color.r);
-    linear = vec4(facing(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye), pose.color.g);
-    light = vec4(facing(light_eye.xyz, to_eye), pose.color.b);
+    vec3 tint = light_eye.w > 0.5 ? vec3(1.0) : COOL;
+    front = vec4(facing(vec3(0.0, 0.0, 1.0), to_eye), pose.color.r * tint.r);
+    linear = vec4(facing(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye), pose.color.g * tint.g);
+    light = vec4(facing(light_eye.xyz, to_eye), pose.color.b * tint.b);
     vec4 turn = turn_after(view_turn, pose.orientation);
-    first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) / per_across, 0.0);
-    second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) / per_across, 0.0);
+    first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) / per_across, pose.color.r * SUNNY.r);
+    second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) / per_across, pose.color.b * SUNNY.b);
+#if APART
+    if (drawn) {
+        gl_PointSize = 2.0 * along / picture.z;
+        gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / depth, 1.0);
+    }
+#else
     if (drawn) {
         gl_PointSize = 2.0 * along / picture.z + 1.0;  // half a pixel of edge on each side
         // Its w is free to choose, and comes to the pixels at no cost: what a radius is in depth.
         float radius_depth = 0.5 * -lens.w * radius / (depth * depth);
         gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / depth, 1.0) / radius_depth;
     }
+#endif
 }
 """
 )
 
 _POINT_FRAGMENT = (
-    "#version 330 core\n"
-    + POLYNOMIAL_GLSL
+    POLYNOMIAL_GLSL
     + """
 flat in vec4 outline, middle, front, linear, light, first_axis, second_axis;
 out vec4 color;
-const float FAINT_DEPTH = 0.999999;
 
 void main() {
     vec2 off = gl_FragCoord.xy - middle.xy;
     vec2 side = vec2(outline.x * off.x + outline.y * off.y, outline.y * off.x + outline.z * off.y);
     float off2 = dot(side, side);
-    float covered = min((1.0 - off2) * outline.w + 0.5, 1.0);
-    if (covered <= 0.0) discard;
+    float covered = (1.0 - off2) * outline.w + 0.5;  // above 1 is cut off when it is written
     float height = sqrt(max(1.0 - off2, 0.0));
     // Seen from near, the outline is nearer than the ball's middle.
     vec3 normal = vec3(side * (1.0 - middle.z * height), height + middle.z * off2);
+#if APART
+    // What is behind comes later and cannot be blended with: half an edge, and less of what was there before.
+    if (covered < 0.5) discard;
+    covered = 0.5 + 0.5 * covered;
+#else
     float nearer = dot(normal, front.xyz);
     float depth = gl_FragCoord.z - gl_FragCoord.w * nearer * (1.0 + middle.z * nearer);
     // The faint outer half of the edge stands before nothing but the background: with its true depth it would
-    // keep out the ball behind, drawn later, and show what is behind that.
-    gl_FragDepth = covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
+    // keep out the ball behind, drawn later, and show what is behind that. What is not covered at all never passes: a
+    // discard takes longer than all that it saves.
+    gl_FragDepth = covered < 0.5 ? max(depth, 1.0 - 2e-6 * covered) : depth;
+#endif
 
     vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
-    float towards = dot(normal, light.xyz);
-    vec3 albedo = vec3(front.w, linear.w, light.w);
-    vec3 lit_color = lit_by_polynomial(albedo * (1.0 - middle.w * (1.0 - turned.x * turned.y)),
-                                       dot(normal, linear.xyz), towards, 2.0 * height * towards - light.z, height);
+    // As `lit_by_polynomial`, with what is the same in all pixels taken out.
+    float towards = dot(normal, light.xyz), sun = max(towards * 0.85 + 0.15, 0.0), grazing = 1.0 - height;
+    float gloss = max(2.0 * height * towards - light.z, 0.0);
+    gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
+    gloss = 0.20 * gloss + 0.10 * grazing * grazing;
+    float tone = (1.0 - middle.w) + middle.w * turned.x * turned.y;
+    float brightness = (BASE + dot(normal, linear.xyz) + SQUARE * towards * towards) * tone;
+    float sunny = sun * sun * brightness;
+    vec3 albedo = vec3(front.w, linear.w, light.w), lit_color = albedo * brightness + gloss;
+    lit_color.rb += vec2(first_axis.w, second_axis.w) * sunny;
     color = vec4(middle.w < 0.0 ? albedo : lit_color, covered);
 }
 """
@@ -202,7 +221,17 @@ void main() {
 
 def point_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
     """Draws the spheres that fit a point; takes GL_POINTS of bodies, into the guarded viewport."""
-    return sphere_points(context, variant, _POINT_VERTEX, _POINT_FRAGMENT)
+    return _points(context, variant, apart=False)
+
+
+def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """The same for spheres that are apart, each of one depth: see software/apart.py."""
+    return _points(context, variant, apart=True)
+
+
+def _points(context: moderngl.Context, variant: PoseVariant, *, apart: bool) -> moderngl.Program:
+    defined = f"#define APART {int(apart)}\n"
+    return sphere_points(context, variant, defined + _POINT_VERTEX, "#version 330 core\n" + defined + _POINT_FRAGMENT)
 
 
 def quad_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:

@@ -70,7 +70,7 @@ def test_many_spheres_in_a_wide_view_are_each_as_long_as_their_outlines(studio, 
     bodies["position"] = rng.uniform((0, -16, -12), (3, 16, 12), (4000, 3))
     scene = Scene([Sphere(0.12, (1, 1, 1))] * 4000, ground=None, background=(0, 0, 0), unlit=True)
     monkeypatch.setattr(
-        sphere_drawing, "choose", lambda sizes, count, _software, last: choose(sizes, count, True, last)
+        sphere_drawing, "choose", lambda sizes, count, _software, last, _level: choose(sizes, count, True, last)
     )
     many = studio.picture(scene, bodies, camera=WIDE)[..., 0] / 255
     monkeypatch.setattr(sphere_drawing, "choose", lambda *_: FINEST)

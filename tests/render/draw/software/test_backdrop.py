@@ -1,0 +1,121 @@
+"""Background and grid are kept as a picture while the camera stands: the same pixels, whatever changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from twixt.ipc.scene import Box, Scene
+from twixt.ipc.snapshot import BODY, VISIBLE
+from twixt.render.camera import OrbitCamera
+from twixt.render.draw.layers import Layer
+from twixt.render.draw.software.backdrop import Backdrop
+
+NEAR, FAR = OrbitCamera(distance_m=6.0), OrbitCamera(distance_m=17.0, azimuth_rad=1.0)
+GROUND = Scene([Box((1, 1, 1), (0.9, 0.2, 0.2))], ground=0.0)
+WIDTH, HEIGHT = 400, 300
+
+
+def one_box(z=0.5):
+    bodies = np.zeros(1, BODY)
+    bodies["position"], bodies["orientation"] = (0, 0, z), (0, 0, 0, 1)
+    bodies["scale"], bodies["flags"], bodies["color"] = 1, VISIBLE, 255
+    return bodies
+
+
+class Kept:
+    """A renderer whose backdrop is laid down wherever it may be, and one that draws it each time."""
+
+    def __init__(self, studio, scene=GROUND):
+        self.studio = studio
+        self.laid, self.drawn = studio.renderer(scene), studio.renderer(scene)
+        self.laid._backdrop._is_faster = True
+        self.drawn._backdrop = None
+        self.move(0.5)
+
+    def move(self, z):
+        for renderer in (self.laid, self.drawn):
+            renderer.upload(0, memoryview(one_box(z)).cast("B"), 1)
+
+    def set_scene(self, scene):
+        for renderer in (self.laid, self.drawn):
+            renderer.set_scene(scene)
+
+    def compare(self, camera, viewports=((0, 0, WIDTH, HEIGHT),), size=(WIDTH, HEIGHT)):
+        """Draws both; they are alike to the last bit."""
+        pixels = []
+        for renderer in (self.laid, self.drawn):
+            self.studio.framebuffer.use()
+            self.studio.framebuffer.clear(1.0, 0.0, 1.0, 1.0)
+            for viewport in viewports:
+                renderer.draw([Layer(0)], camera.matrices(viewport[2:]), viewport)
+            renderer.finish()
+            pixels.append(renderer.read_pixels())
+        np.testing.assert_array_equal(*pixels)
+
+    @property
+    def filled(self):
+        return sum(kept.is_filled for kept in self.laid._backdrop._kept.values())
+
+
+@pytest.fixture
+def both(studio):
+    kept = Kept(studio)
+    yield kept
+    kept.laid.release()
+    kept.drawn.release()
+
+
+def test_bodies_move_before_a_kept_backdrop(both):
+    for z in (0.5, 0.6, 0.8, 1.0, 1.2):
+        both.move(z)
+        both.compare(NEAR)
+    assert both.filled == 1
+
+
+def test_another_camera_another_backdrop(both):
+    for camera in (NEAR, NEAR, NEAR, FAR, NEAR, FAR, FAR, FAR, NEAR):
+        both.compare(camera)
+
+
+def test_another_scene_another_backdrop(both):
+    for scene in (
+        GROUND,
+        Scene(GROUND.shapes, ground=-0.5),
+        Scene(GROUND.shapes, ground=0.0, background=(0.9, 0.9, 0.9)),
+        Scene(GROUND.shapes, ground=None),
+        GROUND,
+    ):
+        both.set_scene(scene)
+        for _ in range(3):
+            both.compare(NEAR)
+
+
+def test_two_halves_are_kept_each_in_its_place(both):
+    halves = ((0, 0, 199, HEIGHT), (201, 0, 199, HEIGHT))
+    for _ in range(4):
+        both.compare(NEAR, halves)
+    assert both.filled == 2
+    for _ in range(3):
+        both.compare(NEAR)
+    for height in (100, 120, 140, 160, 180):  # a window that is resized leaves no row of old pictures
+        both.compare(NEAR, ((0, 0, WIDTH, height),))
+    assert len(both.laid._backdrop._kept) <= 3
+
+
+def test_it_is_measured_whether_laying_it_down_is_faster(studio):
+    renderer = studio.renderer(GROUND)
+    renderer.upload(0, memoryview(one_box()).cast("B"), 1)
+    assert renderer._backdrop._is_faster is None
+    for _ in range(3):
+        studio.draw(renderer, Layer(0), camera=NEAR)
+    assert renderer._backdrop._is_faster is not None
+    renderer.release()
+
+
+def test_without_the_functions_it_is_drawn(studio):
+    backdrop, calls = Backdrop(studio.context), []
+    backdrop._gl.are_there = False
+    for _ in range(3):
+        backdrop.lay(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", lambda: calls.append(1))
+    assert len(calls) == 3
