@@ -310,6 +310,7 @@ class FrameLoop:
         self.first_present_ns = self.first_present_ns or row.present_ns
         if self.panel is not None:
             self.panel.note(row, intake.newest)
+            self.panel.be_sparing(self.guest.is_taking)
         self.guest.frame_done(times.swap_end_ns)
         if intake.make_room():
             self._parts.lap(UPLOAD)
@@ -320,7 +321,9 @@ class FrameLoop:
         if self.is_starting:
             return
         governor, pacer = self._governor, self._pacer
-        self.stage.renderer.level = governor.frame(times.work_end_ns - times.start_ns, pacer.own_interval_ns)
+        self.stage.renderer.level = governor.frame(
+            times.work_end_ns - times.start_ns, pacer.own_interval_ns, self.guest.shortage.is_short
+        )
         if governor.said:
             pacer.forget_work(governor.said)
 

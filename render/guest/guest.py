@@ -36,6 +36,11 @@ class Guest:
         """Goes on as the guest of another simulation."""
         self._physics = ThreadTimes(link.physics_pid)
 
+    @property
+    def is_taking(self) -> bool:
+        """Whether physics waits for the core that this viewer draws on, so that frames are held back."""
+        return self.shortage.most_fps is not None
+
     def frame_done(self, now_ns: int) -> None:
         """A frame was shown."""
         self._frames += 1
@@ -46,4 +51,4 @@ class Guest:
         shortage.observe(Look(now_ns, self._frames, time.process_time_ns(), self._waited_ns(), self._physics.take()))
         if shortage.most_fps != before:
             self._pacer.at_most(shortage.most_fps)
-            self._wait.spins = shortage.most_fps is None
+            self._wait.spins = not self.is_taking

@@ -28,6 +28,8 @@ from twixt.render.overlay.state import OverlayState
 
 # The panels are drawn anew in a frame after so long: figures change as fast as they can be read.
 REDRAW_NS = 100_000_000
+# And while physics waits for a core: a redraw takes 3 ms of one.
+SPARING_NS = 500_000_000
 # In spare time between frames they are drawn anew a frame of 60 Hz earlier: then no frame has to.
 EARLY_NS = REDRAW_NS - 17_000_000
 # What the mouse does shows in the layout after, and a panel that finds its own size in the one after that.
@@ -68,6 +70,7 @@ class Overlay:
         self._rectangles: tuple[Rectangle, ...] = ()  # pixels of the panes
         self.layouts = 0  # how often the panels were laid out and drawn
         self.layout_ns = 0  # cost of the last layout, without drawing it
+        self.every_ns = REDRAW_NS  # between two redraws that nobody asked for
         self._redraw_ns = 0  # cost of the last one in spare time, drawing included
 
     def draw(
@@ -94,7 +97,7 @@ class Overlay:
             self._draw_straight(size_px)
             self.stir()  # the sheet holds what was before
         else:
-            if self._layouts_due or now_ns - self._laid_out_ns >= REDRAW_NS:
+            if self._layouts_due or now_ns - self._laid_out_ns >= self.every_ns:
                 self._redraw_sheet(state, size_px, framebuffer_scale, now_ns)
             self._sheet.lay(size_px)
         used, self._used = self._used, NOTHING_USED
@@ -111,7 +114,8 @@ class Overlay:
         began_ns = time.perf_counter_ns()
         now_ns = began_ns if now_ns is None else now_ns
         is_known = (*size_px, framebuffer_scale) == self._size and not self._layouts_due
-        if not is_known or self.is_in_use or now_ns - self._laid_out_ns < EARLY_NS or 2 * self._redraw_ns > spare_ns:
+        early_ns = self.every_ns - (REDRAW_NS - EARLY_NS)
+        if not is_known or self.is_in_use or now_ns - self._laid_out_ns < early_ns or 2 * self._redraw_ns > spare_ns:
             return False
         imgui.set_current_context(self._context)
         self._redraw_sheet(state, size_px, framebuffer_scale, now_ns)

@@ -17,7 +17,7 @@ from twixt.render.input import Event, MouseMove, PointerLeft
 from twixt.render.knobs import Knobs, Turned
 from twixt.render.measure.frames import FrameRow
 from twixt.render.overlay.late_by import LateBy
-from twixt.render.overlay.overlay import Overlay
+from twixt.render.overlay.overlay import REDRAW_NS, SPARING_NS, Overlay
 from twixt.render.overlay.state import OverlayState, Recent
 
 if TYPE_CHECKING:
@@ -107,6 +107,10 @@ class Panel:
         if used.all_off:
             self._knobs.all_off()
         return used.pressed
+
+    def be_sparing(self, is_sparing: bool) -> None:
+        """Whether it is drawn anew more rarely than it might be, as long as nobody uses it."""
+        self._overlay.every_ns = SPARING_NS if is_sparing else REDRAW_NS
 
     def redraw_early(
         self, loop: FrameLoop, size_px: tuple[int, int], scale: float, spare_ns: int, more: Callable[[], More] = More

@@ -113,7 +113,7 @@ def test_both_loops_come_out_with_figures_and_a_page(tmp_path: Path) -> None:
     made = {flag: tmp_path / name for flag, name in (("--json", "g.json"), ("--out", "g.md"))}
     flags = [part for flag, path in made.items() for part in (flag, str(path))]
     ran = subprocess.run(
-        bench("--seconds", "0.8", "--load", "loop", "--before", str(ROOT), *flags),
+        bench("--seconds", "0.4", "--load", "loop", "--before", str(ROOT), *flags),
         env=environ(tmp_path), capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
