@@ -9,7 +9,7 @@ FUZZ   ?= 100000
 # and the reference compiler of shaders.
 GL_PACKAGES      := libgl1 libegl1 libgl1-mesa-dri libglx-mesa0 libx11-6 libxcursor1 libxi6 libxinerama1 libxrandr2 \
                     libwayland-client0 libwayland-cursor0 libwayland-egl1 libxkbcommon0
-DISPLAY_PACKAGES := xvfb sway xdotool glslang-tools
+DISPLAY_PACKAGES := xvfb sway weston xdotool glslang-tools
 PACKAGES         := $(GL_PACKAGES) $(DISPLAY_PACKAGES) python3-venv
 
 REQUIREMENTS     := requirements.txt requirements-dev.txt
@@ -49,7 +49,7 @@ packages:
 	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || \
 	  { missing="$$missing $$p"; count=$$((count + 1)); }; done; \
 	if ! command -v dpkg-query >/dev/null 2>&1; then \
-	  echo "setup: not a Debian system; needed here: an OpenGL 3.3 driver, and for the tests Xvfb and sway"; \
+	  echo "setup: not a Debian system; needed here: an OpenGL 3.3 driver, for the tests Xvfb, sway, weston"; \
 	elif [ -z "$$missing" ]; then :; \
 	elif [ "$$(id -u)" = 0 ]; then \
 	  echo "setup: installing system packages ($$count), a minute or two:$$missing"; \
