@@ -66,6 +66,7 @@ def verdicts() -> Iterator[Verdict]:
             window.close()
     yield clock(_child_clock)
     yield sleeping(*_oversleeps_us())
+    yield priority(os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0, _slice_ns())
     yield shared_memory()
 
 
@@ -126,6 +127,19 @@ def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
     )
     late = (hybrid["p99"] or 0.0) > LATE_WAKE_US
     return Verdict("sleep", USABLE if late else GOOD, says + ("; free a core for an even picture" if late else ""))
+
+
+def priority(nice: int, slice_ns: int | None) -> Verdict:
+    """How a viewer stands beside other programs where cores are short. slice_ns: None where the system has none."""
+    sooner = (
+        f"let on soon after it wakes (slices of {slice_ns / 1e6:.1f} ms)"
+        if slice_ns
+        else "other programs' slices come before its frames where cores are short (Linux 6.12 knows shorter ones)"
+    )
+    if nice > 0:
+        way_out = "it may starve beside busy programs; start twixt without nice"
+        return Verdict("priority", USABLE, f"at nice {nice} {way_out}; {sooner}")
+    return Verdict("priority", GOOD if slice_ns else USABLE, f"nice {nice}; {sooner}")
 
 
 def shared_memory() -> Verdict:
@@ -200,6 +214,13 @@ def _child_clock() -> int:
         check=True,
     )
     return int(shown.stdout)
+
+
+def _slice_ns() -> int | None:
+    from twixt.render.guest.slices import ask_for_short_slices, slice_ns
+
+    ask_for_short_slices()
+    return slice_ns()
 
 
 def _oversleeps_us() -> tuple[list[float], list[float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -21,7 +22,7 @@ def nice_of_threads(pid: int) -> list[int]:
     """Of each, as the kernel has it (proc(5), field 19)."""
     found = []
     for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as file:
+        with suppress(OSError), open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as file:  # it may have ended
             found.append(int(file.read().rpartition(")")[2].split()[16]))
     return found
 

@@ -88,3 +88,11 @@ def test_a_fence_is_good_where_it_waits_or_is_not_needed():
     nothing = AT_ONCE._replace(fence_ns=50_000)
     assert doctor_presents.fence(nothing, True).grade == USABLE
     assert "for nothing" in doctor_presents.fence(nothing, False).says
+
+
+def test_a_nice_viewer_is_warned_of_and_one_of_short_slices_is_well() -> None:
+    assert doctor.priority(0, 100_000) == (
+        "priority", GOOD, "nice 0; let on soon after it wakes (slices of 0.1 ms)"
+    )  # fmt: skip
+    assert doctor.priority(0, None).grade == USABLE
+    assert "at nice 5 it may starve" in doctor.priority(5, 100_000).says
