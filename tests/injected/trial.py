@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -44,7 +43,7 @@ FLAGS = ("--size", "480x360", "--no-overlay", "--draw", "tests.injected.drawing:
 SLOWEST_FPS = 20.0
 # A run is judged by stretches of this length.
 STRETCH_NS = 250_000_000
-START_LIMIT_S = 60.0
+START_LIMIT_S, END_LIMIT_S = 60.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,12 @@ def run(folder: Path, environ: Mapping[str, str], planned: list[Case], seconds: 
     finally:
         for process in (viewer, sim):
             if process is not None and process.poll() is None:
-                process.send_signal(signal.SIGINT)
-                process.wait(START_LIMIT_S)
+                process.terminate()
+                try:
+                    process.wait(END_LIMIT_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
     return judge(measure(read_log(log)), json.loads(fired.read_text()), machine)
 
 

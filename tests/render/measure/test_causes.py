@@ -152,3 +152,33 @@ def test_an_older_log_has_causes_and_no_parts():
     section = measure(FrameTable.of(late_from(50, wake_error_ns=9 * MS))).sections["causes"]
     assert section["render_late"] == 1
     assert "render_late_parts" not in section
+
+
+def test_a_frame_shown_when_it_was_to_be_is_not_render_late_whatever_took_time_in_it():
+    rows = with_parts(even(90))
+    rows[50] = rows[50]._replace(draw_time_ns=rows[50].draw_time_ns - 5 * MS, stolen_ns=4 * MS)
+    assert counted(rows) == {"physics_late": [50, 51], "render_late": [], "display_late": []}
+
+
+def test_a_frame_that_began_late_because_the_swap_before_it_came_back_late_is_display_late():
+    rows = [row._replace(planned_refreshes=1, swap_end_ns=row.present_ns) for row in with_parts(even(90))]
+    late = [
+        row._replace(present_ns=row.present_ns + FRAME_NS, swap_end_ns=row.swap_end_ns + FRAME_NS) for row in rows[50:]
+    ]
+    rows[50:] = late
+    # the swap of 50 came back late, though it was handed over as ever; 51 began when it did, later before its present
+    rows[51] = rows[51]._replace(
+        start_ns=rows[50].swap_end_ns, work_end_ns=rows[50].swap_end_ns + 4 * MS,
+        swap_begin_ns=rows[51].predicted_present_ns + 3 * MS, draw_time_ns=rows[51].draw_time_ns + 6 * MS,
+    )  # fmt: skip
+    assert counted(rows)["render_late"] == []
+    assert 50 in counted(rows)["display_late"]
+
+
+def test_one_more_frame_pays_while_the_pacers_expectation_settles():
+    rows = with_parts(even(90))
+    rows[50] = rows[50]._replace(present_ns=rows[50].present_ns + 20 * MS, draw_ns=24 * MS)
+    rows[52] = rows[52]._replace(present_ns=rows[52].present_ns + 3 * MS)
+    assert counted(rows)["render_late"] == [50, 51, 52]
+    assert parts_counted(rows)["draw"] == 3
+    assert counted(rows)["display_late"] == [53], "the next is judged by itself"
