@@ -12,7 +12,7 @@ WITHIN, SHARE = 0.12, 0.8
 # Of an interval, refreshes tried.
 MOST_REFRESHES = 8
 # So many returns off the grid, or early, among the last ones: the display has another period.
-LAST_RETURNS, DISAGREEING = 8, 4
+LAST_RETURNS, DISAGREEING = 4, 2
 # So many frames start at once to measure it; so long none is measured again.
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
 # Every so often one frame starts at once: only so is a faster display noticed.
