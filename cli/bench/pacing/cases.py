@@ -28,6 +28,8 @@ from twixt.cli.bench.pacing.works import Make, constant, single, spikes, step
 
 # Real displays keep a rate near the one they are called by: within this share of it.
 OFF_NOMINAL = 0.002
+# Changes of mode come up to so much later: anywhere between two frames.
+LATEST_CHANGE_NS = 100_000_000
 SECONDS, QUICK_SECONDS = 10.0, 4.0
 QUICK_WORKS = ("constant 10 ms", "25 ms in one of 30", "stolen 5-40 ms")
 
@@ -48,7 +50,8 @@ class Shape(NamedTuple):
 
     def changing(self, then_hz: float, at_ns: int, gap_ns: int, seed: int) -> Display:
         """That changes its mode while running."""
-        return self._of(changing(self.hz, then_hz, at_ns + seed * 3_100_000, gap_ns), seed)
+        later_ns = random.Random(seed).randrange(LATEST_CHANGE_NS)
+        return self._of(changing(self.hz, then_hz, at_ns + later_ns, gap_ns), seed)
 
     def _of(self, modes: tuple[Mode, ...], seed: int) -> Display:
         return self.kind(modes, fence_is=self.fence_is, speaks=self.speaks, seed=seed)

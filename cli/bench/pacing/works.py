@@ -17,6 +17,8 @@ from typing import NamedTuple
 MS, SECOND = 1_000_000, 1_000_000_000
 # Costs made before they repeat: more than the frames of a run.
 FRAMES = 2400
+# Loads begin up to so much later: anywhere between two frames.
+LATER_S = 0.1
 # No frame costs exactly what the one before did.
 SPREAD = 0.03
 
@@ -144,7 +146,7 @@ def step(ms: float, load_ms: float, begin_s: float, seconds: float) -> Make:
     """A load comes, stays for so long and goes."""
 
     def make(seed: int) -> Work:
-        begin_ns = round(begin_s * SECOND) + seed * 3_700_000
+        begin_ns = round((begin_s + random.Random(seed).uniform(0, LATER_S)) * SECOND)
         load = Load(begin_ns, begin_ns + round(seconds * SECOND), round(load_ms * MS))
         return Work(_about([ms] * FRAMES, seed), [load])
 
