@@ -15,7 +15,8 @@ from collections.abc import Callable
 from statistics import median
 from typing import NamedTuple
 
-# Laps of one kind whose usual idle time is remembered: what it waits for without having been stopped.
+# Laps that wait for something, of which the usual idle time is remembered: what is beyond it when the process was stopped
+# was stolen. Others wait for nothing.
 REMEMBERED_LAPS = 15
 FINISH, SWAP = "finish", "swap"
 
@@ -55,7 +56,7 @@ class PartMeter:
         self._read, self._drawers = read, drawers
         self._sums = [0] * len(FrameParts._fields)
         self._after_swap_ns = 0  # stolen after the last present: the next frame pays for it
-        self._usual_idle: dict[int | str, deque[int]] = {}
+        self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
         self._last = read()
 
@@ -68,7 +69,7 @@ class PartMeter:
     def lap(self, part: int) -> None:
         """Since the last lap this was worked on."""
         wall_ns, idle_ns, queued_ns, gc_ns, is_stopped = self._since()
-        stolen_ns = queued_ns + self._stopped_ns(part, idle_ns - queued_ns, is_stopped)
+        stolen_ns = idle_ns if is_stopped else queued_ns
         self._add(part, wall_ns, stolen_ns, gc_ns)
 
     def finished(self) -> None:
@@ -121,11 +122,9 @@ class PartMeter:
         queued_ns = min(idle_ns, now.queued_ns - before.queued_ns)
         return wall_ns, idle_ns, queued_ns, now.gc_ns - before.gc_ns, now.stops != before.stops
 
-    def _stopped_ns(self, kind: int | str, idle_ns: int, is_stopped: bool) -> int:
+    def _stopped_ns(self, kind: str, idle_ns: int, is_stopped: bool) -> int:
         """Of the idle time of a lap in which the process was stopped, what such laps do not have otherwise."""
-        usual = self._usual_idle.get(kind)
-        if usual is None:
-            usual = self._usual_idle[kind] = deque(maxlen=REMEMBERED_LAPS)
+        usual = self._usual_idle[kind]
         if is_stopped:
             return max(0, idle_ns - round(median(usual) if usual else 0))
         usual.append(idle_ns)

@@ -43,7 +43,8 @@ from twixt.render.shots import Shots
 FRAMES_AT_FIRST = 1100
 # Frames whose objects are counted one by one, and frames over which growth is: the clock forgets every 256 snapshots.
 COUNTED_FRAMES, GROWTH_FRAMES = 60, 2 * 256
-BAR = 50
+# Of each frame its row, plan, times, readings and the pacer's memory of it stay until the next takes their places.
+BAR = 100
 BODIES, DT_NS, LEAD_NS = 300, 16_666_667, 50_000_000
 SIZE_PX = (320, 240)  # what is drawn costs time, and makes no object
 

@@ -61,13 +61,13 @@ def _read(path: str) -> tuple[dict[str, Any], FrameTable | None]:
             f"cannot read the report {path!r}: {reason}; make one with: twixt measure --json {path}"
         ) from None
     found = report.get("schema") if isinstance(report, dict) else None
-    if found in OLDER_SCHEMAS:
-        _leave_out_other_units(path, report)
-    elif found != SCHEMA:
+    if found not in (SCHEMA, *OLDER_SCHEMAS):
         raise TwixtError(
             f"{path!r} must be a report of the form {SCHEMA}, got {found!r}; make one with: twixt measure --json FILE"
         )
     _check(path, report)
+    if found != SCHEMA:
+        _leave_out_other_units(path, report)
     return report, None
 
 
@@ -94,9 +94,8 @@ def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
         "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json",
         file=sys.stderr,
     )
-    if isinstance(report.get("motion"), dict):
-        report["motion"].pop("animation_error_ms", None)
-    report.pop("causes", None)
+    report["motion"].pop("animation_error_ms", None)
+    report["causes"] = {}
 
 
 def _number(figure: Any) -> int | float:

@@ -24,36 +24,43 @@ class LateBy:
     """Of the frames that it is told."""
 
     def __init__(self) -> None:
-        self._parts_ns: deque[tuple[int, ...]] = deque(maxlen=USUAL_OF)
-        self._swaps_ns: deque[int] = deque(maxlen=USUAL_OF)
+        self._rows: deque[FrameRow] = deque(maxlen=USUAL_OF)
         self._said, self._at_ns, self._now_ns = "", 0, 0
 
     def note(self, row: FrameRow) -> None:
         """Remembers a frame."""
-        parts_ns = tuple([row.draw_ns, row.upload_ns, row.user_ns, row.gc_ns, row.stolen_ns, row.other_ns])
-        swap_ns = row.swap_end_ns - row.swap_begin_ns
         self._now_ns = row.present_ns
-        said = self._of(row, parts_ns, swap_ns)
+        said = self._of(row)
         if said:
             self._said, self._at_ns = said, row.present_ns
-        self._parts_ns.append(parts_ns)
-        self._swaps_ns.append(swap_ns)
+        self._rows.append(row)
 
     @property
     def said(self) -> str:
         """Such as "draw, 31 ms more than usual"; empty where frames were in time."""
         return self._said if self._now_ns - self._at_ns < SHOWN_NS else ""
 
-    def _of(self, row: FrameRow, parts_ns: tuple[int, ...], swap_ns: int) -> str:
+    def _of(self, row: FrameRow) -> str:
         if row.mode == "held" and row.plan_rate > 0:
             return "physics: nothing newer to draw"
         late_ns = row.present_ns - row.predicted_present_ns
-        if not row.predicted_present_ns or late_ns < LATE_NS or not self._parts_ns:
+        if not row.predicted_present_ns or late_ns < LATE_NS or not self._rows:
             return ""
-        more_ns = [
-            now - median(before) for now, before in zip(parts_ns, zip(*self._parts_ns, strict=True), strict=True)
-        ]
+        usual_ns = [median(before) for before in zip(*map(_parts_ns, self._rows), strict=True)]
+        more_ns = [now - usual for now, usual in zip(_parts_ns(row), usual_ns, strict=True)]
         most_ns = max(more_ns)
         if most_ns >= late_ns / 4:
             return f"{PARTS[more_ns.index(most_ns)]}, {most_ns / 1e6:.0f} ms more than usual"
-        return f"display, {late_ns / 1e6:.0f} ms after the plan" if swap_ns > median(self._swaps_ns) else ""
+        return (
+            f"display, {late_ns / 1e6:.0f} ms after the plan"
+            if _swap_ns(row) > median(map(_swap_ns, self._rows))
+            else ""
+        )
+
+
+def _parts_ns(row: FrameRow) -> tuple[int, ...]:
+    return row.draw_ns, row.upload_ns, row.user_ns, row.gc_ns, row.stolen_ns, row.other_ns
+
+
+def _swap_ns(row: FrameRow) -> int:
+    return row.swap_end_ns - row.swap_begin_ns
