@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # Of a run: long enough for a p99 of frames, short enough for ten of each; found by docs/against.md.
 SECONDS, REPEAT = 4.0, 10
-MOST_REPEAT = 1000
 # Of the wanted runs of a side, so many must count: less is another command than was asked for.
 LEAST_COUNTING = 0.6
 # Where more of the runs are disturbed, others would be, too; where fewer are, so many more are made in their place.

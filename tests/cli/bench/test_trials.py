@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from twixt import main
-from twixt.cli.bench.trials import FOUND_IN, SCHEMA, page, runs_of, tried
+from twixt.cli.bench.trials import AS_RECORDED, FOUND_IN, FREE, SCHEMA, page, pools_of, runs_of, tried
 
 ERROR = "motion.animation_error_ms.p99"
 
@@ -60,7 +60,7 @@ def test_the_page_names_the_conditions() -> None:
     made = recording()
     text = page(made, [tried("metronome", runs_of(made)["metronome"], 8, 4)], "twixt bench against")
     assert "metronome: 24 as they are, 24 with `--slow-render 3`" in text
-    assert "| metronome | 8 | 100.0% | 100.0% |" in text
+    assert "| metronome | free | 8 | 100.0% | 100.0% |" in text
 
 
 def test_a_recording_makes_a_page_and_another_file_is_refused(
@@ -74,3 +74,11 @@ def test_a_recording_makes_a_page_and_another_file_is_refused(
         runs.write_text(text)
         assert main(["bench", "against", "--from", str(runs)]) == 2
         assert says in capsys.readouterr().err
+
+
+def test_free_cores_are_told_from_those_that_others_used() -> None:
+    quiet, busy = recording(), recording(others=1.5)
+    assert [cores for cores, *_ in pools_of(quiet)] == [FREE]
+    assert [cores for cores, *_ in pools_of(busy)] == [AS_RECORDED]
+    quiet["worlds"]["metronome"] += busy["worlds"]["metronome"]
+    assert [(cores, len(runs)) for cores, _, runs in pools_of(quiet)] == [(FREE, 48), (AS_RECORDED, 96)]
