@@ -6,7 +6,6 @@ the frame will be seen, and everything that can wait (log, garbage, figures) wai
 
 from __future__ import annotations
 
-import gc
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +16,18 @@ from twixt.ipc.users_code import CODE_FOLDERS, look_also_in
 from twixt.render.controls import Controls
 from twixt.render.frame_parts import DRAW, OTHER, UPLOAD, FrameParts, PartMeter
 from twixt.render.frame_rows import NO_HEAD, FrameFacts, row_of
+from twixt.render.garbage import Garbage
 from twixt.render.guest.guest import Guest
 from twixt.render.input import Event
 from twixt.render.intake import MOST_SLOTS, Intake, Taken
-from twixt.render.labels import PlacedLabel, foot, head
 from twixt.render.measure.frames import FrameRow
 from twixt.render.measure.log import FrameLog
+from twixt.render.overlay.over_picture import OverPicture
 from twixt.render.pacing.pacer import FramePlan, FrameTimes, Pacer
 from twixt.render.pacing.wait import HybridWait
 from twixt.render.picture.picture import Shown
-from twixt.render.picture.stage import Stage, side_by_side
+from twixt.render.picture.stage import Stage
 from twixt.render.playback import PlaybackClock
-from twixt.render.pointer import covers_nothing
 from twixt.render.presents import Presents
 from twixt.render.processor_time import ProcessorTime
 from twixt.render.quality.governor import Governor
@@ -36,27 +35,23 @@ from twixt.render.recent import Recent
 from twixt.render.rest import Rest, Told, Waker
 from twixt.render.shots import Shots
 from twixt.render.software_gl import is_software
-from twixt.render.start_up import OnDemand
 from twixt.render.steering import Steering
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
-    from twixt.render.overlay.panel import More, Panel
-    from twixt.render.overlay.words import LabelOverlay
 
 # Frames whose look into the future is reported to physics: the largest of one second at 60 Hz.
 LEAD_FRAMES = 60
-# Spare time before the next frame that a bounded garbage collection or a log row may use.
+# Spare time before the next frame that a log row or a redraw of the overlay may use.
 IDLE_NS = 4_000_000
-FRAMES_PER_COLLECTION = 120
-# Where no frame leaves spare time, garbage is looked for all the same after so many: a minute of them.
-MOST_FRAMES_UNCOLLECTED = 3600
 # A swap that takes longer than copying the picture does (1 ms) waits for the display; waiting is no work.
 LONGEST_COPY_NS = 1_000_000
 # --slow-render adds so much to a frame that takes as long by itself: asked for, it is always seen in the figures.
 SEEN_WORK_NS = 5_000_000
 # While frames rest, signals and ends are looked for this often.
 REST_S = 0.1
+# Of the time in which no frames are made, what looking for new garbage may take at its beginning.
+REST_NS = 10_000_000
 # The overlay's words count the seconds of a silent physics.
 WORDS_NS = 1_000_000_000
 # A hidden window needs no snapshots, only to be not far behind when it is shown again.
@@ -77,11 +72,8 @@ class FrameLoop:
         self.log = log
         self.first_present_ns = 0
         self.last: FrameRow = FrameRow()
-        self.panel: Panel | None = None
         self.notice = ""  # what else the overlay is to say
         self.note = ""  # what the key pressed last did, while that is on the picture
-        self._pacing = config.pacing
-        self._overlay_library = OnDemand()
         self.is_starting = True  # its frames are logged as probes: no part of any figure
         self._window, self._link, self._pacer, self._shots, self.spans = window, link, pacer, shots, spans
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
@@ -94,7 +86,8 @@ class FrameLoop:
         self.stage.renderer.level = self._governor.level
         self.intake = Intake(link, self.stage)
         self._steering = Steering(config, link, self.stage, early)
-        self._labels: LabelOverlay | None = None
+        self.over = OverPicture(self, window, self._steering, config.pacing)
+        self._garbage = Garbage()
         self._leads_ns = Recent(LEAD_FRAMES)
         self._rest = Rest()
         self._waker: Waker | None = None
@@ -104,8 +97,6 @@ class FrameLoop:
         self._presents = Presents(window, log, pacer)
         self.guest = Guest(link, pacer, self._wait, self._processor.waited_ns)
         self._swap_ns = 0
-        self._collected_at = 0  # frames until then
-        self._shown: Shown | None = None  # by the last frame
         link.poll()
         self._steering.reflect(self.intake.plan)
 
@@ -124,7 +115,7 @@ class FrameLoop:
         latch_ns = time.perf_counter_ns()
         spans.lap(kinds.INTAKE, taken.steps)
         self._parts.lap(UPLOAD)
-        shown = self._shown = self._draw(planned.present_ns, events)
+        shown = self._draw(planned.present_ns, events)
         if self._slow_render_ns:
             self._work_more(start_ns, has_waited=planned.start_ns > now_ns)
         work_end_ns = time.perf_counter_ns()
@@ -176,8 +167,7 @@ class FrameLoop:
         self.intake.follow(link)
         self.guest.follow(link)
         self._steering.follow(link)
-        if self.panel is not None:
-            self.panel.follow(link)
+        self.over.follow(link)
         self._rest.stir(time.perf_counter_ns())
 
     def begin_anew(self, why: str = "start-up is over") -> None:
@@ -196,7 +186,7 @@ class FrameLoop:
             return False
         if self.controls.overlay and not is_paused and now_ns - self.last.present_ns >= WORDS_NS:
             return False
-        if self._steering.note(now_ns) != self.note or self._shots.has_news:
+        if self._steering.note(now_ns) != self.note or self._shots.has_news or self.over.is_being_made:
             return False
         return not self._shots.is_due(self.controls.screenshot, self.first_present_ns)
 
@@ -208,6 +198,7 @@ class FrameLoop:
             if self._waker is None:
                 self._waker = Waker(self._link.wake_filenos, self._window.wake)
             self._waker.arm()
+        self._garbage.at_rest(time.perf_counter_ns() - self._rested_since_ns)
         self._waiting_events = self._window.wait_events(REST_S)
         now_ns = time.perf_counter_ns()
         self.stage.pass_still(now_ns)
@@ -220,6 +211,7 @@ class FrameLoop:
         """Instead of a frame, while the window is not shown: input is obeyed, and now and then a snapshot taken in."""
         self._begin_rest()
         self._obey(self._window.wait_events(REST_S))
+        self._garbage.at_rest(time.perf_counter_ns() - self._rested_since_ns)
         now_ns = time.perf_counter_ns()
         if now_ns - self._taken_ns >= HIDDEN_TAKE_NS:
             self._taken_ns = now_ns
@@ -234,18 +226,16 @@ class FrameLoop:
         if self._waker is not None:
             self._waker.close()
         self._shots.close()
-        self._overlay_library.close()
+        self.over.close()
         self._processor.close()
 
     def release(self) -> None:
         """Gives back what the overlay holds; other GL objects go with the context."""
-        for overlay in (self._labels, self.panel):
-            if overlay is not None:
-                overlay.close()
+        self.over.release()
 
     def _obey(self, events: list[Event]) -> int:
-        covers = self.panel.covers if self.panel is not None and self.controls.overlay else covers_nothing
-        return self._steering.obey(events, self._window.framebuffer_size[1], self.last.draw_time_ns, covers)
+        height_px = self._window.framebuffer_size[1]
+        return self._steering.obey(events, height_px, self.last.draw_time_ns, self.over.covers)
 
     # -- a frame's parts
 
@@ -308,9 +298,8 @@ class FrameLoop:
         row = self._presents.seen(row)
         self.last = row
         self.first_present_ns = self.first_present_ns or row.present_ns
-        if self.panel is not None:
-            self.panel.note(row, intake.newest)
-            self.panel.be_sparing(self.guest.is_taking)
+        self.over.note(row, intake.newest)
+        self.over.be_sparing(self.guest.is_taking)
         self.guest.frame_done(times.swap_end_ns)
         if intake.make_room():
             self._parts.lap(UPLOAD)
@@ -334,15 +323,8 @@ class FrameLoop:
         shown = self.stage.draw(present_ns, size_px)
         spans = self.spans
         spans.lap(kinds.DRAW, self.stage.clock.state.offset_ns)
-        panel = self._shown_panel()
-        words = self.stage.labels if panel is not None else self.stage.labels + self._said_without_panel(size_px)
-        if words:
-            self._draw_words(words, size_px)
-        if panel is not None:
-            self._draw_panel(panel, shown, events, size_px)
-        elif self.panel is not None:
-            self.panel.pass_by(events, self._window.content_scale)
-        if words or panel is not None:
+        self._take_notes()
+        if self.over.draw(shown, events, size_px):
             spans.lap(kinds.OVERLAY)
         self._parts.lap(DRAW)
         self.stage.renderer.finish()
@@ -353,48 +335,11 @@ class FrameLoop:
             self._steering.screenshot_taken()
         return shown
 
-    def _shown_panel(self) -> Panel | None:
-        """None while it is hidden, or what draws it is still being loaded."""
+    def _take_notes(self) -> None:
         now_ns = time.perf_counter_ns()
         if news := self._shots.news():
             self._steering.say(news, now_ns)
         self.note = self._steering.note(now_ns)
-        if not self.controls.overlay:
-            return None
-        if self.panel is None and not self.is_starting and self._overlay_library.is_there:
-            from twixt.render.overlay.panel import Panel
-
-            self.panel = Panel(self._link, self._pacing)
-        return self.panel
-
-    def _said_without_panel(self, size_px: tuple[int, int]) -> list[PlacedLabel]:
-        """What the two halves are, and what a key did: said with the overlay hidden, too."""
-        halves, scale = self.stage.split_labels, self._window.content_scale
-        if (halves is None and not self.note) or self.is_starting or not self._overlay_library.is_there:
-            return []
-        words = [] if halves is None else head(halves, side_by_side(size_px, 2), size_px[1], scale)
-        return [*words, foot(self.note, size_px, scale)] if self.note else words
-
-    def _draw_panel(self, panel: Panel, shown: Shown | None, events: list[Event], size_px: tuple[int, int]) -> None:
-        keys = panel.draw(self, events, size_px, self._window.content_scale, lambda: self._more(shown))
-        self._steering.press_all(keys, self.last.draw_time_ns)
-        self._steering.turn(panel.turned(time.perf_counter_ns(), self.last.draw_time_ns))
-
-    def _more(self, shown: Shown | None) -> More:
-        from twixt.render.overlay.panel import More
-
-        present_ns = self.last.present_ns
-        ages_ms = {} if shown is None else {n: (present_ns - due) / 1e6 for n, due in shown.group_due_ns.items()}
-        stage = self.stage
-        notices = (self.notice,) if self.notice else ()
-        return More(stage.history.thinned, ages_ms, stage.split_labels, stage.messages + notices)
-
-    def _draw_words(self, words: list[PlacedLabel], size_px: tuple[int, int]) -> None:
-        if self._labels is None:
-            from twixt.render.overlay.words import LabelOverlay
-
-            self._labels = LabelOverlay()
-        self._labels.draw(words, size_px, self._window.content_scale)
 
     # -- after the frame
 
@@ -407,24 +352,16 @@ class FrameLoop:
             self._rested_since_ns = self.last.present_ns or time.perf_counter_ns()
             self._governor.forget()
             self.log.write_some(self.log.count)
-            gc.collect()
+            self._garbage.in_spare_time(REST_NS)
 
     def _use_idle_time(self, until_ns: int) -> None:
-        is_idle = until_ns - time.perf_counter_ns() >= IDLE_NS
+        begin_ns = time.perf_counter_ns()
+        is_idle = until_ns - begin_ns >= IDLE_NS
+        if self.over.in_spare_time(until_ns, is_idle):
+            self.spans.add(kinds.OVERLAY, begin_ns, time.perf_counter_ns())
         if is_idle:
             self._write_log()
-            self._redraw_panel(until_ns)
-        if self.log.count - self._collected_at >= (FRAMES_PER_COLLECTION if is_idle else MOST_FRAMES_UNCOLLECTED):
-            self._collected_at = self.log.count
-            gc.collect(1)
-
-    def _redraw_panel(self, until_ns: int) -> None:
-        if self.panel is None or not self.controls.overlay:
-            return
-        window, begin_ns = self._window, time.perf_counter_ns()
-        size_px, scale, spare_ns = window.framebuffer_size, window.content_scale, until_ns - begin_ns
-        if self.panel.redraw_early(self, size_px, scale, spare_ns, lambda: self._more(self._shown)):
-            self.spans.add(kinds.OVERLAY, begin_ns, time.perf_counter_ns())
+        self._garbage.in_spare_time(until_ns - time.perf_counter_ns())
 
     def _write_log(self) -> None:
         begin_ns = time.perf_counter_ns()

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from statistics import median
 from typing import NamedTuple
+
+from twixt.render.recent import median
 
 # Laps that wait for something, of which the usual idle time is remembered: what is beyond it when the process was stopped
 # was stolen. Others wait for nothing.

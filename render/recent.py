@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Iterable
+
+
+def median(values: Iterable[float]) -> float:
+    """Of at least one value. The standard library's takes 5 ms of a start to import."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 class Recent:

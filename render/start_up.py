@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc import spans as kinds
@@ -41,9 +42,33 @@ START_POLL_S = 0.02
 # A run's own viewer waits for its world however long that loads: its window can be closed meanwhile, and where physics
 # dies the kernel says so at once. A day.
 OWN_WORLD_S = 86_400.0
-# While two threads import and open a window, the one that comes back from the display waits so long for its turn.
-# Python's own 5 ms, some twenty times, would cost more than the second thread brings.
+# While one thread imports, and another opens a window or makes frames, the one that comes back from the display waits so
+# long for its turn. Python's own 5 ms, some twenty times, would cost more than the second thread brings.
 TURN_S = 0.0002
+
+
+class ShortTurns:
+    """Threads of this process take turns of `TURN_S` from the making of one until the closing of the last."""
+
+    _lock = threading.Lock()
+    _open = 0
+    _usual_s = sys.getswitchinterval()
+
+    def __init__(self) -> None:
+        self._is_open = True
+        with ShortTurns._lock:
+            if not ShortTurns._open:
+                ShortTurns._usual_s = sys.getswitchinterval()
+                sys.setswitchinterval(TURN_S)
+            ShortTurns._open += 1
+
+    def close(self) -> None:
+        """May be called again."""
+        with ShortTurns._lock:
+            was_open, self._is_open = self._is_open, False
+            ShortTurns._open -= was_open
+            if was_open and not ShortTurns._open:
+                sys.setswitchinterval(ShortTurns._usual_s)
 
 
 class Loading(threading.Thread):
@@ -51,8 +76,7 @@ class Loading(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(name="imports", daemon=True)
-        self._usual_turn_s = sys.getswitchinterval()
-        sys.setswitchinterval(TURN_S)
+        self._turns = ShortTurns()
         self.start()
 
     def run(self) -> None:
@@ -66,7 +90,21 @@ class Loading(threading.Thread):
     def finish(self) -> None:
         """Waits for it. May be called again."""
         self.join()
-        sys.setswitchinterval(self._usual_turn_s)
+        self._turns.close()
+
+
+def says_words(config: Config) -> bool:
+    """Whether the picture will have words in it from the start."""
+    return config.overlay or config.draw is not None or config.split is not None
+
+
+def _load_what_draws_words() -> None:
+    with closing(ShortTurns()):
+        try:
+            import twixt.render.overlay.panel
+            import twixt.render.overlay.words  # noqa: F401
+        except Exception:
+            pass
 
 
 class OnDemand:
@@ -79,7 +117,7 @@ class OnDemand:
     def is_there(self) -> bool:
         """Whether importing it now takes no time."""
         if self._loading is None:
-            self._loading = threading.Thread(target=self._load, name="words", daemon=True)
+            self._loading = threading.Thread(target=_load_what_draws_words, name="words", daemon=True)
             self._loading.start()
         return not self._loading.is_alive()
 
@@ -143,16 +181,16 @@ class StartUp:
             self._loading = threading.Thread(target=self._load, name="overlay", daemon=True)
             self._loading.start()
             loop.begin_anew("the first picture is there")
-        if self._loading.is_alive() or self._prepare(row, loop):
+        if self._loading.is_alive():
+            return False
+        if self._config.overlay and self._loaded_ns is None and loop.over.panel is None:
+            loop.over.make_panel()
+            return False
+        if self._prepare(row, loop):
             return False
         if self._loaded_ns is None:
             self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
-            if self._config.overlay:
-                from twixt.render.overlay.panel import Panel
-
-                loop.panel = Panel(loop.link, self._config.pacing)
-            gc.collect()
-            gc.freeze()
+            gc.freeze()  # of all that was imported nothing is garbage worth a frame's time
             loop.begin_anew()
             self._loaded_ns = row.present_ns
         return row.present_ns - self._loaded_ns > SETTLING_NS
@@ -182,11 +220,9 @@ class StartUp:
     def _load(self) -> None:
         """What may be wanted at any time from now on: a frame must not wait for it."""
         self._load_begin_ns = time.perf_counter_ns()
-        import twixt.render.interpolation.method
-        import twixt.render.trails
-
-        if self._config.overlay:
-            import twixt.render.overlay.panel
-        if self._config.draw is not None or self._config.split is not None:
-            import twixt.render.overlay.words  # noqa: F401  (the same, for words in the picture)
+        with closing(ShortTurns()):
+            import twixt.render.interpolation.method
+            import twixt.render.trails  # noqa: F401
+        if says_words(self._config):
+            _load_what_draws_words()
         self._load_end_ns = time.perf_counter_ns()

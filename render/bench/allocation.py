@@ -108,7 +108,7 @@ def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames
                 if overlay:
                     from twixt.render.overlay.panel import Panel
 
-                    loop.panel = Panel(link, config.pacing)
+                    loop.over.panel = Panel(link, config.pacing)
                 for _ in range(FRAMES_AT_FIRST):
                     frame()
                 gc.collect()

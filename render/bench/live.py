@@ -142,7 +142,7 @@ def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, seen: set[
 
     def ours(with_panel: Panel | None) -> Frame:
         def frame() -> None:
-            loop.panel = with_panel
+            loop.over.panel = with_panel
             seen.add(loop.frame().newest_tick)
 
         return frame

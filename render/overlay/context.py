@@ -6,14 +6,39 @@ Import this module late: it pulls in imgui-bundle.
 
 from __future__ import annotations
 
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
 from twixt.render.display import glfw_library
 
+PACKAGE, NATIVE = "imgui_bundle", "imgui_bundle._imgui_bundle"
+
+
+def _library() -> tuple[Any, Path]:
+    """The library's native module and its package's folder.
+
+    The package itself is not imported: it brings asyncio and two dozen modules more, a quarter of all its loading takes.
+    Whoever imports it later gets it whole.
+    """
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise ModuleNotFoundError(f"No module named {PACKAGE!r}", name=PACKAGE)
+    folders = list(found.submodule_search_locations)
+    spec = importlib.machinery.PathFinder.find_spec(NATIVE, folders)
+    if NATIVE not in sys.modules and spec is not None and spec.loader is not None:
+        native = importlib.util.module_from_spec(spec)
+        sys.modules[NATIVE] = native
+        spec.loader.exec_module(native)
+    return importlib.import_module(NATIVE), Path(folders[0])
+
+
 with glfw_library.sharing():
-    import imgui_bundle
-    from imgui_bundle import imgui
+    _native, _folder = _library()
+imgui: Any = _native.imgui
 
 FONT_PX = 15.0
 
@@ -25,7 +50,7 @@ def new_context() -> Any:
     io = imgui.get_io()
     io.set_ini_filename("")
     io.set_log_filename("")
-    font = Path(imgui_bundle.__file__).parent / "assets" / "fonts" / "Roboto" / "Roboto-Regular.ttf"
+    font = _folder / "assets" / "fonts" / "Roboto" / "Roboto-Regular.ttf"
     if font.is_file():
         io.fonts.add_font_from_file_ttf(str(font), FONT_PX)
     imgui.style_colors_dark()

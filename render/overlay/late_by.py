@@ -9,9 +9,9 @@ Always: empty while no frame was late for `SHOWN_NS`. Reads no clock.
 from __future__ import annotations
 
 from collections import deque
-from statistics import median
 
 from twixt.render.measure.frames import FrameRow
+from twixt.render.recent import median
 
 LATE_NS = 2_000_000
 # Frames of which a part's usual time is the median.

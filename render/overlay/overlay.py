@@ -15,7 +15,7 @@ Draws into the framebuffer in use; OpenGL's state is as before when it returns.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from twixt.render.draw.panes import TINT, Pane, Panes, Rectangle, whole_pixels
@@ -93,7 +93,7 @@ class Overlay:
         if (*size_px, framebuffer_scale) != self._size:
             self._layouts_due = LAYOUTS_AT_ONCE
         if self.is_in_use or self._layouts_due > 1:
-            self._lay_out(state(), size_px, framebuffer_scale, now_ns)
+            self._lay_out(state, size_px, framebuffer_scale, now_ns)
             self._draw_straight(size_px)
             self.stir()  # the sheet holds what was before
         else:
@@ -122,6 +122,22 @@ class Overlay:
         self._sheet.complete()
         self._redraw_ns = time.perf_counter_ns() - began_ns
         return True
+
+    def get_ready(
+        self, state: Callable[[], OverlayState], size_px: tuple[int, int], framebuffer_scale: float
+    ) -> Iterator[None]:
+        """Steps that make what is made at first use (letters, programs), each of some milliseconds.
+
+        Draws into the framebuffer in use: between two frames, where the next one begins with a clear picture.
+        """
+        for step in (self._lay_out, self._lay_out, self._try_straight, self._redraw_sheet):
+            imgui.set_current_context(self._context)
+            step(state, size_px, framebuffer_scale, time.perf_counter_ns())
+            self._sheet.complete()
+            yield
+        self._sheet.lay(size_px)
+        self._sheet.complete()
+        self._layouts_due = 0
 
     @property
     def is_in_use(self) -> bool:
@@ -168,7 +184,7 @@ class Overlay:
     def _redraw_sheet(
         self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int
     ) -> None:
-        self._lay_out(state(), size_px, scale, now_ns)
+        self._lay_out(state, size_px, scale, now_ns)
         with self._sheet.drawing(size_px, self._rectangles, TINT):
             imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 
@@ -177,12 +193,17 @@ class Overlay:
         self._panes.draw(self._rectangles, size_px)
         imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
 
-    def _lay_out(self, state: OverlayState, size_px: tuple[int, int], scale: float, now_ns: int) -> None:
+    def _try_straight(
+        self, _state: Callable[[], OverlayState], size_px: tuple[int, int], _scale: float, _now_ns: int
+    ) -> None:
+        self._draw_straight(size_px)
+
+    def _lay_out(self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int) -> None:
         began_ns = time.perf_counter_ns()
         self._layouts_due = max(0, self._layouts_due - 1)
         begin(size_px, scale, max(LEAST_ELAPSED_S, (now_ns - self._laid_out_ns) / 1e9))
         self._size, self._laid_out_ns = (*size_px, scale), now_ns
-        shown = show_panels(imgui, state, (size_px[0] / scale, size_px[1] / scale), self._opened)
+        shown = show_panels(imgui, state(), (size_px[0] / scale, size_px[1] / scale), self._opened)
         before = self._used
         self._used = Used(before.pressed + shown.pressed, before.turned + shown.turned, before.all_off or shown.all_off)
         self._shown_panes = [Pane(*(length * scale for length in panel)) for panel in shown.panels]

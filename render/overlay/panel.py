@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc.snapshot import Head
@@ -117,6 +117,12 @@ class Panel:
     ) -> bool:
         """Between two frames: draws it anew where that is due soon and the spare time allows; False: nothing was done."""
         return self._overlay.redraw_early(lambda: self._state(loop, more()), size_px, scale, spare_ns)
+
+    def get_ready(
+        self, loop: FrameLoop, size_px: tuple[int, int], scale: float, more: Callable[[], More] = More
+    ) -> Iterator[None]:
+        """Steps of some milliseconds after which the first frame with it is no longer than any other."""
+        return self._overlay.get_ready(lambda: self._state(loop, more()), size_px, scale)
 
     def pass_by(self, events: list[Event], scale: float) -> None:
         """Where the pointer went while the panels were hidden; clicks are not theirs then."""

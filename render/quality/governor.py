@@ -18,9 +18,9 @@ is the sum of the intervals.
 from __future__ import annotations
 
 from collections import deque
-from statistics import median
 
 from twixt.render.quality.levels import CHEAPEST, LEVELS, SPARING, Level
+from twixt.render.recent import median
 
 # Frames that are judged together, and those that decide alone when all of them are too long.
 JUDGED, AT_ONCE = 10, 4

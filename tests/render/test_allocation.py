@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from twixt.render import frame_loop
+from twixt.render import garbage
 from twixt.render.bench import allocation
 from twixt.render.bench.allocation import BAR, Allocation, Frames, measured
 
@@ -69,19 +69,18 @@ def test_frames_that_leave_no_spare_time_look_for_garbage_all_the_same(
     private_runtime: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Kept:
-        pass
+        def __init__(self) -> None:
+            self.itself = self
 
-    monkeypatch.setattr(frame_loop, "MOST_FRAMES_UNCOLLECTED", 5)
     monkeypatch.setattr(allocation, "FRAMES_AT_FIRST", 1)
     gc.disable()
     try:
         with allocation.frames(overlay=False) as made:
-            kept = Kept()
-            kept.itself = kept  # type: ignore[attr-defined]
-            seen = weakref.ref(kept)
-            del kept
-            for _ in range(10):
+            seen = [weakref.ref(Kept()) for _ in range(2 * garbage.FEW)]
+            for _ in range(1000):
                 made.with_news()
-            assert seen() is None
+                if all(each() is None for each in seen):
+                    break
+            assert all(each() is None for each in seen)
     finally:
         gc.enable()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.recent import Recent
+from twixt.render.recent import Recent, median
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 5), st.floats(0, 1))
@@ -31,3 +33,8 @@ def test_nothing_is_left_after_clearing() -> None:
     recent.clear()
     recent.add(5)
     assert recent.quantile(0.0) == recent.quantile(1.0) == 5
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1))
+def test_the_median_is_the_standard_librarys(values):
+    assert median(values) == statistics.median(values)

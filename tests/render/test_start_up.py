@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -94,3 +95,14 @@ def test_a_runs_own_viewer_waits_for_its_world_however_long_that_loads(
     monkeypatch.setattr("twixt.ipc.link.attach", lambda _name, timeout_s, _owned: patience_s.append(timeout_s))
     assert start_up.Attaching("lab", owned).wait(60)
     assert (patience_s[0] > 3600) is owned
+
+
+def test_turns_are_short_until_the_last_who_asked_for_them_is_done() -> None:
+    usual_s = sys.getswitchinterval()
+    first, second = start_up.ShortTurns(), start_up.ShortTurns()
+    assert sys.getswitchinterval() == pytest.approx(start_up.TURN_S)
+    first.close()
+    first.close()
+    assert sys.getswitchinterval() == pytest.approx(start_up.TURN_S)
+    second.close()
+    assert sys.getswitchinterval() == pytest.approx(usual_s)

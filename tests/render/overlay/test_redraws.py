@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import moderngl
@@ -186,3 +188,27 @@ def _early(screen: Frames, spare_ns: int) -> bool:
 
 def test_frames_of_the_test_are_frames_of_sixty_hertz():
     assert pytest.approx(1e9 / 60, rel=0.001) == FRAME_NS
+
+
+def test_once_ready_the_first_frame_only_lays_the_panels_over(context):
+    screen = Frames(context)
+    for _ in screen.overlay.get_ready(state_of, SIZE_PX, 1.0):
+        pass
+    screen.now_ns = screen.overlay._laid_out_ns
+    assert screen.frames(1) == 0
+    laid = screen.pixels()
+    screen.draw_straight()
+    assert (laid != screen.behind).any()
+    assert np.abs(laid - screen.pixels()).max() <= 2
+    screen.overlay.close()
+
+
+def test_only_the_librarys_native_module_is_loaded_and_the_rest_can_be_later():
+    code = (
+        "import sys, twixt.render.overlay.panel, twixt.render.overlay.words\n"
+        "assert not {'asyncio', 'imgui_bundle'} & set(sys.modules), 'more than needed'\n"
+        "import imgui_bundle\n"
+        "from twixt.render.overlay.context import imgui\n"
+        "assert imgui_bundle.imgui is imgui\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
