@@ -31,6 +31,8 @@ __all__ = ["FramePlan", "FrameResult", "FrameTimes", "Pacer"]
 UNKNOWN_REFRESH_NS = round(1e9 / 60)
 # Predicted presents are at least this share of an interval apart.
 CLOSEST_SHARE = 0.1
+# A user may want very few frames a second; nobody else bounds the rate lower than this.
+LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
 # No start and no swap is put off by more intervals than this.
 LONGEST_WAIT = 3
 # A present is known from the display or a fence where one of the last so many frames had it.
@@ -50,7 +52,7 @@ class Pacer:
         period_ns = period_ns or UNKNOWN_REFRESH_NS
         self._wants_vsync = blocks and policy in ("auto", "vsync")
         self._may_change = policy in ("auto", "vsync")
-        cap_ns = round(1e9 / fps) if fps and math.isfinite(fps) and fps > 0 else 0
+        cap_ns = round(1e9 / max(fps, LEAST_FPS)) if fps and math.isfinite(fps) and fps > 0 else 0
         # Where swap never blocks, the period is hearsay: an explicit --fps may exceed it.
         base_ns = max(period_ns, cap_ns) if blocks else cap_ns or period_ns
         self._cap_ns = cap_ns
@@ -116,28 +118,27 @@ class Pacer:
         if planned.reason:
             self._reasons.append(planned.reason)
         interval_ns = self._interval.interval_ns
-        latest_ns = at_ns + LONGEST_WAIT * interval_ns
-        start_ns = min(max(planned.start_ns, at_ns), latest_ns)
-        present_ns = planned.present_ns
+        latest_ns = now_ns + LONGEST_WAIT * interval_ns
+        start_ns = min(max(self._clock.back(planned.start_ns), now_ns), latest_ns)
+        present_ns = self._clock.back(planned.present_ns)
         if self._present_ns is not None:
             present_ns = max(present_ns, self._present_ns + math.ceil(CLOSEST_SHARE * interval_ns))
         self._present_ns = present_ns
         self._deadline_ns = planned.present_ns
-        swap_at_ns = None if planned.swap_at_ns is None else self._clock.back(min(planned.swap_at_ns, latest_ns))
+        swap_at_ns = None if planned.swap_at_ns is None else min(self._clock.back(planned.swap_at_ns), latest_ns)
         self._planned = FramePlan(
-            self._clock.back(start_ns), swap_at_ns, self._clock.back(present_ns), interval_ns,
-            self._interval.refreshes, "; ".join(self._reasons),
-        )  # fmt: skip
+            start_ns, swap_at_ns, present_ns, interval_ns, self._interval.refreshes, "; ".join(self._reasons)
+        )
         return self._planned
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
         """The drawing is complete: when to swap, not before; None: at once."""
-        start_ns = self._clock.within(start_ns)
-        work_end_ns = max(start_ns, self._clock.within(work_end_ns))
-        swap_at_ns = self._placing.drawn(start_ns, work_end_ns)
+        begun_ns = self._clock.within(start_ns)
+        drawn_ns = max(begun_ns, self._clock.within(work_end_ns))
+        swap_at_ns = self._placing.drawn(begun_ns, drawn_ns)
         if swap_at_ns is None:
             return None
-        return self._clock.back(min(swap_at_ns, work_end_ns + LONGEST_WAIT * self._interval.interval_ns))
+        return min(self._clock.back(swap_at_ns), work_end_ns + LONGEST_WAIT * self._interval.interval_ns)
 
     def frame_done(self, times: FrameTimes) -> FrameResult:
         """The swap came back, and where a fence was asked the frame was seen."""
@@ -163,7 +164,7 @@ class Pacer:
 
     def at_most(self, fps: float | None) -> None:
         """An upper bound on the rate for now; None: none."""
-        bound = fps if fps is not None and math.isfinite(fps) and fps > 0 else None
+        bound = max(fps, LEAST_BOUND_FPS) if fps is not None and math.isfinite(fps) and fps > 0 else None
         self._interval.at_most(bound)
         self._reasons.append("no bound on the rate" if bound is None else f"at most {bound:g} frames a second")
 

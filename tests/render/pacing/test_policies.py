@@ -1,0 +1,185 @@
+"""The pacer on model displays, judged by the instants at which frames are really seen."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.render.pacing.model_display import (
+    MS,
+    AtOnce,
+    Blocking,
+    Display,
+    Machine,
+    Queue,
+    Timer,
+    Variable,
+    Work,
+    cost,
+    fps,
+    play,
+    share_off,
+    since,
+)
+from twixt.render.pacing import Pacer, Refresh
+
+
+def constant(ms: float) -> Work:
+    return lambda _t, _frame: ms
+
+
+def spiky(usual_ms: float, spike_ms: float, every: int, seed: int) -> Work:
+    chance = random.Random(seed)
+    return lambda _t, _frame: spike_ms if chance.random() < 1 / every else chance.gauss(usual_ms, 0.3)
+
+
+def pacer_for(display: Display) -> Pacer:
+    return Pacer("auto", None, display.refresh)
+
+
+DISPLAYS = {
+    "timer": Timer, "blocking": Blocking, "at once": AtOnce, "two": lambda: Queue(2, (0, 60)),
+    "three": lambda: Queue(3, (0, 60)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+@pytest.mark.parametrize("work_ms", [3, 10, 14])
+def test_constant_work_is_seen_evenly_on_every_kind_of_display(name: str, work_ms: float) -> None:
+    display = DISPLAYS[name]()
+    shown = since(play(pacer_for(display), display, constant(work_ms), 8, Machine(1)), 2)
+    assert fps(shown) == pytest.approx(60, rel=0.003)
+    assert share_off(shown) <= 0.005
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["at once", "two", "three"])
+def test_spikes_cost_no_more_where_returns_are_no_presents_than_where_they_are(name: str, seed: int) -> None:
+    plain = Blocking()
+    limit = 1.15 * cost(since(play(pacer_for(plain), plain, spiky(10, 25, 30, seed), 12), 2)) + 3
+    display = DISPLAYS[name]()
+    shown = since(play(pacer_for(display), display, spiky(10, 25, 30, seed), 12), 2)
+    assert cost(shown) <= limit
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_spikes_of_25_ms_in_one_of_30_leave_a_timer_57_5_frames(seed: int) -> None:
+    shown = since(play(pacer_for(Timer()), Timer(), spiky(10, 25, 30, seed), 12, Machine(seed)), 1)
+    assert fps(shown) >= 57.5
+
+
+def test_where_swap_returns_at_once_no_return_is_a_present_and_the_pacer_says_so() -> None:
+    display = AtOnce()
+    pacer = pacer_for(display)
+    shown = play(pacer, display, constant(10), 4)
+    assert any("the display keeps the pace" in frame.result.reason for frame in shown[:10])
+    assert pacer.present_source == "timer"
+    counted = [frame.result.present_ns - frame.times.swap_end_ns for frame in shown[120:]]
+    assert min(counted) > 1 * MS, "seen after the return"
+
+
+@pytest.mark.parametrize("display", [AtOnce(), Queue(3, (0, 60))], ids=["at once", "three"])
+def test_a_fence_makes_it_plain_blocking(display: Display) -> None:
+    pacer = pacer_for(display)
+    shown = play(pacer, display, constant(10), 4, fence=True)
+    assert pacer.present_source == "fence"
+    assert max(abs(frame.seen_ns - frame.result.present_ns) for frame in since(shown, 1)) < MS
+    latency_ms = [(frame.seen_ns - frame.times.start_ns) / MS for frame in since(shown, 1)]
+    assert sorted(latency_ms)[len(latency_ms) // 2] < 16, "drawn shortly before it is seen, nothing is queued"
+
+
+@pytest.mark.parametrize(("hz", "then_hz"), [(60, 144), (60, 90), (60, 120), (60, 30), (144, 60), (90, 60)])
+def test_a_display_that_changes_its_rate_without_a_word_is_followed_within_3_s(hz: float, then_hz: float) -> None:
+    display = Blocking((0, hz), (5, then_hz))
+    pacer = pacer_for(display)
+    after = since(play(pacer, display, constant(4), 18, Machine(1)), 5)
+    assert fps(since(after, 8)) >= 0.97 * then_hz
+    assert share_off(after) <= 0.015
+    assert share_off(since(after, 8)) <= 0.005
+    assert pacer.refresh_measured_hz == pytest.approx(then_hz, rel=0.01)
+
+
+def test_a_display_of_variable_rate_is_given_the_rate_that_the_work_allows() -> None:
+    display = Variable((0, 144))
+    shown = since(play(pacer_for(display), display, constant(14), 8, Machine(1)), 3)
+    assert fps(shown) >= 66
+    assert share_off(shown) <= 0.01
+
+
+def test_10_ms_at_90_hz_are_90_frames_where_the_display_takes_them_so_late() -> None:
+    prompt, slow = Blocking((0, 90), guard_ns=400_000), Blocking((0, 90), guard_ns=3_000_000)
+    assert fps(since(play(pacer_for(prompt), prompt, constant(10), 6), 2)) == pytest.approx(90, rel=0.002)
+    shown = since(play(pacer_for(slow), slow, constant(10), 6), 2)
+    assert fps(shown) == pytest.approx(45, rel=0.002)
+    assert share_off(shown) <= 0.01
+
+
+def test_a_frame_done_too_early_for_its_planned_refresh_is_held_back() -> None:
+    display = Blocking()
+    shown = play(Pacer("auto", 30, display.refresh), display, constant(3), 4)
+    assert fps(since(shown, 1)) == pytest.approx(30, rel=1e-3)
+    assert all(frame.seen_ns - frame.times.swap_begin_ns < 17 * MS for frame in since(shown, 3)), "not a refresh early"
+
+
+def test_the_displays_own_word_is_the_best_source_and_lasts_while_it_speaks() -> None:
+    display = Blocking()
+    pacer = pacer_for(display)
+    shown = play(pacer, display, constant(3), 1)
+    assert pacer.present_source == "swap"
+    pacer.display_said(shown[-2].seen_ns, 16_666_667)
+    assert pacer.present_source == "display"
+    play(pacer, display, constant(3), 3, from_ns=shown[-1].times.swap_end_ns)
+    assert pacer.present_source == "swap"
+
+
+def test_a_bound_on_the_rate_holds_on_every_display_and_leaves_again() -> None:
+    for display in (Timer(), Blocking()):
+        pacer = pacer_for(display)
+        play(pacer, display, constant(3), 1)
+        pacer.at_most(20)
+        bound = play(pacer, display, constant(3), 2, from_ns=10**9 + 10**8)
+        assert fps(bound[5:]) == pytest.approx(20, rel=0.02)
+        assert "at most 20 frames a second" in bound[0].result.reason
+        pacer.at_most(None)
+        assert fps(play(pacer, display, constant(3), 2, from_ns=4 * 10**9)[5:]) == pytest.approx(60, rel=0.01)
+
+
+def test_a_timer_that_meets_a_display_that_blocks_changes_over() -> None:
+    display = Blocking((0, 57.3))
+    display.refresh = Refresh(False, 16_666_667, "taken for none")
+    pacer = pacer_for(display)
+    shown = play(pacer, display, constant(3), 20, Machine(1))
+    assert pacer.blocks
+    assert share_off(since(shown, 15)) <= 0.01
+
+
+def test_the_worked_time_line() -> None:
+    """16 ms frames; one is late and drawn late; the next is known to be late and planned for 1.2 of its usual work;
+    the one after stands on the grid; a load of 20 ms widens; narrowed when it is over."""
+    works_ms = [10.0] * 20 + [20.0] + [10.0] * 20 + [20.0] * 30 + [10.0] * 90
+    display = Timer()
+    pacer = Pacer("timer", 62.5, display.refresh)
+    shown = play(pacer, display, lambda _t, frame: works_ms[min(frame, len(works_ms) - 1)], 2.9)
+    usual, late, known, caught_up = shown[19:23]
+    grid_ns = 16 * MS
+
+    def on_grid(present_ns: int) -> bool:
+        off_ns = (present_ns - usual.plan.present_ns) % grid_ns
+        return min(off_ns, grid_ns - off_ns) < 1000
+
+    assert on_grid(late.plan.present_ns), "nothing is known of it when it starts"
+    assert "late" in late.result.reason
+    assert "known to be" in known.plan.reason
+    planned_ns = known.plan.present_ns - known.plan.start_ns
+    assert planned_ns == pytest.approx(1.2 * 10 * MS, abs=0.1 * MS)
+    assert abs(known.seen_ns - known.plan.present_ns) < 0.1 * MS, "seen when it was drawn for"
+    assert on_grid(caught_up.plan.present_ns)
+    assert {frame.interval_ns for frame in shown[:41]} == {grid_ns}
+    wide = [frame.interval_ns >= 20 * MS for frame in shown[41:71]]
+    assert all(wide[4:])
+    assert shown[-1].interval_ns == grid_ns
+    assert any("narrowed to 16.0 ms" in frame.result.reason for frame in shown[71:])
+    assert [(frame.plan.present_ns) // (5 * MS) for frame in shown] == sorted(
+        frame.plan.present_ns // (5 * MS) for frame in shown
+    ), "no frame draws an earlier physics step of 5 ms than the one before"
