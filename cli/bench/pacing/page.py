@@ -38,6 +38,11 @@ PICTURE = """
 Above: cost, left is better. Below: how long each frame was seen (dots), the display's refresh (green), the load (grey).
 """
 
+UNSEEN = """
+Where swap returns at once and no fence serves, a frame is planned before it is known when the last one was seen. Under
+very uneven work (programs on all cores) that is often wrong, and the frames after it are planned on it.
+"""
+
 WORDS = """
 ## Figures
 
@@ -151,6 +156,8 @@ def _bars(bars: Sequence[Bar]) -> Iterator[str]:
     )
     yield " Not met:\n\n" if missed else "\n"
     yield from (f"- {said(bar)}\n" for bar in missed)
+    if missed:
+        yield UNSEEN
 
 
 def _dearer(rows: Sequence[Row]) -> Iterator[str]:
