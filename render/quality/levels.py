@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-CHOICES = ("auto", "low", "high")
-
-
 class Level(NamedTuple):
     """One level. left_out: what it leaves out beyond the one before, for the user; "" for the finest.
 
@@ -24,17 +21,17 @@ class Level(NamedTuple):
     share: float = 1.0
     shadows: bool = True  # of bodies on the ground
     fine: bool = True  # bodies with smooth edges, highlights and borders
-    skin: bool = True  # bodies with light and pattern; without: of one tone each
-    parts: int = 1  # a picture of 1 / parts of the pixels each way, scaled up
+    skin: bool = True  # bodies with a pattern, and depths of their own
 
 
 FULL = Level("full")
+# Shares: drawing of the default world at 800x600 on llvmpipe, processor time, levels in turns. Of 10,000 small bodies
+# and more each step saves less than 4 %: they are drawn as cheaply as there is already.
 LEVELS = (
     FULL,
-    Level("no shadows", "no soft shadows", 0.88, shadows=False),
-    Level("plain", "hard edges, no highlights", 0.75, shadows=False, fine=False),
-    Level("flat", "bodies of one tone", 0.8, shadows=False, fine=False, skin=False),
-    Level("half", "half the pixels each way", 0.7, shadows=False, fine=False, skin=False, parts=2),
+    Level("no shadows", "no soft shadows", 0.82, shadows=False),
+    Level("plain", "hard edges, no highlights", 0.80, shadows=False, fine=False),
+    Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False),
 )
 CHEAPEST = LEVELS[-1]
 # Where cores are short, as far as this without being asked by the display: what is coarser is seen at once.

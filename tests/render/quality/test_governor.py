@@ -24,7 +24,7 @@ def driven(governor, works_ms, interval_ns=INTERVAL_NS, short=False):
 class Machine:
     """Frames whose work is `load_ms` at full quality, and less by `shares` at cheaper levels."""
 
-    def __init__(self, shares=(1.0, 0.85, 0.7, 0.8, 0.6), noise=0.05, seed=0):
+    def __init__(self, shares=(1.0, 0.85, 0.7, 0.8), noise=0.05, seed=0):
         self.shares, self.noise, self.random = shares, noise, random.Random(seed)
         self.governor = Governor("auto", True)
 
