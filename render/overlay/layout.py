@@ -178,6 +178,8 @@ class _Layout:
             self._row("drawn by", state.interpolation, 4),
             self._row("clock", clock, 5),
         ]
+        if state.left_out:
+            parts.append(self._row("drawn cheaper", state.left_out, 5))
         if state.age_ms is not None:
             parts.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
         is_open = SMOOTH in self._opened

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+
 class Level(NamedTuple):
     """One level. left_out: what it leaves out beyond the one before, for the user; "" for the finest.
 
