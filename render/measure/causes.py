@@ -13,8 +13,8 @@ A frame is bad when it missed a refresh, held the picture while simulated time r
    (where the display does not block, by as much as half of its lateness);
 4. otherwise *display late*: it was handed over in time, and shown late.
 
-A frame takes the work of the frame before into account, for whose delay it may be paying; so does one more frame whose
-error is less than half of the one before it, while the pacer's expectation settles. A frame that is render late
+A frame takes the work of the frame before into account, for whose delay it may be paying; so does one more frame that
+jumps by as much as the one before it was late, or whose error is less than half of that. A frame that is render late
 has the part (`PARTS`) that took most more than it usually does.
 Pure: rows in, causes out.
 """
@@ -39,6 +39,8 @@ LEAST_EXCESS_MS = 1.0
 USUAL_OF = 128
 # Frames shown in time were handed over at least so early but for this share.
 HASTY_SHARE = 0.05
+# A jump makes good an error of its own size; measured, they differ by so much at most.
+JUMP_SHARE = 1.25
 NO_PART = -1
 PARTS = tuple(RENDER_PARTS)
 
@@ -83,11 +85,18 @@ def causes(timing: Intervals, moved: Motion) -> Causes:
     physics = bad & (stood | _before(stood) | ~(missed | off_the_prediction))
     render = bad & ~physics & (late | _before(late) | explains)
     part = np.where(render & parts_ms.any(1), _part(parts_ms, excess_ms), NO_PART)
-    # The frame after those that paid: what the pacer expects settles again.
-    settles = bad & ~physics & ~render & ~missed & _before(render) & (error_ms < _before(error_ms) / 2)
+    settles = bad & ~physics & ~render & ~missed & _before(render) & _makes_good(moved, error_ms)
     part = np.where(settles, _before(part), part)
     render = render | settles
     return Causes(physics, render, bad & ~physics & ~render, part)
+
+
+def _makes_good(moved: Motion, error_ms: Floats) -> Mask:
+    """Frames that jump by what the one before them was late, or err much less, while the pacer's expectation settles."""
+    before_ms = _before(error_ms)
+    opposite = np.nan_to_num(moved.error_ms) * _before(np.nan_to_num(moved.error_ms)) < 0
+    good: Mask = (error_ms < before_ms / 2) | (opposite & (error_ms < JUMP_SHARE * before_ms))
+    return good
 
 
 def parts_of(frames: FrameTable) -> Floats:

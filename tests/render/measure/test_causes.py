@@ -182,3 +182,12 @@ def test_one_more_frame_pays_while_the_pacers_expectation_settles():
     assert counted(rows)["render_late"] == [50, 51, 52]
     assert parts_counted(rows)["draw"] == 3
     assert counted(rows)["display_late"] == [53], "the next is judged by itself"
+
+
+def test_the_jump_after_a_late_frame_has_its_cause_though_the_work_was_two_frames_ago():
+    # The display had a frame in hand: the one after the long one was shown late.
+    rows = with_parts(even(90))
+    rows[50] = rows[50]._replace(stolen_ns=20 * MS)
+    rows[51] = rows[51]._replace(present_ns=rows[51].present_ns + 8 * MS)
+    assert counted(rows) == {"physics_late": [], "render_late": [51, 52], "display_late": []}
+    assert parts_counted(rows)["stolen"] == 2
