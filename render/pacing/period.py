@@ -9,12 +9,16 @@ from collections.abc import Sequence
 SHORTEST_NS, LONGEST_NS = 2_500_000, 50_000_000
 # An interval is whole refreshes within this share of one, and so must be this share of all: returns are held up.
 WITHIN, SHARE = 0.12, 0.8
+# Where a longer length divides this share of the intervals, a shorter one must divide nearly all.
+MOST_OF_THEM, NEARLY_ALL = 0.5, 0.95
 # Of an interval, refreshes tried.
 MOST_REFRESHES = 8
 # So many returns off the grid, or early, among the last ones: the display has another period.
 LAST_RETURNS, DISAGREEING = 4, 2
 # So many frames start at once to measure it; so long none is measured again.
 MEASURED_FRAMES, PATIENCE_FRAMES = 12, 45
+# Where this share of the measured intervals is one refresh as it was believed, it is believed still.
+BELIEVED_SHARE = 0.35
 # Every so often one frame starts at once: only so is a faster display noticed.
 LOOK_EVERY_NS = 2_000_000_000
 
@@ -27,12 +31,16 @@ def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: f
     candidates = {
         ns / k for ns in (tried[len(tried) // 8], tried[len(tried) // 2]) for k in range(1, MOST_REFRESHES + 1)
     }
+    wanted = share
     for candidate in sorted(candidates, reverse=True):
         if not SHORTEST_NS <= candidate <= LONGEST_NS:
             continue
         fitted = _fitted(tried, candidate, within)
-        if fitted is not None and sum(_fits(ns, fitted, within) for ns in tried) >= share * len(intervals_ns):
+        fitting = 0 if fitted is None else sum(_fits(ns, fitted, within) for ns in tried) / len(intervals_ns)
+        if fitted is not None and fitting >= wanted:
             return round(fitted)
+        if fitting >= MOST_OF_THEM:  # the others may have been held up, and fit a shorter one by chance
+            wanted = max(share, NEARLY_ALL)
     return None
 
 
@@ -70,8 +78,9 @@ class RefreshWatch:
             self._looked_ns = now_ns
         return self._looks or self._left > 0
 
-    def returned(self, return_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
-        """A return that waited; disagrees: it is not where the grid has it. The period, when it was measured anew.
+    def returned(self, return_ns: int, period_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
+        """A return that waited; disagrees: it is not where the grid has it. period_ns: what is believed. The period,
+        when it was measured anew.
 
         is_early: back before its refresh, which a frame that started at once shows of a faster display.
         """
@@ -80,7 +89,7 @@ class RefreshWatch:
             self._left -= 1
             if last_ns is not None:
                 self._intervals_ns.append(return_ns - last_ns)
-            return None if self._left else self._measured()
+            return None if self._left else self._measured(period_ns)
         self._patience = max(0, self._patience - 1)
         self._disagreeing.append(disagrees)
         shows = (is_early and self._looks) or sum(self._disagreeing) >= DISAGREEING
@@ -100,6 +109,10 @@ class RefreshWatch:
         self._left = 0
         self._disagreeing.clear()
 
-    def _measured(self) -> int | None:
+    def _measured(self, believed_ns: int) -> int | None:
         self._patience = PATIENCE_FRAMES
+        # Returns that were held up fit some short length by chance, beside those that are where they were believed.
+        as_believed = sum(abs(ns - believed_ns) <= WITHIN * believed_ns for ns in self._intervals_ns)
+        if as_believed >= BELIEVED_SHARE * len(self._intervals_ns):
+            return None
         return longest_common(self._intervals_ns)

@@ -121,7 +121,7 @@ class WholeRefreshes:
             self._watch.waited_for_nothing()
             return expected_ns, f"swap came back {early_ns / 1e6:.1f} ms before its refresh: waited for nothing"
         disagrees = self._disagrees(begin_ns, returned_ns, expected_ns)
-        period_ns_or_none = self._watch.returned(returned_ns, disagrees, is_early)
+        period_ns_or_none = self._watch.returned(returned_ns, period_ns, disagrees, is_early)
         if period_ns_or_none is not None and abs(period_ns_or_none / period_ns - 1) > OFF_SHARE / 4:
             self._take_period(period_ns_or_none, returned_ns)
             return returned_ns, f"refreshes of {period_ns_or_none / 1e6:.2f} ms measured"
