@@ -29,7 +29,6 @@ TRIES = 3
 COLOR_BIT, DEPTH_BIT = 0x4000, 0x100
 READ_FRAMEBUFFER, DRAW_FRAMEBUFFER, FRAMEBUFFER = 0x8CA8, 0x8CA9, 0x8D40
 SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x8CE0
-COMPLETE = 0x8CD5
 # Without a size the format follows what is handed over: B, G, R, A for windows, R, G, B, A for framebuffers.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
 
@@ -69,6 +68,7 @@ class Backdrop:
             self._copy(target, viewport, kept)
         else:
             draw()
+            self._context.error  # noqa: B018  # forgets an older one
             self._keep(target, viewport, kept)
             if self._is_faster is None:
                 self._compare(target, viewport, kept, draw)
@@ -86,9 +86,8 @@ class Backdrop:
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept) -> None:
         """Makes a picture of what was just drawn."""
         width, height = viewport[2:]
-        if not kept.framebuffer and not self._make(kept, width, height, is_window=target.glo == 0):
-            self._is_faster = False
-            return
+        if not kept.framebuffer:
+            self._make(kept, width, height, is_window=target.glo == 0)
         self._blit(target.glo, viewport, kept.framebuffer, _part((0, 0, width, height), target.glo == 0))
         self._restore(target, viewport)
         kept.is_filled = True
@@ -108,9 +107,11 @@ class Backdrop:
 
         drawn_ns = min(taken_ns(draw) for _ in range(TRIES))
         copied_ns = min(taken_ns(lambda: self._copy(target, viewport, kept)) for _ in range(TRIES))
-        self._is_faster = copied_ns < drawn_ns
+        # Some framebuffers cannot be copied from, such as those with several samples a pixel.
+        self._is_faster = copied_ns < drawn_ns and self._context.error == "GL_NO_ERROR"
         if not self._is_faster:
             self.release()
+            draw()
 
     def _blit(self, source: int, source_part: Viewport, to: int, to_part: tuple[int, int, int, int]) -> None:
         """Copies pixels. to_part: left, bottom, right, top; below above it: upside down."""
@@ -124,8 +125,8 @@ class Backdrop:
         target.use()
         target.viewport = target.scissor = viewport
 
-    def _make(self, kept: _Kept, width: int, height: int, is_window: bool) -> bool:
-        """Whether there is a texture to copy from."""
+    def _make(self, kept: _Kept, width: int, height: int, is_window: bool) -> None:
+        """The texture to copy from."""
         gl, names = self._gl, (c_uint(), c_uint())
         gl.glGenTextures(1, byref(names[0]))
         gl.glBindTexture(TEXTURE_2D, names[0].value)
@@ -136,7 +137,6 @@ class Backdrop:
         gl.glBindFramebuffer(FRAMEBUFFER, names[1].value)
         gl.glFramebufferTexture2D(FRAMEBUFFER, COLOR_ATTACHMENT, TEXTURE_2D, names[0].value, 0)
         kept.texture, kept.framebuffer = names[0].value, names[1].value
-        return True
 
     def _give_back(self, kept: _Kept) -> None:
         if kept.framebuffer:

@@ -119,3 +119,23 @@ def test_without_the_functions_it_is_drawn(studio):
     for _ in range(3):
         backdrop.lay(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", lambda: calls.append(1))
     assert len(calls) == 3
+
+
+def test_a_framebuffer_that_cannot_be_copied_is_drawn(studio, monkeypatch):
+    """The copy fails: nothing of it is seen, and it is not tried again."""
+    calls, backdrop = [], Backdrop(studio.context)
+    blit = backdrop._gl.glBlitFramebuffer
+    monkeypatch.setattr(backdrop._gl, "glBlitFramebuffer", lambda *whole: blit(*whole[:-1], 0xBAD))
+
+    def draw():
+        calls.append(1)
+        studio.framebuffer.clear(0.2, 0.4, 0.6, 1.0)
+
+    studio.framebuffer.use()
+    for _ in range(4):
+        backdrop.lay(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", draw)
+        pixel = studio.framebuffer.read(viewport=(5, 5, 1, 1), components=3)
+        assert tuple(pixel) == (51, 102, 153)
+    assert backdrop._is_faster is False
+    assert not backdrop._kept
+    studio.framebuffer.scissor = None
