@@ -136,7 +136,7 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
     def publish() -> None:
         tick = next(ticks)
         now_ns = time.perf_counter_ns()
-        bodies["position"][:, 2] += 0.001
+        bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001  # up and down again: the same drawing serves
         host.publish(
             Head(
                 tick=tick, sim_time_ns=now_ns - began_ns + LEAD_NS, due_ns=now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES

@@ -29,12 +29,14 @@ def nice_of_threads(pid: int) -> list[int]:
 
 @needs_proc
 def test_every_thread_of_a_viewer_gives_way_and_physics_none() -> None:
+    if os.getpriority(os.PRIO_PROCESS, 0) >= 7:
+        pytest.skip("the tests themselves run at a nice value of 7 or more")
     with show(Scene([Sphere()]), offscreen=True, viewer_nice=7) as view:
         assert view._host.viewer_came.wait(PATIENCE_S)
         process = view._showing._process
         assert process is not None
         assert min(nice_of_threads(process.pid)) == 7  # some of the driver's own give way to everything
-        assert min(nice_of_threads(os.getpid())) == os.getpriority(os.PRIO_PROCESS, 0)
+        assert 7 not in nice_of_threads(os.getpid())
         # A session of its own would be scheduled as a group of its own, whatever its nice value.
         assert os.getsid(process.pid) == os.getsid(0)
         assert os.getpgid(process.pid) == process.pid != os.getpgid(0)
@@ -42,12 +44,16 @@ def test_every_thread_of_a_viewer_gives_way_and_physics_none() -> None:
 
 @needs_proc
 def test_a_nice_value_is_only_ever_raised_and_is_said() -> None:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    if before > 14:
+        pytest.skip("the tests themselves run at a nice value above 14")
+    wanted = before + 5
     code = (
-        "from twixt.render.guest import niceness; import os; print(niceness.said()); niceness.give_way(5); "
-        "niceness.give_way(3); niceness.give_way(0); print(os.nice(0), niceness.said())"
+        f"from twixt.render.guest import niceness; import os; niceness.give_way({wanted}); "
+        f"niceness.give_way({before + 3}); niceness.give_way(0); print(os.nice(0), niceness.said())"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert out == ["[]", "5 ['the viewer ran at nice 5: programs at lower values come before it']"]
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert out == f"{wanted} ['the viewer ran at nice {wanted}: programs at lower values come before it']"
 
 
 def test_no_wish_changes_nothing() -> None:
