@@ -28,10 +28,10 @@ rightly when the frames that pay for it are bad and *all* of them are put down t
 collection come in drawing, upload, the user's drawing or between two frames.
 
 A case is disturbed when, from 20 ms before the frames that pay for it to 20 ms after them, processes other than ours
-had the cores for more than 10 ms and ours waited for a core for more than 2 ms, or the host took a core away: measured from outside by
-`/proc/stat` and the kernel's run delay of every thread, whatever the case was put down to. Cases after which no frame
-was bad were shown in time, and there is nothing to name: a Wayland compositor
-has a frame in hand while the next is made, and shows in time what was handed over a refresh late.
+had the cores for more than 10 ms and ours waited for a core for more than 2 ms, or the host took a core away: measured
+from outside by `/proc/stat` and the kernel's run delay of every thread, whatever the case was put down to. Cases after
+which no frame was bad were shown in time, and there is nothing to name: a Wayland compositor has a frame in hand while
+the next is made, and shows in time what was handed over a refresh late.
 
 """
 
@@ -101,9 +101,7 @@ def _misnamed(trial: Trial) -> str:
     if not wrong:
         return "\nNo case was misnamed.\n"
     lines = [
-        "\nMisnamed, undisturbed ones first (the most that parts took, in ms of the frame in ms: "
-        + ", ".join(PARTS)
-        + "):\n",
+        "\nMisnamed, undisturbed ones first (the most that each part took, in ms: " + ", ".join(PARTS) + "):\n",
         "| injected | place | frame | bad frames named | parts | disturbed | others ms, waited ms |",
         "|---|---|---|---|---|---|---|",
     ]
