@@ -81,6 +81,7 @@ class SceneRenderer:
         self._way = WAYS[0]  # of the picture drawn last
         self.level: Level = FULL  # how finely the next picture is drawn
         self._is_finished = True
+        self._has_marks = self._had_marks = False  # dots or lines: in this frame, in the one before
         self._viewport = NO_VIEWPORT  # of the picture drawn last
         self._target: moderngl.Framebuffer = context.fbo
         self._size_px = (1, 1)
@@ -196,6 +197,7 @@ class SceneRenderer:
         """Waits until everything drawn so far is complete: the frame is over."""
         self._context.finish()
         self._is_finished = True
+        self._had_marks, self._has_marks = self._has_marks, False
 
     @property
     def gpu_ns(self) -> int | None:
@@ -224,6 +226,7 @@ class SceneRenderer:
             marks = self._marks[kind] = kind(self._context)
             marks.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
         marks.set(*what)
+        self._has_marks = self._has_marks or np.size(what[0]) > 0
         if self._viewport == NO_VIEWPORT:
             return
         self._target.use()
@@ -307,7 +310,12 @@ class SceneRenderer:
             self._spheres.draw(self._scene, layers, count, sample, extents, camera, self._viewport[2:], self.level, few)
 
     def _are_alone(self, layers: list[PlacedLayer]) -> bool:
-        """Whether the picture holds nothing but spheres that can be ordered: apart.py."""
+        """Whether the picture holds nothing but spheres that can be ordered: apart.py.
+
+        A dot or a line is hidden as far as it is inside a sphere, which takes the sphere's true depth.
+        """
+        if self._has_marks or self._had_marks:
+            return False
         return self._members.are_spheres and len(layers) == 1 and not self._is_wide and layers[0].group is None
 
     def _draw_bodies(

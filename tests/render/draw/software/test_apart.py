@@ -71,6 +71,28 @@ def test_where_balls_reach_into_each_other_pixels_keep_their_true_depth(drawn, m
     np.testing.assert_array_equal(merged, drawn(bodies)[0])
 
 
+@pytest.mark.parametrize("kind", ["points", "lines"])
+def test_what_is_inside_balls_is_hidden(studio, kind):
+    """Dots and lines between the middles of balls that touch are never seen."""
+    bodies = pile(spacing=2 * RADIUS)
+    renderer = studio.renderer(Scene([Sphere(RADIUS)] * len(bodies)))
+    renderer.upload(0, memoryview(bodies).cast("B"), len(bodies))
+    places, magenta = bodies["position"], (255, 0, 255, 255)
+    marks = {"points": (places, magenta, 5.0), "lines": (places, places + [0.1, 0.1, 0.1], magenta)}[kind]
+    pictures = []
+    for shown in (marks, (places[:0], *marks[1:]) if kind == "points" else (places[:0], places[:0], magenta)):
+        for _ in range(2):
+            studio.framebuffer.use()
+            renderer.draw([Layer(0)], CAMERA.matrices((400, 300)), (0, 0, 400, 300))
+            getattr(renderer, kind)(*shown)
+            renderer.finish()
+        pictures.append(renderer.read_pixels().astype(int))
+    renderer.release()
+
+    off = np.abs(pictures[0] - pictures[1]).max(axis=2)
+    assert (off > 100).sum() == 0
+
+
 def test_few_balls_keep_their_whole_soft_edges(drawn):
     _, names = drawn(pile(LEAST - 1))
 
