@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from ctypes import POINTER, byref, c_int, c_uint, c_void_p
+from ctypes import POINTER, byref, c_double, c_int, c_uint, c_void_p
 
 import moderngl
 
@@ -100,6 +100,7 @@ class Backdrop:
     def _copy(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept) -> None:
         self._blit(kept.framebuffer, (0, 0, *viewport[2:]), target.glo, _part(viewport, target.glo == 0))
         self._restore(target, viewport)
+        self._gl.glClearDepth(1.0)  # whoever else cleared with this context may have left another
         self._gl.glClear(DEPTH_BIT)
 
     def _compare(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, draw: Callable[[], None]) -> None:
@@ -162,6 +163,7 @@ class _Functions:
         self.glBlitFramebuffer = function("glBlitFramebuffer", *[whole] * 8, c_uint, c_uint)
         self.glBindFramebuffer = function("glBindFramebuffer", c_uint, c_uint)
         self.glDisable = function("glDisable", c_uint)
+        self.glClearDepth = function("glClearDepth", c_double)
         self.glClear = function("glClear", c_uint)
         self.glGenTextures = function("glGenTextures", whole, names)
         self.glBindTexture = function("glBindTexture", c_uint, c_uint)

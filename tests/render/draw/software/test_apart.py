@@ -78,7 +78,7 @@ def test_what_is_inside_balls_is_hidden(studio, kind):
     renderer = studio.renderer(Scene([Sphere(RADIUS)] * len(bodies)))
     renderer.upload(0, memoryview(bodies).cast("B"), len(bodies))
     places, magenta = bodies["position"], (255, 0, 255, 255)
-    marks = {"points": (places, magenta, 5.0), "lines": (places, places + [0.1, 0.1, 0.1], magenta)}[kind]
+    marks = {"points": (places, magenta, 5.0), "lines": (places, places + 0.1, magenta)}[kind]
     pictures = []
     for shown in (marks, (places[:0], *marks[1:]) if kind == "points" else (places[:0], places[:0], magenta)):
         for _ in range(2):

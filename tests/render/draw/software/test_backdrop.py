@@ -26,6 +26,8 @@ def one_box(z=0.5):
 class Kept:
     """A renderer whose backdrop is laid down wherever it may be, and one that draws it each time."""
 
+    cleared_to = 1.0  # depth, by others
+
     def __init__(self, studio, scene=GROUND):
         self.studio = studio
         self.laid, self.drawn = studio.renderer(scene), studio.renderer(scene)
@@ -46,7 +48,7 @@ class Kept:
         pixels = []
         for renderer in (self.laid, self.drawn):
             self.studio.framebuffer.use()
-            self.studio.framebuffer.clear(1.0, 0.0, 1.0, 1.0)
+            self.studio.framebuffer.clear(1.0, 0.0, 1.0, 1.0, depth=self.cleared_to)
             for viewport in viewports:
                 renderer.draw([Layer(0)], camera.matrices(viewport[2:]), viewport)
             renderer.finish()
@@ -71,6 +73,12 @@ def test_bodies_move_before_a_kept_backdrop(both):
         both.move(z)
         both.compare(NEAR)
     assert both.filled == 1
+
+
+def test_what_others_cleared_depth_to_is_not_the_backdrops(both):
+    both.cleared_to = 0.3
+    for _ in range(4):
+        both.compare(NEAR)
 
 
 def test_another_camera_another_backdrop(both):
