@@ -28,9 +28,9 @@ def test_each_kind_of_trouble_is_named_with_its_part(tmp_path: Path) -> None:
     clear = [each for each in trial.judged if not each.lot.is_disturbed]
     if len(clear) < len(planned) / 2:
         pytest.skip(f"others had the cores: {len(clear)} of {len(planned)} cases were not disturbed")
-    assert sum(each.is_in_time for each in clear) <= 1, "offscreen no frame is in hand"
+    assert sum(each.is_in_time for each in clear) <= len(clear) / 4, "offscreen no frame is in hand"
     wrong = [each for each in clear if not each.is_right]
-    assert len(wrong) <= 1, wrong
+    assert len(wrong) <= len(clear) / 4, wrong
 
 
 def test_a_case_is_right_when_all_that_is_bad_around_it_has_its_cause() -> None:

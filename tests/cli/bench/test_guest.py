@@ -132,6 +132,18 @@ def test_both_loops_come_out_with_figures_and_a_page(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.socket")) == []
 
 
+def has_ended(group: int) -> bool:
+    """Whether the last process of the group ends, in as long as a machine that is busy may need."""
+    until_s = time.monotonic() + 30
+    while time.monotonic() < until_s:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def test_ctrl_c_ends_the_measuring_and_leaves_no_process(tmp_path: Path) -> None:
     asked = subprocess.Popen(
         bench("--seconds", "600"), env=environ(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -144,8 +156,7 @@ def test_ctrl_c_ends_the_measuring_and_leaves_no_process(tmp_path: Path) -> None
     _, said = asked.communicate(timeout=60)
     assert asked.returncode == 130, said
     assert "Traceback" not in said
-    with pytest.raises(ProcessLookupError):
-        os.killpg(asked.pid, 0)
+    assert has_ended(asked.pid)
     assert list(tmp_path.rglob("*.socket")) == []
 
 
