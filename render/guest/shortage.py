@@ -5,7 +5,8 @@ world) and waits is taken from by whoever else runs, its viewer included: then f
 it waits no more, or the viewer's share is too small to matter. Physics that rests between its steps is taken nothing
 from, whatever else is busy, and no frame is given up for it.
 
-- Quick in: a step down every 0.3 s while physics waits. Slow out: a smaller step up every 0.7 s while it does not.
+- Quick in: a step down every 0.3 s while physics waits. Slow out: a smaller step up every 0.7 s while it does not; as
+  many frames as were too many just now are tried again ever more rarely, or the rate would swing.
 - Not by a spike: what is judged is the median of the last looks, half a second of them.
 - Never under 15 frames a second, nor below a share of a core that costs physics a few percent at most.
 - `is_short` also where this process waits itself: drawing then gets cheaper, which helps both.
@@ -37,6 +38,11 @@ LEAST_FPS = 15.0
 LEAST_SHARE = 0.10
 # Steps of the bound, and how long each is given to show.
 DOWN, DOWN_NS, UP, UP_NS = 0.8, 300_000_000, 1.1, 700_000_000
+# As many frames as were too many are tried again after so long at most: doubled from a step's time by each failure.
+LONGEST_UP_NS = 8 * UP_NS
+# A bound that frames do not reach any more binds nothing: they come at less than this share of it. Where swap blocks, a
+# bound just under the display's rate halves it.
+REACHED = 0.45
 # Above this no bound is kept: more frames than any display shows.
 MOST_FPS = 250.0
 # `is_short` ends after so long without a sign of it.
@@ -73,6 +79,8 @@ class Shortage:
         self._last: Look | None = None
         self._seen: deque[Seen] = deque(maxlen=JUDGED)
         self._changed_ns = self._short_ns = 0
+        self._too_many_fps: float | None = None  # physics waited when so many were drawn
+        self._again_ns = UP_NS  # how long until as many are tried again
 
     def observe(self, look: Look) -> None:
         """Takes in one look and decides."""
@@ -104,11 +112,22 @@ class Shortage:
             now = min(self.most_fps or MOST_FPS, self._usual("fps"))
             wanted = max(now * DOWN, self._least_fps())
             if wanted < now:
+                if self._too_many_fps is not None and now >= self._too_many_fps:
+                    self._again_ns = min(2 * self._again_ns, LONGEST_UP_NS)
+                self._too_many_fps = now
                 self._set(wanted, now_ns)
         elif self.most_fps is not None and waits < WAITS_NOT and passed_ns >= UP_NS:
-            more = self.most_fps * UP
-            # A bound that frames do not reach any more binds nothing.
-            self._set(None if more > MOST_FPS or self._usual("fps") < 0.7 * self.most_fps else more, now_ns)
+            self._raise(self.most_fps, passed_ns, now_ns)
+
+    def _raise(self, most_fps: float, passed_ns: int, now_ns: int) -> None:
+        """A step up, and none where as many frames were too many a short while ago."""
+        fps = self._usual("fps")
+        if self._too_many_fps is not None and fps >= self._too_many_fps:
+            self._too_many_fps, self._again_ns = None, UP_NS  # no longer
+        more = most_fps * UP
+        if self._too_many_fps is not None and more >= self._too_many_fps and passed_ns < self._again_ns:
+            return
+        self._set(None if more > MOST_FPS or fps < REACHED * most_fps else more, now_ns)
 
     def _least_fps(self) -> float:
         fps, share = self._usual("fps"), self._usual("share")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -123,6 +125,27 @@ def test_the_bound_settles_where_physics_waits_little_instead_of_swinging() -> N
     settled = [bound or 60.0 for bound in machine.bounds[200:]]
     assert min(settled) > 25
     assert max(settled) < 55
+
+
+def test_on_a_display_of_whole_refreshes_the_rate_does_not_swing() -> None:
+    machine = Machine()
+    shown = []
+    for _ in range(400):  # physics waits where more than 35 frames a second are drawn
+        refreshes = math.ceil(60 / min(60.0, machine.shortage.most_fps or 60.0) - 0.03)
+        machine.fps = 60 / refreshes
+        shown.append(refreshes)
+        machine.look(0.9, 0.1 if machine.fps > 35 else 0.0)
+    changes = sum(a != b for a, b in pairwise(shown[100:]))
+    assert changes <= 2 * 30 / 5, "from 60 to 30 and back, every 5 s at most"
+    assert shown[100:].count(2) >= 0.85 * 300
+
+
+def test_frames_that_were_too_many_are_drawn_again_soon_after_the_other_program_has_gone() -> None:
+    machine = Machine()
+    for _ in range(400):
+        machine.look(0.9, 0.1 if (machine.shortage.most_fps or 60.0) > 35 else 0.0)
+    machine.run(15, runs=1.0, waits=0.0)
+    assert (machine.shortage.most_fps or 60.0) >= 60.0
 
 
 def test_a_viewer_that_takes_hardly_anything_keeps_its_frames() -> None:
