@@ -1,7 +1,8 @@
 """How long before its refresh a frame must be handed over, learned from what became of earlier ones.
 
 A guess decides between 90 and 45 frames a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So the guess is small,
-a frame that was in time by less lowers it at once, and two that missed with more raise it. Pure.
+a frame that was in time by less lowers it at once, and two that missed with more raise it, unless as many with no more
+to spare were in time: then it was not the hand-over, but a return that was held up. Pure.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ REMEMBERED_FRAMES, AGREEING = 60, 2
 LONGEST_SHARE = 0.6
 # Above the latest that missed.
 STEP_NS = 100_000
+# So much is asked for without further proof: near it the grid's phase decides which frames were in time.
+SMALL_NS = 1_000_000
 
 
 class HandOver:
@@ -23,25 +26,30 @@ class HandOver:
 
     def __init__(self) -> None:
         self.guard_ns = FIRST_GUARD_NS
-        self._missed_ns: deque[int] = deque(maxlen=REMEMBERED_FRAMES)  # time to spare of a miss, 0 of a success
+        # Time to spare, and whether it missed.
+        self._outcomes: deque[tuple[int, bool]] = deque(maxlen=REMEMBERED_FRAMES)
 
     def learn(self, spare_ns: int, missed: bool, period_ns: int) -> None:
         """A frame was handed over `spare_ns` before its refresh."""
         if spare_ns <= 0 or spare_ns > LONGEST_SHARE * period_ns:
             return
         if not missed:
-            self._missed_ns.append(0)
+            self._outcomes.append((spare_ns, False))
             if spare_ns < self.guard_ns:
                 self.guard_ns = max(0, spare_ns - STEP_NS)
             return
         if spare_ns < self.guard_ns:
             return
-        self._missed_ns.append(spare_ns)
-        misses = sorted(ns for ns in self._missed_ns if ns > self.guard_ns)
-        if len(misses) >= AGREEING:
-            self.guard_ns = min(misses[-AGREEING] + STEP_NS, round(LONGEST_SHARE * period_ns))
-            self._missed_ns.clear()
+        self._outcomes.append((spare_ns, True))
+        misses = sorted(ns for ns, was_missed in self._outcomes if was_missed and ns > self.guard_ns)
+        if len(misses) < AGREEING:
+            return
+        wanted_ns = misses[-AGREEING] + STEP_NS
+        in_time = sum(not was_missed and ns < wanted_ns for ns, was_missed in self._outcomes)
+        if wanted_ns <= SMALL_NS or in_time < len(misses):
+            self.guard_ns = min(wanted_ns, round(LONGEST_SHARE * period_ns))
+            self._outcomes.clear()
 
     def forget(self) -> None:
         self.guard_ns = FIRST_GUARD_NS
-        self._missed_ns.clear()
+        self._outcomes.clear()
