@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twixt.cli.cpu import CpuTime, cores
+from twixt.cli.endings import AskedToEnd, takes_its_own_along
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.against_noise import Load, Noise
 
@@ -125,6 +126,7 @@ def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
     return left
 
 
+@takes_its_own_along
 def measure(
     typed: Sequence[str],
     against: str,
@@ -241,6 +243,9 @@ def _ended(command: list[str], longest_s: float) -> tuple[str, int]:
         except subprocess.TimeoutExpired:
             _end(child)
             return f"it took longer than {longest_s:.0f} s and was ended", child.returncode
+        except AskedToEnd:
+            _end(child, has_reached_it=False)
+            raise
         except BaseException:
             _end(child)
             raise
@@ -249,9 +254,10 @@ def _ended(command: list[str], longest_s: float) -> tuple[str, int]:
     return lines[-1].removeprefix("twixt: ") if lines else "it said nothing", code
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(child: subprocess.Popen[bytes], has_reached_it: bool = True) -> None:
     """Ctrl-C has mostly reached it, too: it is not asked twice while it ends its own viewer."""
-    for push in (None, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    asks = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    for push in (None, *asks) if has_reached_it else asks:
         if child.poll() is None:
             if push is not None:
                 child.send_signal(push)

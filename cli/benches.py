@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from twixt.cli import costs
+from twixt.cli.endings import takes_its_own_along
 from twixt.cli.flags import TO_JSON, TO_PAGE, Read, option, read_counts, read_names, typed
 from twixt.cli.table import Table
 
@@ -86,6 +87,7 @@ def pacing(**wanted: Any) -> int:
     TO_JSON,
     TO_PAGE,
 )  # fmt: skip
+@takes_its_own_along
 def guest(
     bodies: tuple[int, ...], load: str, seconds: float, before: str | None, json_file: str | None, out: str | None
 ) -> int:
@@ -108,6 +110,7 @@ def guest(
     TO_JSON,
     TO_PAGE,
 )  # fmt: skip
+@takes_its_own_along
 def evenness(display: str | None, **wanted: Any) -> int:
     """How even worlds look on free cores and under busy programs, in turns with an earlier version.
 
@@ -128,6 +131,7 @@ def evenness(display: str | None, **wanted: Any) -> int:
     option("--from", "recorded", metavar="FILE", help="runs recorded before, instead of new ones"),
     TO_PAGE,
 )
+@takes_its_own_along
 def against(**wanted: Any) -> int:
     """How often `twixt measure --against` is right, by the number of runs.
 

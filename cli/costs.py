@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from twixt.cli import completion
+from twixt.cli.endings import takes_its_own_along
 
 COSTS = {
     "channel": "What publishing and reading cost.",
@@ -48,6 +49,7 @@ OPTIONS = (
 )
 
 
+@takes_its_own_along
 def measure(names: Iterable[str], **wanted: Any) -> int:
     """Measures those parts; the exit code."""
     from twixt.cli.bench.guest import rows as guest

@@ -78,7 +78,7 @@ class PartMeter:
         wall_ns, idle_ns, queued_ns, gc_ns, is_stopped = self._since()
         queued = self._drawers()
         if len(queued) == len(self._queued):
-            delays_ns = [now - before for now, before in zip(queued, self._queued, strict=True)]
+            delays_ns = [max(0, now - before) for now, before in zip(queued, self._queued, strict=True)]
             queued_ns = min(idle_ns, queued_ns + max(delays_ns, default=0))
         self._queued = queued
         stolen_ns = queued_ns + self._stopped_ns(FINISH, idle_ns - queued_ns, is_stopped)
@@ -120,7 +120,7 @@ class PartMeter:
         self._last = now
         wall_ns = now.wall_ns - before.wall_ns
         idle_ns = max(0, wall_ns - now.cpu_ns + before.cpu_ns)
-        queued_ns = min(idle_ns, now.queued_ns - before.queued_ns)
+        queued_ns = min(idle_ns, max(0, now.queued_ns - before.queued_ns))
         return wall_ns, idle_ns, queued_ns, now.gc_ns - before.gc_ns, now.stops != before.stops
 
     def _stopped_ns(self, kind: str, idle_ns: int, is_stopped: bool) -> int:

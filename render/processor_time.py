@@ -106,8 +106,10 @@ class ProcessorTime:
         else:
             self._gc_ns += time.thread_time_ns() - self._gc_began_ns
 
-    def _continued(self, _number: int, _frame: object) -> None:
+    def _continued(self, number: int, frame: object) -> None:
         self.stops += 1
+        if callable(self._before):  # a handler of the user's drawing, made when its module was imported
+            self._before(number, frame)
 
 
 def _opened(path: str) -> int | None:

@@ -58,7 +58,8 @@ def load(kind: str) -> Iterator[list[int]]:
     if kind == "none":
         yield []
         return
-    busy = subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL)
+    # In a group of its own: Ctrl-C is for the measuring, which ends it.
+    busy = subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0)
     try:
         yield [busy.pid]
     finally:

@@ -144,3 +144,15 @@ def test_a_rest_is_no_frames_doing() -> None:
     machine.work(500)
     meter.restart()
     assert meter.swapped(blocks=False) == NO_PARTS
+
+
+def test_threads_that_have_ended_take_nothing_back() -> None:
+    machine, meter = made()
+    machine.drawers_ns = (4 * MS, 9 * MS)
+    machine.sleep(10)
+    meter.finished()
+    meter.swapped(blocks=False)
+    machine.drawers_ns = (0, 0)
+    machine.sleep(10)
+    meter.finished()
+    assert meter.swapped(blocks=False) == FrameParts(draw_ns=10 * MS)

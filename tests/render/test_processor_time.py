@@ -87,3 +87,17 @@ def test_closing_twice_leaves_nothing(processor) -> None:
     assert signal.getsignal(signal.SIGCONT) != handler
     assert len(gc.callbacks) == callbacks - 1
     assert processor.drawers() == ()
+
+
+def test_a_handler_of_the_users_own_hears_of_it_too() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGCONT, lambda number, _frame: heard.append(number))
+    try:
+        made = ProcessorTime()
+        signal.raise_signal(signal.SIGCONT)
+        assert made.read().stops == 1
+        made.close()
+        signal.raise_signal(signal.SIGCONT)
+    finally:
+        signal.signal(signal.SIGCONT, before)
+    assert heard == [signal.SIGCONT] * 2

@@ -1,0 +1,77 @@
+"""Commands that measure in many processes, asked to end by a signal that reaches them alone; and Ctrl-C to a terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.sessions import left_in_session
+from twixt.cli.endings import takes_its_own_along
+
+ROOT = Path(__file__).parents[2]
+SMALL = ["--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "60"]
+COMMANDS = {
+    "against": (["measure", "metronome", *SMALL, "--against", ""], 3),  # itself, a run, its viewer
+    "guest": (["bench", "guest", "--bodies", "10", "--load", "loop"], 4),  # and a busy program
+}
+
+
+def begun(name: str, folder: Path) -> subprocess.Popen[str]:
+    """The command, once it has all the processes that it makes."""
+    words, processes = COMMANDS[name]
+    child = subprocess.Popen(
+        [sys.executable, "-P", str(ROOT / "twixt.py"), *words], env=os.environ | {"TMPDIR": str(folder)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    while len(left_in_session(child.pid)) < processes:
+        assert child.poll() is None, child.communicate()[1]
+        time.sleep(0.02)
+    return child
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_it_started_ends_with_it_and_leaves_no_file(name: str, number: signal.Signals, tmp_path: Path) -> None:
+    child = begun(name, tmp_path)
+    child.send_signal(number)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 128 + number
+    assert not left_in_session(child.pid)
+    assert "Traceback" not in errors
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_is_not_answered_by_the_busy_program(tmp_path: Path) -> None:
+    child = begun("guest", tmp_path)
+    os.killpg(child.pid, signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "Traceback" not in errors
+
+
+def test_a_signal_that_means_something_else_already_is_left_alone() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        found = takes_its_own_along(lambda: int(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN))()
+        assert found == 1
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_it_is_asked_once() -> None:
+    def does() -> int:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            signal.raise_signal(signal.SIGTERM)  # while it tidies up
+        return 130
+
+    assert takes_its_own_along(does)() == 128 + signal.SIGTERM
