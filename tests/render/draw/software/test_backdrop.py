@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from ctypes import c_uint
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from twixt.ipc.scene import Box, Scene
 from twixt.ipc.snapshot import BODY, VISIBLE
 from twixt.render.camera import OrbitCamera
+from twixt.render.draw import software
 from twixt.render.draw.layers import Layer
+from twixt.render.draw.software import gl
 from twixt.render.draw.software.backdrop import Backdrop
 
 NEAR, FAR = OrbitCamera(distance_m=6.0), OrbitCamera(distance_m=17.0, azimuth_rad=1.0)
@@ -119,6 +124,24 @@ def test_it_is_measured_whether_laying_it_down_is_faster(studio):
         studio.draw(renderer, Layer(0), camera=NEAR)
     assert renderer._backdrop._is_faster is not None
     renderer.release()
+
+
+def test_an_error_of_others_does_not_keep_the_copy_from_being_used(studio, monkeypatch):
+    clock, backdrop = SimpleNamespace(now_ns=0), Backdrop(studio.context)
+    monkeypatch.setattr(software.backdrop, "time", SimpleNamespace(perf_counter_ns=lambda: clock.now_ns))
+
+    def draw():
+        clock.now_ns += 1000  # copying takes none
+        studio.framebuffer.clear(0.2, 0.4, 0.6, 1.0)
+
+    studio.framebuffer.use()
+    for _ in range(3):  # drawn; kept; tried
+        gl.function("glEnable", c_uint)(0xBAD)
+        assert backdrop._is_faster is None
+        backdrop.lay(studio.framebuffer, (0, 0, WIDTH, HEIGHT), "key", draw)
+    assert backdrop._is_faster is True
+    backdrop.release()
+    studio.framebuffer.scissor = None
 
 
 def test_without_the_functions_it_is_drawn(studio):
