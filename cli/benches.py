@@ -11,7 +11,7 @@ import click
 
 from twixt.cli import costs
 from twixt.cli.endings import takes_its_own_along
-from twixt.cli.flags import TO_JSON, TO_PAGE, Read, option, read_counts, read_names, typed
+from twixt.cli.flags import TO_JSON, TO_PAGE, Finite, Read, option, read_counts, read_names, typed
 from twixt.cli.table import Table
 
 benches = Table()
@@ -82,7 +82,7 @@ def pacing(**wanted: Any) -> int:
            metavar="N,N", help="how many, one loop for each number"),
     option("--load", type=click.Choice(["none", "loop"]), default="none", show_default=True,
            help="another busy program at normal priority meanwhile"),
-    option("--seconds", type=click.FloatRange(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
+    option("--seconds", type=Finite(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
     option("--before", metavar="FOLDER", help="a checkout of an earlier version, measured beside this one"),
     TO_JSON,
     TO_PAGE,
@@ -100,7 +100,7 @@ def guest(
 @benches.command(
     option("--xvfb", "display", flag_value="xvfb", help="on an Xvfb of its own, whose swap waits for nothing"),
     option("--sway", "display", flag_value="sway", help="on a sway of its own, whose swap waits for 60 refreshes a second"),
-    option("--seconds", type=click.FloatRange(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
+    option("--seconds", type=Finite(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
     option("--turns", type=click.IntRange(1, 1000), default=5, show_default=True, help="runs of each case"),
     option("--load", "loads", type=Read("none,loops", read_names("none", "loops")), default="none,loops",
            show_default=True, metavar="NAMES", help="free cores, and a busy program at normal priority on each core"),

@@ -13,6 +13,7 @@ import click
 
 from twixt.cli import completion
 from twixt.cli.endings import takes_its_own_along
+from twixt.cli.flags import Finite
 
 COSTS = {
     "channel": "What publishing and reading cost.",
@@ -42,7 +43,7 @@ OPTIONS = (
     _file("--against", help="show beside them the ratios of an earlier --json FILE, and what became worse"),
     click.Option(
         ["--fail-over"],
-        type=click.FloatRange(min=0),
+        type=Finite(min=0),
         metavar="PERCENT",
         help="exit with 1 when a ratio is worse than --against by more than this, and by more than the noise",
     ),

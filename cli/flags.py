@@ -6,6 +6,7 @@ Does not check values: `Config` does, whoever makes one.
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,15 @@ def read_counts(text: str) -> tuple[int, ...]:
     if not all(0 < count <= MOST_BODIES for count in counts):
         raise ValueError(f"each must be from 1 to {MOST_BODIES}, such as 1000,10000")
     return counts
+
+
+class Finite(click.FloatRange):
+    """A range that nan, which compares with nothing, is not in."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if math.isnan(float(read := click.FLOAT.convert(value, parameter, context))):
+            self.fail(f"{value} is no number", parameter, context)
+        return super().convert(read, parameter, context)
 
 
 class Flag(click.Option):

@@ -127,10 +127,15 @@ def _socket_in(folder: str, process: subprocess.Popen[bytes]) -> str:
 @contextmanager
 def _running(command: list[str], environ: dict[str, str], **how: object) -> Iterator[subprocess.Popen[bytes]]:
     # Ctrl-C ends what is measured; the display it is measured on ends after it.
-    process = subprocess.Popen(
-        command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        process_group=0, preexec_fn=_end_with_parent, **how,
-    )  # type: ignore[call-overload]  # fmt: skip
+    try:
+        process = subprocess.Popen(
+            command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            process_group=0, preexec_fn=_end_with_parent, **how,
+        )  # type: ignore[call-overload]  # fmt: skip
+    except OSError as error:
+        raise TwixtError(
+            f"cannot start {command[0]}: {error.strerror}; install it anew, or see who may run it"
+        ) from None
     try:
         yield process
     finally:

@@ -180,6 +180,23 @@ def test_bad_values_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
         assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("kind", "name"), [("xvfb", "Xvfb"), ("sway", "sway")])
+def test_a_display_that_is_no_program_is_said(
+    kind: str, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text("no program")
+    (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TwixtError, match=f"cannot start .*{name}"), screen(kind):
+        pass
+
+
+@pytest.mark.parametrize("command", ["guest", "evenness"])
+def test_nan_seconds_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", command, "--seconds", "nan"]) == 2
+    assert "'--seconds': nan is no number" in capsys.readouterr().err
+
+
 @pytest.mark.display
 def test_it_measures_on_a_display_of_its_own(
     xvfb_display: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
