@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from twixt.ipc.snapshot import Head
 from twixt.ipc.troubles import FIELDS
 from twixt.render.controls import Controls
-from twixt.render.input import Event, MouseMove, PointerLeft
+from twixt.render.input import Event, MouseButton, MouseMove, PointerLeft
 from twixt.render.knobs import Knobs, Turned
 from twixt.render.measure.frames import FrameRow
 from twixt.render.overlay.late_by import LateBy
@@ -125,8 +125,8 @@ class Panel:
         return self._overlay.get_ready(lambda: self._state(loop, more()), size_px, scale)
 
     def pass_by(self, events: list[Event], scale: float) -> None:
-        """Where the pointer went while the panels were hidden; clicks are not theirs then."""
-        self._overlay.hear([event for event in events if isinstance(event, MouseMove | PointerLeft)], scale)
+        """Where the pointer went while the panels were hidden, and what it let go of; clicks are not theirs then."""
+        self._overlay.hear([event for event in events if _may_pass_by(event)], scale)
 
     def turned(self, now_ns: int, draw_time_ns: int) -> Turned:
         """What the knobs ask for now; to be asked in every frame in which it is drawn."""
@@ -169,6 +169,11 @@ class Panel:
             note=self._note,
             keys=controls.keys,
         )
+
+
+def _may_pass_by(event: Event) -> bool:
+    is_release = isinstance(event, MouseButton) and not event.pressed
+    return is_release or isinstance(event, MouseMove | PointerLeft)
 
 
 def messages(link: Link, row: FrameRow, newest: Head, controls: Controls) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from tests.render.overlay.screen import FRAME_NS, SIZE_PX, TROUBLE_PX, Frames, s
 from twixt.render.controls import KEYS
 from twixt.render.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.overlay.overlay import EARLY_NS, LAYOUTS_AT_ONCE, REDRAW_NS
+from twixt.render.overlay.panel import Panel
 
 SECOND = 60  # frames
 ON_A_PANEL, ON_NONE = MouseMove(100, 60, 0), MouseMove(400, 300, 0)
@@ -68,6 +69,19 @@ def test_a_pointer_that_leaves_the_window_from_a_panel_points_at_nothing(screen)
     assert (screen.pixels() != before).any(), "a key under the pointer is lit"
     screen.play([PointerLeft(0)], [])
     np.testing.assert_array_equal(screen.pixels(), before)
+
+
+def test_a_slider_let_go_while_the_panels_are_hidden_is_in_nobodys_hand(screen):
+    panel = Panel(None, "vsync")
+    panel._overlay.close()
+    panel._overlay = screen.overlay
+    screen.play([MouseMove(*TROUBLE_PX, 0)], [DOWN], [UP], [], [])
+    screen.play([MouseMove(700, 201, 0)], [], [DOWN], [])
+    panel.pass_by([UP, ON_NONE], 1.0)
+    screen.play([], [], [], [])
+    assert not screen.overlay.is_in_use
+    screen.play([PointerLeft(0)])
+    assert 9 <= screen.frames(SECOND) <= 12
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.25, 1.5, 2.0])
