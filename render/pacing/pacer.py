@@ -37,6 +37,9 @@ LEAST_FPS, LEAST_BOUND_FPS = 0.1, 10.0
 LONGEST_WAIT = 3
 # A present is known from the display or a fence where one of the last so many frames had it.
 LATELY_FRAMES = 120
+# A fence after which swaps still proved to wait for nothing is believed again after so many frames, doubled each time; it
+# is blamed where so many frames in a row had it.
+UNFENCED_FRAMES, MOST_UNFENCED_FRAMES, FENCED_IN_A_ROW = 480, 15_360, 8
 # After a change of policy, outcomes are believed again after so many frames.
 SETTLING_FRAMES = 16
 
@@ -65,6 +68,8 @@ class Pacer:
         self._present_ns: int | None = None  # the last predicted
         self._frame = 0
         self._changed_at = self._fence_at = self._display_at = -SETTLING_FRAMES - LATELY_FRAMES
+        self._fenced = 0  # frames in a row
+        self._believes_fence_at, self._unfenced = 0, UNFENCED_FRAMES
         self._reasons = [self._opening(refresh, blocks)]
 
     @property
@@ -143,7 +148,10 @@ class Pacer:
     def frame_done(self, times: FrameTimes) -> FrameResult:
         """The swap came back, and where a fence was asked the frame was seen."""
         self._frame += 1
-        if times.presented_ns is not None:
+        self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
+        if self._fenced and self._frame < self._believes_fence_at:
+            times = times._replace(presented_ns=None)
+        elif self._fenced:
             self._fence_at = self._frame
         outcome = self._placing.done(self._clock.times(times))
         if outcome.reason:
@@ -199,6 +207,10 @@ class Pacer:
             return
         self._changed_at = self._frame
         shown_ns, was = self._placing.shown_ns, self._display
+        if display == QUEUED and self._fenced >= FENCED_IN_A_ROW:
+            self._believes_fence_at = self._frame + self._unfenced
+            self._unfenced = min(2 * self._unfenced, MOST_UNFENCED_FRAMES)
+            self._fence_at = -LATELY_FRAMES
         if display == FREE:
             self._interval.set_base(max(self._cap_ns, self._grid.period_ns))
             self._interval.set_refresh(None, is_new=True)

@@ -31,6 +31,8 @@ IN_TIME_SHARE = 0.9
 # The display's own word moves the phase by this share: it is exact, or constantly off. Its presents are whole refreshes
 # apart within this share of one; so many returns after it are counted by it, wherever they come.
 SAID_SHARE, SAID_WITHIN, WORD_FRAMES = 0.5, 0.1, 30
+# Of its last words so many that were not: what it says of the refresh is not believed.
+LAST_WORDS, MOST_MISFITS = 16, 4
 # An interval of several refreshes further than this share from the period was shown off the grid: no measure.
 ORDINARY_SHARE = 0.05
 
@@ -47,6 +49,7 @@ class SwapGrid:
         self._off_ns: list[int] = []  # errors of the returns off the grid, in a row
         self._said_ns: int | None = None
         self._word_frames = 0
+        self._misfits: deque[bool] = deque(maxlen=LAST_WORDS)
         self._late_moves = False  # the last return off the grid and late meant a new grid
         self._in_time: deque[int] = deque(maxlen=AGREEING_INTERVALS)  # since a frame was late or meant for later
 
@@ -135,7 +138,9 @@ class SwapGrid:
         if refresh_ns is None or last_ns is None:
             return
         apart = (presented_ns - last_ns) / refresh_ns
-        if abs(apart - round(apart)) > SAID_WITHIN or apart < 0.5:
+        misfits = abs(apart - round(apart)) > SAID_WITHIN or apart < 0.5
+        self._misfits.append(misfits)
+        if misfits or sum(self._misfits) > MOST_MISFITS:
             return  # not what its presents say
         if abs(refresh_ns / self.period_ns - 1) > ORDINARY_SHARE:
             self.begin_anew(refresh_ns, presented_ns)

@@ -92,3 +92,12 @@ def test_points_always_grow_and_the_next_is_never_before_what_was_asked(gaps: li
         asked_ns = now_ns + gap
         assert 0 <= grid.point_from(asked_ns) - asked_ns < grid.period_ns
     assert all(later > earlier for earlier, later in pairwise(points))
+
+
+def test_a_refresh_that_the_presents_contradict_is_not_believed_where_a_late_frame_happens_to_fit_it() -> None:
+    period_ns = 16_666_667
+    grid, now_ns = SwapGrid(period_ns), 10**9
+    for frame in range(600):
+        now_ns += period_ns * (2 if frame > 20 and frame % 30 == 0 else 1)
+        grid.said(now_ns, 2 * period_ns)
+        assert grid.period_ns == period_ns

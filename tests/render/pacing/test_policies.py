@@ -22,6 +22,9 @@ from tests.render.pacing.model_display import (
     share_off,
     since,
 )
+from twixt.cli.bench.pacing import works
+from twixt.cli.bench.pacing.displays import Fenced, ReturnsAtOnce, steady
+from twixt.cli.bench.pacing.play import drive, landed, probed
 from twixt.render.pacing import Pacer, Refresh
 
 
@@ -183,3 +186,18 @@ def test_the_worked_time_line() -> None:
     assert [(frame.plan.present_ns) // (5 * MS) for frame in shown] == sorted(
         frame.plan.present_ns // (5 * MS) for frame in shown
     ), "no frame draws an earlier physics step of 5 ms than the one before"
+
+
+class _Hasty(ReturnsAtOnce):
+    """Its fence is there long before the frame is seen."""
+
+    def fence(self, at_ns: int) -> Fenced:
+        return Fenced(at_ns + MS // 2, at_ns + MS // 2)
+
+
+def test_a_fence_that_waits_for_nothing_is_not_believed_again_and_again() -> None:
+    display = _Hasty(steady(60))
+    seen = drive(landed(display, probed(display)[0]), display, works.constant(12)(1), 10**9, 19 * 10**9)
+    assert sum("from here" in frame.reason for frame in seen) <= 12
+    late = [frame for frame in seen if frame.visible_ns > 3 * 10**9]
+    assert len(late) >= 0.97 * 16 * 60
