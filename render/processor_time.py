@@ -77,7 +77,7 @@ class ProcessorTime:
         self._before = None
         for descriptor in (self._own, *self._drawers):
             if descriptor is not None:
-                os.close(descriptor)
+                _close(descriptor)
         self._own, self._drawers = None, []
 
     def close_in_child(self) -> None:
@@ -94,7 +94,7 @@ class ProcessorTime:
                         found.append(thread)
         if len(found) != len(self._drawers):
             for drawer in self._drawers:
-                os.close(drawer)
+                _close(drawer)
             opened = [_opened(f"/proc/self/task/{thread}/schedstat") for thread in found]
             self._drawers = [drawer for drawer in opened if drawer is not None]
 
@@ -117,6 +117,11 @@ def _opened(path: str) -> int | None:
         return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     except OSError:
         return None
+
+
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):  # the user's drawing has closed it, with all others
+        os.close(descriptor)
 
 
 def _queued_ns(descriptor: int) -> int:

@@ -101,3 +101,12 @@ def test_a_handler_of_the_users_own_hears_of_it_too() -> None:
     finally:
         signal.signal(signal.SIGCONT, before)
     assert heard == [signal.SIGCONT] * 2
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/thread-self/schedstat"), reason="skipped: no run delay here")
+def test_files_that_a_user_has_closed_are_no_fault() -> None:
+    made = ProcessorTime()
+    assert made._own is not None
+    os.close(made._own)
+    made.read()
+    made.close()
