@@ -131,6 +131,12 @@ def tried(world: str, runs: Sequence[Run], number: int, trials: int, cores: str 
 def runs_of(recording: Recording) -> dict[str, list[Run]]:
     """The runs of each world. Raises TwixtError."""
     try:
+        for one in (one for runs in recording["worlds"].values() for one in runs):
+            for value in (*one["figures"].values(), *one["load"].values()):
+                if not isinstance(value, int | float | None):
+                    raise TypeError(value)
+        for name in ("processor", "cores", "system"):
+            recording["machine"][name]
         return {
             world: [Run(one["side"], one["figures"], Load(**one["load"])) for one in runs]
             for world, runs in recording["worlds"].items()

@@ -11,6 +11,7 @@ import pytest
 
 from twixt import main
 from twixt.cli.bench.trials import AS_RECORDED, FOUND_IN, FREE, SCHEMA, page, pools_of, runs_of, tried
+from twixt.ipc.errors import TwixtError
 
 ERROR = "motion.animation_error_ms.p99"
 
@@ -82,3 +83,21 @@ def test_free_cores_are_told_from_those_that_others_used() -> None:
     assert [cores for cores, *_ in pools_of(busy)] == [AS_RECORDED]
     quiet["worlds"]["metronome"] += busy["worlds"]["metronome"]
     assert [(cores, len(runs)) for cores, _, runs in pools_of(quiet)] == [(FREE, 48), (AS_RECORDED, 96)]
+
+
+@pytest.mark.parametrize("damage", ["load", "figures", "machine"])
+def test_a_recording_of_other_values_is_refused(damage: str) -> None:
+    one: dict[str, Any] = {
+        "side": "A",
+        "figures": {"frames.cpu_ms.p50": 5.0},
+        "load": {"cores": 2, "others": 0.0, "stolen": 0.0},
+    }
+    machine = {"processor": "x", "cores": 2, "system": "x"}
+    found: dict[str, Any] = {"machine": machine, "worlds": {"balls": [one]}}
+    assert runs_of(found)
+    if damage == "machine":
+        found["machine"] = {}
+    else:
+        one[damage] = {"others": "a", "frames.cpu_ms.p50": "z"}
+    with pytest.raises(TwixtError, match="was changed since"):
+        runs_of(found)
