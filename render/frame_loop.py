@@ -31,6 +31,7 @@ from twixt.render.playback import PlaybackClock
 from twixt.render.presents import Presents
 from twixt.render.processor_time import ProcessorTime
 from twixt.render.quality.governor import Governor
+from twixt.render.quality.levels import FULL
 from twixt.render.recent import Recent
 from twixt.render.rest import Rest, Told, Waker
 from twixt.render.shots import Shots
@@ -188,7 +189,7 @@ class FrameLoop:
             return False
         if self._steering.note(now_ns) != self.note or self._shots.has_news or self.over.is_being_made:
             return False
-        return not self._shots.is_due(self.controls.screenshot, self.first_present_ns)
+        return self._is_drawn_in_full() and not self._shots.is_due(self.controls.screenshot, self.first_present_ns)
 
     def rest(self) -> None:
         """Instead of a frame, while nothing moves: sleeps until something stirs, `REST_S` at most."""
@@ -304,6 +305,13 @@ class FrameLoop:
         if intake.make_room():
             self._parts.lap(UPLOAD)
         return row
+
+    def _is_drawn_in_full(self) -> bool:
+        """Whether what is on the screen may stay there. A cheaper picture may not: the next frame has all the time."""
+        if not self._governor.is_free or self.last.quality == FULL.name:
+            return True
+        self.stage.renderer.level = FULL
+        return False
 
     def _choose_quality(self, times: FrameTimes) -> None:
         """How finely the next frame is drawn, by what this one took."""

@@ -24,6 +24,7 @@ from twixt.render.measure.intervals import intervals
 from twixt.render.measure.log import FrameLog
 from twixt.render.measure.metrics import measure
 from twixt.render.pacing.pacer import Pacer
+from twixt.render.quality.levels import CHEAPEST, FULL
 from twixt.render.rest import PAUSED_NS, SILENT_NS, Rest, Waker
 from twixt.render.shots import Shots
 
@@ -104,6 +105,19 @@ def test_a_picture_that_stands_may_rest_after_a_while_and_a_paused_one_sooner() 
     assert not rest.is_due(2500 * MS + 1, is_paused=True)
     rest.note(6, 3000 * MS)
     assert not rest.is_due(2500 * MS + PAUSED_NS, is_paused=True)
+
+
+def test_what_rests_is_drawn_in_full(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(viewer.loop._governor, "is_free", True)
+    monkeypatch.setattr(viewer.loop._governor, "frame", lambda *_: CHEAPEST)
+    viewer.frames_until(lambda: viewer.loop.last.quality == CHEAPEST.name)
+    viewer.come_to_rest()
+    assert viewer.loop.last.quality == FULL.name
+    viewer.plan(1.0)
+    viewer.loop.rest()
+    viewer.loop.frame()
+    viewer.loop.frame()
+    assert viewer.loop.last.quality == CHEAPEST.name
 
 
 def test_a_paused_picture_comes_to_rest(viewer: Viewer) -> None:
