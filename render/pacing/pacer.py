@@ -5,8 +5,8 @@ blocks (`whole_refreshes`), and paced by the display where returns cannot be tru
 from what the probe found, and changes over when outcomes show another kind of display.
 
 For each frame: `next_frame` -> wait until `start_ns`, latch, draw, finish -> `drawn` -> wait until what it says -> swap
--> `frame_done`. Always: predicted presents grow, by a tenth of an interval at least; no wait is longer than a few
-intervals, whatever the clock says; every decision has its reason. Pure: reads no clock.
+-> `frame_done`. Always: predicted presents grow, where frames are paced by a tenth of an interval at least; no wait is
+longer than a few intervals, whatever the clock says; every decision has its reason. Pure: reads no clock.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Pacer:
         start_ns = min(max(self._clock.back(planned.start_ns), now_ns), latest_ns)
         present_ns = self._clock.back(planned.present_ns)
         if self._present_ns is not None:
-            present_ns = max(present_ns, self._present_ns + math.ceil(CLOSEST_SHARE * interval_ns))
+            present_ns = max(present_ns, self._present_ns + self._closest_ns(interval_ns))
         self._present_ns = present_ns
         self._deadline_ns = planned.present_ns
         swap_at_ns = None if planned.swap_at_ns is None else min(self._clock.back(planned.swap_at_ns), latest_ns)
@@ -135,6 +135,10 @@ class Pacer:
             start_ns, swap_at_ns, present_ns, interval_ns, self._interval.refreshes, "; ".join(self._reasons)
         )
         return self._planned
+
+    def _closest_ns(self, interval_ns: int) -> int:
+        """The least between two predicted presents. Frames that wait for nothing may each take less than any share."""
+        return 1 if self.unlimited else math.ceil(CLOSEST_SHARE * interval_ns)
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
         """The drawing is complete: when to swap, not before; None: at once."""

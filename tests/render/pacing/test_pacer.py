@@ -211,6 +211,17 @@ def test_fps_caps_the_rate() -> None:
     assert fps(play(free_pacer(30), FreeDisplay(), lambda t: 3, 3)) == pytest.approx(30, rel=1e-3)
 
 
+def test_unlimited_frames_are_drawn_for_when_they_are_seen_however_short_they_are() -> None:
+    pacer, now_ns = Pacer("unlimited"), 0
+    for _ in range(2000):
+        planned = pacer.next_frame(now_ns)
+        drawn_ns = now_ns + 300_000
+        pacer.drawn(now_ns, drawn_ns)
+        pacer.frame_done(FrameTimes(now_ns, now_ns, drawn_ns, drawn_ns, drawn_ns + 100_000))
+        now_ns = drawn_ns + 150_000
+    assert abs(planned.present_ns - (drawn_ns + 100_000)) < 100_000
+
+
 def test_unlimited_waits_for_nothing() -> None:
     pacer = Pacer("unlimited", None, BlockingDisplay(SIXTY_HZ).refresh)
     shown = play(pacer, FreeDisplay(), lambda t: 1, 1)
