@@ -11,7 +11,6 @@ import pytest
 from twixt.render import garbage
 from twixt.render.bench import allocation
 from twixt.render.bench.allocation import BAR, Allocation, Frames, measured
-from twixt.render.draw import snapshot_ring
 
 # What the clock remembers of the last half minute is not full yet, and each new wording of its reasons is kept: less
 # than a block a frame, which is the least that anything lost in each frame would be.
@@ -19,20 +18,18 @@ MOST_GROWTH = 1.0
 
 
 @pytest.fixture(scope="module")
-def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def private_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("run")
         folder.chmod(0o700)
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        # Kept for pairs of slots, and how many pairs there are depends on how fast this machine makes frames.
-        patch.setattr(snapshot_ring, "MOST_VERTEX_ARRAYS", 8)
         yield
 
 
 @pytest.fixture(scope="module")
-def found(bounded: None) -> Allocation:
+def found(private_runtime: None) -> Allocation:
     with allocation.frames() as made:
-        for _ in range(8):  # what each frame loses is lost each time; what a late frame words anew is not
+        for _ in range(4):  # what each frame loses is lost each time; what a late frame words anew is not
             seen = measured(made)
             if seen.growth < MOST_GROWTH:
                 break
@@ -69,7 +66,7 @@ def test_what_a_frame_leaves_is_found() -> None:
 
 
 def test_frames_that_leave_no_spare_time_look_for_garbage_all_the_same(
-    bounded: None, monkeypatch: pytest.MonkeyPatch
+    private_runtime: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Kept:
         def __init__(self) -> None:
