@@ -24,6 +24,8 @@ OWN = "/proc/thread-self/schedstat"
 DRAWERS = "llvmpipe"
 # Frames between two looks for such threads: a look takes 0.1 ms, they are made with the first pictures.
 FRAMES_PER_LOOK = 600
+# Frames in each of which they are looked for while there are none.
+FIRST_LOOKS = 64
 # A thread that ran all the time but for so much waited in no queue worth a look.
 LEAST_IDLE_NS = 20_000
 LONGEST = 64  # bytes of a schedstat line: three numbers
@@ -58,7 +60,7 @@ class ProcessorTime:
         """Of each thread that draws for this process, the ns for which it waited for a core."""
         if self._own is None:
             return ()
-        if self._looked % FRAMES_PER_LOOK == 0 or (not self._drawers and self._looked < LONGEST):
+        if self._looked % FRAMES_PER_LOOK == 0 or (not self._drawers and self._looked < FIRST_LOOKS):
             self._look()
         self._looked += 1
         return tuple([_queued_ns(drawer) for drawer in self._drawers])

@@ -18,8 +18,9 @@ or whose sums run back only begins anew; what was decided stays.
 from __future__ import annotations
 
 from collections import deque
-from statistics import median
 from typing import NamedTuple
+
+from twixt.render.recent import median
 
 # Looks that are judged together; they come ten a second.
 JUDGED = 5

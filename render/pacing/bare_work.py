@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from twixt.render.pacing.refresh import median
+from twixt.render.recent import median
 
 # Frames between pauses until so many were measured, and the time between them then.
 FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000

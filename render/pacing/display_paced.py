@@ -17,9 +17,9 @@ from twixt.render.pacing.hand_over import FIRST_GUARD_NS
 from twixt.render.pacing.interval import IntervalChoice
 from twixt.render.pacing.phase import SwapGrid
 from twixt.render.pacing.policy import BLOCKING, FREE, QUEUED, Outcome, Planned
-from twixt.render.pacing.refresh import median
 from twixt.render.pacing.waits import WAITED_NS, RegularWaits
 from twixt.render.pacing.work import Work
+from twixt.render.recent import median
 
 # Frames meant for several refreshes are swapped this share of a refresh before their own.
 HOLD_SHARE = 0.6

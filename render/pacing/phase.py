@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from twixt.render.pacing.refresh import median
+from twixt.render.recent import median
 
 # Intervals the period is the mean of: a second at 60 Hz. The extreme share at either end is left out.
 AVERAGED_INTERVALS, EXTREME_SHARE = 60, 0.1

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
+
+from twixt.render.recent import median
 
 # The first swaps of a new window wait for it to be mapped and sized.
 SKIPPED_SWAPS = 3
@@ -30,9 +31,10 @@ LENGTHENED = 1 + PAUSE_SHARE / 2
 REGULAR_WITHIN, REGULAR_SHARE = 0.15, 0.75
 # Swaps this close together are more often a busy machine's than a display's (over 166 Hz), and cheap to have more of.
 SUSPICIOUS_NS, SUSPICIOUS_STAGES = 6_000_000, 4
-# The length of a refresh is looked for around the median interval, in so many steps of a 200th of that, then finely around
-# the best; returns stand on its grid where they agree so well (1: exactly, 0: not at all). Displays whose returns come up to a seventh of a refresh
-# early or late, beside busy loops on all cores, agreed by 0.64 and more, and the length was right within 2 % in most.
+# The length of a refresh is looked for around the median interval, in so many steps of a 200th of that, then finely
+# around the best; returns stand on its grid where they agree so well (1: exactly, 0: not at all). Displays whose returns
+# come up to a seventh of a refresh early or late, beside busy loops on all cores, agreed by 0.64 and more, and the length
+# was right within 2 % in most.
 NARROWEST, FIT_STEPS, FIT_STEP, FINE_STEPS = 0.75, 110, 0.005, 10
 AGREED = 0.6
 # Bare and paused swaps that come as often as each other within this share say the length themselves.
@@ -153,10 +155,3 @@ def _agreement(ends_ns: list[int], period_ns: float) -> float:
     """1: all ends lie whole periods apart; 0: they lie anywhere."""
     first_ns, turn = ends_ns[0], 2j * math.pi / period_ns
     return abs(sum(cmath.exp(turn * (end_ns - first_ns)) for end_ns in ends_ns)) / len(ends_ns)
-
-
-def median(values: Iterable[float]) -> float:
-    """Of one value or more. The statistics module, which has it too, costs a start 4 ms."""
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
