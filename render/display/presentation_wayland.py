@@ -15,6 +15,7 @@ import time
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_uint32, c_void_p, cast
 
 from twixt.render.display.presentation import MOST_OUT, Answers, Presented
+from twixt.render.display.wayland_library import library, symbol
 
 GLOBAL = b"wp_presentation"
 # wp_presentation_feedback.kind
@@ -71,7 +72,7 @@ class WaylandPresentation:
 
     def __init__(self, display: int, surface: int, wl: ctypes.CDLL | None = None) -> None:
         """display, surface: addresses of the wl_display and wl_surface. wl: libwayland-client."""
-        self._wl = wl = wl or _library()
+        self._wl = wl = wl or library()
         self._display, self._surface = c_void_p(display), c_void_p(surface)
         self._answers = Answers()
         self._number_of: dict[int, int] = {}  # of a swap, by its feedback's address
@@ -83,7 +84,7 @@ class WaylandPresentation:
         self._queue = c_void_p(wl.wl_display_create_queue(self._display))
         self._wrapper = c_void_p(wl.wl_proxy_create_wrapper(self._display))
         wl.wl_proxy_set_queue(self._wrapper, self._queue)
-        registry = _symbol(wl, "wl_registry_interface")
+        registry = symbol(wl, "wl_registry_interface")
         self._registry = wl.wl_proxy_marshal_constructor(
             self._wrapper, c_uint32(_GET_REGISTRY), c_void_p(registry), c_void_p(None)
         )
@@ -201,7 +202,7 @@ class WaylandPresentation:
     def _make_interfaces(self) -> None:
         """The protocol, as libwayland wants it told. The output is taken as any object: it is another library's."""
         nothing = (c_void_p * 8)()
-        surface = _symbol(self._wl, "wl_surface_interface")
+        surface = symbol(self._wl, "wl_surface_interface")
         self._feedback_interface = _interface(
             b"wp_presentation_feedback", [], [(b"sync_output", b"o"), (b"presented", b"uuuuuuu"), (b"discarded", b"")],
             nothing,
@@ -242,10 +243,6 @@ def _offset_once(clock_id: int) -> tuple[int, int]:
     return after_ns - before_ns, (before_ns + after_ns) // 2 - there_ns
 
 
-def _symbol(library: ctypes.CDLL, name: str) -> int:
-    return ctypes.addressof(c_void_p.in_dll(library, name))
-
-
 def _interface(
     name: bytes, methods: list[tuple[bytes, bytes]], events: list[tuple[bytes, bytes]], types: ctypes.Array[c_void_p]
 ) -> _Interface:
@@ -256,24 +253,3 @@ def _interface(
     ]
     pointers = [cast(messages, POINTER(_Message)) for messages in made]
     return _Interface(name, 1, len(methods), pointers[0], len(events), pointers[1])
-
-
-def _library() -> ctypes.CDLL:
-    wl = ctypes.CDLL("libwayland-client.so.0")
-    for name, result, arguments in (
-        ("wl_display_create_queue", c_void_p, [c_void_p]),
-        ("wl_display_flush", c_int, [c_void_p]),
-        ("wl_display_dispatch_queue_pending", c_int, [c_void_p, c_void_p]),
-        ("wl_event_queue_destroy", None, [c_void_p]),
-        ("wl_proxy_create_wrapper", c_void_p, [c_void_p]),
-        ("wl_proxy_wrapper_destroy", None, [c_void_p]),
-        ("wl_proxy_set_queue", None, [c_void_p, c_void_p]),
-        ("wl_proxy_destroy", None, [c_void_p]),
-        ("wl_proxy_add_listener", c_int, [c_void_p, c_void_p, c_void_p]),
-    ):
-        function = getattr(wl, name)
-        function.restype, function.argtypes = result, arguments
-    for name in ("wl_proxy_marshal_constructor", "wl_proxy_marshal_constructor_versioned"):
-        getattr(wl, name).restype = c_void_p  # variadic: arguments are given typed
-    wl.wl_proxy_marshal.restype = None
-    return wl

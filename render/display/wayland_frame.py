@@ -15,7 +15,9 @@ from __future__ import annotations
 import ctypes
 import select
 import time
-from ctypes import CFUNCTYPE, POINTER, c_int, c_uint32, c_void_p
+from ctypes import CFUNCTYPE, c_uint32, c_void_p
+
+from twixt.render.display.wayland_library import library, symbol
 
 # A visible window is answered at its refresh; nobody's is under 4 Hz.
 HIDDEN_AFTER_NS = 250_000_000
@@ -32,12 +34,12 @@ class FrameCallback:
 
     def __init__(self, display: int, surface: int) -> None:
         """display, surface: addresses of the wl_display and wl_surface."""
-        self._wl = wl = _library()
+        self._wl = wl = library()
         self._display = c_void_p(display)
         self._queue = c_void_p(wl.wl_display_create_queue(self._display))
         self._surface = c_void_p(wl.wl_proxy_create_wrapper(c_void_p(surface)))
         wl.wl_proxy_set_queue(self._surface, self._queue)
-        self._interface = ctypes.addressof(c_void_p.in_dll(wl, "wl_callback_interface"))
+        self._interface = symbol(wl, "wl_callback_interface")
         self._listener = (_DONE * 1)(_DONE(self._done))
         self._callback: int | None = None
         self.asked_ns = 0
@@ -58,7 +60,7 @@ class FrameCallback:
         self._callback = self._wl.wl_proxy_marshal_constructor(
             self._surface, c_uint32(_WL_SURFACE_FRAME), c_void_p(self._interface), c_void_p(None)
         )
-        self._wl.wl_proxy_add_listener(c_void_p(self._callback), self._listener, None)
+        self._wl.wl_proxy_add_listener(c_void_p(self._callback), ctypes.addressof(self._listener), None)
         self.asked_ns = time.perf_counter_ns()
 
     def wait(self, timeout_ns: int = HIDDEN_AFTER_NS) -> bool:
@@ -104,27 +106,3 @@ class FrameCallback:
     def _done(self, _data: int, callback: int, _time_ms: int) -> None:
         self._wl.wl_proxy_destroy(c_void_p(callback))
         self._callback = None
-
-
-def _library() -> ctypes.CDLL:
-    wl = ctypes.CDLL("libwayland-client.so.0")
-    for name, result, arguments in (
-        ("wl_display_create_queue", c_void_p, [c_void_p]),
-        ("wl_display_flush", c_int, [c_void_p]),
-        ("wl_display_get_fd", c_int, [c_void_p]),
-        ("wl_display_get_error", c_int, [c_void_p]),
-        ("wl_display_read_events", c_int, [c_void_p]),
-        ("wl_display_cancel_read", None, [c_void_p]),
-        ("wl_display_prepare_read_queue", c_int, [c_void_p, c_void_p]),
-        ("wl_display_dispatch_queue_pending", c_int, [c_void_p, c_void_p]),
-        ("wl_event_queue_destroy", None, [c_void_p]),
-        ("wl_proxy_create_wrapper", c_void_p, [c_void_p]),
-        ("wl_proxy_wrapper_destroy", None, [c_void_p]),
-        ("wl_proxy_set_queue", None, [c_void_p, c_void_p]),
-        ("wl_proxy_destroy", None, [c_void_p]),
-        ("wl_proxy_add_listener", c_int, [c_void_p, POINTER(_DONE * 1), c_void_p]),
-    ):
-        function = getattr(wl, name)
-        function.restype, function.argtypes = result, arguments
-    wl.wl_proxy_marshal_constructor.restype = c_void_p  # variadic: arguments are given typed
-    return wl

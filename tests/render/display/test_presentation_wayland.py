@@ -89,7 +89,7 @@ class Wayland:
 
 @pytest.fixture
 def wl(monkeypatch):
-    monkeypatch.setattr(wayland, "_symbol", lambda _library, _name: 0x77)
+    monkeypatch.setattr(wayland, "symbol", lambda _library, _name: 0x77)
     return Wayland()
 
 
