@@ -9,6 +9,8 @@ import os
 import time
 from dataclasses import dataclass
 
+from twixt.render.bench import cpu_time
+
 
 @dataclass(frozen=True)
 class CpuTime:
@@ -22,15 +24,11 @@ class CpuTime:
     @staticmethod
     def now(*living: int) -> CpuTime:
         """living: processes that count as own, too, such as a display that was started for the measurement."""
-        own = os.times()
-        own_s = own.user + own.system + own.children_user + own.children_system + sum(map(_used_s, living))
-        try:
-            with open("/proc/stat", encoding="ascii") as file:
-                ticks = [int(word) / os.sysconf("SC_CLK_TCK") for word in file.readline().split()[1:9]]
-        except (OSError, ValueError):
+        own_s = cpu_time.of_this_process() + sum(map(cpu_time.of_process, living))
+        machine = cpu_time.of_machine()
+        if machine is None:
             return CpuTime(time.monotonic(), None, None, own_s)
-        user, nice, system, _idle, _waiting, irq, soft, stolen = ticks
-        return CpuTime(time.monotonic(), user + nice + system + irq + soft, stolen, own_s)
+        return CpuTime(time.monotonic(), machine.busy_s, machine.stolen_s, own_s)
 
     def others_since(self, begin: CpuTime) -> float | None:
         """Cores that other programs had since then, on average."""
@@ -49,13 +47,3 @@ class CpuTime:
 def cores() -> int:
     """Of the machine."""
     return os.cpu_count() or 1
-
-
-def _used_s(pid: int) -> float:
-    """Of one process that lives; 0 of one that has gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            ticks = sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
-    except (OSError, ValueError):
-        return 0.0
-    return ticks / os.sysconf("SC_CLK_TCK")

@@ -16,17 +16,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import twixt
 from twixt.cli.bench.evenness_figures import Evenness, evenness, several
-from twixt.cli.bench.guest_machine import BUSY, free_before
+from twixt.cli.bench.guest_machine import busy_loops, free_before
 from twixt.cli.bench.screens import Screen, screen
 from twixt.cli.cpu import CpuTime, cores
 from twixt.ipc.config import check_file
 from twixt.ipc.errors import TwixtError
+from twixt.render.bench.child import end
 
 # By name, what is typed.
 WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "--set", "count=2000")}
@@ -188,36 +188,10 @@ def _run(command: list[str], environ: dict[str, str], longest_s: float) -> str:
         except subprocess.TimeoutExpired:
             return f"it took longer than {longest_s:.0f} s"
         finally:
-            _end(child)
+            end(child, FAREWELL_S)
         said.seek(0)
         lines = said.read().decode(errors="replace").strip().splitlines()
     return f"exit code {code}: {lines[-1] if lines else 'it said nothing'}" if code else ""
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    for push in (child.terminate, child.kill):
-        if child.poll() is None:
-            push()
-            try:
-                child.wait(FAREWELL_S)
-            except subprocess.TimeoutExpired:
-                continue
-
-
-@contextmanager
-def busy_loops(count: int) -> Iterator[list[int]]:
-    """The process ids of so many busy programs at normal priority. They end with the context, and with this process."""
-    loops: list[subprocess.Popen[bytes]] = []
-    try:
-        for _ in range(count):
-            # In a group of its own: Ctrl-C is for the measuring, which ends them.
-            loops.append(subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0))
-        yield [loop.pid for loop in loops]
-    finally:
-        for loop in loops:
-            loop.kill()
-        for loop in loops:
-            loop.wait()
 
 
 def _long(seconds: float) -> str:

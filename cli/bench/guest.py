@@ -25,6 +25,7 @@ from twixt.cli.bench.guest_figures import Picture, Slowdown, Turn, picture, slow
 from twixt.ipc.bench import Row, Say
 from twixt.ipc.config import check_file
 from twixt.ipc.errors import TwixtError
+from twixt.render.bench.child import end
 
 BODIES = (1_000, 10_000, 100_000)
 LOADS = ("none", "loop")
@@ -159,7 +160,7 @@ def measure(case: Case, seconds: float, say: Say = str) -> Found:
     turn_s = min(TURN_S, seconds / 4)
     rounds = max(1, round(seconds / 2 / turn_s))
     free = guest_machine.free_before()
-    with guest_machine.load(case.load) as busy, tempfile.TemporaryDirectory() as folder:
+    with guest_machine.busy_loops(1 if case.load == "loop" else 0) as busy, tempfile.TemporaryDirectory() as folder:
         counted = guest_machine.Cores(os.getpid(), *busy)
         log = os.path.join(folder, "frames.csv")
         turns, failure = _turns(case, rounds, turn_s, log, counted)
@@ -203,7 +204,7 @@ def _turns(case: Case, rounds: int, turn_s: float, log: str, counted: guest_mach
                         failure = told["words"]
             child.wait()
         finally:
-            _end(child)
+            end(child, FAREWELL_S)
         words.seek(0)
         last = words.read().decode(errors="replace").strip().splitlines()[-1:]
     if not turns:
@@ -221,18 +222,6 @@ def _command(case: Case, rounds: int, turn_s: float, log: str) -> list[str]:
         f"runpy.run_path({loop!r}, run_name='__main__')"
     )
     return [sys.executable, "-P", "-c", code, *arguments]
-
-
-def _end(child: subprocess.Popen[str]) -> None:
-    for ask in (child.terminate, child.kill):
-        if child.poll() is None:
-            ask()
-            try:
-                child.wait(FAREWELL_S)
-            except subprocess.TimeoutExpired:
-                continue
-    if child.stdout is not None:
-        child.stdout.close()
 
 
 def _text(value: float | None, form: str) -> str:

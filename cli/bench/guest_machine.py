@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from twixt.render.bench import cpu_time
+
 # A busy program at normal priority, which ends with whoever started it.
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    for _ in range(10**6): pass"
 # How long is looked to say what was free before (seconds).
@@ -24,7 +26,7 @@ class Cores:
     def __init__(self, *pids: int) -> None:
         self.others: float | None = None
         self._begin_s, self._busy_s = time.monotonic(), _busy_s()
-        self._begun = {pid: _used_s(pid) for pid in pids}
+        self._begun = {pid: cpu_time.of_process(pid) for pid in pids}
 
     def include(self, *pids: int) -> None:
         """These belong to what is measured, too, since they began."""
@@ -35,7 +37,7 @@ class Cores:
         busy_s, passed_s = _busy_s(), time.monotonic() - self._begin_s
         if busy_s is None or self._busy_s is None or passed_s <= 0:
             return
-        own_s = sum(_used_s(pid) - begun_s for pid, begun_s in self._begun.items())
+        own_s = sum(cpu_time.of_process(pid) - begun_s for pid, begun_s in self._begun.items())
         self.others = max(0.0, busy_s - self._busy_s - own_s) / passed_s
 
 
@@ -53,35 +55,22 @@ def free_before() -> float | None:
 
 
 @contextmanager
-def load(kind: str) -> Iterator[list[int]]:
-    """The process ids of the busy programs that run meanwhile: one for `loop`, none for `none`."""
-    if kind == "none":
-        yield []
-        return
-    # In a group of its own: Ctrl-C is for the measuring, which ends it.
-    busy = subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0)
+def busy_loops(count: int) -> Iterator[list[int]]:
+    """The process ids of so many busy programs at normal priority. They end with the context, and with this process."""
+    loops: list[subprocess.Popen[bytes]] = []
     try:
-        yield [busy.pid]
+        for _ in range(count):
+            # In a group of its own: Ctrl-C is for the measuring, which ends them.
+            loops.append(subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0))
+        yield [loop.pid for loop in loops]
     finally:
-        busy.kill()
-        busy.wait()
+        for loop in loops:
+            loop.kill()
+        for loop in loops:
+            loop.wait()
 
 
 def _busy_s() -> float | None:
-    """CPU time of everything that ran here (proc(5))."""
-    try:
-        with open("/proc/stat", encoding="ascii") as file:
-            user, nice, system, _idle, _iowait, *rest = map(int, file.readline().split()[1:9])
-    except OSError:
-        return None
-    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
-
-
-def _used_s(pid: int) -> float:
-    """CPU time of one process; 0 of one that has gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            ticks = sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
-    except OSError:
-        return 0.0
-    return ticks / os.sysconf("SC_CLK_TCK")
+    """CPU time of everything that ran here."""
+    machine = cpu_time.of_machine()
+    return None if machine is None else sum(machine)

@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, TwixtError
+from twixt.render.bench.child import end
 
 SCREEN_PX = (1280, 800)
 SWAY_HZ = 60
@@ -139,12 +140,7 @@ def _running(command: list[str], environ: dict[str, str], **how: object) -> Iter
     try:
         yield process
     finally:
-        process.terminate()
-        try:
-            process.wait(FAREWELL_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process, FAREWELL_S)
 
 
 def _end_with_parent() -> None:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import twixt
 from twixt.ipc.bench import Row, Say
@@ -53,7 +54,7 @@ def rows_of(module: str, share: float, say: Say) -> Iterator[Row]:
                 last = words.read().decode(errors="replace").strip().splitlines()[-1:]
                 raise TwixtError(f"its process ended with {ended}: {''.join(last) or 'it said nothing'}")
         finally:
-            _end(child)
+            end(child)
 
 
 def main(module: str, share: float) -> None:
@@ -73,12 +74,13 @@ def main(module: str, share: float) -> None:
         pass
 
 
-def _end(child: subprocess.Popen[str]) -> None:
+def end(child: subprocess.Popen[Any], farewell_s: float = FAREWELL_S) -> None:
+    """The child is gone: asked, and killed where it takes longer than `farewell_s`. Its output is closed."""
     for ask in (child.terminate, child.kill):
         if child.poll() is None:
             ask()
             try:
-                child.wait(FAREWELL_S)
+                child.wait(farewell_s)
             except subprocess.TimeoutExpired:
                 continue
     if child.stdout is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from twixt.ipc.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.render.bench import cpu_time
 from twixt.render.measure.report import machine
 
 
@@ -53,12 +54,6 @@ def _display() -> dict[str, Any]:
 
 
 def _others_s() -> float | None:
-    """CPU time of everything that ran here but this process and its children that have ended (Linux, proc(5))."""
-    try:
-        with open("/proc/stat", encoding="ascii") as file:
-            user, nice, system, _idle, _iowait, *rest = map(int, file.readline().split()[1:9])
-    except OSError:
-        return None
-    own = os.times()
-    used_s = (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
-    return used_s - (own.user + own.system + own.children_user + own.children_system)
+    """CPU time of everything but this process and its children that have ended."""
+    machine = cpu_time.of_machine()
+    return None if machine is None else sum(machine) - cpu_time.of_this_process()

@@ -19,6 +19,7 @@ import twixt
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.link import Link, attach
 from twixt.ipc.session import running
+from twixt.render.bench.child import end
 
 # For a world of a million bodies to be made; what takes longer hangs.
 PATIENCE_S = 90.0
@@ -90,13 +91,7 @@ class Process:
             time.sleep(LOOK_S)
 
     def end(self) -> None:
-        for ask in (self._popen.terminate, self._popen.kill):
-            if self.is_alive:
-                ask()
-                try:
-                    self._popen.wait(FAREWELL_S)
-                except subprocess.TimeoutExpired:
-                    continue
+        end(self._popen, FAREWELL_S)
 
     @property
     def _name(self) -> str:

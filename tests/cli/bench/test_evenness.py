@@ -24,13 +24,13 @@ from twixt.cli.bench.evenness import (
     Case,
     Ran,
     Wanted,
-    busy_loops,
     command_in,
     in_order,
     summary,
 )  # fmt: skip
 from twixt.cli.bench.evenness_figures import Evenness, evenness, several
 from twixt.cli.bench.evenness_page import cells, leave
+from twixt.cli.bench.guest_machine import busy_loops
 from twixt.cli.bench.screens import screen
 from twixt.cli.cpu import CpuTime
 from twixt.ipc.errors import TwixtError

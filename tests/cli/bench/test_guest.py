@@ -14,7 +14,7 @@ import pytest
 
 from twixt import main
 from twixt.cli.bench.guest_figures import Turn, picture, slowdown, step_us
-from twixt.cli.bench.guest_machine import Cores, load
+from twixt.cli.bench.guest_machine import Cores, busy_loops
 from twixt.render.measure.frames import FrameRow, FrameTable
 
 ROOT = Path(__file__).parents[3]
@@ -90,7 +90,7 @@ def test_a_frame_that_shows_its_instant_late_is_an_error_in_display_time() -> No
 
 
 def test_a_busy_program_is_no_other_program_and_ends_with_the_load() -> None:
-    with load("loop") as pids:
+    with busy_loops(1) as pids:
         looked = Cores(os.getpid(), *pids)
         (pid,) = pids
         looked.look()
