@@ -2,7 +2,9 @@
 
 Always: it looks at the beginning of a function, after a call and at the end of a round of a loop, and nowhere else; so
 between `with lock:` and its block no interruption comes, and none is raised there. In this project's code and in
-`contextlib`; inside other libraries it is as at their return. One thread; once.
+`contextlib`; inside other libraries it is as at their return. One thread; once. Python raises it in the call itself, a
+trace function in the operation after it: where another handler holds for that one, as on the way out of a `with` that
+returns what it called, none is raised.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 OURS = ("twixt", "tests", "contextlib")
 LOOKS_AFTER = ("CALL", "RESUME", "JUMP_BACKWARD")
+BEGIN = -1
 
 
 class Interrupt:
@@ -26,7 +29,7 @@ class Interrupt:
 
     def __init__(self, place: int) -> None:
         self._left = place
-        self._before: dict[FrameType, str] = {}
+        self._before: dict[FrameType, int] = {}  # the operation before, by its place; BEGIN: there is none
         self.came = False
 
     def during(self, do: Callable[[], object]) -> None:
@@ -50,12 +53,12 @@ class Interrupt:
             if frame.f_globals.get("__name__", "").partition(".")[0] not in OURS:
                 return None
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
-            self._before[frame] = "RESUME"
+            self._before[frame] = BEGIN
         elif event == "return":
             self._before.pop(frame, None)
         elif event == "opcode":
-            last, self._before[frame] = self._before.get(frame, ""), _name_of(frame)
-            if last.startswith(LOOKS_AFTER):
+            last, self._before[frame] = self._before.get(frame), frame.f_lasti
+            if last is not None and _operations(frame.f_code).looks_between(last, frame.f_lasti):
                 self._left -= 1
                 if self._left == 0:
                     self.came = True
@@ -100,13 +103,29 @@ def on_its_own_thread(test: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-_names: dict[tuple[Any, int], str] = {}
+class _Operations:
+    """Of one code object."""
+
+    def __init__(self, code: CodeType) -> None:
+        self._names = {one.offset: one.opname for one in dis.get_instructions(code)}
+        self._handlers = dis.Bytecode(code).exception_entries
+
+    def looks_between(self, last: int, at: int) -> bool:
+        """Whether Python looks for signals after the operation at `last`, and what it raises there meets the handlers of
+        what a trace function raises before the one at `at`."""
+        if last == BEGIN:
+            return True
+        return self._names.get(last, "").startswith(LOOKS_AFTER) and self._handler(last) == self._handler(at)
+
+    def _handler(self, at: int) -> int | None:
+        return next((one.target for one in self._handlers if one.start <= at < one.end), None)
 
 
-def _name_of(frame: FrameType) -> str:
-    code, at = frame.f_code, frame.f_lasti
-    name = _names.get((code, at))
-    if name is None:
-        _names.update({((code, one.offset)): one.opname for one in dis.get_instructions(code)})
-        name = _names.setdefault((code, at), "")
-    return name
+_known: dict[CodeType, _Operations] = {}
+
+
+def _operations(code: CodeType) -> _Operations:
+    found = _known.get(code)
+    if found is None:
+        found = _known[code] = _Operations(code)
+    return found

@@ -96,6 +96,7 @@ def newest(view: View) -> Any:
 
 def assert_whole(view: View) -> None:
     segments = view._host._segments
+    assert not segments.writing._is_owned(), "whoever publishes holds its lock no longer"  # type: ignore[attr-defined]
     with segments.writing:  # the service thread moves on to another segment meanwhile
         check_segment(segments.memory)
     found, plan = view._host.newest(), view._publisher.plan
@@ -103,14 +104,7 @@ def assert_whole(view: View) -> None:
     assert (found.head.plan_number, found.head.world_epoch) == (plan.number, plan.world_epoch)
 
 
-# In about one whole run of five this case leaves a lock of the channel with its thread; which of the two is at fault, the
-# channel or the interruptions made here, is not known yet.
-LEAVES_A_LOCK = pytest.param(
-    larger_slots, marks=pytest.mark.skip("known fault: now and then a lock stays held after it")
-)
-
-
-@pytest.mark.parametrize("publish", [repeated, other_fields, ids, counts, larger, LEAVES_A_LOCK, visible, slots, back])
+@pytest.mark.parametrize("publish", [repeated, other_fields, ids, counts, larger, larger_slots, visible, slots, back])
 @on_its_own_thread
 def test_wherever_a_publish_is_interrupted_the_next_is_as_if_it_had_come_to_its_end_or_never_been(
     open_view: Callable[[], View], publish: Publish
