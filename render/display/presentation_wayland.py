@@ -65,7 +65,8 @@ class _FeedbackListener(Structure):
 class WaylandPresentation:
     """Asks a compositor when it showed the frames of one surface.
 
-    way: by what it is asked. output: the address of the last output that showed one, 0 while unknown; another is another monitor.
+    way: by what it is asked. output: the address of the last output that showed one, 0 while unknown; another is
+    another monitor.
     """
 
     way = GLOBAL.decode()

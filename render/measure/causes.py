@@ -9,8 +9,8 @@ A frame is bad when it missed a refresh, held the picture while simulated time r
    (it was shown when it was to be; the drawn time itself was uneven, because snapshots came unevenly);
 3. the frame began or was handed over late: *render late*. It woke late; or its work outlasted its interval; or its
    parts took so much more than usual that this explains half of its lateness; or it was handed over later before its
-   present than nearly all frames that were shown in time, by its own doing and not because the swap before it came back late
-   (where the display does not block, by as much as half of its lateness);
+   present than nearly all frames that were shown in time, by its own doing and not because the swap before it came
+   back late (where the display does not block, by as much as half of its lateness);
 4. otherwise *display late*: it was handed over in time, and shown late.
 
 A frame takes the work of the frame before into account, for whose delay it may be paying; so does one more frame that

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import deque
 
 from twixt.render.measure.frames import FrameRow
+from twixt.render.measure.keys import RENDER_PARTS
 from twixt.render.recent import median
 
 LATE_NS = 2_000_000
 # Frames of which a part's usual time is the median.
 USUAL_OF = 31
 SHOWN_NS = 5_000_000_000
-PARTS = ("draw", "upload", "user", "gc", "stolen", "other")
 
 
 class LateBy:
@@ -50,7 +50,7 @@ class LateBy:
         more_ns = [now - usual for now, usual in zip(_parts_ns(row), usual_ns, strict=True)]
         most_ns = max(more_ns)
         if most_ns >= late_ns / 4:
-            return f"{PARTS[more_ns.index(most_ns)]}, {most_ns / 1e6:.0f} ms more than usual"
+            return f"{tuple(RENDER_PARTS)[more_ns.index(most_ns)]}, {most_ns / 1e6:.0f} ms more than usual"
         return (
             f"display, {late_ns / 1e6:.0f} ms after the plan"
             if _swap_ns(row) > median(map(_swap_ns, self._rows))
@@ -59,7 +59,7 @@ class LateBy:
 
 
 def _parts_ns(row: FrameRow) -> tuple[int, ...]:
-    return row.draw_ns, row.upload_ns, row.user_ns, row.gc_ns, row.stolen_ns, row.other_ns
+    return tuple(getattr(row, f"{name}_ns") for name in RENDER_PARTS)
 
 
 def _swap_ns(row: FrameRow) -> int:

@@ -36,7 +36,8 @@ FOLLOWS = 0.1
 # A frame handed over this share of a refresh from the last instant for it may have been shown one later; it was, if the
 # next frame's drawing then took so much of a refresh longer than usual.
 UNSURE_SHARE, LONGER_SHARE = 0.2, 0.6
-# Where frames take several refreshes, drawing starts this share of one after the frame before is seen: it waits for nothing.
+# Where frames take several refreshes, drawing starts this share of one after the frame before is seen: it waits for
+# nothing.
 START_SHARE = 0.15
 # Frames in so many intervals that agree on a length this much off: the display has another refresh.
 LAST_INTERVALS, OTHER_SHARE, AGREE_SHARE = 8, 0.05, 0.08

@@ -114,7 +114,8 @@ class SwapProbe:
                 return self._not_blocking(f"{compared}, {again_ns / 1e6:.2f} bare again: no display keeps that time")
         if self._regular_share(bare_ns) < REGULAR_SHARE:
             return self._not_blocking(f"{compared}, too unevenly for a display that is waited for")
-        # Where the next frame's drawing waits instead of the swap, a pause shifts all returns by its length: no common grid.
+        # Where the next frame's drawing waits instead of the swap, a pause shifts all returns by its length: there is
+        # no common grid.
         agree = abs(paused_ns / bare_ns - 1) <= SAME_WITHIN
         period_ns = round((bare_ns + paused_ns) / 2) if agree else self._fitted_ns()
         return Refresh(True, period_ns, f"{compared}: swap waits for the display")

@@ -2,9 +2,9 @@
 
 A swap that is held up comes back at any instant; one that waits comes back whole refreshes after another that did.
 
-Where frames are placed by the timer, all come back regularly: there a swap that only takes its time (a big picture copied) takes the same time wherever it is called; one that waits comes
-back at points of a grid, however long that takes. So: long swaps of very different lengths whose returns are whole
-refreshes apart.
+Where frames are placed by the timer, all come back regularly: there a swap that only takes its time (a big picture
+copied) takes the same time wherever it is called; one that waits comes back at points of a grid, however long that
+takes. So: long swaps of very different lengths whose returns are whole refreshes apart.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ itself. Of two spheres that are apart the one whose middle is nearer is in front
 stand as the disc through its middle, of one depth. Drawn the nearest first, what is hidden is not worked out: in a pile
 two thirds of all pixels. The price is half of the soft edge, for what is behind is not there yet when it is blended.
 
-Always: chosen only where a picture holds nothing but spheres, no dots and lines that may begin inside them, so many that they hide each other, so few that each
-can be compared with each, none deeper in another than TOLERANCE; else pixels have their true depth.
+Always: chosen only where a picture holds nothing but spheres, no dots and lines that may begin inside them, so many
+that they hide each other, so few that each can be compared with each, none deeper in another than TOLERANCE; else
+pixels have their true depth.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.render.measure.runs import MS, even
-from twixt.render.overlay.late_by import PARTS, SHOWN_NS, LateBy
+from twixt.render.measure.keys import RENDER_PARTS
+from twixt.render.overlay.late_by import SHOWN_NS, LateBy
 
 
 def after(**late: int | str) -> LateBy:
@@ -16,7 +17,7 @@ def after(**late: int | str) -> LateBy:
     return told
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", RENDER_PARTS)
 def test_the_part_that_took_more_than_usual_is_named(part: str) -> None:
     row = even(41)[-1]
     late = {"present_ns": row.present_ns + 30 * MS, "swap_end_ns": row.present_ns + 30 * MS}
