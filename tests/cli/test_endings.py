@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.sessions import left_in_session
+from tests.end_to_end.processes import until
 from twixt.cli.endings import takes_its_own_along
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +29,8 @@ def begun(name: str, folder: Path) -> subprocess.Popen[str]:
         [sys.executable, "-P", str(ROOT / "twixt.py"), *words], env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    while len(left_in_session(child.pid)) < processes:
-        assert child.poll() is None, child.communicate()[1]
-        time.sleep(0.02)
+    until(lambda: len(left_in_session(child.pid)) >= processes or child.poll() is not None, "all its processes")
+    assert child.poll() is None, child.communicate()[1]
     return child
 
 

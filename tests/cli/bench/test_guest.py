@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.cli.sessions import left_in_session
+from tests.end_to_end.processes import until
 from twixt import main
 from twixt.cli.bench.guest_figures import Turn, picture, slowdown, step_us
 from twixt.cli.bench.guest_machine import Cores, busy_loops
@@ -132,31 +133,18 @@ def test_both_loops_come_out_with_figures_and_a_page(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.socket")) == []
 
 
-def has_ended(group: int) -> bool:
-    """Whether the last process of the group ends, in as long as a machine that is busy may need."""
-    until_s = time.monotonic() + 30
-    while time.monotonic() < until_s:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def test_ctrl_c_ends_the_measuring_and_leaves_no_process(tmp_path: Path) -> None:
     asked = subprocess.Popen(
         bench("--seconds", "600"), env=environ(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, start_new_session=True,
     )  # fmt: skip
-    while not list(tmp_path.rglob("*.socket")):
-        assert asked.poll() is None
-        time.sleep(0.05)
+    until(lambda: list(tmp_path.rglob("*.socket")) or asked.poll() is not None, "its first simulation")
+    assert asked.poll() is None
     os.killpg(asked.pid, signal.SIGINT)
     _, said = asked.communicate(timeout=60)
     assert asked.returncode == 130, said
     assert "Traceback" not in said
-    assert has_ended(asked.pid)
+    until(lambda: not left_in_session(asked.pid), "every process of it has ended", 30)
     assert list(tmp_path.rglob("*.socket")) == []
 
 
