@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.house_imports import PARTS, PRODUCT, imported_names, modules_of
+
 ROOT = Path(__file__).parents[2]
-PARTS = ("cli", "ipc", "sim", "render")
 ALLOWED_PARTS = {"cli": set(PARTS), "ipc": {"ipc"}, "sim": {"sim", "ipc"}, "render": {"render", "ipc"}}
 # Who may import what; a folder stands for all modules in it.
 ROOMS = {
@@ -23,19 +24,11 @@ ROOMS = {
 
 
 def modules() -> list[Path]:
-    return [path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))]
+    return [path for name, path in modules_of(ROOT).items() if name != PRODUCT]
 
 
 def imports_of(path: Path) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: write imports in full, from twixt"
-            found.add(node.module or "")
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return {name for node in ast.walk(ast.parse(path.read_text())) for name in imported_names(node)}
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
