@@ -19,9 +19,11 @@ def distribution(values: Iterable[float]) -> Distribution:
     measured = measured[np.isfinite(measured)]
     if not len(measured):
         return dict.fromkeys(("mean", "p50", "p90", "p99", "max"))
-    p50, p90, p99, largest = np.percentile(measured, (50, 90, 99, 100))
+    with np.errstate(over="ignore"):  # the sum of values that are close to the largest number
+        p50, p90, p99, largest = np.percentile(measured, (50, 90, 99, 100))
+        mean = measured.mean()
     return {
-        "mean": float(measured.mean()),
+        "mean": float(mean),
         "p50": float(p50),
         "p90": float(p90),
         "p99": float(p99),

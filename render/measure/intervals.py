@@ -26,6 +26,9 @@ from twixt.render.measure.keys import LOW_1_PERCENT
 
 Floats = NDArray[np.float64]
 
+# No display is faster. A shorter refresh, of a log that was changed, has no grid: its numbers need not fit 64 bits.
+LEAST_REFRESH_MS = 1e-3
+
 
 @dataclass(frozen=True)
 class Intervals:
@@ -61,6 +64,8 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
     interval_ms = since_before(present_ns, joined) / 1e6
     refresh_ms, planned_ms = pacer_ms, pacer_ms
     hint_ms = 1e3 / refresh_hz if refresh_hz else _typical(pacer_ms / refreshes)
+    if hint_ms is not None and hint_ms < LEAST_REFRESH_MS:
+        hint_ms = None
     if swap_blocks and hint_ms is not None:
         present_ns, period_ms = _on_the_grid(present_ns, joined, hint_ms)
         refresh_ms = np.full(len(frames), period_ms)

@@ -44,7 +44,21 @@ FILE_BUFFER = 1 << 16  # bytes; the disk is asked once in about two hundred rows
 
 # A line of a log has some 500 bytes. A longer one is another file, and is not taken into memory whole.
 LONGEST_LINE = 1 << 16
+# Whole numbers that a log holds. The columns of snapshots may have any of 64 bits, as a damaged snapshot has them. The
+# viewer's own instants and durations are 73 years at most, so that their differences fit 64 bits, too.
+OF_64_BITS = -(1 << 63), (1 << 63) - 1
+OWN_NS = -(1 << 61), 1 << 61
+# A frame of a second on a display of 1 MHz.
+MOST_REFRESHES = 1_000_000
+OF_SNAPSHOTS = (
+    "draw_time_ns", "offset_ns", "room_ns", "newest_sim_time_ns", "newest_due_ns", "newest_published_ns",
+    "used_published_ns", "draw_due_ns", "group_due_ns",
+)  # fmt: skip
+LIMITS = {name: OWN_NS for name in FrameRow._fields if name.endswith("_ns") and name not in OF_SNAPSHOTS} | {
+    "planned_refreshes": (0, MOST_REFRESHES)
+}
 
+LONGEST_QUOTED = 40  # characters of a cell within an error
 _MAKE_ONE = "make one with: twixt run --log FILE.csv"
 HEADER = (*PRESENTMON, *FrameRow._fields, *DERIVED)
 PROBE_AT = FrameRow._fields.index("probe")
@@ -224,7 +238,7 @@ def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterat
             cut = lines.line_num
             continue
         try:
-            yield FrameRow(**{name: _read(line[at], kind) for name, at, kind in wanted})
+            yield FrameRow(**{name: _read(name, line[at], kind) for name, at, kind in wanted})
         except ValueError as error:
             raise _damaged(path, lines.line_num, str(error)) from None
 
@@ -237,14 +251,20 @@ def _ms(ns: int) -> str:
     return f"{ns / 1e6:.4f}"
 
 
-def _read(text: str, kind: Any) -> Any:
+def _read(name: str, text: str, kind: Any) -> Any:
+    """A cell. Raises ValueError with the column's name and its rule."""
     if kind is str:
         return text
-    if kind is float:
-        return float(text)
-    if text == MISSING and kind not in (int, bool):
+    if text == MISSING and kind not in (int, bool, float):
         return None
-    whole = int(text)
-    if not -(1 << 63) <= whole < 1 << 63:
-        raise ValueError(f"a whole number must fit 64 bits, got {text[:20]!r}")
-    return bool(whole) if kind is bool else whole
+    try:
+        number = float(text) if kind is float else int(text)
+    except ValueError:
+        rule = "a number" if kind is float else "a whole number"
+        raise ValueError(f"{name} must be {rule}, got {text[:LONGEST_QUOTED]!r}") from None
+    if kind is float:
+        return number
+    low, high = LIMITS.get(name, OF_64_BITS)
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, got {text[:LONGEST_QUOTED]!r}")
+    return bool(number) if kind is bool else number

@@ -10,7 +10,7 @@ KINDS = {
     float: st.floats(allow_nan=False),
     str: st.text(max_size=30),
     bool: st.booleans(),
-    int | None: st.none() | st.integers(0, 2**62),
+    int | None: st.none() | st.integers(0, 2**60),
 }
 any_row = st.builds(FrameRow, **{name: KINDS[kind] for name, kind in KIND_OF.items()})
 

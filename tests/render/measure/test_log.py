@@ -1,18 +1,29 @@
 """The frame log and its file."""
 
 import csv
+import json
 import os
+import re
 import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.render.measure.runs import MS, START_NS, even, frame
-from tests.render.measure.test_frames import any_row
+from tests.render.measure.runs import MS, START_NS, even, frame, shown_at
+from tests.render.measure.test_frames import KINDS
 from twixt.ipc.errors import TwixtError
-from twixt.render.measure.frames import LATER_FIELDS
-from twixt.render.measure.log import HEADER, HELD_BACK, FrameLog, FrameRow, read_log
+from twixt.render.measure.frames import KIND_OF, LATER_FIELDS
+from twixt.render.measure.log import HEADER, HELD_BACK, LIMITS, MOST_REFRESHES, FrameLog, FrameRow, read_log
+from twixt.render.measure.report import report_log
+
+any_run_row = st.builds(
+    FrameRow,
+    **{
+        name: KINDS[kind] if kind is not int or name not in LIMITS else st.integers(*LIMITS[name])
+        for name, kind in KIND_OF.items()
+    },
+)
 
 
 def written(path, rows) -> FrameLog:
@@ -23,7 +34,7 @@ def written(path, rows) -> FrameLog:
     return log
 
 
-@given(rows=st.lists(any_row, max_size=4))
+@given(rows=st.lists(any_run_row, max_size=4))
 @settings(deadline=None, max_examples=40)
 def test_a_log_always_reads_back_as_it_was_written(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("log") / "run.csv"
@@ -191,7 +202,7 @@ def test_a_file_that_is_no_log_is_refused_with_the_way_out(tmp_path, text, says)
     ("spoil", "says"),
     [
         (lambda lines: [*lines[:2], lines[2].replace(f",{even(2)[1].present_ns},", ",1e30,"), *lines[3:]], "line 3: .*1e30"),
-        (lambda lines: [*lines[:2], lines[2].replace(f",{even(2)[1].present_ns},", f",{10**30},"), *lines[3:]], "line 3: .*fit 64 bits"),
+        (lambda lines: [*lines[:2], lines[2].replace(f",{even(2)[1].present_ns},", f",{10**30},"), *lines[3:]], "line 3: present_ns must be from .* got '1000"),
         (lambda lines: [*lines[:2], lines[2][:80], *lines[3:]], "line 3: it is cut off"),
         (lambda lines: [*lines[:3], lines[3] + ",7", *lines[4:]], f"line 4: it has {len(HEADER) + 1} values, the header {len(HEADER)}"),
         (lambda lines: [lines[0] + ",present_ns", *(line + ",1" for line in lines[1:])], "line 1: the column 'present_ns' stands there twice"),
@@ -237,6 +248,55 @@ def test_a_changed_figure_is_refused_with_its_line(tmp_path):
     path.write_text(path.read_text().replace(f",{even(3)[1].present_ns},", ",soon,", 1))
     with pytest.raises(TwixtError, match="line 3"):
         read_log(path)
+
+
+NUMBERS = [name for name, kind in KIND_OF.items() if kind is not str]
+STRANGE = [
+    "",
+    "soon",
+    "1e999x",
+    "nan",
+    "inf",
+    "-1",
+    "0",
+    *map(str, (1 << 53, 1 << 62, -(1 << 63), (1 << 63) - 1, 1 << 63, 10**40)),
+]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.filterwarnings("error")
+def test_a_column_that_was_changed_is_read_or_refused_with_its_line_and_name(tmp_path, capsys, name):
+    rows = [
+        row._replace(display_present_ns=row.present_ns if row.frame % 3 else 0, swap_end_ns=row.present_ns + MS)
+        for row in even(24, planned_refreshes=1, gpu_ns=MS, present_source="display")
+    ]
+    path = tmp_path / "run.csv"
+    written(path, rows)
+    lines = [line.split(",") for line in path.read_text().splitlines()]
+    at = lines[0].index(name)
+    said = []
+    for text in STRANGE:
+        for changed in (range(1, 25), range(2, 25, 2)):
+            spoilt = [[*line[:at], text, *line[at + 1 :]] if i in changed else line for i, line in enumerate(lines)]
+            path.write_text("\n".join(map(",".join, spoilt)))
+            try:
+                report_log(str(path), "-")
+            except TwixtError as error:
+                said.append((changed[0] + 1, str(error)))
+    capsys.readouterr()
+    assert said
+    for line, words in said:
+        assert re.search(rf"line {line}: {name} must be .*, got '", words)
+        assert len(words) < 400
+
+
+def test_numbers_that_no_display_reaches_have_no_grid(tmp_path, capsys):
+    path = tmp_path / "run.csv"
+    presents_ns = [START_NS] * 10 + [START_NS + (1 << 60)] * 10
+    rows = [row._replace(pacer_interval_ns=1) for row in shown_at(presents_ns, planned_refreshes=MOST_REFRESHES)]
+    written(path, rows)
+    report_log(str(path), "-")
+    assert json.loads(capsys.readouterr().out)["display"]["refresh_measured_hz"] is None
 
 
 def test_a_log_in_a_folder_that_is_not_there_is_refused_at_once(tmp_path):
