@@ -96,7 +96,9 @@ class FrameLoop:
         self._waiting_events: list[Event] = []  # came while frames rested; the next frame obeys them
         self._told = Told()
         self._presents = Presents(window, log, pacer)
-        self.guest = Guest(link, pacer, self._wait, self._processor.waited_ns)
+        self.guest = Guest(
+            link, pacer, self._wait, self._processor.waited_ns, lambda: self._governor.is_sparing
+        )  # fmt: skip
         self._swap_ns = 0
         link.poll()
         self._steering.reflect(self.intake.plan)
@@ -229,6 +231,7 @@ class FrameLoop:
         self._shots.close()
         self.over.close()
         self._processor.close()
+        self.guest.close()
 
     def release(self) -> None:
         """Gives back what the overlay holds; other GL objects go with the context."""
@@ -300,7 +303,7 @@ class FrameLoop:
         self.last = row
         self.first_present_ns = self.first_present_ns or row.present_ns
         self.over.note(row, intake.newest)
-        self.over.be_sparing(self.guest.is_taking)
+        self.over.be_sparing(self.guest.is_sparing)
         self.guest.frame_done(times.swap_end_ns)
         if intake.make_room():
             self._parts.lap(UPLOAD)

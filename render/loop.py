@@ -178,8 +178,9 @@ def _leave(
         "present_source": window.present_source,
     }  # fmt: skip
     code = leave_report(
-        config, log, blocks, channel, display, [refresh.reason, *said_of_nice()], _first_frame_ms(config, loop)
-    )
+        config, log, blocks, channel, display, [refresh.reason, *said_of_nice(), *loop.guest.summary()],
+        _first_frame_ms(config, loop),
+    )  # fmt: skip
     return outcome.exit_code or code
 
 

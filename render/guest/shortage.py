@@ -5,6 +5,7 @@ world) and waits is taken from by whoever else runs, its viewer included: then f
 it waits no more, or the viewer's share is too small to matter. Physics that rests between its steps is taken nothing
 from, whatever else is busy, and no frame is given up for it.
 
+- Cheaper first: no frame is given up as long as drawing may still get cheaper.
 - Quick in: a step down every 0.3 s while physics waits. Slow out: a smaller step up every 0.7 s while it does not; as
   many frames as were too many just now are tried again ever more rarely, or the rate would swing.
 - Not by a spike: what is judged is the median of the last looks, half a second of them.
@@ -18,6 +19,7 @@ or whose sums run back only begins anew; what was decided stays.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from twixt.render.recent import median
@@ -32,8 +34,8 @@ NEVER_RESTS = 0.8
 WAITS, WAITS_NOT = 0.04, 0.02
 # Of the time that this process wanted a core, it waited so much of it: cores are short; they no longer are.
 STARVES, STARVES_NOT = 0.30, 0.10
-# Frames a second that are always drawn.
-LEAST_FPS = 15.0
+# Frames a second that are always drawn: 15, and one for those that a busy machine loses.
+LEAST_FPS = 16.0
 # A viewer that takes no more of a core than this is not made rarer: with one other busy program on two cores, physics
 # loses half of it.
 LEAST_SHARE = 0.10
@@ -60,6 +62,8 @@ class Look(NamedTuple):
     cpu_ns: int  # this process ran
     waited_ns: int  # its threads that draw waited for a core
     physics: Times  # empty: not known
+    cores: Mapping[int, int] = {}  # the core of each thread of physics that is known
+    is_cheapest: bool = True  # frames are drawn as cheaply as is allowed
 
 
 class Seen(NamedTuple):
@@ -69,6 +73,7 @@ class Seen(NamedTuple):
     share: float  # of a core that this process had
     starved: float  # of the time that it wanted a core, how much of it it waited
     waits: float  # of the time, how much physics waited; 0 where it rests or is not known
+    busy_cores: tuple[int, ...] = ()  # of physics' threads that never rested, one for each thread
 
 
 class Shortage:
@@ -94,7 +99,7 @@ class Shortage:
             return
         waits, starved = self._usual("waits"), self._usual("starved")
         self._judge(look.now_ns, waits, starved)
-        self._bound(look.now_ns, waits)
+        self._bound(look, waits)
 
     def _usual(self, name: str) -> float:
         return median(getattr(seen, name) for seen in self._seen)
@@ -107,9 +112,12 @@ class Shortage:
         elif now_ns - self._short_ns >= CALM_NS:
             self.is_short = False
 
-    def _bound(self, now_ns: int, waits: float) -> None:
+    def _bound(self, look: Look, waits: float) -> None:
+        now_ns = look.now_ns
         passed_ns = now_ns - self._changed_ns
         if waits > WAITS and passed_ns >= DOWN_NS:
+            if not look.is_cheapest:
+                return
             now = min(self.most_fps or MOST_FPS, self._usual("fps"))
             wanted = max(now * DOWN, self._least_fps())
             if wanted < now:
@@ -146,19 +154,26 @@ def between(before: Look, after: Look) -> Seen | None:
     if not 0 < wall_ns <= LONGEST_LOOK_NS or frames < 0 or cpu_ns < 0:
         return None
     wanted_ns = cpu_ns + waited_ns
+    busy = _never_rested(before.physics, after.physics, wall_ns)
     return Seen(
         frames * 1e9 / wall_ns, cpu_ns / wall_ns, waited_ns / wanted_ns if wanted_ns else 0.0,
-        _waits(before.physics, after.physics, wall_ns),
+        min(1.0, busy[0].waited_ns / wall_ns) if busy else 0.0,
+        tuple(after.cores[one.thread] for one in busy if one.thread in after.cores),
     )  # fmt: skip
 
 
-def _waits(before: Times, after: Times, wall_ns: int) -> float:
-    """Of the thread that wanted a core most, the share of the time that it waited for one; 0 where it rested."""
-    busiest_ns = waited_ns = 0
+class _Busy(NamedTuple):
+    wanted_ns: int  # it ran, or waited for a core
+    waited_ns: int
+    thread: int
+
+
+def _never_rested(before: Times, after: Times, wall_ns: int) -> list[_Busy]:
+    """The threads that wanted a core nearly all the time, the busiest first."""
+    found = []
     for thread, (ran_ns, queued_ns) in after.items():
         if thread in before:
-            ran_before_ns, queued_before_ns = before[thread]
-            ran_ns, queued_ns = ran_ns - ran_before_ns, queued_ns - queued_before_ns
-            if ran_ns >= 0 and queued_ns >= 0 and ran_ns + queued_ns > busiest_ns:
-                busiest_ns, waited_ns = ran_ns + queued_ns, queued_ns
-    return min(1.0, waited_ns / wall_ns) if busiest_ns >= NEVER_RESTS * wall_ns else 0.0
+            ran_ns, queued_ns = ran_ns - before[thread][0], queued_ns - before[thread][1]
+            if ran_ns >= 0 and queued_ns >= 0 and ran_ns + queued_ns >= NEVER_RESTS * wall_ns:
+                found.append(_Busy(ran_ns + queued_ns, queued_ns, thread))
+    return sorted(found, reverse=True)

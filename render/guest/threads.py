@@ -1,4 +1,4 @@
-"""How long the threads of another process ran, and waited for a core, as the kernel counts it (Linux, schedstat).
+"""How long the threads of another process ran, waited for a core, and on which: as the kernel counts it (Linux, /proc).
 
 One idea: nothing is asked of that process. A file of its threads is read in 10 us; physics spends nothing on it.
 
@@ -17,6 +17,9 @@ WATCHED = 4
 # So many looks between two at all threads.
 LOOKS_PER_LIST = 10
 
+# Where proc(5) has the core of a thread: field 39, of which 37 come after the name.
+PROCESSOR = 36
+
 
 class ThreadTimes:
     """Of the process `pid`; None: of nobody."""
@@ -28,13 +31,22 @@ class ThreadTimes:
         self._listed: Times = {}
 
     def take(self) -> Times:
-        """The sums now, of the threads that matter."""
+        """The sums now, of the threads that wanted a core most."""
         if self._folder is None:
             return {}
         if self._looks % LOOKS_PER_LIST == 0:
             self._list()
         self._looks += 1
         return self._of(self._watched)
+
+    def cores(self) -> dict[int, int]:
+        """The core on which each of these threads runs, or ran last."""
+        found = {}
+        for thread in self._watched:
+            path = f"{self._folder}/{thread}/stat"
+            with contextlib.suppress(OSError, ValueError, IndexError), open(path, "rb", buffering=0) as file:
+                found[thread] = int(file.read(1024).rpartition(b")")[2].split()[PROCESSOR])
+        return found
 
     def _list(self) -> None:
         threads: list[int] = []

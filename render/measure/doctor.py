@@ -66,7 +66,8 @@ def verdicts() -> Iterator[Verdict]:
             window.close()
     yield clock(_child_clock)
     yield sleeping(*_oversleeps_us())
-    yield priority(os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0, _slice_ns())
+    nice = os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0
+    yield priority(nice, _slice_ns(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0)
     yield shared_memory()
 
 
@@ -129,13 +130,20 @@ def sleeping(plain_us: list[float], hybrid_us: list[float]) -> Verdict:
     return Verdict("sleep", USABLE if late else GOOD, says + ("; free a core for an even picture" if late else ""))
 
 
-def priority(nice: int, slice_ns: int | None) -> Verdict:
-    """How a viewer stands beside other programs where cores are short. slice_ns: None where the system has none."""
+def priority(nice: int, slice_ns: int | None, cores: int = 0) -> Verdict:
+    """How a viewer stands beside other programs where cores are short. slice_ns: None where the system has none.
+
+    cores: that its affinity mask allows; 0 where the system has no such masks.
+    """
     sooner = (
         f"let on soon after it wakes (slices of {slice_ns / 1e6:.1f} ms)"
         if slice_ns
         else "other programs' slices come before its frames where cores are short (Linux 6.12 knows shorter ones)"
     )
+    if cores > 1:
+        sooner += "; stays off the core of a loop that never rests"
+    elif cores == 1:
+        sooner += "; may use a single core, and shares it with a loop that never rests"
     if nice > 0:
         way_out = "it may starve beside busy programs; start twixt without nice"
         return Verdict("priority", USABLE, f"at nice {nice} {way_out}; {sooner}")

@@ -180,6 +180,8 @@ class _Layout:
         ]
         if state.left_out:
             parts.append(self._row("drawn cheaper", state.left_out, 5))
+        if state.for_physics:
+            parts.append(self._row("for physics", state.for_physics, 6))
         if state.age_ms is not None:
             parts.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
         is_open = SMOOTH in self._opened

@@ -152,6 +152,7 @@ class Panel:
             clock=controls.clock,
             clock_mode=row.clock_mode,
             interpolation=controls.interpolation,
+            for_physics=loop.guest.said.partition(":")[0],
             left_out=level.name if (level := loop.stage.renderer.level).left_out else "",
             room_ms=clock.state.room_ns / 1e6,
             playing_rate=clock.state.rate,

@@ -76,6 +76,7 @@ class OverlayState:
     clock: str = ""  # chosen, such as "auto"
     clock_mode: str = ""  # what it does now, such as "ahead"
     interpolation: str = ""
+    for_physics: str = ""  # what the viewer does for physics that never rests, such as "staying off core 1"
     left_out: str = ""  # the level drawn where that is not the finest, such as "no shadows"
     room_ms: float | None = None  # from what is drawn to the newest snapshot
     playing_rate: float | None = None  # simulated per wall second of the picture

@@ -35,7 +35,7 @@ WORTH = 0.04
 # Of what a step saves, how much of a new measurement counts. A share stays within bounds that make sense.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.5, 0.2, 0.99
 # While cores are short, a step is taken after so many frames.
-SHORT_FRAMES = 30
+SHORT_FRAMES = 10
 
 
 class Governor:
@@ -58,6 +58,11 @@ class Governor:
     def level(self) -> Level:
         """What is drawn."""
         return LEVELS[self._at]
+
+    @property
+    def is_sparing(self) -> bool:
+        """Whether frames are drawn as cheaply as cores that are short ask for; nothing else is to be saved."""
+        return not self.is_free or self._at >= SPARING
 
     def frame(self, work_ns: int, interval_ns: int, cores_are_short: bool = False) -> Level:
         """A frame of this level took so long, of a display that shows one each `interval_ns`; the next one's level."""

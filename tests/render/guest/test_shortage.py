@@ -28,6 +28,7 @@ class Machine:
     frames: float = 0.0
     cpu_ns: float = 0.0
     waited_ns: float = 0.0
+    is_cheapest: bool = True
     ran_ns: float = 0.0
     queued_ns: float = 0.0
     bounds: list[float | None] = field(default_factory=list)
@@ -48,7 +49,9 @@ class Machine:
         self.ran_ns += runs * wall_ms * MS
         self.queued_ns += waits * wall_ms * MS
         physics = {7: (round(self.ran_ns), round(self.queued_ns)), 8: (5, 5)}
-        look = Look(self.now_ns, int(self.frames), round(self.cpu_ns), round(self.waited_ns), physics)
+        look = Look(
+            self.now_ns, int(self.frames), round(self.cpu_ns), round(self.waited_ns), physics, {}, self.is_cheapest
+        )
         self.shortage.observe(look)
         self.bounds.append(self.shortage.most_fps)
 
@@ -72,6 +75,15 @@ def test_physics_that_rests_between_its_steps_is_no_reason_to_give_up_a_frame_ho
     shortage = machine.run(30, runs=0.2, waits=0.4, starved=0.6)
     assert shortage.is_short, "drawing may get cheaper: that helps the picture, too"
     assert machine.bounds == [None] * 300
+
+
+def test_drawing_gets_cheaper_before_frames_get_fewer() -> None:
+    machine = Machine(is_cheapest=False)
+    shortage = machine.run(10, runs=0.75, waits=0.25)
+    assert (shortage.is_short, shortage.most_fps) == (True, None)
+    machine.is_cheapest = True
+    shortage = machine.run(0.4, runs=0.75, waits=0.25)
+    assert shortage.most_fps is not None
 
 
 def test_a_simulation_that_is_not_known_is_taken_for_one_that_rests() -> None:
@@ -189,7 +201,7 @@ def test_sums_that_run_back_and_looks_at_one_instant_are_left_out() -> None:
     ):  # fmt: skip
         assert between(look, odd) is None
     later = look._replace(now_ns=200 * MS, waited_ns=-5, physics={1: (0, 0)})
-    assert between(look, later) == (0.0, 0.0, 0.0, 0.0)
+    assert between(look, later) == (0.0, 0.0, 0.0, 0.0, ())
 
 
 @settings(max_examples=60, deadline=None)

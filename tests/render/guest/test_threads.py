@@ -24,6 +24,18 @@ def test_a_thread_that_works_is_seen_to_run() -> None:
     assert second[os.getpid()][0] - first[os.getpid()][0] >= 15_000_000
 
 
+def test_the_core_of_a_thread_is_known() -> None:
+    own = os.sched_getaffinity(0)
+    times = ThreadTimes(os.getpid())
+    try:
+        for core in own:
+            os.sched_setaffinity(0, {core})  # puts this thread there before it returns
+            times.take()
+            assert times.cores()[os.getpid()] == core
+    finally:
+        os.sched_setaffinity(0, own)
+
+
 def test_a_process_that_has_gone_gives_no_times() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     times = ThreadTimes(child.pid)
@@ -31,6 +43,7 @@ def test_a_process_that_has_gone_gives_no_times() -> None:
     child.communicate(b"\n")
     for _ in range(12):
         assert times.take() == {}
+        assert times.cores() == {}
 
 
 def test_nobody_has_no_times() -> None:

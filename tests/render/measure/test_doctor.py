@@ -95,4 +95,6 @@ def test_a_nice_viewer_is_warned_of_and_one_of_short_slices_is_well() -> None:
         "priority", GOOD, "nice 0; let on soon after it wakes (slices of 0.1 ms)"
     )  # fmt: skip
     assert doctor.priority(0, None).grade == USABLE
+    assert "stays off the core of a loop that never rests" in doctor.priority(0, 100_000, 2).says
+    assert "a single core" in doctor.priority(0, 100_000, 1).says
     assert "at nice 5 it may starve" in doctor.priority(5, 100_000).says
