@@ -223,7 +223,7 @@ def _run(
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
         path = os.path.join(folder, "report.json")
         command = [sys.executable, "-P", str(twixt.__file__), "measure", *arguments, "--json", path]
-        said, code = _ended(command, longest_s)
+        said, code = ended(command, longest_s)
         end = CpuTime.now()
         load = Load(cores(), end.others_since(begin), end.stolen_since(begin))
         try:
@@ -234,7 +234,7 @@ def _run(
     return Run(side, figures, load, f"exit code {code}: {said}" if code else "")
 
 
-def _ended(command: list[str], longest_s: float) -> tuple[str, int]:
+def ended(command: list[str], longest_s: float) -> tuple[str, int]:
     """Its last words and its exit code. Ctrl-C reaches it by itself: it is in this terminal's group; it is waited for."""
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)

@@ -127,15 +127,22 @@ def evenness(display: str | None, **wanted: Any) -> int:
 @benches.command(
     option("--runs", type=click.IntRange(2, 1000), default=24, show_default=True, help="recorded of each kind"),
     option("--trials", type=click.IntRange(1, 100_000), default=200, show_default=True, help="commands of each size"),
-    option("--record", metavar="FILE", help="write the recorded runs (JSON)"),
+    option("--record", metavar="FILE", help="write the recorded runs, and what whole commands said (JSON)"),
     option("--from", "recorded", metavar="FILE", help="runs recorded before, instead of new ones"),
+    option("--commands", type=click.IntRange(1, 1000), help="run so many whole commands of each kind instead of recording"),
+    option("--minutes", type=Finite(min=0.1, max=600), default=20.0, show_default=True,
+           help="begin no whole command after so many"),
     TO_PAGE,
-)
+)  # fmt: skip
 @takes_its_own_along
 def against(**wanted: Any) -> int:
     """How often `twixt measure --against` is right, by the number of runs.
 
-    Recording takes 9 minutes on free cores; a busy machine records its noise.
+    Recording takes 9 minutes on free cores; a busy machine records its noise. Whole commands are kept with runs
+    recorded before:
+
+    \b
+    twixt bench against --commands 20 --from docs/against.json --record docs/against.json --out docs/against.md
     """
     from twixt.cli.bench.trials import Wanted
     from twixt.cli.bench.trials import run as try_commands

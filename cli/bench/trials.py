@@ -2,7 +2,8 @@
 
 One idea: real runs are recorded once, some as they are and as many with three more milliseconds of work a frame; then
 commands of N runs a side are put together from them by lot, many hundred times, and judged by the very code of the
-command. Equal flags should come out with no difference in *every* figure, the work should be found in `cpu_ms`.
+command. Equal flags should come out with no difference in *every* figure, the work should be found in `cpu_ms`. Beside
+them stand whole commands, as they are typed (`whole_commands`).
 
 Always: the same recording gives the same page (a fixed seed). What other programs had of the machine is recorded with
 each run and judged with it.
@@ -20,11 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from twixt.cli.against import REPEAT, SECONDS, Run, Turns, compare, take_turns
+from twixt.cli.bench.whole_commands import run_commands, section
 from twixt.ipc.config import check_file
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.against import FALSE_ALARMS, HIGHER, NO_DIFFERENCE, NO_VERDICT
 from twixt.render.measure.against_noise import Load
 from twixt.render.measure.against_show import FIGURES, figures_of
+from twixt.render.measure.report import machine
 
 SCHEMA = "twixt-against-runs/1"
 WORLDS = ("metronome", "balls")
@@ -39,13 +42,16 @@ INTERRUPTED = 130
 
 
 class Wanted(NamedTuple):
-    """What it is told. recorded: a file of earlier runs, instead of new ones."""
+    """What it is told. recorded: a file of earlier runs, instead of new ones. commands: how many whole ones to run of each
+    kind, for so many minutes."""
 
     runs: int
     trials: int
     recorded: str | None
     record: str | None
     out: str | None
+    commands: int | None
+    minutes: float
     command: str
 
 
@@ -65,6 +71,8 @@ class Right:
 
 
 Recording = dict[str, Any]
+# A recording of whole commands alone.
+NOTHING: Recording = {"schema": SCHEMA, "worlds": {}}
 
 
 def run(wanted: Wanted) -> int:
@@ -79,9 +87,14 @@ def run(wanted: Wanted) -> int:
         say: Callable[[str], None] = (
             status.update if console.is_terminal else lambda text: print(f"twixt: {text}", file=sys.stderr)
         )
-        recording = read(wanted.recorded) if wanted.recorded else _recorded(wanted.runs, say)
+        if wanted.recorded:
+            recording = read(wanted.recorded)
+        else:
+            recording = NOTHING | {"machine": machine()} if wanted.commands else _recorded(wanted.runs, say)
         if recording.get("interrupted"):
             return INTERRUPTED
+        if wanted.commands:
+            recording["commands"] = run_commands(wanted.commands, wanted.minutes, say)
         if wanted.record is not None:
             _write(wanted.record, json.dumps(recording, indent=0) + "\n", "--record")
         found = []
@@ -93,7 +106,9 @@ def run(wanted: Wanted) -> int:
     if wanted.out is not None:
         _write(wanted.out, text, "--out")
     print("\n".join(_table(found)))
-    return 0
+    if "commands" in recording:
+        print(section(recording["commands"]))
+    return INTERRUPTED if wanted.commands and recording["commands"]["interrupted"] else 0
 
 
 def pools_of(recording: Recording) -> list[tuple[str, str, list[Run]]]:
@@ -161,24 +176,23 @@ def read(path: str) -> Recording:
 
 def page(recording: Recording, found: Sequence[Right], command: str) -> str:
     """The page about it (Markdown)."""
-    machine, runs = recording["machine"], runs_of(recording)
+    about, runs = recording["machine"], runs_of(recording)
     loads = [run.load.others for one in runs.values() for run in one if run.load.others is not None]
     shares = np.percentile(loads, (50, 90, 100)) if loads else (0.0, 0.0, 0.0)
     counts = "; ".join(
         f"{world}: {sum(run.side == 'A' for run in one)} as they are, {sum(run.side == 'B' for run in one)} with "
         f"`{' '.join(MORE)}`" for world, one in runs.items()
     )  # fmt: skip
-    return ABOUT.format(
+    text = ABOUT.format(
         command=command, seconds=f"{SECONDS:g}", counts=counts, repeat=REPEAT, alarms=f"{FALSE_ALARMS:.1%}",
-        figures=len(FIGURES), machine=f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",
+        figures=len(FIGURES), machine=f"{about['processor']}, {about['cores']} cores, {about['system']}",
         others="{:.2f}, {:.2f} and {:.2f}".format(*shares), table="\n".join(_table(found)),
         trials=found[0].trials if found else 0,
     )  # fmt: skip
+    return text + (section(recording["commands"]) if "commands" in recording else "")
 
 
 def _recorded(count: int, say: Callable[[str], None]) -> Recording:
-    from twixt.render.measure.report import machine
-
     worlds: dict[str, list[dict[str, Any]]] = {}
     for world in WORLDS:
         usual = [world, "--seconds", f"{SECONDS:g}"]

@@ -11,12 +11,15 @@ INJECTED = {
     "draw": "30 ms more in drawing",
     "upload": "30 ms more in the upload of a snapshot",
     "user": "30 ms more in the user's drawing",
-    "gc": "a forced `gc.collect()` with a heap of 700,000 lists",
+    "gc": "a forced `gc.collect()` of a heap of 700,000 lists",
     "stolen": "SIGSTOP for 20 ms",
     "stolen longer": "SIGSTOP for 40 ms",
     "physics": "a stall of 250 ms in a step of physics",
     "display": "a swap that returns 30 ms later",
 }
+ENOUGH = 0.95
+# Of the frames in a quiet run; quiet is one in which the host took nothing and the wake error's p99 is below this.
+MOST_BAD, QUIET_WAKE_US = 1e-3, 1e3
 HEAD = """# Causes of bad frames, proved by injected trouble
 
 Written by `python -m tests.injected --displays "{displays}" --cases {cases} --quiet-seconds {quiet:g} --out docs/causes.md`.
@@ -35,8 +38,9 @@ the next is made, and shows in time what was handed over a refresh late.
 
 """
 
-QUIET = """Stretches of a quarter of a second count as quiet by the same measure as cases count as undisturbed. The frames in them
-that are bad, and all frames of the run beside them.
+QUIET = """Fewer than one frame in 1,000 may be bad in a quiet run: one in which the host took no core away and the wake
+error's p99 is under 1 ms. Stretches of a quarter of a second count as quiet by the same measure as cases count as
+undisturbed. The frames in them that are bad, and all frames of the run beside them.
 """
 
 
@@ -45,14 +49,40 @@ def page(
 ) -> str:
     """asked: the displays, the cases of each kind, the quiet seconds."""
     displays, count, quiet_s = asked
+    failed = broken(trials, quiet, count)
     parts = [HEAD.format(displays=displays, cases=count, quiet=quiet_s)]
     parts.append("".join(f"- {line}\n" for line in conditions))
+    parts.append("- every bar is met\n" if not failed else "".join(f"- **not met** {line}\n" for line in failed))
     for display, trial in trials.items():
         parts.append(f"\n## {display}\n\n{_cases(trial)}")
         parts.append(f"\n{_run(trial)}\n")
         parts.append(_misnamed(trial))
-    parts.append(f"\n## Runs without injected trouble\n\n{QUIET}\n{_quiet(quiet)}")
+    if quiet:
+        parts.append(f"\n## Runs without injected trouble\n\n{QUIET}\n{_quiet(quiet)}")
     return "".join(parts)
+
+
+def broken(trials: dict[str, Trial], quiet: dict[str, Trial], count: int) -> list[str]:
+    """Bars that are not met, each in words; kinds with fewer cases than asked for among them."""
+    lines = []
+    for display, trial in trials.items():
+        for kind in KINDS:
+            judged = of_kind(trial, kind)
+            share = share_right(judged)
+            if share is not None and share < ENOUGH:
+                lines.append(f"{display}, {INJECTED[kind]}: {share:.1%} named rightly, {ENOUGH:.0%} are wanted")
+            if len(judged) < count:
+                lines.append(f"{display}, {INJECTED[kind]}: {len(judged)} cases, {count} were asked for")
+    for display, trial in quiet.items():
+        bad = len(trial.clear_bad)
+        if is_quiet(trial) and bad and bad >= MOST_BAD * trial.clear_frames:
+            lines.append(f"{display}: {bad} of {trial.clear_frames} quiet frames are bad")
+    return lines
+
+
+def is_quiet(trial: Trial) -> bool:
+    """Whether the bar of quiet runs applies."""
+    return trial.steal_ms == 0 and trial.wake_p99_us < QUIET_WAKE_US
 
 
 def share_right(judged: list[Judged]) -> float | None:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.injected.machine import Lot, Machine, Sample
-from tests.injected.page import page, share_right
+from tests.injected.page import broken, of_kind, page, share_right
 from tests.injected.trial import EXPECTED, KINDS, Judged, Trial, cases, length_s, run
 from tests.injected.viewer import Case
+from twixt.render.measure.causes import PARTS
 
 MS = 1_000_000
 CLEAR = Lot(0.0, 0.0, 0.0)
@@ -25,6 +26,9 @@ def test_each_kind_of_trouble_is_named_with_its_part(tmp_path: Path) -> None:
     trial = run(tmp_path, environ, planned, length_s(planned))
     assert trial.judged
     assert all(sum(each.parts_ms) > 0 for each in trial.judged)
+    collected = [each.parts_ms[PARTS.index("gc")] for each in of_kind(trial, "gc")]
+    assert collected
+    assert min(collected) > 10, "the heap was not looked through"
     clear = [each for each in trial.judged if not each.lot.is_disturbed]
     if len(clear) < len(planned) / 2:
         pytest.skip(f"others had the cores: {len(clear)} of {len(planned)} cases were not disturbed")
@@ -65,6 +69,20 @@ def test_disturbed_cases_are_shown_and_left_out_of_the_share() -> None:
     assert "| 30 ms more in the user's drawing | render late: user | 3 | 0 | 1 of 2 | 0 of 1 | 1 of 3 (33%) |" in text
     assert "| user | user, asleep | 3 | 1 display late | 0 0 30 0 0 0 | no | 0, 0.0 |" in text
     assert "- a condition" in text
+
+
+def test_a_bar_that_is_not_met_is_said_with_its_display_and_figures() -> None:
+    case = Case("user", "user")
+    right, wrong = Judged(case, 1, (EXPECTED["user"],), CLEAR, ()), Judged(case, 2, ("display late",), CLEAR, ())
+    assert broken({"xvfb": Trial([right] * 19 + [wrong])}, {}, 0) == []
+    assert broken({"xvfb": Trial([right] * 18 + [wrong])}, {}, 0) == [
+        "xvfb, 30 ms more in the user's drawing: 94.7% named rightly, 95% are wanted"
+    ]
+    assert len(broken({"xvfb": Trial([right])}, {}, 2)) == len(KINDS), "fewer cases than asked for"
+    late = ["render late"]
+    assert broken({}, {"sway": Trial(clear_frames=1001, clear_bad=late)}, 0) == []
+    assert broken({}, {"sway": Trial(clear_frames=1000, clear_bad=late)}, 0) == ["sway: 1 of 1000 quiet frames are bad"]
+    assert broken({}, {"sway": Trial(clear_frames=9, clear_bad=late, wake_p99_us=1e3)}, 0) == [], "not quiet"
 
 
 def test_a_plan_has_as_many_cases_of_each_kind_and_is_the_same_for_a_seed() -> None:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from twixt.render.picture.stage import Stage
 STALL_S = 0.030
 STOPS_MS = {"stolen": 20, "stolen longer": 40}
 # Frames before the first case, and between two: the pacer is back to its usual, and figures have a usual.
-FIRST, APART, APART_FROM_PHYSICS = 100, 36, 130
+FIRST, APART, APART_FROM_PHYSICS = 100, 30, 100
 # Collected whole, such a heap takes 40 ms and more.
 HEAP = 700_000
 STOPPER = """
@@ -70,8 +71,13 @@ class Injector:
             self._heap = [[number] for number in range(HEAP)]  # not before: what is there at the start is frozen
         self._counted += 1
         self._frame = loop.log.count
-        if self._armed is None and self._counted >= self._at and len(self.fired) < len(self._cases):
+        if self._armed is not None or self._counted < self._at:
+            return
+        if len(self.fired) < len(self._cases):
             self._armed = self._cases[len(self.fired)]
+        elif self._cases:
+            # The frames that pay for the last one are over, too.
+            loop._steering.controls = replace(loop.controls, quit=True)
 
     def fire(self, place: str) -> None:
         """This place is reached."""
@@ -86,6 +92,7 @@ class Injector:
 
     def _do(self, case: Case) -> None:
         if case.kind == "gc":
+            gc.unfreeze()  # the viewer sets aside what is too much to be looked through between two frames
             gc.collect()
         elif case.kind in STOPS_MS:
             assert self._stopper.stdin is not None
