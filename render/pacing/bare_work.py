@@ -35,7 +35,7 @@ class BareWork:
     """work_ns: None until it is known."""
 
     def __init__(self) -> None:
-        self.was_paused = False
+        self.was_paused = self.was_shorter = False
         self._known: deque[int] = deque(maxlen=REMEMBERED)
         self._at_once: deque[int] = deque(maxlen=LAST_FRAMES)
         self._unmoved = 0
@@ -87,6 +87,7 @@ class BareWork:
             self._at_once.append(drawing_ns)
             return self._unmoved >= UNMOVED
         shorter_ns = self._before_ns - drawing_ns
+        self.was_shorter = shorter_ns > self._paused_ns / 2
         self._looks_after = abs(shorter_ns) < SHORTER_SHARE * period_ns and not queues
         if not self._looks_after:
             self._unmoved = 0

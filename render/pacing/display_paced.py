@@ -4,7 +4,8 @@ Every frame starts at once, and the display blocks the next one somewhere: in th
 once), or in a later swap (a queue). A present then is counted, not read: the first refresh after the hand-over, and a
 whole refresh after the frame before. A full queue therefore shows a frame each refresh though one of them was late.
 
-Where neither drawing nor swap waits, nothing keeps the pace: the timer has to. Pure.
+Where neither drawing nor swap waits, nothing keeps the pace: the timer has to. A queue whose swaps waited before stays one
+while frames take longer than a refresh: they drain it. Pure.
 """
 
 from __future__ import annotations
@@ -17,18 +18,15 @@ from twixt.render.pacing.hand_over import FIRST_GUARD_NS
 from twixt.render.pacing.interval import IntervalChoice
 from twixt.render.pacing.phase import SwapGrid
 from twixt.render.pacing.policy import BLOCKING, FREE, QUEUED, Outcome, Planned
+from twixt.render.pacing.replay import HOLD_SHARE
 from twixt.render.pacing.waits import WAITED_NS, RegularWaits
 from twixt.render.pacing.work import Work
 from twixt.render.recent import median
 
-# Frames meant for several refreshes are swapped this share of a refresh before their own.
-HOLD_SHARE = 0.6
 # Swaps that waited for the very next refresh though nothing was pending: so many in a row, and swap blocks after all.
 PLAIN_WAITS = 4
 # So many frames are not judged at first.
 LEARNING_FRAMES = 24
-# In a queue, the mean of so many frames' work counts.
-QUEUED_FRAMES = 2
 # Frames in a row whose present a fence knew: presents are read again.
 FENCED = 2
 # Drawing that waits says when the frame before was seen, give or take; the grid follows by this share.
@@ -48,13 +46,14 @@ class DisplayPaced:
 
     display = QUEUED
 
-    def __init__(self, interval: IntervalChoice, work: Work, grid: SwapGrid, shown_ns: int | None = None) -> None:
+    def __init__(
+        self, interval: IntervalChoice, work: Work, grid: SwapGrid, shown_ns: int | None = None, queues: bool = False
+    ) -> None:
         self.shown_ns = shown_ns
         self.grid = grid
         self._interval, self._work = interval, work
         self._bare = BareWork()
-        self._waits = RegularWaits()
-        self._last_cycles: deque[int] = deque(maxlen=QUEUED_FRAMES)
+        self._waits = RegularWaits(queues)
         self._intervals_ns: deque[int] = deque(maxlen=LAST_INTERVALS)
         self._plain = 0
         self._unsure = False
@@ -78,9 +77,11 @@ class DisplayPaced:
             return Planned(now_ns, None, self._deadline_ns)
         reason = ""
         if self._planned > 1:
-            start_ns = now_ns if self._queues else max(now_ns, self.shown_ns + round(START_SHARE * period_ns))
+            later_ns = self.shown_ns + round(START_SHARE * period_ns)
+            fits = later_ns + self._work.usual_ns <= self.shown_ns + self._interval.interval_ns - period_ns // 2
+            start_ns = max(now_ns, later_ns) if fits or not self._queues else now_ns
         else:
-            start_ns = now_ns + self._bare.pause_ns(now_ns, period_ns, self._queues)
+            start_ns = now_ns + self._bare.pause_ns(now_ns, period_ns, self._queues and not self._waits.is_in_doubt)
             if start_ns > now_ns:
                 reason = "starts a little later: to see whether its drawing waits"
         drawable_ns = start_ns if self._queues else max(start_ns, self.shown_ns)
@@ -114,30 +115,33 @@ class DisplayPaced:
         grid = self.grid
         returned_ns = times.presented_ns or times.swap_end_ns
         begin_ns = times.swap_begin_ns
-        waited = self._waits.frame(begin_ns, returned_ns, grid.period_ns)
+        self._interval.queues = self._queues
+        waited = False
+        if self._interval.refreshes == 1:
+            waited = self._waits.frame(times.work_end_ns - times.start_ns, begin_ns, returned_ns, grid.period_ns)
         begun_ns = times.start_ns if self._queues else max(times.start_ns, self.shown_ns or 0)
         cycle_ns = max(0, times.work_end_ns - begun_ns) + self._work.overhead_ns
         if self._begin_ns is not None and not self._queues:
             # How long drawing waited is a guess; a frame that came in its turn was not too long.
             cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
-        if self._queues:
-            # A queue forgives a long frame that short ones follow.
-            self._last_cycles.append(cycle_ns)
-            cycle_ns = sum(self._last_cycles) // len(self._last_cycles)
         self._work.swapped(0, returned_ns)
         display = self._what_it_is(times, waited)
         why = self._follow(times, waited, returned_ns)
-        present_ns = self._counted(begin_ns + FIRST_GUARD_NS)
+        handed_ns = (
+            begin_ns + FIRST_GUARD_NS if waited or self._queues else max(begin_ns + FIRST_GUARD_NS, times.swap_end_ns)
+        )
+        present_ns = self._counted(handed_ns)
         missed = 0
         if self.shown_ns is not None:
             missed = max(0, grid.refreshes_between(self._deadline_ns, present_ns))
-        spare_ns = present_ns - begin_ns - FIRST_GUARD_NS
+        spare_ns = present_ns - handed_ns
         self._unsure = spare_ns < UNSURE_SHARE * grid.period_ns
         self.shown_ns = present_ns
         self._begin_ns = begin_ns
         # Until it is known what waits, waiting would count as work.
         self._frames += 1
-        knows = self._frames > LEARNING_FRAMES and (self._queues or self._bare.work_ns is not None)
+        waits_in_drawing = not self._queues and self._interval.refreshes == 1
+        knows = self._frames > LEARNING_FRAMES and (not waits_in_drawing or self._bare.work_ns is not None)
         changed = self._interval.frame(cycle_ns, times.swap_end_ns) if knows else ""
         return Outcome(present_ns, missed, "; ".join(filter(None, (why, changed))), display)
 
@@ -157,14 +161,17 @@ class DisplayPaced:
         self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
         if self._plain >= PLAIN_WAITS or self._fenced >= FENCED:
             return BLOCKING
-        if self._bare.frame(times.work_end_ns - times.start_ns, period_ns, self._queues):
+        nothing_waits = self._bare.frame(times.work_end_ns - times.start_ns, period_ns, self._queues)
+        if self._bare.was_paused and self._queues:
+            self._waits.tried(self._bare.was_shorter)
+        if nothing_waits and not self._queues:
             return FREE
         return None
 
     def _follow(self, times: FrameTimes, waited: bool, returned_ns: int) -> str:
         """The grid's phase from what waited, its period from the intervals between hand-overs."""
         grid = self.grid
-        if waited:
+        if waited and self._queues:
             grid.add(returned_ns, times.swap_begin_ns, self._planned)
         elif not self._queues and self._bare.work_ns is not None and not self._bare.was_paused:
             grid.nudge(times.work_end_ns - self._bare.work_ns, FOLLOWS)

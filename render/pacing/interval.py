@@ -5,7 +5,8 @@ other intervals, and the cheapest wins where it is clearly cheaper: some 5 s of 
 a relapse. After a change only frames since then count, or a load that ended would keep the interval wide.
 
 *Cycle* is the work and all else that a frame must do before the next can start, waiting not counted.
-Where swap blocks, intervals are whole refreshes. Always: never under `base_ns`, and every change has its reason. Pure.
+Where swap blocks, intervals are whole refreshes. A queue holds work of up to a third of a refresh more: frames that take
+one more refresh now and then cost less than all of them at half the rate. Always: never under `base_ns`, and every change has its reason. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from twixt.render.pacing.load import Load, TimedCycle
-from twixt.render.pacing.replay import cost_on_refreshes, cost_on_timer, usual_before
+from twixt.render.pacing.replay import cost_on_queue, cost_on_refreshes, cost_on_timer, queue_holds_ns, usual_before
 
 # The first frames compile programs and fill caches; they say nothing of the next.
 WARM_UP_FRAMES = 3
@@ -49,12 +50,14 @@ class IntervalChoice:
 
     base_ns: the shortest wanted where swap does not block. refresh_ns: where it does, the length of a refresh;
     `set_refresh` follows it. wanted_ns: the shortest that the user wants, 0: the display's own.
-    guard_ns: how long before its refresh a frame must be handed over, where swap blocks.
+    guard_ns: how long before its refresh a frame must be handed over, where swap blocks. queues: whether a frame may wait
+    to be shown while the next is drawn.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None = None, wanted_ns: int = 0) -> None:
         self.widened = self.narrowed = 0
         self.guard_ns = 0
+        self.queues = False
         self._wanted_ns = wanted_ns
         self._base_ns = base_ns
         self._at_most_ns = 0
@@ -130,7 +133,7 @@ class IntervalChoice:
         self._frames.append(TimedCycle(end_ns, cycle_ns))
         self._load.frame(cycle_ns, end_ns)
         self._grow_calm(end_ns)
-        long_ns = self._load.long_ns(self._holds_ns(self.interval_ns))
+        long_ns = self._load.long_ns(self._holds_ns(self.interval_ns), self.queues)
         if long_ns and (reason := self._hold_load(long_ns, end_ns)):
             return reason
         if self._replay is None:
@@ -146,7 +149,11 @@ class IntervalChoice:
 
     def _holds_ns(self, interval_ns: int) -> int:
         """The longest cycle that the interval holds."""
-        return interval_ns - self.guard_ns if self._refresh_ns else interval_ns
+        if not self._refresh_ns:
+            return interval_ns
+        if self.queues:
+            return queue_holds_ns(max(1, round(interval_ns / self._refresh_ns)), self._refresh_ns)
+        return interval_ns - self.guard_ns
 
     def _hold_load(self, long_ns: list[int], end_ns: int) -> str:
         load_ns = sorted(long_ns)[len(long_ns) // 2]
@@ -159,6 +166,8 @@ class IntervalChoice:
         """The interval that holds such frames, as far as any may."""
         if self._refresh_ns:
             refreshes = self._whole(cycle_ns + self.guard_ns)
+            if self.queues and refreshes > 1 and cycle_ns <= queue_holds_ns(refreshes - 1, self._refresh_ns):
+                refreshes -= 1
             return max(self.base_ns, min(refreshes, self._most_refreshes()) * self._refresh_ns)
         return max(self.base_ns, min(round(cycle_ns * FITTED_ROOM), LONGEST_INTERVAL_NS))
 
@@ -215,6 +224,8 @@ class IntervalChoice:
     def _cost(self, cycles: list[int], usual: list[int], interval_ns: int) -> float:
         if self._refresh_ns:
             refreshes = max(1, round(interval_ns / self._refresh_ns))
+            if self.queues:
+                return cost_on_queue(cycles, usual, refreshes, self._refresh_ns, self._base_refreshes)
             return cost_on_refreshes(cycles, usual, refreshes, self._refresh_ns, self.guard_ns, self._base_refreshes)
         return cost_on_timer(cycles, usual, interval_ns, self.base_ns)
 

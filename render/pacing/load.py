@@ -15,6 +15,8 @@ CLEARLY = 1.05
 # So many of one more are a load. After each relapse one more of one more is wanted, so that an interval that the replay
 # takes back is not widened again by chance.
 TOO_LONG_FRAMES, MOST_TOO_LONG_FRAMES = 3, 6
+# So many more in a queue, which forgives a few: a load is still met within five frames.
+QUEUED_FRAMES = 2
 # So many of one more where long frames come all the time: this share of the frames of the last seconds.
 CERTAIN_FRAMES, NOISE_SHARE = 9, 0.08
 # Such frames are a load where the second longest takes at most so many times the second shortest: no one interval is
@@ -60,15 +62,16 @@ class Load:
         self._frames.clear()
         self._since_change, self._wanted = 0, TOO_LONG_FRAMES
 
-    def long_ns(self, holds_ns: float) -> list[int]:
-        """The cycles of the load, or an empty list."""
+    def long_ns(self, holds_ns: float, queues: bool = False) -> list[int]:
+        """The cycles of the load, or an empty list. queues: a queue forgives a few."""
+        wanted = self._wanted + QUEUED_FRAMES if queues else self._wanted
         count = min(self._since_change, CERTAIN_FRAMES + 1)
         if not count:
             return []
         frames = self._frames
         last = [frames[i].cycle_ns for i in range(-count, 0)]
-        clearly = [cycle for cycle in last[-self._wanted - 1 :] if cycle > CLEARLY * holds_ns]
-        if len(clearly) >= self._wanted and not self._is_noisy(holds_ns):
+        clearly = [cycle for cycle in last[-wanted - 1 :] if cycle > CLEARLY * holds_ns]
+        if len(clearly) >= wanted and not self._is_noisy(holds_ns):
             return clearly
         long = sorted(cycle for cycle in last if cycle > holds_ns)
         is_even = len(long) >= CERTAIN_FRAMES and long[-2] <= EVEN * long[1]

@@ -196,14 +196,15 @@ class Pacer:
         self._work.restart()
         self._reasons.append(why)
 
-    def _place(self, display: str, shown_ns: int | None) -> Policy:
+    def _place(self, display: str, shown_ns: int | None, was: Policy | None = None) -> Policy:
         self._display = display
         if self.unlimited:
             return Unlimited(self._work)
         if display == BLOCKING:
             return WholeRefreshes(self._interval, self._work, self._grid, shown_ns)
         if display == QUEUED:
-            return DisplayPaced(self._interval, self._work, self._grid, shown_ns)
+            queues = isinstance(was, WholeRefreshes) and was.proved_to_wait
+            return DisplayPaced(self._interval, self._work, self._grid, shown_ns, queues)
         return TimerGrid(self._interval, self._work, shown_ns, watches=self._may_change)
 
     def _change_over(self, display: str) -> None:
@@ -223,7 +224,7 @@ class Pacer:
             self._grid.begin_anew(period_ns, shown_ns or 0)
             self._interval.set_refresh(period_ns, is_new=True)
         self._work.changed_over()
-        self._placing = self._place(display, shown_ns)
+        self._placing = self._place(display, shown_ns, self._placing)
         self._reasons.append(CHANGES[display])
 
     def _opening(self, refresh: Refresh, blocks: bool) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 SHORTEST_NS, LONGEST_NS = 2_500_000, 50_000_000
 # An interval is whole refreshes within this share of one, and so must be this share of all: returns are held up.
 WITHIN, SHARE = 0.12, 0.8
+# So many of all must be whole refreshes within this share of one: a display keeps time, work that is alike does not.
+EXACTLY_WITHIN, EXACTLY_SHARE = 0.05, 0.6
 # Where a longer length divides this share of the intervals, a shorter one must divide nearly all.
 MOST_OF_THEM, NEARLY_ALL = 0.5, 0.95
 # Of an interval, refreshes tried.
@@ -37,7 +39,7 @@ def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: f
             continue
         fitted = _fitted(tried, candidate, within)
         fitting = 0 if fitted is None else sum(_fits(ns, fitted, within) for ns in tried) / len(intervals_ns)
-        if fitted is not None and fitting >= wanted:
+        if fitted is not None and fitting >= wanted and _keeps_time(intervals_ns, fitted):
             return round(fitted)
         if fitting >= MOST_OF_THEM:  # the others may have been held up, and fit a shorter one by chance
             wanted = max(share, NEARLY_ALL)
@@ -47,6 +49,11 @@ def longest_common(intervals_ns: Sequence[int], within: float = WITHIN, share: f
 def _fits(interval_ns: float, period_ns: float, within: float) -> bool:
     refreshes = round(interval_ns / period_ns)
     return refreshes >= 1 and abs(interval_ns - refreshes * period_ns) <= within * period_ns
+
+
+def _keeps_time(intervals_ns: Sequence[int], period_ns: float) -> bool:
+    exact = sum(_fits(ns, period_ns, EXACTLY_WITHIN) for ns in intervals_ns)
+    return exact >= EXACTLY_SHARE * len(intervals_ns)
 
 
 def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> float | None:

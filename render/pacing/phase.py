@@ -72,7 +72,7 @@ class SwapGrid:
         if self._has_changed(interval_ns, in_time):
             return self._grown_to(return_ns)
         refreshes = max(1, self.refreshes_between(self._point_ns, return_ns))
-        self._measure(interval_ns, refreshes)
+        self._measure(interval_ns, refreshes, in_time)
         expected_ns = self._point_ns + refreshes * self.period_ns
         error_ns = return_ns - expected_ns
         if abs(error_ns) <= OFF_SHARE * self.period_ns:
@@ -155,10 +155,10 @@ class SwapGrid:
         self._off_ns.clear()
         self._in_time.clear()
 
-    def _measure(self, interval_ns: int, refreshes: int) -> None:
+    def _measure(self, interval_ns: int, refreshes: int, in_time: bool = True) -> None:
         refresh_ns = interval_ns / refreshes
         ordinary = abs(refresh_ns - self.period_ns) < ORDINARY_SHARE * self.period_ns
-        if refreshes > 1 and not ordinary:
+        if not ordinary and (refreshes > 1 or not in_time):
             return
         self._intervals.append(refresh_ns)
         if ordinary:

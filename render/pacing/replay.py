@@ -13,6 +13,8 @@ from collections.abc import Sequence
 LOST_FRAME_MS = 16.7
 # The first frame known to be late is planned for so many times its usual work.
 LATE_FRAME = 1.2
+# Frames meant for several refreshes are swapped this share of a refresh before their own.
+HOLD_SHARE = 0.6
 # A frame drawn within this share of an interval after its point is on the grid.
 ON_GRID = 0.02
 
@@ -61,6 +63,32 @@ def cost_on_refreshes(
             planned = needed
         shown += planned
     return _cost(hitch * period_ns, shown * period_ns, len(cycles), base * period_ns)
+
+
+def cost_on_queue(cycles: Sequence[int], usual: Sequence[int], refreshes: int, period_ns: int, base: int = 1) -> float:
+    """Of frames of which one may wait to be shown while the next is drawn: a long one is forgiven where short ones follow.
+
+    A jerk is an interval longer than the one before it, however well it was foreseen.
+    """
+    done = before = shown = hitch = 0
+    last_ns = refreshes * period_ns
+    held_ns = round(HOLD_SHARE * period_ns)
+    for cycle, expected in zip(cycles, usual, strict=True):
+        start = max(done, before)
+        done = start + cycle
+        if refreshes > 1:
+            done = max(done, max(shown + refreshes * period_ns, start + expected) - held_ns)
+        seen = max(-(-done // period_ns), shown // period_ns + 1) * period_ns
+        hitch += max(0, seen - shown - last_ns)
+        last_ns = max(period_ns, seen - shown)
+        before, shown = shown, seen
+    return _cost(hitch, shown, len(cycles), base * period_ns)
+
+
+def queue_holds_ns(refreshes: int, period_ns: int) -> int:
+    """The longest cycle for which frames of so many refreshes are no dearer than those of one more: work between the two
+    drains the queue, and every few frames take one more refresh."""
+    return (refreshes + 1) ** 2 * period_ns // (refreshes + 2)
 
 
 def _cost(hitch_ns: int, span_ns: int, frames: int, base_ns: int) -> float:

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from twixt.render.pacing.period import longest_common
 from twixt.render.pacing.policy import BLOCKING
+from twixt.render.recent import median
 
 # A swap that takes longer waits for something.
 WAITED_NS = 1_000_000
@@ -25,8 +26,12 @@ LONG_NS, LONG_SHARE, SPREAD_SHARE = 1_500_000, 0.75, 0.3
 REGULAR_SHARE, REGULAR_WITHIN = 0.9, 0.08
 
 # Two returns that waited are whole refreshes apart within this share of one; of the last swaps, so many such make a
-# queue, and none that waited at all makes it none again.
-APART_WITHIN, LAST_SWAPS, QUEUE_WAITS = 0.08, 16, 4
+# queue, if they are this share of those that took long. It is none where none waited though drawing took less than this
+# share of a refresh: longer work drains a queue.
+APART_WITHIN, LAST_SWAPS, QUEUE_WAITS, QUEUE_SHARE = 0.08, 16, 4, 0.5
+DRAINS_SHARE = 0.9
+# Drawing that starts later and is shorter by that waits itself, as none does in a queue: so many of the last tries.
+LAST_TRIES, SHORTER_TRIES = 6, 5
 # Refreshes after which the drift of a guessed period hides whether two returns are whole refreshes apart.
 MOST_APART = 20
 
@@ -34,15 +39,19 @@ MOST_APART = 20
 class RegularWaits:
     """Of swaps that return before their own frame is seen. queues: whether they wait for earlier ones."""
 
-    def __init__(self) -> None:
-        self.queues = False
+    def __init__(self, queues: bool = False) -> None:
+        self.queues = queues
+        self.is_in_doubt = False  # hardly any of the last swaps waited
         self.in_a_row_ns: int | None = None  # between the last two returns that waited, of frames in a row
         self._regular: deque[bool] = deque(maxlen=LAST_SWAPS)
         self._waited: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._works_ns: deque[int] = deque(maxlen=LAST_SWAPS)
+        self._tries: deque[bool] = deque(maxlen=LAST_TRIES)
         self._last_ns: int | None = None
 
-    def frame(self, begin_ns: int, returned_ns: int, period_ns: int) -> bool:
-        """One swap. Whether it waited for the display, as far as the returns before it tell."""
+    def frame(self, work_ns: int, begin_ns: int, returned_ns: int, period_ns: int) -> bool:
+        """One swap of a frame that was not held back. Whether it waited for the display, as far as the returns before it
+        tell."""
         waited = returned_ns - begin_ns > WAITED_NS
         regular = False
         self.in_a_row_ns = None
@@ -55,11 +64,20 @@ class RegularWaits:
             self._last_ns = returned_ns
         self._waited.append(waited)
         self._regular.append(regular)
-        if sum(self._regular) >= QUEUE_WAITS:
+        self._works_ns.append(work_ns)
+        self.is_in_doubt = len(self._waited) == LAST_SWAPS and sum(self._regular) < QUEUE_WAITS
+        if QUEUE_WAITS <= sum(self._regular) >= QUEUE_SHARE * sum(self._waited):
             self.queues = True
-        elif len(self._waited) == LAST_SWAPS and not any(self._waited):
+        elif self.is_in_doubt and not any(self._waited) and median(self._works_ns) < DRAINS_SHARE * period_ns:
             self.queues = False
         return regular
+
+    def tried(self, is_shorter: bool) -> None:
+        """A frame started a little later. Whether its drawing was shorter by that."""
+        self._tries.append(is_shorter)
+        if sum(self._tries) >= SHORTER_TRIES:
+            self.queues = False
+            self._tries.clear()
 
     def restart(self) -> None:
         """Swaps stopped for a while."""

@@ -35,6 +35,13 @@ BLOCKED_NS = 200_000
 # last frames: the display keeps the pace elsewhere.
 EARLY_NS, EARLY_SHARE, HARDLY_NS = 1_000_000, 0.15, 1_000_000
 LAST_SWAPS, FOR_NOTHING = 8, 5
+# Of so many swaps, this share came back on the grid after a wait: the display kept their pace. If swaps wait for nothing
+# then, they are a queue's that long work drains.
+PROVING_SWAPS, PROVEN_SHARE = 40, 0.75
+# Of so many returns after a wait, fewer than this share on the grid: they are of no display, but of a busy machine.
+JUDGED_RETURNS, LEAST_SHARE = 12, 0.4
+# A period this share off the one that is sure was learned from such returns.
+SURE_SHARE = 0.004
 # A return this share of a refresh off the grid disagrees with it.
 OFF_SHARE = 0.12
 
@@ -52,9 +59,18 @@ class WholeRefreshes:
         self._hand_over = HandOver()
         self._watch = RefreshWatch()
         self._for_nothing: deque[bool] = deque(maxlen=LAST_SWAPS)
+        self._on_grid: deque[bool] = deque(maxlen=PROVING_SWAPS)
+        self._returns: deque[bool] = deque(maxlen=JUDGED_RETURNS)  # on the grid
+        self._sure_period_ns = grid.period_ns
         self._deadline_ns = self._start_ns = 0
         self._planned = 1  # refreshes
+        interval.queues = False
         self._tell_interval()
+
+    @property
+    def proved_to_wait(self) -> bool:
+        """Whether swaps themselves, not only a fence after them, waited for the display until lately."""
+        return sum(self._on_grid) >= PROVEN_SHARE * PROVING_SWAPS
 
     def plan(self, now_ns: int) -> Planned:
         interval, work, period_ns = self._interval, self._work, self.grid.period_ns
@@ -102,9 +118,19 @@ class WholeRefreshes:
         self._tell_interval()
         # A frame whose swap waited for nothing may have waited in its drawing: that is no work.
         changed = "" if self._for_nothing[-1] else self._interval.frame(cycle_ns, times.swap_end_ns)
-        queued = sum(self._for_nothing) >= FOR_NOTHING
         reason = "; ".join(filter(None, (why, changed)))
-        return Outcome(self.shown_ns, missed, reason, QUEUED if queued else None)
+        return Outcome(self.shown_ns, missed, reason, QUEUED if self._waits_elsewhere() else None)
+
+    def _waits_elsewhere(self) -> bool:
+        """Whether the display keeps the pace, if any does, elsewhere than in swap."""
+        if self.proved_to_wait:
+            self._sure_period_ns = self.grid.period_ns
+        off = len(self._returns) == JUDGED_RETURNS and sum(self._returns) < LEAST_SHARE * JUDGED_RETURNS
+        if not off and sum(self._for_nothing) < FOR_NOTHING:
+            return False
+        if abs(self.grid.period_ns / self._sure_period_ns - 1) > SURE_SHARE:  # learned from returns of a busy machine
+            self.grid.begin_anew(self._sure_period_ns, self.shown_ns or 0)
+        return True
 
     def _present(self, times: FrameTimes, returned_ns: int) -> tuple[int, str]:
         """When the frame was seen, and what is to be said of it."""
@@ -121,9 +147,13 @@ class WholeRefreshes:
             self._watch.waited_for_nothing()
             return expected_ns, f"swap came back {early_ns / 1e6:.1f} ms before its refresh: waited for nothing"
         disagrees = self._disagrees(begin_ns, returned_ns, expected_ns)
+        self._on_grid.append(times.presented_ns is None and not disagrees)
+        if not self._watch.measures:
+            self._returns.append(not disagrees)
         period_ns_or_none = self._watch.returned(returned_ns, period_ns, disagrees, is_early)
         if period_ns_or_none is not None and abs(period_ns_or_none / period_ns - 1) > OFF_SHARE / 4:
             self._take_period(period_ns_or_none, returned_ns)
+            self._sure_period_ns = period_ns_or_none
             return returned_ns, f"refreshes of {period_ns_or_none / 1e6:.2f} ms measured"
         present_ns = grid.add(returned_ns, begin_ns, self._planned)
         if abs(grid.period_ns / period_ns - 1) > OFF_SHARE:
@@ -148,6 +178,7 @@ class WholeRefreshes:
 
     def _take_period(self, period_ns: int, point_ns: int) -> None:
         self.grid.begin_anew(period_ns, point_ns)
+        self._returns.clear()
         self._hand_over.forget()
         self._margin.forget()
         self._interval.set_refresh(period_ns, is_new=True)

@@ -56,3 +56,11 @@ def test_one_frame_starts_at_once_every_two_seconds() -> None:
     watch = RefreshWatch()
     at_once = [watch.starts_at_once(k * 16_666_667) for k in range(600)]
     assert sum(at_once) == 5
+
+
+def test_frames_that_take_about_as_long_as_each_other_are_no_slower_display() -> None:
+    found = 0
+    for seed in range(200):
+        chance = random.Random(seed)
+        found += longest_common([round(chance.uniform(42, 54) * MS) for _ in range(MEASURED_FRAMES)]) is not None
+    assert found < 50
