@@ -292,7 +292,7 @@ class FrameLoop:
                 self.log.count, planned, times, paced, 0 if pacer.unlimited else planned.interval_ns,
                 planned.planned_refreshes if pacer.blocks else 0, stage.clock.state, intake.plan, taken.steps,
                 intake.newest or NO_HEAD, acted_ns, stage.renderer.gpu_ns, self.is_starting, rested_ns,
-                self._presents.source(times.presented_ns), stage.renderer.level.name, parts,
+                pacer.last_source, stage.renderer.level.name, parts,
             ),
             shown, self.last,
         )  # fmt: skip

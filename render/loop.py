@@ -175,7 +175,6 @@ def _leave(
     display = {
         "backend": window.backend, "renderer": window.renderer, "swap_blocks": refresh.blocks,
         "refresh_reported_hz": window.refresh_reported_hz, "refresh_measured_hz": refresh.measured_hz,
-        "present_source": window.present_source,
     }  # fmt: skip
     code = leave_report(
         config, log, blocks, channel, display, [refresh.reason, *said_of_nice(), *loop.guest.summary()],

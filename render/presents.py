@@ -55,12 +55,6 @@ class Presents:
         lag_ns = self.lag_ns
         return row._replace(present_ns=row.present_ns + lag_ns) if lag_ns else row
 
-    def source(self, fenced_ns: int | None) -> str:
-        """By what the present of a frame is known whose swap has just come back."""
-        if fenced_ns is not None:
-            return "fence"
-        return "swap" if self._pacer.blocks else "timer"
-
     def shown(self, frame: int, swap_end_ns: int) -> None:
         """A frame's row is in the log."""
         self._awaited.append((self._window.swap_number, frame, swap_end_ns))

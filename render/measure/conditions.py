@@ -17,7 +17,7 @@ PRESENTS = {
     "fence": "present is when the fence after the swap was passed{fitted}; the constant time from there to the glass is "
     "unknown and in no figure",
     "swap": "present is when swap returned{fitted}; the constant time from there to the glass is unknown and in no figure",
-    "timer": "present is when swap returned, which does not wait for the display; when the display takes a frame from "
+    "timer": "present is reckoned from swap's return, which does not wait for the display; when the display takes a frame from "
     "there to the glass is unknown, may differ from frame to frame, and is in no figure",
 }
 

@@ -44,7 +44,8 @@ def build(
     """The report of a run that has just ended.
 
     physics_blocks: {"physics": {}, "channel": {}} as physics answered, None when it could not.
-    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks, present_source.
+    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks; present_source is what most
+    rows say.
     channel: what this viewer's link counted; it stands before what physics says.
     first_frame_parts_ms: this process's, by `keys.START_PARTS`; physics' own stand in its block "start".
     forgotten: rows too old to be in memory (`FrameLog.forgotten`).
@@ -62,7 +63,8 @@ def build(
         said.append(
             f"the run had {forgotten} more frames; the figures are those of the newest {len(measured.timing.frames)}"
         )
-    display = _display_as_seen(measured) | display
+    as_seen = _display_as_seen(measured)
+    display = as_seen | display | {"present_source": as_seen["present_source"]}
     probed_hz, whole_run_hz = display.get("refresh_measured_hz"), measured.timing.refresh_hz
     if probed_hz and whole_run_hz and abs(whole_run_hz / probed_hz - 1) > REFRESH_AGREES:
         said.append(

@@ -87,7 +87,13 @@ class Pacer:
         """How presents are known lately, the best way seen: "display", "fence", "swap" or "timer"."""
         if self._frame - self._display_at < LATELY_FRAMES:
             return "display"
-        if self._frame - self._fence_at < LATELY_FRAMES:
+        return "fence" if self._frame - self._fence_at < LATELY_FRAMES else self.last_source
+
+    @property
+    def last_source(self) -> str:
+        """How the present of the frame just done is known, before the display's word: "fence", "swap", or "timer" where
+        its swap's return is none."""
+        if self._frame == self._fence_at:
             return "fence"
         return "swap" if self._display == BLOCKING else "timer"
 

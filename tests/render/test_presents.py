@@ -87,14 +87,6 @@ def test_a_word_that_comes_too_late_changes_nothing():
     assert pacer.told == []
 
 
-def test_at_its_swap_a_frames_present_is_a_fences_or_a_swaps_or_a_timers():
-    _, _, pacer, _, presents = shown(1)
-    assert presents.source(12) == "fence"
-    assert presents.source(None) == "swap"
-    pacer.blocks = False
-    assert presents.source(None) == "timer"
-
-
 def test_the_lag_of_presents_behind_returns_is_the_median_at_once_and_moves_slowly_after():
     lag = Lag()
     for word in range(FIRST_WORDS - 1):

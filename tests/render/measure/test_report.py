@@ -220,6 +220,12 @@ def test_the_source_of_presents_is_a_figure_and_its_meaning_a_condition(source, 
     assert not any("older log" in line for line in made["conditions"])
 
 
+def test_the_source_of_presents_is_what_most_rows_say_whatever_the_window_says_at_the_end():
+    rows = [row._replace(present_source="swap" if row.frame % 3 else "fence") for row in even(90, planned_refreshes=1)]
+    rows[0] = rows[0]._replace(probe=True, present_source="timer")
+    assert report.build(rows, PHYSICS, {"present_source": "display"}, Config())["display"]["present_source"] == "swap"
+
+
 def test_it_is_said_how_far_the_swaps_return_was_off_where_the_display_spoke():
     rows = [
         row._replace(swap_end_ns=row.present_ns + 3 * MS, display_present_ns=row.present_ns, present_source="display")

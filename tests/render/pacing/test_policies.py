@@ -26,6 +26,8 @@ from twixt.cli.bench.pacing import works
 from twixt.cli.bench.pacing.displays import Fenced, ReturnsAtOnce, steady
 from twixt.cli.bench.pacing.play import drive, landed, probed
 from twixt.render.pacing import Pacer, Refresh
+from twixt.render.pacing.frames import FrameResult, FrameTimes
+from twixt.render.pacing.pacer import FENCED_IN_A_ROW
 
 
 def constant(ms: float) -> Work:
@@ -201,3 +203,24 @@ def test_a_fence_that_waits_for_nothing_is_not_believed_again_and_again() -> Non
     assert sum("from here" in frame.reason for frame in seen) <= 12
     late = [frame for frame in seen if frame.visible_ns > 3 * 10**9]
     assert len(late) >= 0.97 * 16 * 60
+
+
+def test_each_frames_present_is_known_by_what_the_pacer_believed_of_it() -> None:
+    display = _Hasty(steady(60))
+    pacer = landed(display, probed(display)[0])
+    sources: list[str] = []
+    frame_done = pacer.frame_done
+
+    def done(times: FrameTimes) -> FrameResult:
+        result = frame_done(times)
+        sources.append(pacer.last_source if times.presented_ns is not None else "")
+        return result
+
+    pacer.frame_done = done  # type: ignore[method-assign]
+    seen = drive(pacer, display, works.constant(12)(1), 10**9, 12 * 10**9)
+    keeps = [i for i, frame in enumerate(seen) if "the display keeps the pace" in frame.reason]
+    disproved = next(i for i in keeps if set(sources[i - FENCED_IN_A_ROW : i]) == {"fence"})
+    after = [source for source in sources[disproved + 1 : disproved + 400] if source]
+    assert after
+    assert "fence" not in after
+    assert set(sources) <= {"fence", "swap", "timer", ""}
