@@ -339,6 +339,7 @@ class FrameLoop:
             spans.lap(kinds.OVERLAY)
         self._parts.lap(DRAW)
         self.stage.renderer.finish()
+        self.over.settle()
         spans.lap(kinds.FINISH)
         self._parts.finished()
         if shown is not None and self._shots.is_due(self.controls.screenshot, self.first_present_ns):

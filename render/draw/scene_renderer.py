@@ -11,6 +11,7 @@ viewport is touched. It owns no window, reads no clock and does not know what th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -37,6 +38,7 @@ from twixt.render.draw.pose import WAYS, PoseVariant
 from twixt.render.draw.snapshot_ring import FEW, SnapshotRing
 from twixt.render.draw.software.apart import LEAST
 from twixt.render.draw.software.backdrop import Backdrop
+from twixt.render.draw.software.beneath import Beneath, Ground, Spheres
 from twixt.render.draw.sphere_drawing import Range, SphereDrawing
 from twixt.render.draw.sphere_glsl import ALL_PX, is_wide
 from twixt.render.quality.levels import FULL, Level
@@ -74,6 +76,7 @@ class SceneRenderer:
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
         self._is_software = is_software(context.info["GL_RENDERER"])
         self._backdrop = Backdrop(context) if self._is_software else None
+        self._beneath = Beneath()
         self._portions = Portions(self._is_software)
         self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies)
         self._casts = CastDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
@@ -141,6 +144,7 @@ class SceneRenderer:
         if self._is_finished:
             self._target, self._size_px, self._is_finished = self._context.fbo, (1, 1), False
             self._timers.begin_frame()
+            self._beneath.begin()
         self._size_px = max(self._size_px[0], left_px + width_px), max(self._size_px[1], bottom_px + height_px)
         self._viewport = self._target.viewport = self._target.scissor = viewport
         key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport)
@@ -152,6 +156,9 @@ class SceneRenderer:
         self._frame_block.bind_to_uniform_block(FRAME_BINDING)
         self._write_blocks(placed)
         self._way = placed[0].variant.way if placed else self._way
+        if self._backdrop is not None:
+            key = self._frame_key, self._scene.background, self._scene.ground, self._scene.outline
+            self._beneath.drawn(key, camera, viewport, self._only_spheres(placed))
         with self._timers.next():
             self._draw_all(placed, camera)
         self._target.scissor = None  # type: ignore[assignment]  # stubs
@@ -207,6 +214,11 @@ class SceneRenderer:
         """
         return self._timers.elapsed_ns
 
+    @property
+    def beneath(self) -> Beneath | None:
+        """What is known of the frame for those who lay something over it; None where copies of pixels save nothing."""
+        return self._beneath if self._backdrop is not None and self._backdrop.is_copied else None
+
     def read_pixels(self) -> NDArray[np.uint8]:
         """The frame drawn last, shape (height, width, 3), top row first. On a window: before it is swapped."""
         width_px, height_px = self._size_px
@@ -227,6 +239,7 @@ class SceneRenderer:
             marks.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
         marks.set(*what)
         self._has_marks = self._has_marks or np.size(what[0]) > 0
+        self._beneath.marked()
         if self._viewport == NO_VIEWPORT:
             return
         self._target.use()
@@ -317,6 +330,20 @@ class SceneRenderer:
         if self._has_marks or self._had_marks:
             return False
         return self._members.are_spheres and len(layers) == 1 and not self._is_wide and layers[0].group is None
+
+    def _only_spheres(self, layers: list[PlacedLayer]) -> Spheres | None:
+        """What the picture holds, where that is few spheres."""
+        if not self._members.are_spheres or len(layers) != 1 or layers[0].variant.stretched:
+            return None
+        scene, slots = self._scene, layers[0].slots
+        older, ground = self._ring.few(slots.older), None
+        if older is None or layers[0].group is not None:
+            return None
+        if self.level.shadows and self._is_drawn("shadows", layers[0].bodies):
+            ground = Ground(scene.ground or 0.0, np.divide(scene.light, math.hypot(*scene.light)))
+        return Spheres(
+            older, self._ring.few(slots.newer), self._spheres.radii(scene, len(older)), layers[0].gap_s, ground
+        )
 
     def _draw_bodies(
         self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int = MOST,

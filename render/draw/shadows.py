@@ -20,6 +20,8 @@ FOOT_REACH, SPOT_REACH = 1.5, 1.25
 # Whose middle is lower than this many radii has none: so flat a body hides it, or would be seen to have it on top.
 # Up to three times as high it comes in.
 FLAT_RADII = 0.05
+# A lower light casts shadows as one from here would: else they reached to the horizon.
+LOWEST_LIGHT = 0.4
 # How much nearer to the eye than the ground shadows are taken for, so that they lie on a body's flat top at the same
 # height instead of fighting with it: this share of the distance (a third of what a pixel of 800 spans, so that nothing
 # is seen through), and four steps of a depth buffer of 24 bits.
@@ -32,6 +34,7 @@ CONSTANTS = {
     "REACH_SPOT": SPOT_REACH,
     "LIFT": LIFT,
     "UNITS": UNITS,
+    "LOWEST_LIGHT": LOWEST_LIGHT,
 }
 
 _VERTEX = """
@@ -62,8 +65,7 @@ void main() {
     vec4 c = caster[0];
     if (c.w <= 0.0) return;
     float height = c.z - up_eye.w;
-    // A low light would throw shadows to the horizon.
-    vec2 away = -light_world.xy / max(light_world.z, 0.4) * height / c.w;
+    vec2 away = -light_world.xy / max(light_world.z, LOWEST_LIGHT) * height / c.w;
     float near = min((FADE_RADII - height / c.w) / (FADE_RADII - 1.0), 1.0);  // 1 where it touches
     float raised = min((height / c.w - FLAT_RADII) / (2.0 * FLAT_RADII), 1.0);
     // Seen from above, it lies on the floor that the user has put there, and from below behind that.

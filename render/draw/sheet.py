@@ -2,6 +2,7 @@
 
 The one idea: what covers a part of the window and changes seldom is drawn into a texture; a frame then costs one
 texture read and one blend for each pixel of the rectangles that hold something, and the rest of the window nothing.
+Where a processor draws, rectangles over what does not move are copied instead: software/still_panels.py.
 
 Always: the texture's colours are multiplied by their alpha already, so that laying it over a frame gives what drawing
 over that frame would have given, within the rounding of 8 bits. `drawing` leaves the framebuffer in use as it was.
@@ -11,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 import moderngl
 import numpy as np
 
 from twixt.render.draw.panes import Rectangle
+from twixt.render.draw.software.beneath import Beneath
+from twixt.render.draw.software.still_panels import StillPanels, pieces_of
 
 _VERTEX = """#version 330 core
 in vec4 corner;  // x, y: -1..1; z, w: the same place in the texture, 0..1
@@ -44,8 +48,11 @@ class Sheet:
         self._framebuffer: moderngl.Framebuffer | None = None
         self._corners: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
-        self._vertices = 0
         self._rectangles: tuple[Rectangle, ...] = ()
+        self._pieces: tuple[Rectangle, ...] = ()  # of the rectangles, as they are drawn
+        self._version = 0  # of what it holds
+        self._still = StillPanels()
+        self._laid_in: tuple[moderngl.Framebuffer, tuple[int, int]] | None = None  # by the last `lay`, until `settle`
 
     @property
     def rectangles(self) -> tuple[Rectangle, ...]:
@@ -62,6 +69,7 @@ class Sheet:
         self._place(tuple(rectangles), size_px)
         assert self._framebuffer is not None
         red, green, blue, alpha = tint
+        self._version += 1
         self._framebuffer.use()
         try:
             for left, top, right, bottom in rectangles:
@@ -71,16 +79,34 @@ class Sheet:
         finally:
             in_use.use()
 
-    def lay(self, size_px: tuple[int, int]) -> None:
-        """Lays it over the framebuffer in use, a window of the size in which it was drawn."""
-        if not self._vertices or self._vertex_array is None or self._texture is None:
+    def lay(self, size_px: tuple[int, int], beneath: Beneath | None = None) -> None:
+        """Lays it over the framebuffer in use, a window of the size in which it was drawn.
+
+        beneath: what is known of the picture there. With it, `settle` belongs to the frame.
+        """
+        if not self._rectangles or self._vertex_array is None or self._texture is None:
             return
         context = self._context
-        context.fbo.viewport = (0, 0, *size_px)
+        target = context.fbo
+        numbers = self._still.blended(self._pieces, self._version, beneath, size_px, target.glo)
+        self._laid_in = None if beneath is None else (target, size_px)
+        if not numbers:
+            return
+        target.viewport = (0, 0, *size_px)
         context.enable_only(moderngl.BLEND)
         context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
         self._texture.use(0)
-        self._vertex_array.render(moderngl.TRIANGLES, vertices=self._vertices)
+        first = numbers[0]
+        for number, following in pairwise((*numbers, -1)):
+            if following != number + 1:
+                self._vertex_array.render(moderngl.TRIANGLES, vertices=6 * (number + 1 - first), first=6 * first)
+                first = following
+
+    def settle(self) -> None:
+        """Brings what `lay` left to be copied, into the framebuffer of then, when all that was drawn is complete."""
+        if self._laid_in is not None:
+            self._still.settle(*self._laid_in)
+            self._laid_in = None
 
     def complete(self) -> None:
         """Waits until what was drawn is complete."""
@@ -92,7 +118,8 @@ class Sheet:
             if held is not None:
                 held.release()
         self._framebuffer = self._texture = None
-        self._rectangles, self._vertices = (), 0
+        self._rectangles, self._pieces, self._laid_in = (), (), None
+        self._still.release()
 
     def _fit(self, size_px: tuple[int, int]) -> None:
         if self._texture is not None and self._texture.size == size_px:
@@ -106,8 +133,8 @@ class Sheet:
     def _place(self, rectangles: tuple[Rectangle, ...], size_px: tuple[int, int]) -> None:
         if rectangles == self._rectangles:
             return
-        self._rectangles, self._vertices = rectangles, 6 * len(rectangles)
-        corners = np.array([corner for each in rectangles for corner in _triangles(each, size_px)], "f4")
+        self._rectangles, self._pieces = rectangles, pieces_of(rectangles)
+        corners = np.array([corner for each in self._pieces for corner in _triangles(each, size_px)], "f4")
         if self._corners is None or self._corners.size < corners.nbytes:
             self._corners = self._context.buffer(reserve=max(4096, 2 * corners.nbytes), dynamic=True)
             self._vertex_array = self._context.vertex_array(self._program, [(self._corners, "4f", "corner")])

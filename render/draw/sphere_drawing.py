@@ -84,12 +84,14 @@ class SphereDrawing:
                 return
         self._draw_bodies("quads", layers, (0.0, LARGEST_POINT_PX))
 
+    def radii(self, scene: Scene, count: int) -> NDArray[np.float32]:
+        """Of the first `count` bodies at least, of scale 1; 0: no sphere."""
+        if self._radii_of is not scene or len(self._radii) < count:
+            self._radii_of, self._radii = scene, all_radii(scene, count)
+        return self._radii
+
     def _are_apart(self, scene: Scene, few: NDArray[np.void]) -> bool:
-        if not self._is_software:
-            return False
-        if self._radii_of is not scene or len(self._radii) < len(few):
-            self._radii_of, self._radii = scene, all_radii(scene, len(few))
-        return self._apart.are((scene, len(few)), few, self._radii)
+        return self._is_software and self._apart.are((scene, len(few)), few, self.radii(scene, len(few)))
 
     def _draw_apart(self, layers: list[PlacedLayer], few: NDArray[np.void], camera: CameraMatrices) -> None:
         self._draw_bodies("apart", layers, FINEST_PX, order=self._apart.near_first(few, camera))

@@ -22,6 +22,7 @@ from twixt.render.start_up import OnDemand
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
     from twixt.ipc.snapshot import Head
+    from twixt.render.draw.software.beneath import Beneath
     from twixt.render.frame_loop import FrameLoop
     from twixt.render.measure.frames import FrameRow
     from twixt.render.overlay.panel import More, Panel
@@ -64,10 +65,15 @@ class OverPicture:
         if words:
             self._draw_words(words, size_px)
         if panel is not None:
-            self._draw_panel(panel, events, size_px)
+            self._draw_panel(panel, events, size_px, None if words else self._loop.stage.renderer.beneath)
         elif self.panel is not None and events:
             self.panel.pass_by(events, self._window.content_scale)
         return bool(words) or panel is not None
+
+    def settle(self) -> None:
+        """The frame's last part, when all that was drawn is complete."""
+        if self.panel is not None:
+            self.panel.settle()
 
     def in_spare_time(self, until_ns: int, is_long: bool) -> bool:
         """Between two frames: makes what is wanted and not there, else draws the panels anew where that is due soon.
@@ -131,9 +137,9 @@ class OverPicture:
         words = [] if halves is None else head(halves, side_by_side(size_px, 2), size_px[1], scale)
         return [*words, foot(note, size_px, scale)] if note else words
 
-    def _draw_panel(self, panel: Panel, events: list[Event], size_px: tuple[int, int]) -> None:
+    def _draw_panel(self, panel: Panel, events: list[Event], size_px: tuple[int, int], beneath: Beneath | None) -> None:
         draw_time_ns = self._loop.last.draw_time_ns
-        keys = panel.draw(self._loop, events, size_px, self._window.content_scale, self._more)
+        keys = panel.draw(self._loop, events, size_px, self._window.content_scale, self._more, beneath)
         self._steering.press_all(keys, draw_time_ns)
         self._steering.turn(panel.turned(time.perf_counter_ns(), draw_time_ns))
 

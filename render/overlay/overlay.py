@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from twixt.render.draw.panes import TINT, Pane, Panes, Rectangle, whole_pixels
 from twixt.render.draw.sheet import Sheet
+from twixt.render.draw.software.beneath import Beneath
 from twixt.render.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.knobs import Turn
 from twixt.render.overlay.context import begin, close_context, imgui, new_context
@@ -80,12 +81,13 @@ class Overlay:
         size_px: tuple[int, int],
         framebuffer_scale: float = 1.0,
         now_ns: int | None = None,
+        beneath: Beneath | None = None,
     ) -> Used:
         """Draws the overlay and answers what the mouse did on it.
 
         state: asked only when the panels are laid out anew. events: of this frame; `render.input`'s.
         framebuffer_scale: pixels per unit of text size, 2 on many high-resolution displays. now_ns: of perf_counter_ns,
-        for tests.
+        for tests. beneath: what is known of the picture under it. With it, `settle` belongs to the frame.
         """
         now_ns = time.perf_counter_ns() if now_ns is None else now_ns
         imgui.set_current_context(self._context)
@@ -99,9 +101,13 @@ class Overlay:
         else:
             if self._layouts_due or now_ns - self._laid_out_ns >= self.every_ns:
                 self._redraw_sheet(state, size_px, framebuffer_scale, now_ns)
-            self._sheet.lay(size_px)
+            self._sheet.lay(size_px, beneath)
         used, self._used = self._used, NOTHING_USED
         return used
+
+    def settle(self) -> None:
+        """The frame's last part, when all that was drawn is complete."""
+        self._sheet.settle()
 
     def redraw_early(
         self, state: Callable[[], OverlayState], size_px: tuple[int, int], framebuffer_scale: float, spare_ns: int,

@@ -22,6 +22,7 @@ from twixt.render.overlay.state import OverlayState, Recent
 
 if TYPE_CHECKING:
     from twixt.ipc.link import Link
+    from twixt.render.draw.software.beneath import Beneath
     from twixt.render.frame_loop import FrameLoop
 
 # Physics that has published nothing for so long, though it is not paused, is worth a word.
@@ -96,17 +97,26 @@ class Panel:
         size_px: tuple[int, int],
         scale: float,
         more: Callable[[], More] = More,
+        beneath: Beneath | None = None,
     ) -> list[str]:
-        """Draws it; returns the keys whose buttons were clicked. more: asked only when it is laid out anew."""
+        """Draws it; returns the keys whose buttons were clicked.
+
+        more: asked only when it is laid out anew. beneath: what is known of the picture under it; with it, `settle`
+        belongs to the frame.
+        """
         if loop.note != self._note:
             self._note = loop.note
             self._overlay.stir()
-        used = self._overlay.draw(lambda: self._state(loop, more()), events, size_px, scale)
+        used = self._overlay.draw(lambda: self._state(loop, more()), events, size_px, scale, beneath=beneath)
         for turn in used.turned:
             self._knobs.turn(turn)
         if used.all_off:
             self._knobs.all_off()
         return used.pressed
+
+    def settle(self) -> None:
+        """The frame's last part, when all that was drawn is complete."""
+        self._overlay.settle()
 
     def be_sparing(self, is_sparing: bool) -> None:
         """Whether it is drawn anew more rarely than it might be, as long as nobody uses it."""
