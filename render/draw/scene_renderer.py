@@ -157,8 +157,8 @@ class SceneRenderer:
         self._write_blocks(placed)
         self._way = placed[0].variant.way if placed else self._way
         if self._backdrop is not None:
-            key = self._frame_key, self._scene.background, self._scene.ground, self._scene.outline
-            self._beneath.drawn(key, camera, viewport, self._only_spheres(placed))
+            fixed = self._frame_key, self._scene.background, self._scene.ground, self._scene.outline
+            self._beneath.drawn(fixed, camera, viewport, self._only_spheres(placed))
         with self._timers.next():
             self._draw_all(placed, camera)
         self._target.scissor = None  # type: ignore[assignment]  # stubs
@@ -336,14 +336,15 @@ class SceneRenderer:
         if not self._members.are_spheres or len(layers) != 1 or layers[0].variant.stretched:
             return None
         scene, slots = self._scene, layers[0].slots
-        older, ground = self._ring.few(slots.older), None
-        if older is None or layers[0].group is not None:
+        ring, ground = self._ring, None
+        older, newer = ring.few(slots.older), ring.few(slots.newer)
+        if older is None or newer is None or layers[0].group is not None:
             return None
         if self.level.shadows and self._is_drawn("shadows", layers[0].bodies):
             ground = Ground(scene.ground or 0.0, np.divide(scene.light, math.hypot(*scene.light)))
-        return Spheres(
-            older, self._ring.few(slots.newer), self._spheres.radii(scene, len(older)), layers[0].gap_s, ground
-        )
+        radii = self._spheres.radii(scene, len(older))
+        ends = (older, ring.extent(slots.older)), (newer, ring.extent(slots.newer))
+        return Spheres(*ends, radii, layers[0].gap_s, ground)
 
     def _draw_bodies(
         self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int = MOST,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.render.camera import CameraMatrices
+from twixt.render.draw.extent import Extent
 from twixt.render.draw.frame_block import Viewport
 from twixt.render.draw.panes import Rectangle
 from twixt.render.draw.shadows import FADE_RADII, FOOT_REACH, LOWEST_LIGHT, SPOT_REACH
@@ -27,7 +28,6 @@ MARGIN_PX = 3
 RADIUS_MARGIN = 1.1
 # A curve leaves the straight way by no more than this share of the gap times both speeds: Hermite's weights, 4/27.
 BENT = 0.15
-ONES = np.ones(3, np.float32)
 
 
 class Ground(NamedTuple):
@@ -40,11 +40,12 @@ class Ground(NamedTuple):
 class Spheres(NamedTuple):
     """All that a picture shows but for what follows from camera and scene. radii: of scale 1.
 
-    ground: None where spheres have no shadows. gap_s: from the older to the newer records.
+    older, newer: records, and where they are. gap_s: from the one to the other. ground: None where spheres have no
+    shadows.
     """
 
-    older: NDArray[np.void]
-    newer: NDArray[np.void] | None
+    older: tuple[NDArray[np.void], Extent | None]
+    newer: tuple[NDArray[np.void], Extent | None]
     radii: NDArray[np.floating]
     gap_s: float
     ground: Ground | None
@@ -80,7 +81,7 @@ class Beneath:
         spheres, camera = self._spheres, self._camera
         if spheres is None or camera is None or self._pictures != 1 or self._viewport != (0, 0, *size_px):
             return [False] * len(rectangles)
-        if not len(spheres.older) or not rectangles:
+        if not len(spheres.older[0]) or not rectangles:
             return [True] * len(rectangles)
         key = tuple(rectangles), camera.view.tobytes(), camera.projection.tobytes(), size_px
         if key != self._sides_of:
@@ -104,41 +105,43 @@ def sides_of(rectangles: Sequence[Rectangle], camera: CameraMatrices, size_px: t
 
 
 def are_clear(spheres: Spheres, eye: Sequence[float], sides: NDArray[np.floating]) -> list[bool]:
-    """Whether no sphere and no shadow is seen between each four of these sides. Records may hold anything: what cannot be
-    compared is seen."""
-    older, newer = spheres.older, spheres.newer
-    with np.errstate(all="ignore"):
-        place = older["position"] - np.array(eye)
-        scale = np.abs(older["scale"])
-        reach = np.zeros(len(older))
-        if newer is not None:
-            both = min(len(older), len(newer))
-            way = np.abs(newer["position"][:both] - older["position"][:both])
-            way += (BENT * spheres.gap_s) * (np.abs(older["velocity"][:both]) + np.abs(newer["velocity"][:both]))
-            reach[:both] = way @ ONES
-            scale[:both] = np.maximum(scale[:both], np.abs(newer["scale"][:both]))
-        radius = spheres.radii[: len(older)] * scale * RADIUS_MARGIN
-        beyond = place @ sides.T
-        if spheres.ground is None:
-            return _outside(beyond, radius + reach).all(axis=0).tolist()  # type: ignore[no-any-return]
-        light = spheres.ground.light
-        away = -np.asarray(light[:2]) / max(light[2], LOWEST_LIGHT)
-        lean = float(np.abs(away).sum())
-        # In one ball with its shadow, which leaves few to be looked at closely.
-        whole = FADE_RADII + max(FOOT_REACH, SPOT_REACH) + FADE_RADII * lean
-        near = np.flatnonzero(~_outside(beyond, whole * radius + (1 + lean) * reach).all(axis=1))
-        place, radius, reach = place[near], radius[near], reach[near]
-        clear = _outside(beyond[near], radius + reach).all(axis=0)
-        # The spot below the sphere and the shadow that the light casts, as one disc.
-        foot, ground = place.copy(), spheres.ground.height_m - eye[2]
-        above = place[:, 2] - ground
-        drift = np.clip(above, 0.0, FADE_RADII * radius)[:, None] * (0.5 * away)
-        foot[:, :2] += drift
-        foot[:, 2] = ground
-        disc = max(FOOT_REACH, SPOT_REACH) * radius + np.abs(drift).sum(axis=1) + (1 + lean) * reach
-        none = (above > FADE_RADII * radius + reach) | (above < -reach)
-        clear &= (_outside(foot @ sides.T, disc) | none[:, None]).all(axis=0)
-        return clear.tolist()  # type: ignore[no-any-return]
+    """Whether no sphere and no shadow is seen between each four of these sides."""
+    (older, extent), (newer, later) = spheres.older, spheres.newer
+    if extent is None or later is None:
+        return [False] * (len(sides) // 4)
+    # Where both ends are beyond a side, the straight way is.
+    beyond = (older["position"] - np.array(eye)) @ sides.T
+    both = min(len(older), len(newer))
+    np.minimum(beyond[:both], (newer["position"][:both] - np.array(eye)) @ sides.T, out=beyond[:both])
+    scale, bent = max(extent.scale, later.scale), BENT * spheres.gap_s
+    swing = bent * 3**0.5 * (extent.speed + later.speed)
+    radius = spheres.radii[: len(older)] * (scale * RADIUS_MARGIN)
+    if spheres.ground is None:
+        return [bool(one.all()) for one in _outside(beyond, radius + swing).T]
+    light = spheres.ground.light
+    away = -np.asarray(light[:2]) / max(light[2], LOWEST_LIGHT)
+    lean = float(np.abs(away).sum())
+    # In one ball with its shadow, which leaves few to be looked at closely.
+    whole = FADE_RADII + max(FOOT_REACH, SPOT_REACH) + FADE_RADII * lean
+    near = np.flatnonzero(~_outside(beyond, whole * radius + (1 + lean) * swing).all(axis=1))
+    if not len(near):
+        return [True] * (len(sides) // 4)
+    radius, place, reach = radius[near], older["position"][near], np.zeros(len(near))
+    rows = near[: np.searchsorted(near, len(newer))]
+    way = newer["position"][rows] - place[: len(rows)]
+    speed = np.abs(older["velocity"][rows]) + np.abs(newer["velocity"][rows])
+    reach[: len(rows)] = np.linalg.norm(way, axis=1) + bent * np.linalg.norm(speed, axis=1)
+    place, ground = place - np.array(eye), spheres.ground.height_m - eye[2]
+    clear = _outside(place @ sides.T, radius + reach).all(axis=0)
+    # The spot below the sphere and the shadow that the light casts, as one disc.
+    foot, above = place.copy(), place[:, 2] - ground
+    drift = np.clip(above, 0.0, FADE_RADII * radius)[:, None] * (0.5 * away)
+    foot[:, :2] += drift
+    foot[:, 2] = ground
+    disc = max(FOOT_REACH, SPOT_REACH) * radius + np.abs(drift).sum(axis=1) + (1 + lean) * reach
+    none = (above > FADE_RADII * radius + reach) | (above < -reach)
+    clear &= (_outside(foot @ sides.T, disc) | none[:, None]).all(axis=0)
+    return [bool(one) for one in clear]
 
 
 def _outside(beyond: NDArray[np.floating], radius: NDArray[np.floating]) -> NDArray[np.bool_]:
