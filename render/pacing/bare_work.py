@@ -16,7 +16,7 @@ FIRST_FRAMES, LOOK_EVERY_NS = 4, 500_000_000
 # Pauses, as shares of a refresh; each is tried until drawing stops getting shorter.
 PAUSES = (0.15, 0.3, 0.5, 0.7, 0.85)
 # A paused frame must still be in time for the next refresh: the pause takes no more than this share of what is left of
-# two refreshes after twice the work.
+# two refreshes after twice the longest work of late.
 SAFE_SHARE = 0.8
 # Drawing is shorter where it is so by this share of a refresh.
 SHORTER_SHARE = 0.1
@@ -69,7 +69,7 @@ class BareWork:
         ):
             return 0
         pause_ns = round((UNMOVED_PAUSE if self._unmoved else PAUSES[self._pause]) * period_ns)
-        if not self._unmoved and self.work_ns is not None and pause_ns > SAFE_SHARE * 2 * (period_ns - self.work_ns):
+        if not self._unmoved and self._known and pause_ns > SAFE_SHARE * 2 * (period_ns - max(self._known)):
             return 0
         self._looked_ns = now_ns
         self.was_paused = True

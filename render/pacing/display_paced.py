@@ -119,8 +119,10 @@ class DisplayPaced:
         waited = False
         if self._interval.refreshes == 1:
             waited = self._waits.frame(times.work_end_ns - times.start_ns, begin_ns, returned_ns, grid.period_ns)
-        begun_ns = times.start_ns if self._queues else max(times.start_ns, self.shown_ns or 0)
-        cycle_ns = max(0, times.work_end_ns - begun_ns) + self._work.overhead_ns
+        begun_ns = times.start_ns - self._work.overhead_ns
+        if not self._queues:  # what passes before its drawing waits costs nothing
+            begun_ns = max(begun_ns, self.shown_ns or 0)
+        cycle_ns = max(0, times.work_end_ns - begun_ns)
         if self._begin_ns is not None and not self._queues:
             # How long drawing waited is a guess; a frame that came in its turn was not too long.
             cycle_ns = min(cycle_ns, max(0, begin_ns - self._begin_ns - grid.period_ns // 2))
