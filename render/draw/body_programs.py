@@ -30,12 +30,14 @@ FRAME_BINDING, LAYER_BINDING = 0, 1
 
 
 class Pass(NamedTuple):
-    """How one program draws. flags: moderngl's, of what is switched on. is_guarded: into the guarded viewport."""
+    """How one program draws. flags: moderngl's, of what is switched on. is_guarded: into the guarded viewport.
+    is_premultiplied: its colours are multiplied by their alpha."""
 
     make: Callable[[moderngl.Context, PoseVariant], moderngl.Program]
     flags: int
     writes_depth: bool = True
     is_guarded: bool = False
+    is_premultiplied: bool = False
 
 
 PLAIN_POINTS = moderngl.DEPTH_TEST | moderngl.PROGRAM_POINT_SIZE
@@ -77,9 +79,9 @@ PASSES = {
     "pearls": Pass(pearl_program, PLAIN_POINTS, is_guarded=True),
     "balls": Pass(ball_program, PLAIN_POINTS, is_guarded=True),
     "points": Pass(point_program, POINTS, is_guarded=True),
-    "apart": Pass(apart_program, POINTS, is_guarded=True),
+    "apart": Pass(apart_program, POINTS, is_guarded=True, is_premultiplied=True),
     "quads": Pass(quad_program, QUADS),
-    "shadows": Pass(shadow_program, moderngl.DEPTH_TEST | moderngl.BLEND, writes_depth=False),
+    "shadows": Pass(shadow_program, QUADS, writes_depth=False, is_premultiplied=True),
 }
 
 

@@ -114,7 +114,12 @@ void main() {
     float sunny = sun * sun * brightness;
     vec3 albedo = vec3(front.w, linear.w, light.w), lit_color = albedo * brightness + gloss;
     lit_color.rb += vec2(first_axis.w, second_axis.w) * sunny;
+#if APART
+    covered = min(covered, 1.0);
+    color = vec4(min(middle.w < 0.0 ? albedo : lit_color, 1.0) * covered, covered);
+#else
     color = vec4(middle.w < 0.0 ? albedo : lit_color, covered);
+#endif
 }
 """
 )
