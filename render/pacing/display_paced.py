@@ -4,8 +4,8 @@ Every frame starts at once, and the display blocks the next one somewhere: in th
 once), or in a later swap (a queue). A present then is counted, not read: the first refresh after the hand-over, and a
 whole refresh after the frame before. A full queue therefore shows a frame each refresh though one of them was late.
 
-Where neither drawing nor swap waits, nothing keeps the pace: the timer has to. A queue whose swaps waited before stays one
-while frames take longer than a refresh: they drain it. Pure.
+Where neither drawing nor swap waits, nothing keeps the pace: the timer has to. A queue whose swaps waited before stays
+one while frames take longer than a refresh: they drain it. Pure.
 """
 
 from __future__ import annotations

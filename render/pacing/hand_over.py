@@ -1,13 +1,22 @@
-"""How long before its refresh a frame must be handed over, learned from what became of earlier ones.
+"""How early frames start and are handed over, learned from what became of earlier ones. Pure.
 
-A guess decides between 90 and 45 frames a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So the guess is small,
-a frame that was in time by less lowers it at once, and two that missed with more raise it, unless as many with no more
-to spare were in time: then it was not the hand-over, but a return that was held up. Pure.
+`Margin`: how much earlier than the work asks for frames start; it grows with a miss that the work does not explain.
+`HandOver`: how long before its refresh a frame must be handed over. A guess decides between 90 and 45 frames a second:
+work of 10 ms leaves 1 ms of a refresh at 90 Hz. So the guess is small, a frame that was in time by less lowers it at
+once, and two that missed with more raise it, unless as many with no more to spare were in time: then it was not the
+hand-over, but a return that was held up.
 """
 
 from __future__ import annotations
 
 from collections import deque
+
+# A miss that the frame's own cost does not explain adds this share of the interval to the margin; each good frame
+# takes back this share of what is above the floor (half of it in 12 s at 60 frames a second). A miss is seen, a few
+# ms of latency are not: quick up, slow down.
+GROWS, SHRINKS = 0.2, 0.001
+# A miss counts where the frame's cycle took less than this share of the interval: an earlier start could have saved it.
+COSTLY = 0.95
 
 # Before anything is learned: what a swap itself takes.
 FIRST_GUARD_NS = 500_000
@@ -53,3 +62,22 @@ class HandOver:
     def forget(self) -> None:
         self.guard_ns = FIRST_GUARD_NS
         self._outcomes.clear()
+
+
+class Margin:
+    """floor_ns: the least."""
+
+    def __init__(self, floor_ns: int) -> None:
+        self.ns = self._floor_ns = floor_ns
+
+    def learn(self, missed: bool, cycle_ns: int, interval_ns: int) -> None:
+        """One frame's outcome."""
+        if cycle_ns > COSTLY * interval_ns:
+            return
+        if missed:
+            self.ns = max(self._floor_ns, min(self.ns + round(GROWS * interval_ns), interval_ns))
+        else:
+            self.ns -= round((self.ns - self._floor_ns) * SHRINKS)
+
+    def forget(self) -> None:
+        self.ns = self._floor_ns

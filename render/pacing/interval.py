@@ -5,8 +5,9 @@ other intervals, and the cheapest wins where it is clearly cheaper: some 5 s of 
 a relapse. After a change only frames since then count, or a load that ended would keep the interval wide.
 
 *Cycle* is the work and all else that a frame must do before the next can start, waiting not counted.
-Where swap blocks, intervals are whole refreshes. A queue holds work of up to a third of a refresh more: frames that take
-one more refresh now and then cost less than all of them at half the rate. Always: never under `base_ns`, and every change has its reason. Pure.
+Where swap blocks, intervals are whole refreshes. A queue holds work of up to a third of a refresh more: frames that
+take one more refresh now and then cost less than all of them at half the rate. Always: never under `base_ns`, and every
+change has its reason. Pure.
 """
 
 from __future__ import annotations

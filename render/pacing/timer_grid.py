@@ -10,8 +10,8 @@ that varies, those after it catch up. Pure.
 from __future__ import annotations
 
 from twixt.render.pacing.frames import FrameTimes
+from twixt.render.pacing.hand_over import Margin
 from twixt.render.pacing.interval import IntervalChoice
-from twixt.render.pacing.margin import Margin
 from twixt.render.pacing.policy import FREE, Outcome, Planned
 from twixt.render.pacing.replay import LATE_FRAME
 from twixt.render.pacing.waits import Waits

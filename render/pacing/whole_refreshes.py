@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections import deque
 
 from twixt.render.pacing.frames import FrameTimes
-from twixt.render.pacing.hand_over import HandOver
+from twixt.render.pacing.hand_over import HandOver, Margin
 from twixt.render.pacing.interval import IntervalChoice
-from twixt.render.pacing.margin import Margin
 from twixt.render.pacing.period import RefreshWatch
 from twixt.render.pacing.phase import SwapGrid
 from twixt.render.pacing.policy import BLOCKING, QUEUED, Outcome, Planned
