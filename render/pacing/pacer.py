@@ -12,6 +12,7 @@ longer than a few intervals, whatever the clock says; every decision has its rea
 from __future__ import annotations
 
 import math
+from collections import deque
 
 from twixt.render.pacing.display_paced import DisplayPaced
 from twixt.render.pacing.frames import FramePlan, FrameResult, FrameTimes
@@ -22,6 +23,7 @@ from twixt.render.pacing.refresh import UNKNOWN, Refresh
 from twixt.render.pacing.sane import Clock, sane_length_ns
 from twixt.render.pacing.timer_grid import TimerGrid
 from twixt.render.pacing.unlimited import Unlimited
+from twixt.render.pacing.waits import WAITED_NS
 from twixt.render.pacing.whole_refreshes import WholeRefreshes
 from twixt.render.pacing.work import Work
 
@@ -40,6 +42,8 @@ LATELY_FRAMES = 120
 # A fence after which swaps still proved to wait for nothing is believed again after so many frames, doubled each time; it
 # is blamed where so many frames in a row had it.
 UNFENCED_FRAMES, MOST_UNFENCED_FRAMES, FENCED_IN_A_ROW = 480, 15_360, 8
+# Where the display keeps the pace, presents come from the swaps' returns if half of so many waited.
+WAITING_FRAMES = 32
 # After a change of policy, outcomes are believed again after so many frames.
 SETTLING_FRAMES = 16
 
@@ -68,6 +72,7 @@ class Pacer:
         self._present_ns: int | None = None  # the last predicted
         self._frame = 0
         self._changed_at = self._fence_at = self._display_at = -SETTLING_FRAMES - LATELY_FRAMES
+        self._waited: deque[bool] = deque([False], maxlen=WAITING_FRAMES)  # of the last swaps
         self._fenced = 0  # frames in a row
         self._believes_fence_at, self._unfenced = 0, UNFENCED_FRAMES
         self._reasons = [self._opening(refresh, blocks)]
@@ -92,10 +97,11 @@ class Pacer:
     @property
     def last_source(self) -> str:
         """How the present of the frame just done is known, before the display's word: "fence", "swap", or "timer" where
-        its swap's return is none."""
+        swaps wait for nothing."""
         if self._frame == self._fence_at:
             return "fence"
-        return "swap" if self._display == BLOCKING else "timer"
+        waits = self._display == BLOCKING or (self._display == QUEUED and 2 * sum(self._waited) >= len(self._waited))
+        return "swap" if waits else "timer"
 
     @property
     def interval_ns(self) -> int:
@@ -158,6 +164,7 @@ class Pacer:
     def frame_done(self, times: FrameTimes) -> FrameResult:
         """The swap came back, and where a fence was asked the frame was seen."""
         self._frame += 1
+        self._waited.append(times.swap_end_ns - times.swap_begin_ns > WAITED_NS)
         self._fenced = self._fenced + 1 if times.presented_ns is not None else 0
         if self._fenced and self._frame < self._believes_fence_at:
             times = times._replace(presented_ns=None)

@@ -1,7 +1,7 @@
 """Displays to test on: Xvfb (swap never blocks), a headless sway (swap blocks at a chosen rate), a weston in a window of
 Xvfb (says when each frame was shown) and a virtual KWin (a desktop's compositor).
 
-Each is a process of the test's own, ended by its pid. A missing program skips the test with the way to get it;
+Each is a process of the test's own, ended by its pid; a watcher ends it where the test is killed. A missing program skips the test with the way to get it;
 a display that does not come up fails it. `environ` is the whole environment for a program that draws there.
 """
 
@@ -28,6 +28,11 @@ SCREEN_PX = (1280, 800)
 START_LIMIT_S = 30.0
 # sway refuses to run as root; any user without a process of its own will do.
 SWAY_USER = 65534
+
+# Waits for the end of a pipe that the test alone holds open. The kernel's own way (PR_SET_PDEATHSIG) is lost where a
+# program has more rights than its user, and with programs that others start, as KWin's session does. SIGTERM is lost on a
+# sway that takes connections already and is not in its main loop yet.
+WATCHER = 'read -r line; kill -s TERM -- "$0"; sleep 2; kill -s KILL -- "$0"'
 
 _OF_A_DISPLAY = {
     "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XDG_SESSION_TYPE", "PYGLFW_LIBRARY", "PYGLFW_LIBRARY_VARIANT"
@@ -198,10 +203,15 @@ def _environ(**display: str) -> dict[str, str]:
 
 
 @contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def _ended(process: subprocess.Popen[bytes], is_group: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    """Ended with the block, or with this process. is_group: it leads a group, all of which ends with this process."""
+    target = f"-{process.pid}" if is_group else str(process.pid)
+    watcher = subprocess.Popen(["/bin/sh", "-c", WATCHER, target], stdin=subprocess.PIPE, start_new_session=True)
     try:
         yield process
     finally:
+        watcher.kill()  # before the pid is free for another process
+        watcher.communicate()
         process.terminate()
         try:
             process.wait(10)
@@ -220,7 +230,7 @@ def _logging(command: list[str], folder: Path, **how: object) -> Iterator[subpro
     """A process that says everything into the folder's log."""
     with (folder / "log").open("wb") as log:
         started = subprocess.Popen(command, cwd="/", stdout=log, stderr=log, **how)  # type: ignore[call-overload]
-    with _ended(started) as process:
+    with _ended(started, is_group=bool(how.get("start_new_session"))) as process:
         yield process
 
 
