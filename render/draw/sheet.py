@@ -45,6 +45,8 @@ class Sheet:
         context = self._context = moderngl.get_context()
         self._program = context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
         self._texture: moderngl.Texture | None = None
+        # What is laid: read from the texture that is drawn into, llvmpipe would first complete all that the frame has drawn.
+        self._shown: moderngl.Texture | None = None
         self._framebuffer: moderngl.Framebuffer | None = None
         self._corners: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
@@ -76,6 +78,8 @@ class Sheet:
                 at = left, size_px[1] - bottom, right - left, bottom - top
                 self._framebuffer.clear(alpha * red, alpha * green, alpha * blue, alpha, viewport=at)
             yield
+            assert self._shown is not None
+            self._context.copy_framebuffer(self._shown, self._framebuffer)
         finally:
             in_use.use()
 
@@ -84,7 +88,7 @@ class Sheet:
 
         beneath: what is known of the picture there. With it, `settle` belongs to the frame.
         """
-        if not self._rectangles or self._vertex_array is None or self._texture is None:
+        if not self._rectangles or self._vertex_array is None or self._shown is None:
             return
         context = self._context
         target = context.fbo
@@ -95,7 +99,7 @@ class Sheet:
         target.viewport = (0, 0, *size_px)
         context.enable_only(moderngl.BLEND)
         context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
-        self._texture.use(0)
+        self._shown.use(0)
         first = numbers[0]
         for number, following in pairwise((*numbers, -1)):
             if following != number + 1:
@@ -114,10 +118,10 @@ class Sheet:
 
     def release(self) -> None:
         """Gives the texture back; may be drawn into again."""
-        for held in (self._framebuffer, self._texture):
+        for held in (self._framebuffer, self._texture, self._shown):
             if held is not None:
                 held.release()
-        self._framebuffer = self._texture = None
+        self._framebuffer = self._texture = self._shown = None
         self._rectangles, self._pieces, self._laid_in = (), (), None
         self._still.release()
 
@@ -126,8 +130,9 @@ class Sheet:
             return
         self.release()
         self._texture = self._context.texture(size_px, 4)
-        self._texture.filter = moderngl.NEAREST, moderngl.NEAREST
-        self._texture.repeat_x = self._texture.repeat_y = False
+        self._shown = self._context.texture(size_px, 4)
+        self._shown.filter = moderngl.NEAREST, moderngl.NEAREST
+        self._shown.repeat_x = self._shown.repeat_y = False
         self._framebuffer = self._context.framebuffer([self._texture])
 
     def _place(self, rectangles: tuple[Rectangle, ...], size_px: tuple[int, int]) -> None:
