@@ -235,7 +235,8 @@ def _run(
 
 
 def ended(command: list[str], longest_s: float) -> tuple[str, int]:
-    """Its last words and its exit code. Ctrl-C reaches it by itself: it is in this terminal's group; it is waited for."""
+    """Its last words and its exit code. Ctrl-C reaches it by itself: it is in this terminal's group; it is waited
+    for."""
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
         try:

@@ -1,4 +1,5 @@
-"""A measuring in many processes that is asked to end by SIGTERM or SIGHUP ends as by Ctrl-C: what it started goes with it.
+"""A measuring in many processes that is asked to end by SIGTERM or SIGHUP ends as by Ctrl-C: what it started goes with
+it.
 
 Always: such a signal raises once, in the main thread, and the exit code names it. One that is ignored (nohup) or has a
 handler already is left alone.

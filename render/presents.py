@@ -1,8 +1,8 @@
 """What is known of the presents of frames: written into the rows, told to the pacer, and drawn for.
 
 The one idea: a frame's row is written when its swap is back; the display's own word on it comes some frames later, and
-is brought to the row then. What lies between a swap's return and the present hardly changes from frame to frame: the pacer
-keeps to the returns, made exact by the words, and frames are drawn for when they will really be seen.
+is brought to the row then. What lies between a swap's return and the present hardly changes from frame to frame: the
+pacer keeps to the returns, made exact by the words, and frames are drawn for when they will really be seen.
 
 Always: never waits. A frame that the display says nothing of keeps what was known of it at its swap.
 """
@@ -26,8 +26,8 @@ LONGEST_AWAITED_NS = 250_000_000
 REMEMBERED_WORDS, FIRST_WORDS = 32, 6
 LAG_MOVES_NS = 50_000
 LONGEST_LAG_NS = 60_000_000
-# A refresh that the display tells of is believed while its own presents are whole refreshes apart, within this share, and
-# some of them a single one.
+# A refresh that the display tells of is believed while its own presents are whole refreshes apart, within this share,
+# and some of them a single one.
 WHOLE_SHARE, WHOLE_WORDS = 0.04, 8
 
 

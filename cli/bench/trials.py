@@ -42,8 +42,8 @@ INTERRUPTED = 130
 
 
 class Wanted(NamedTuple):
-    """What it is told. recorded: a file of earlier runs, instead of new ones. commands: how many whole ones to run of each
-    kind, for so many minutes."""
+    """What it is told. recorded: a file of earlier runs, instead of new ones. commands: how many whole ones to run of
+    each kind, for so many minutes."""
 
     runs: int
     trials: int

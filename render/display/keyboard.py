@@ -1,4 +1,5 @@
-"""Which key was meant: the character that the user's layout makes, and where that layout lacks one, the place of the key.
+"""Which key was meant: the character that the user's layout makes, and where that layout lacks one, the place of the
+key.
 
 The one idea: a display tells of a key press in two pieces, the key with its unshifted character, then the character
 that came of it with Shift or AltGr. The first is enough to act on; the second puts it right where it differs.
@@ -45,7 +46,8 @@ class Keyboard:
         return Key(name, acted_ns, modifiers)
 
     def typed(self, character: str) -> tuple[Key | None, Key] | None:
-        """The character that came of the last press: that press as it was told, and as it is; None where nothing changes.
+        """The character that came of the last press: that press as it was told, and as it is; None where nothing
+        changes.
 
         A press without a name was told to nobody: None in its place.
         """

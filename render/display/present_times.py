@@ -20,8 +20,8 @@ from twixt.render.display.presentation import Presentation, Presented
 LONGEST_FENCE_NS = 50_000_000
 # A swap that comes back sooner waited for nothing; a fence that waited no longer waited for nothing, either.
 AT_ONCE_NS, WAITED_NS = 200_000, 300_000
-# Of so many swaps in a row, how many must have come back at once for a fence to be tried; and of so many fences how many
-# must have waited for it to be kept.
+# Of so many swaps in a row, how many must have come back at once for a fence to be tried; and of so many fences how
+# many must have waited for it to be kept.
 WATCHED, MOSTLY = 12, 9
 # After a fence that did not serve, so many frames without one, doubled each time: what did not wait then may later.
 FRAMES_UNTIL_AGAIN = 240

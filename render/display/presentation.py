@@ -1,10 +1,11 @@
 """When frames were really shown, in the display's own words; and those words checked before anybody believes them.
 
-A display that is asked answers some frames later, or never: `Answers` keeps what is out, bounded, and gives a display up
-that never answers. What it says is believed only where it can be true: shown after it was handed over, and not in a
+A display that is asked answers some frames later, or never: `Answers` keeps what is out, bounded, and gives a display
+up that never answers. What it says is believed only where it can be true: shown after it was handed over, and not in a
 future that no display plans.
 
-Always: each swap is answered at most once; presents grow. Pure: instants in, instants out; speaks no display's language.
+Always: each swap is answered at most once; presents grow. Pure: instants in, instants out; speaks no display's
+language.
 """
 
 from __future__ import annotations

@@ -224,8 +224,8 @@ class WaylandPresentation:
 
 
 def offset_ns(clock_id: int | None) -> int | None:
-    """What is to be added to an instant of the system's clock of that number to have it in `perf_counter_ns`; None: there
-    is no such clock. Measured at each call: a clock may be set, or run at a rate of its own."""
+    """What is to be added to an instant of the system's clock of that number to have it in `perf_counter_ns`; None:
+    there is no such clock. Measured at each call: a clock may be set, or run at a rate of its own."""
     if clock_id is None:
         return None
     if clock_id == time.CLOCK_MONOTONIC and "MONOTONIC" in time.get_clock_info("perf_counter").implementation:

@@ -1,7 +1,7 @@
 """When an X server showed each frame: the Present extension's own events, else GLX_OML_sync_control.
 
-Not tried on hardware: both are tested against made-up libraries, and Present's events against an Xvfb, whose own drawing
-does not go through it. What a driver really says is believed only as far as `presentation` lets it.
+Not tried on hardware: both are tested against made-up libraries, and Present's events against an Xvfb, whose own
+drawing does not go through it. What a driver really says is believed only as far as `presentation` lets it.
 
 The one idea: the driver presents each swap with a serial number that counts swaps; whoever else asks for the window's
 events is told of each, with the instant (microseconds of CLOCK_MONOTONIC) and the count of refreshes. Where a driver

@@ -190,8 +190,8 @@ class Window:
         self.present_times.after_swap()
 
     def fence(self) -> int | None:
-        """After a swap that waited for nothing on a display that has its own pace: when the next picture could be drawn.
-        None where that is not known, or waited for nothing either."""
+        """After a swap that waited for nothing on a display that has its own pace: when the next picture could be
+        drawn. None where that is not known, or waited for nothing either."""
         return None if self._gone else self.present_times.fence()
 
     def ask_for_presents(self) -> None:

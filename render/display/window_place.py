@@ -1,7 +1,7 @@
 """Where on the display a window is, watched for changes: monitor, mode, a machine that slept.
 
-On X11 the monitor is the one that holds the window's middle. On Wayland a window does not know where it is: the monitor is
-the one that the compositor names when it tells of a present, and without that the first.
+On X11 the monitor is the one that holds the window's middle. On Wayland a window does not know where it is: the
+monitor is the one that the compositor names when it tells of a present, and without that the first.
 
 Always: a look costs microseconds; the server is asked only where monitors come and go.
 """

@@ -92,7 +92,8 @@ def causes(timing: Intervals, moved: Motion) -> Causes:
 
 
 def _makes_good(moved: Motion, error_ms: Floats) -> Mask:
-    """Frames that jump by what the one before them was late, or err much less, while the pacer's expectation settles."""
+    """Frames that jump by what the one before them was late, or err much less, while the pacer's expectation
+    settles."""
     before_ms = _before(error_ms)
     opposite = np.nan_to_num(moved.error_ms) * _before(np.nan_to_num(moved.error_ms)) < 0
     good: Mask = (error_ms < before_ms / 2) | (opposite & (error_ms < JUMP_SHARE * before_ms))

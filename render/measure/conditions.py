@@ -1,4 +1,5 @@
-"""Conditions of a run's figures, from its rows: what a reader must know to trust them, and why those missing are missing.
+"""Conditions of a run's figures, from its rows: what a reader must know to trust them, and why those missing are
+missing.
 
 Pure: rows in, sentences out.
 """

@@ -1,5 +1,5 @@
-"""What `twixt doctor` says of presents: whether the display tells of them, how far off a swap's return is, and whether a
-fence after the swap waits where the swap does not.
+"""What `twixt doctor` says of presents: whether the display tells of them, how far off a swap's return is, and whether
+a fence after the swap waits where the swap does not.
 
 Swaps a window's empty picture for a second or two. The judgements are pure: what was seen in, verdicts out.
 """
@@ -23,7 +23,8 @@ PAUSE_S = 0.005
 
 
 class Seen(NamedTuple):
-    """Some swaps. presents_ns: when the display said that it showed some; offs_ns: how long after their returns that was;
+    """Some swaps. presents_ns: when the display said that it showed some; offs_ns: how long after their returns that
+    was;
     silence: why it is not asked any more."""
 
     way: str

@@ -35,8 +35,8 @@ from twixt.render.measure.whole_lines import WholeLines
 KEPT_FRAMES = 1 << 17
 # Rows written in one call by default: 4 take about 0.1 ms, and one row comes per frame, so a backlog shrinks.
 ROWS_A_CALL = 4
-# From this backlog on, a second at 60 Hz, `add` itself writes one row: a loop without spare time before its frames loses
-# as little to a kill as any other.
+# From this backlog on, a second at 60 Hz, `add` itself writes one row: a loop without spare time before its frames
+# loses as little to a kill as any other.
 LONGEST_BACKLOG = 60
 # Rows that wait for the display's word on their present, where it speaks: it comes a few frames after the swap.
 HELD_BACK = 12

@@ -44,8 +44,8 @@ def build(
     """The report of a run that has just ended.
 
     physics_blocks: {"physics": {}, "channel": {}} as physics answered, None when it could not.
-    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks; present_source is what most
-    rows say.
+    display: any of backend, renderer, refresh_reported_hz, refresh_measured_hz, swap_blocks; present_source is what
+    most rows say.
     channel: what this viewer's link counted; it stands before what physics says.
     first_frame_parts_ms: this process's, by `keys.START_PARTS`; physics' own stand in its block "start".
     forgotten: rows too old to be in memory (`FrameLog.forgotten`).

@@ -1,5 +1,5 @@
-"""Displays to test on: Xvfb (swap never blocks), a headless sway (swap blocks at a chosen rate), a weston in a window of
-Xvfb (says when each frame was shown) and a virtual KWin (a desktop's compositor).
+"""Displays to test on: Xvfb (swap never blocks), a headless sway (swap blocks at a chosen rate), a weston in a window
+of Xvfb (says when each frame was shown) and a virtual KWin (a desktop's compositor).
 
 Each is a process of the test's own, ended by its pid; a watcher ends it where the test is killed. A missing program skips the test with the way to get it;
 a display that does not come up fails it. `environ` is the whole environment for a program that draws there.
@@ -30,8 +30,8 @@ START_LIMIT_S = 30.0
 SWAY_USER = 65534
 
 # Waits for the end of a pipe that the test alone holds open. The kernel's own way (PR_SET_PDEATHSIG) is lost where a
-# program has more rights than its user, and with programs that others start, as KWin's session does. SIGTERM is lost on a
-# sway that takes connections already and is not in its main loop yet.
+# program has more rights than its user, and with programs that others start, as KWin's session does. SIGTERM is lost
+# on a sway that takes connections already and is not in its main loop yet.
 WATCHER = 'read -r line; kill -s TERM -- "$0"; sleep 2; kill -s KILL -- "$0"'
 
 _OF_A_DISPLAY = {

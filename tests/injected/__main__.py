@@ -2,7 +2,8 @@
 
 Prints the table and writes it with --out. Runs in pieces of less than a minute, each a viewer and a physics process
 of its own; with --lock each piece holds that file, so that measurements do not disturb each other. The displays take
-turns, so that a run that ends before its time (Ctrl-C, --minutes) has as many cases of each. Exits with 1 where a bar is
+turns, so that a run that ends before its time (Ctrl-C, --minutes) has as many cases of each. Exits with 1 where a bar
+is
 not met: the page says which.
 """
 
