@@ -96,9 +96,7 @@ class FrameLoop:
         self._waiting_events: list[Event] = []  # came while frames rested; the next frame obeys them
         self._told = Told()
         self._presents = Presents(window, log, pacer)
-        self.guest = Guest(
-            link, pacer, self._wait, self._processor.waited_ns, lambda: self._governor.is_sparing
-        )  # fmt: skip
+        self.guest = Guest(link, pacer, self._wait, self._processor.waited_ns, lambda: self._governor.is_sparing)
         self._swap_ns = 0
         link.poll()
         self._steering.reflect(self.intake.plan)

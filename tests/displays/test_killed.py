@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.processes import until
 from tests.starvation import family
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,15 +47,16 @@ def test_no_display_outlives_the_test_that_was_killed(name: str) -> None:
         assert PROGRAMS[name] <= set(begun.values()), begun
         test.send_signal(signal.SIGKILL)
         test.wait()
-    end_s = time.monotonic() + LIMIT_S
-    while left := {pid: begun[pid] for pid in begun if named(pid) == begun[pid]}:
-        if time.monotonic() > end_s:
-            break
-        time.sleep(0.02)
-    for pid in left:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    assert not left
+
+    def left() -> list[int]:
+        return [pid for pid in begun if named(pid) == begun[pid]]
+
+    try:
+        until(lambda: not left(), f"the end of {begun}", LIMIT_S)
+    finally:
+        for pid in left():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def named(pid: int) -> str:
