@@ -37,12 +37,12 @@ WAY_OUT := setup: pip stopped, it says why above; the same make tries again (pac
 pip_install = { $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-color --progress-bar off $(1) \
   2>&1; echo "pip ended with $$?"; } | awk -v all=$(2) -v way_out="$(WAY_OUT)" "$$PIP_LINES"
 
-.PHONY: help setup packages run test check bench fuzz mutants coverage kill-orders soak clean
+.PHONY: help setup packages types run test check bench fuzz mutants coverage kill-orders soak clean
 
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: packages $(VENV)/ready   ## install everything that is missing
+setup: packages types $(VENV)/ready   ## install everything that is missing
 
 packages:
 	@missing=""; count=0; for p in $(PACKAGES); do \
@@ -60,6 +60,12 @@ packages:
 	  echo "setup: some system packages are missing; to install them, type:"; \
 	  echo "  sudo apt-get install --no-install-recommends$$missing"; \
 	fi
+
+# The package as a folder of its own name, for editors and type checkers: they do not compute `__path__`.
+types:
+	@mkdir -p build/types/twixt && for part in cli ipc sim render py.typed; do \
+	  ln -sfn ../../../$$part build/types/twixt/$$part; done
+	@ln -sfn ../../../twixt.py build/types/twixt/__init__.py
 
 # Bytecode is made here, so that the first start does not wait for it. A virtual environment that was interrupted while it
 # was made has a python and no pip, and is made again.
@@ -86,9 +92,7 @@ test: setup     ## all tests
 check: setup    ## format, lint, types, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@mkdir -p build/types/twixt && for part in cli ipc sim render; do ln -sfn ../../../$$part build/types/twixt/$$part; done
-	@ln -sfn ../../../twixt.py build/types/twixt/__init__.py
-	cd build/types && ../../$(BIN)/mypy --config-file ../../pyproject.toml
+	$(BIN)/mypy
 	$(BIN)/python -m pytest -m "not stress and not display" $(ARGS)
 
 bench: setup    ## what everything costs, each beside its physical limit (ARGS=--quick: that it works)
@@ -105,8 +109,8 @@ coverage: setup ## lines and branches of ipc/ that the tests reach
 	@$(call pip_install,-r requirements-mutants.txt)
 	@rm -rf build/coverage && mkdir -p build/coverage
 	$(BIN)/python -m coverage run -m pytest -q tests/ipc tests/sim tests/cli -m "not display" \
-	  --deselect tests/ipc/test_session_processes.py::test_taking_a_name_needs_the_standard_library_alone \
-	  --deselect tests/sim/test_bodies_columns.py::test_a_rule_in_the_script_itself_is_refused_with_the_way_out $(ARGS)
+	  --deselect tests/ipc/session/test_session_processes.py::test_taking_a_name_needs_the_standard_library_alone \
+	  --deselect tests/sim/world/test_bodies_columns.py::test_a_rule_in_the_script_itself_is_refused_with_the_way_out $(ARGS)
 	-@$(BIN)/python -m coverage combine --quiet 2>/dev/null  # processes that were killed leave half a file
 	$(BIN)/python -m coverage report
 

@@ -1,7 +1,9 @@
 """twixt: physics in one process, drawing in another, and a picture that stays smooth.
 
-The front door: the names a user imports, and `main`. Everything else lives in `twixt.cli` (the commands),
-`twixt.sim` (the physics process), `twixt.render` (the render process) and `twixt.ipc` (what they share).
+Here: the names that a user imports, and `main`. Everything else is in `twixt.cli` (the commands), `twixt.sim` (the
+physics process), `twixt.render` (the render process) and `twixt.ipc` (shared by the two).
+
+Always: `import twixt` imports neither numpy nor parts of twixt, except the error codes; names are resolved when used.
 """
 
 from __future__ import annotations
@@ -14,60 +16,114 @@ __version__ = "0.1.0"
 # The folders beside this file are its subpackages, in a checkout and in an installed wheel alike.
 __path__ = [os.path.dirname(os.path.abspath(__file__))]
 
-if __name__ == "__main__":  # run as a file: `import twixt` must find this very module, not load it twice
+if __name__ == "__main__":  # run as a file: `import twixt` must return this module, not load it twice
     sys.modules["twixt"] = sys.modules["__main__"]
 
-# Names are resolved when first used, so that `import twixt` costs nothing and `twixt --help` needs no numpy.
+from twixt.ipc.errors import INTERRUPTED, REFUSED  # found beside this file only from here on
+
+# Resolved when first used, so that `import twixt` is fast and `twixt --help` needs no numpy. Type checkers and editors
+# read the imports below instead.
+TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
+if TYPE_CHECKING:
+    from twixt.ipc.errors import TwixtError
+    from twixt.ipc.groups import ColorBy, Group
+    from twixt.ipc.scene import (
+        Box,
+        Camera,
+        Capsule,
+        Compound,
+        Cylinder,
+        Ellipsoid,
+        Mesh,
+        Part,
+        Plane,
+        Scene,
+        Sphere,
+    )
+    from twixt.sim.engines.mujoco import mujoco_viewer as mujoco_viewer
+    from twixt.sim.show.show import show
+    from twixt.sim.world.bodies import Bodies
+    from twixt.sim.world.columns import Column
+    from twixt.sim.world.marks import Marks
+    from twixt.sim.world.world import World
 _HOMES = {
-    "World": "twixt.sim.world",
-    "Bodies": "twixt.sim.bodies",
-    "Column": "twixt.sim.columns",
-    "show": "twixt.sim.show",
-    "Scene": "twixt.ipc.scene",
-    "Camera": "twixt.ipc.scene",
-    "Sphere": "twixt.ipc.scene",
-    "Box": "twixt.ipc.scene",
-    "Plane": "twixt.ipc.scene",
-    "Capsule": "twixt.ipc.scene",
-    "Cylinder": "twixt.ipc.scene",
-    "Ellipsoid": "twixt.ipc.scene",
+    "World": "twixt.sim.world.world",
+    "Bodies": "twixt.sim.world.bodies",
+    "Column": "twixt.sim.world.columns",
+    "Marks": "twixt.sim.world.marks",
+    "show": "twixt.sim.show.show",
+    **dict.fromkeys(
+        ("Scene", "Camera", "Sphere", "Box", "Plane", "Capsule", "Cylinder", "Ellipsoid", "Compound", "Part", "Mesh"),
+        "twixt.ipc.scene",
+    ),
     "Group": "twixt.ipc.groups",
     "ColorBy": "twixt.ipc.groups",
     "TwixtError": "twixt.ipc.errors",
 }
-__all__ = ["main", *_HOMES]
+# Viewers for engines: modules, each of which requires its engine. Not in `__all__`, so that `from twixt import *` does
+# not require them.
+_ENGINES = {"mujoco_viewer": "twixt.sim.engines.mujoco"}
+# A literal, because type checkers do not compute it.
+__all__ = [
+    "Bodies",
+    "Box",
+    "Camera",
+    "Capsule",
+    "ColorBy",
+    "Column",
+    "Compound",
+    "Cylinder",
+    "Ellipsoid",
+    "Group",
+    "Marks",
+    "Mesh",
+    "Part",
+    "Plane",
+    "Scene",
+    "Sphere",
+    "TwixtError",
+    "World",
+    "main",
+    "show",
+]
 
-STARTED_NS = time.perf_counter_ns()  # for the first frame's latency
-# Exit codes beside 0: a limit of --fail-if broken or a crash in the user's world 1, refused input 2, Ctrl-C 130.
-REFUSED, INTERRUPTED = 2, 130
-# What starts no viewer of its own: these commands, a cry for help, a shell that completes.
+STARTED_NS = time.perf_counter_ns()  # for the time to the first frame
+# Commands and cases that start no viewer in advance: these, help, shell completion, benches with `AGAINST`.
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
-OF_MANY_RUNS = "--against"  # each run starts its own viewer
-HELPS, COMPLETES = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
+AGAINST = "--against"  # each run starts its own viewer
+HELP_FLAGS, COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"
 
 
-def __getattr__(name: str) -> object:
-    import importlib
+if not TYPE_CHECKING:  # with it, a checker would accept any name
 
-    if name not in _HOMES:
-        raise AttributeError(f"module 'twixt' has no attribute {name!r}")
-    from twixt.ipc.ctrl_c import not_dropped
+    def __getattr__(name: str) -> object:
+        import importlib
 
-    with not_dropped():
-        value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+        home = _HOMES.get(name) or _ENGINES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'twixt' has no attribute {name!r}")
+        from twixt.ipc.process.interrupts import dropped_ctrl_c_raised
+
+        with dropped_ctrl_c_raised():
+            value = getattr(importlib.import_module(home), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *_ENGINES, "__version__"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code. A refused input is one line on standard error."""
+    """Runs the command line, by default `sys.argv`; returns the exit code. Prints a TwixtError as one line on standard
+    error."""
     try:
-        from twixt.ipc.ctrl_c import NotedCtrlC
+        from twixt.ipc.process.interrupts import NotedCtrlC
 
         with NotedCtrlC() as ctrl_c:
             try:
                 return _main(sys.argv[1:] if arguments is None else arguments)
-            except ImportError:  # what numpy makes of a KeyboardInterrupt
+            except ImportError:  # numpy turns a KeyboardInterrupt into one
                 if not ctrl_c.came:
                     raise
                 return INTERRUPTED
@@ -80,31 +136,31 @@ def _main(arguments: list[str]) -> int:
 
     try:
         if arguments[:1] == ["_view"]:
-            from twixt.render.child import view_as_child
+            from twixt.render.viewer.owned_viewer import view_as_child
 
             return view_as_child()
-        if not _shows_a_run(arguments):
-            return _obey(arguments)
-        from twixt.sim.viewer_process import viewer_begun_early
+        if not _needs_viewer(arguments):
+            return _run_command(arguments)
+        from twixt.sim.process.viewer_process import early_viewer
 
-        with viewer_begun_early():
-            return _obey(arguments)
+        with early_viewer():
+            return _run_command(arguments)
     except TwixtError as error:
         print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
         print(f"twixt: {error}", file=sys.stderr)
         return error.exit_code
     except Exception as error:
-        from twixt.ipc.errors import say_damaged, say_exhausted
+        from twixt.ipc.errors import damaged_module_advice, exhaustion_advice
 
-        if not (said := say_exhausted(error) or say_damaged(error)):
+        if not (advice := exhaustion_advice(error) or damaged_module_advice(error)):
             raise
-        print(f"twixt: {said}", file=sys.stderr)
-        _drop_unwritten()
+        print(f"twixt: {advice}", file=sys.stderr)
+        _discard_output()
         return REFUSED
 
 
-def _drop_unwritten() -> None:
-    """What standard output would not take: Python tries again when it ends, with a traceback and a code of its own."""
+def _discard_output() -> None:
+    """Discards what standard output did not take: Python would write it again at exit, and fail with a traceback."""
     if sys.stdout is None:
         return
     try:
@@ -113,15 +169,19 @@ def _drop_unwritten() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _shows_a_run(arguments: list[str]) -> bool:
-    """Whether a viewer will be wanted, as far as that can be told before the command line is read."""
-    if COMPLETES in os.environ or HELPS & set(arguments) or any(word.startswith(OF_MANY_RUNS) for word in arguments):
+def _needs_viewer(arguments: list[str]) -> bool:
+    """True if the command will need a viewer, as far as is known before the arguments are parsed."""
+    if (
+        COMPLETION_VARIABLE in os.environ
+        or HELP_FLAGS & set(arguments)
+        or any(word.startswith(AGAINST) for word in arguments)
+    ):
         return False
     return not arguments or arguments[0] not in WITHOUT_VIEWER
 
 
-def _obey(arguments: list[str]) -> int:
-    from twixt.cli.commands import command_line
+def _run_command(arguments: list[str]) -> int:
+    from twixt.cli.command_line import command_line
 
     return command_line(arguments)
 

@@ -1,5 +1,6 @@
-"""The command line: commands, the flags that come from `Config`, and what a shell completes. The only room for click.
+"""The command line: commands, options made from `Config`, shell completion. The only part that imports click.
 
-commands: what there is to type, and what each does. flags: options made of Config's fields. table: commands that are
-made when asked for. completion: words for the shell.
+commands, benches: the commands and their options. flags: options made from the fields of `Config`, and completion.
+lazy_commands: commands that are built on first use. pages: tables, pages and files of measurements. child_process,
+cpu_time, endings: processes and load of a measurement. doctor, against, bench: the work of the commands of that name.
 """

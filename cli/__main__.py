@@ -1,4 +1,4 @@
-"""`python -m twixt` where it is installed: the wheel has this as `twixt/__main__.py`. In a checkout it is `twixt.py`."""
+"""Entry of `python -m twixt` where installed: the wheel has it as `twixt/__main__.py`. In a checkout it is `twixt.py`."""
 
 import sys
 

@@ -1,23 +1,77 @@
-"""What there is to type after `twixt bench`, and what each of these commands does.
+"""Commands after `twixt bench`: their options and what each runs.
 
-Always: a command's work is imported when it runs.
+Always: a command's work is imported when it runs. Costs are measured in the order of `COSTS`: parts that only copy
+memory come first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
-from twixt.cli import costs
-from twixt.cli.endings import takes_its_own_along
-from twixt.cli.flags import TO_JSON, TO_PAGE, Finite, Read, option, read_counts, read_names, typed
-from twixt.cli.table import Table
+from twixt.cli.endings import interrupted_by_signals
+from twixt.cli.flags import TO_JSON, TO_PAGE, FiniteRange, Read, option, read_counts, read_names, typed
+from twixt.cli.lazy_commands import CommandTable
 
-benches = Table()
+COSTS = {
+    "channel": "What publishing and reading cost.",
+    "show": "What a publish through twixt.show costs.",
+    "guest": "How much slower a loop that never rests is while a viewer watches it.",
+    "frame": "What a frame costs beside its drawing: waking, clock, log, a frame without a new snapshot.",
+    "interpolation": "What each method costs, on the GPU and in numpy.",
+    "draw": "Frames a second, for each number of bodies and each shape.",
+    "start": "From the command to the first picture.",
+    "million": "A million bodies: whether they come whole, and in how much memory.",
+    "vsync": "How evenly frames come where swap waits for the display.",
+    "peers": "Other viewers on the same scene, where they are installed.",
+}
+# Measured only when asked for.
+PEERS = "peers"
 
-for name in costs.COSTS:
-    benches.command(*costs.OPTIONS)(costs.command_of(name))
+
+COST_OPTIONS = (
+    option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast"),
+    TO_JSON,
+    TO_PAGE,
+    option("--plot", metavar="FILE", help="draw frames a second against bodies (PNG)"),
+    option(
+        "--against",
+        metavar="FILE",
+        help="show beside them the ratios of an earlier --json FILE, and what became worse",
+    ),
+    option(
+        "--fail-over",
+        type=FiniteRange(min=0),
+        metavar="PERCENT",
+        help="exit with 1 when a ratio is worse than --against by more than this, and by more than the noise",
+    ),
+)
+
+
+@interrupted_by_signals
+def measure_costs(names: Iterable[str], **wanted: Any) -> int:
+    """Measures these parts of `COSTS`; returns the exit code. wanted: fields of `SuiteOptions`."""
+    from twixt.cli.bench.suite.cost_suite import GROUPS, SuiteOptions, run
+
+    return run({name: GROUPS[name] for name in names}, SuiteOptions(**wanted, command=typed()))
+
+
+def cost_command(name: str) -> Callable[..., int]:
+    """Function of the command for one part of `COSTS`, with its name and its help."""
+
+    def part(**wanted: Any) -> int:
+        return measure_costs([name], **wanted)
+
+    part.__name__, part.__doc__ = name, COSTS[name]
+    return part
+
+
+benches = CommandTable()
+
+for name in COSTS:
+    benches.command(*COST_OPTIONS)(cost_command(name))
 
 
 @benches.command(
@@ -35,11 +89,12 @@ def motion(
     worlds: tuple[str, ...], troubles: tuple[str, ...], methods: tuple[str, ...], seed: int, quick: bool,
 ) -> int:  # fmt: skip
     """What each method draws of each world under each trouble, against what the world really did."""
-    from twixt.render.bench import motion as bench_motion
-    from twixt.sim.truth import PICTURED, subjects
+    from twixt.cli.bench.motion import motion_bench
+    from twixt.cli.bench.motion.recordings import subjects
+    from twixt.cli.pages import Results
 
-    size = bench_motion.size(subjects(worlds), troubles, methods, seed, quick)
-    return bench_motion.run(size, PICTURED, json_file, out, plot, typed())
+    size = motion_bench.size(subjects(worlds), troubles, methods, seed, quick)
+    return motion_bench.run(size, Results(typed(), json_file, out, plot))
 
 
 @benches.command(
@@ -49,9 +104,9 @@ def motion(
 )
 def clock(as_json: bool, seeds: int, out: str | None) -> int:
     """How smooth each playback clock is on each trace of snapshots, and what a call of it costs."""
-    from twixt.render.bench import clock as bench_clock
+    from twixt.cli.bench.clock import clock_bench
 
-    return bench_clock.run(as_json, seeds, out)
+    return clock_bench.run(as_json, seeds, out)
 
 
 @benches.command(
@@ -66,15 +121,15 @@ def clock(as_json: bool, seeds: int, out: str | None) -> int:
     option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
     option("--frames", metavar="FILE", help="write each frame of the first display, work and seed (CSV), with reasons"),
 )
-def pacing(**wanted: Any) -> int:
+def pacing(json_file: str | None, out: str | None, plot: str | None, **chosen: Any) -> int:
     """The pacer on model displays, in virtual time, between a fixed interval and one who knows all work ahead.
 
     The same figures on every machine, however busy it is. Each bar that the pacer must reach is said with its figure.
     """
-    from twixt.cli.bench.pacing.laboratory import Wanted
-    from twixt.cli.bench.pacing.laboratory import run as play
+    from twixt.cli.bench.pacing.laboratory import LaboratoryOptions, run
+    from twixt.cli.pages import Results
 
-    return play(Wanted(**wanted, command=typed()))
+    return run(LaboratoryOptions(**chosen), Results(typed(), json_file, out, plot))
 
 
 @benches.command(
@@ -82,25 +137,27 @@ def pacing(**wanted: Any) -> int:
            metavar="N,N", help="how many, one loop for each number"),
     option("--load", type=click.Choice(["none", "loop"]), default="none", show_default=True,
            help="another busy program at normal priority meanwhile"),
-    option("--seconds", type=Finite(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
+    option("--seconds", type=FiniteRange(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
     option("--before", metavar="FOLDER", help="a checkout of an earlier version, measured beside this one"),
     TO_JSON,
     TO_PAGE,
 )  # fmt: skip
-@takes_its_own_along
+@interrupted_by_signals
 def guest(
     bodies: tuple[int, ...], load: str, seconds: float, before: str | None, json_file: str | None, out: str | None
 ) -> int:
     """How much slower a loop that never rests is while a viewer watches it."""
-    from twixt.cli.bench import guest as bench_guest
+    from twixt.cli.bench.guest.guest_bench import run
+    from twixt.cli.pages import Results
 
-    return bench_guest.run(bodies, load, seconds, before, json_file, out, typed())
+    return run(bodies, load, seconds, before, Results(typed(), json_file, out))
 
 
 @benches.command(
     option("--xvfb", "display", flag_value="xvfb", help="on an Xvfb of its own, whose swap waits for nothing"),
-    option("--sway", "display", flag_value="sway", help="on a sway of its own, whose swap waits for 60 refreshes a second"),
-    option("--seconds", type=Finite(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
+    option("--sway", "display", flag_value="sway",
+           help="on a sway of its own, whose swap waits for 60 refreshes a second"),
+    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
     option("--turns", type=click.IntRange(1, 1000), default=5, show_default=True, help="runs of each case"),
     option("--load", "loads", type=Read("none,loops", read_names("none", "loops")), default="none,loops",
            show_default=True, metavar="NAMES", help="free cores, and a busy program at normal priority on each core"),
@@ -110,18 +167,18 @@ def guest(
     TO_JSON,
     TO_PAGE,
 )  # fmt: skip
-@takes_its_own_along
-def evenness(display: str | None, **wanted: Any) -> int:
+@interrupted_by_signals
+def evenness(display: str | None, json_file: str | None, out: str | None, **chosen: Any) -> int:
     """How even worlds look on free cores and under busy programs, in turns with an earlier version.
 
     \b
     An hour with all that is measured by default; a first look:
     twixt bench evenness --xvfb --seconds 10 --turns 2 --worlds metronome
     """
-    from twixt.cli.bench.evenness import Wanted
-    from twixt.cli.bench.evenness import run as measure_turns
+    from twixt.cli.bench.evenness import EvennessOptions, run
+    from twixt.cli.pages import Results
 
-    return measure_turns(Wanted(display=display or "here", **wanted, command=typed()))
+    return run(EvennessOptions(display=display or "here", **chosen), Results(typed(), json_file, out))
 
 
 @benches.command(
@@ -129,12 +186,13 @@ def evenness(display: str | None, **wanted: Any) -> int:
     option("--trials", type=click.IntRange(1, 100_000), default=200, show_default=True, help="commands of each size"),
     option("--record", metavar="FILE", help="write the recorded runs, and what whole commands said (JSON)"),
     option("--from", "recorded", metavar="FILE", help="runs recorded before, instead of new ones"),
-    option("--commands", type=click.IntRange(1, 1000), help="run so many whole commands of each kind instead of recording"),
-    option("--minutes", type=Finite(min=0.1, max=600), default=20.0, show_default=True,
+    option("--commands", type=click.IntRange(1, 1000),
+           help="run so many whole commands of each kind instead of recording"),
+    option("--minutes", type=FiniteRange(min=0.1, max=600), default=20.0, show_default=True,
            help="begin no whole command after so many"),
     TO_PAGE,
 )  # fmt: skip
-@takes_its_own_along
+@interrupted_by_signals
 def against(**wanted: Any) -> int:
     """How often `twixt measure --against` is right, by the number of runs.
 
@@ -144,7 +202,7 @@ def against(**wanted: Any) -> int:
     \b
     twixt bench against --commands 20 --from docs/against.json --record docs/against.json --out docs/against.md
     """
-    from twixt.cli.bench.trials import Wanted
-    from twixt.cli.bench.trials import run as try_commands
+    from twixt.cli.bench.against.against_bench import AgainstOptions
+    from twixt.cli.bench.against.against_bench import run as try_commands
 
-    return try_commands(Wanted(**wanted, command=typed()))
+    return try_commands(AgainstOptions(**wanted, command=typed()))

@@ -1,5 +1,4 @@
-"""A measuring in many processes that is asked to end by SIGTERM or SIGHUP ends as by Ctrl-C: what it started goes with
-it.
+"""Ends a measurement of many processes on SIGTERM and SIGHUP as on Ctrl-C, its children included.
 
 Always: such a signal raises once, in the main thread, and the exit code names it. One that is ignored (nohup) or has a
 handler already is left alone.
@@ -13,15 +12,17 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from twixt.ipc.errors import FINISHED, exit_code_of
+
 SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class AskedToEnd(KeyboardInterrupt):
-    """Raised by such a signal. Unlike Ctrl-C, it has reached this process alone."""
+    """Raised by SIGTERM or SIGHUP. Unlike Ctrl-C, the signal has reached this process alone."""
 
 
-def takes_its_own_along(does: Callable[..., int]) -> Callable[..., int]:
-    """The same command, which such a signal interrupts."""
+def interrupted_by_signals(does: Callable[..., int]) -> Callable[..., int]:
+    """Wraps a command so that SIGTERM and SIGHUP interrupt it; the exit code then names the signal."""
 
     @functools.wraps(does)
     def ending(*values: Any, **named: Any) -> int:
@@ -41,10 +42,10 @@ def takes_its_own_along(does: Callable[..., int]) -> Callable[..., int]:
                 signal.signal(number, ask)
             code = does(*values, **named)
         except AskedToEnd:
-            code = 0
+            code = FINISHED
         finally:
             for number in taken:
                 signal.signal(number, signal.SIG_DFL)
-        return 128 + came[0] if came else code
+        return exit_code_of(-came[0]) if came else code
 
     return ending

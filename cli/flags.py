@@ -1,6 +1,9 @@
-"""Click options made of the fields of `Config`: a flag, its default and its help stand in one place, there.
+"""Click options made from the fields of `Config`, and shell completion.
 
-Does not check values: `Config` does, whoever makes one.
+A flag, its default and its help stand in one place, in `Config`. Completes worlds, running simulations, methods and
+files; click completes choices itself. Standard library and click alone: a press of Tab must not wait for numpy.
+
+Does not check values: `Config` does.
 """
 
 from __future__ import annotations
@@ -8,22 +11,53 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from twixt.cli.completion import FIELDS, FILES
-from twixt.ipc.config import Config, flag_name
+from twixt.ipc.config.config import INTERPOLATIONS, Config, flag_name
 
-# Above the flags that have no heading.
+# Heading of flags that have none.
 OWN_HEADING = "Options"
-# What a benchmark is asked for at most.
+# Largest number of bodies of a benchmark.
 MOST_BODIES = 100_000
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def complete_worlds(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of built-in worlds."""
+    from twixt.sim.worlds import WORLDS
+
+    return _starting((CompletionItem(name, help=entry.description) for name, entry in WORLDS.items()), incomplete)
+
+
+def complete_simulations(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of running simulations."""
+    from twixt.ipc.session.listener import running
+
+    return _starting((CompletionItem(name) for name in running()), incomplete)
+
+
+def complete_methods(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of built-in methods of interpolation."""
+    return _starting((CompletionItem(name) for name in INTERPOLATIONS), incomplete)
+
+
+def complete_files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files: the shell lists them itself."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+# Completers by field of `Config`, and by the name of the value in `--help`.
+COMPLETED_FIELDS: dict[str, Completer] = {"interpolation": complete_methods}
+COMPLETED_METAVARS: dict[str, Completer] = {"FILE": complete_files, "LOG": complete_files}
 
 
 class Read(click.ParamType):
-    """A value that a function reads from a text, raising ValueError with the rule."""
+    """Type of a value that a function reads from a text; its ValueError gives the rule."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name, self.read = name, read
@@ -38,19 +72,20 @@ class Read(click.ParamType):
 
 
 def read_counts(text: str) -> tuple[int, ...]:
-    """`1000,10000`: whole numbers above 0."""
+    """Reads `1000,10000`: whole numbers from 1 to `MOST_BODIES`. Raises ValueError."""
     counts = tuple(int(part) for part in text.split(","))
     if not all(0 < count <= MOST_BODIES for count in counts):
         raise ValueError(f"each must be from 1 to {MOST_BODIES}, such as 1000,10000")
     return counts
 
 
-class Finite(click.FloatRange):
-    """A range that nan, which compares with nothing, is not in."""
+class FiniteRange(click.FloatRange):
+    """A range of finite numbers: nan compares false with every bound and so would pass, as inf would without an upper
+    bound."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        if math.isnan(float(read := click.FLOAT.convert(value, parameter, context))):
-            self.fail(f"{value} is no number", parameter, context)
+        if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):
+            self.fail(f"it must be a finite number, got {value}", parameter, context)
         return super().convert(read, parameter, context)
 
 
@@ -63,7 +98,7 @@ class Flag(click.Option):
 
 
 def flags_of(*sides: str) -> list[Flag]:
-    """The flags that belong to these sides, in Config's order."""
+    """Flags of these sides (BOTH, SIM, VIEW, MEASURE), in the order of `Config`."""
     return [_flag(item) for item in dataclasses.fields(Config) if item.metadata.get("side") in sides]
 
 
@@ -83,18 +118,18 @@ def _flag(item: dataclasses.Field[Any]) -> Flag:
         multiple=several,
         metavar=about["metavar"] or None,
         show_default=item.default is not None and not several and item.name != "size_px",
-        shell_complete=FIELDS.get(item.name) or FILES.get(about["metavar"]),
+        shell_complete=COMPLETED_FIELDS.get(item.name) or COMPLETED_METAVARS.get(about["metavar"]),
         **shared,
     )
 
 
 def option(*names: str, **how: Any) -> click.Option:
-    """An option of one command alone. What takes a FILE is completed as one."""
-    return click.Option(names, shell_complete=FILES.get(how.get("metavar", "")), **how)
+    """An option of one command. Its value is completed as a file where it is named FILE or LOG."""
+    return click.Option(names, shell_complete=COMPLETED_METAVARS.get(how.get("metavar", "")), **how)
 
 
 def argument(name: str, **how: Any) -> click.Argument:
-    """What is typed without a flag."""
+    """A positional argument of one command."""
     return click.Argument([name], **how)
 
 
@@ -108,7 +143,7 @@ def typed() -> str:
 
 
 def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """Reads some of these names, separated by commas; each once, in the order in which they are known."""
+    """A reader of some of the known names, separated by commas. Returns each once, in the order of `known`."""
 
     def read(text: str) -> tuple[str, ...]:
         wanted = {name.strip() for name in text.split(",")}
@@ -117,3 +152,7 @@ def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
         return tuple(name for name in known if name in wanted)
 
     return read
+
+
+def _starting(items: Iterable[CompletionItem], incomplete: str) -> list[CompletionItem]:
+    return [item for item in items if item.value.startswith(incomplete)]

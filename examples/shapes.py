@@ -5,7 +5,7 @@ Run it with: twixt run shapes:Tumbling
 
 import numpy as np
 
-from twixt import Bodies, Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere, World
+from twixt import Bodies, Box, Camera, Capsule, Compound, Cylinder, Ellipsoid, Part, Plane, Scene, Sphere, World
 
 SHAPES = [
     Sphere(radius=0.42),
@@ -14,6 +14,13 @@ SHAPES = [
     Cylinder(radius=0.34, length=0.7),
     Ellipsoid(size=(1.0, 0.7, 0.45)),
     Plane(size=(0.8, 0.8)),
+    Compound(
+        [
+            Part(Cylinder(radius=0.06, length=0.9)),
+            Part(Box(size=(0.4, 0.2, 0.2), color=(0.6, 0.62, 0.66)), position=(0, 0, 0.4)),
+            Part(Sphere(radius=0.09), position=(0, 0, -0.45)),
+        ]
+    ),
 ]
 
 
@@ -27,13 +34,14 @@ class Tumbling(World):
         count = rows * len(SHAPES)
         row, column = np.divmod(np.arange(count), len(SHAPES))
         self.bodies = Bodies(count)
-        self.bodies.position[:] = np.stack((column - 2.5, row - (rows - 1) / 2, np.full(count, 0.5)), axis=1) * 1.25
+        self.bodies.position[:] = np.stack((column - 3, row - (rows - 1) / 2, np.full(count, 0.5)), axis=1) * 1.25
         axis = random.normal(size=(count, 3))
         self.axis = axis / np.linalg.norm(axis, axis=1, keepdims=True)
         self.turns_s = random.uniform(0.1, 0.4, (count, 1))  # a second
         self.bodies.angular_velocity[:] = 2 * np.pi * self.turns_s * self.axis
         self.time = 0.0
-        self.scene = Scene(SHAPES * rows, camera=Camera(eye=(1.5, -8.5, 5.5), target=(0, -0.3, 0.3), fov_y_deg=40))
+        camera = Camera(eye=(1.0, -10.0, 6.0), target=(0, -0.3, 0.3), fov_y_deg=40)
+        self.scene = Scene(SHAPES * rows, camera=camera, pattern=True)  # in two tones: their rotation is visible
         self.step(0.0)
 
     def step(self, dt):

@@ -1,0 +1,1 @@
+"""Shared by the two processes: vocabulary, channel, session, configuration. Standard library and numpy alone."""

@@ -1,8 +1,8 @@
-"""What a viewer asks of physics: a name, perhaps a value, and the instant at which the user acted.
+"""Commands from a viewer to physics: a name, an optional value, and the instant at which the user acted.
 
-Always: a `Command` that exists is valid, whether a user's key made it or it came over the connection;
-whoever receives one may use its value without a look at it. `CommandQueue` is bounded, whatever a viewer
-sends, and neither side of it waits for the other. Nothing here does what a command asks.
+Always: a `Command` is checked when it is made, from a user's key or from a message, so that its receiver may use the
+value without a check. `CommandQueue` is bounded, whatever a viewer sends, and neither side of it waits for the other.
+Not here: what a command does.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ import threading
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from twixt.ipc.config.troubles import FIELDS as TROUBLES
+from twixt.ipc.config.troubles import RULES, breaks_rule
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.troubles import FIELDS as TROUBLES
-from twixt.ipc.troubles import RULES, breaks_rule
 
 NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, "quit")
-# Instants must fit the 64 bits that both processes count in.
+# Instants and values must be below this: both processes use 64 bits, signed.
 WHOLE_LIMIT = 1 << 63
 
-# Commands of one sender that nobody has drained. A user's keys between two steps are fewer.
+# Most commands of one sender in the queue. A user presses fewer keys between two steps.
 WAITING_LIMIT = 64
 
 
 class CommandError(TwixtError):
-    """A command that physics would not take: value, rule, way out."""
+    """A command that breaks a rule."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """`time_scale` takes simulated seconds per wall second, > 0; each of `TROUBLES` figures as `ipc.troubles`
-    rules them, pairs as lists, None for none of it; the others nothing. `acted_ns`: wall instant at which the user acted, and
-    `draw_time_ns` what was drawn then; 0 where no user did.
+    """Command of a viewer to physics.
+
+    value: for `time_scale` simulated seconds per wall second, > 0; for each of `TROUBLES` figures by the rules of
+    `ipc.config.troubles`, pairs as lists, None to end it; for the others None. acted_ns: wall instant at which the
+    user acted. draw_time_ns: the draw time then. Both 0 for a command that no user's key made.
     """
 
     name: str
@@ -56,7 +58,7 @@ class Command:
             raise CommandError(f"{self.name} takes no value, got {str(self.value)[:40]!r}")
 
     def to_fields(self) -> dict[str, Any]:
-        """The command as a message's fields."""
+        """The fields of a message."""
         return asdict(self)
 
     @staticmethod
@@ -72,48 +74,48 @@ class Command:
 def _is_number(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    return abs(value) < WHOLE_LIMIT  # neither infinite nor NaN is
+    return abs(value) < WHOLE_LIMIT  # False for infinity and NaN
 
 
 class CommandQueue:
-    """From the daemon thread that hears viewers to the loop that obeys them."""
+    """Bounded queue from the service thread to the physics loop. refused: commands beyond a sender's limit."""
 
     def __init__(self) -> None:
         self.refused = 0
         self._lock = threading.Lock()
-        self._waiting: list[Command] = []
-        self._waiting_of: dict[object, int] = {}
-        self._something = threading.Event()
+        self._commands: list[Command] = []
+        self._count_of_sender: dict[object, int] = {}
+        self._wake = threading.Event()
         self._ended = False
 
     def put(self, sender: object, command: Command) -> None:
-        """Queue it; beyond the sender's limit it is refused and counted, but for one quit."""
+        """Queues the command. Beyond the sender's limit it is refused and counted, except for one quit."""
         with self._lock:
-            already = self._waiting_of.get(sender, 0)
+            already = self._count_of_sender.get(sender, 0)
             if already >= WAITING_LIMIT + (command.name == "quit"):
                 self.refused += 1
                 return
-            self._waiting_of[sender] = already + 1
-            self._waiting.append(command)
-            self._something.set()
+            self._count_of_sender[sender] = already + 1
+            self._commands.append(command)
+            self._wake.set()
 
     def drain(self) -> list[Command]:
-        """All that came since the last call, in order."""
-        if not self._something.is_set():
+        """Commands since the last call, in order."""
+        if not self._wake.is_set():
             return []
         with self._lock:
             if not self._ended:
-                self._something.clear()
-            drained, self._waiting = self._waiting, []
-            self._waiting_of.clear()
+                self._wake.clear()
+            drained, self._commands = self._commands, []
+            self._count_of_sender.clear()
         return drained
 
     def wait(self, timeout_s: float) -> bool:
-        """True as soon as there is something to drain, or the end has come."""
-        return self._something.wait(timeout_s)
+        """Waits until there are commands to drain, or `end` was called; False after `timeout_s`."""
+        return self._wake.wait(timeout_s)
 
     def end(self) -> None:
-        """Nobody waits any more."""
+        """Ends every wait, now and later."""
         with self._lock:
             self._ended = True
-            self._something.set()
+            self._wake.set()

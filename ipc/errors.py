@@ -1,7 +1,7 @@
-"""What goes wrong at a door, said so that the reader can act: value, rule, way out.
+"""Errors that users can act on: value, rule, way out; and the exit codes of every command.
 
-Every error a person or another process can cause is a `TwixtError`: the front door prints its message
-as one line, without a traceback, and exits with its code.
+Always: an error that a user or another process can cause is a `TwixtError`. `twixt.main` prints its message as one
+line, without a traceback, and returns its exit code.
 """
 
 from __future__ import annotations
@@ -10,6 +10,11 @@ import errno
 import os
 import sys
 
+# Exit codes of commands and processes. FINISHED: no error, or the window was closed. FAILED: a limit of --fail-if is
+# exceeded, the user's code crashed, or the other process ended without a reason. REFUSED: an input that cannot be
+# used. A process ended by a signal other than Ctrl-C: see `exit_code_of`.
+FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
+
 DISPLAY_VARIABLES: tuple[str, ...] = ("DISPLAY", "WAYLAND_DISPLAY") if sys.platform == "linux" else ()
 NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
 
@@ -17,20 +22,26 @@ NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
 class TwixtError(Exception):
     """A refused input or a missing thing. The message names the value, the rule and the way out."""
 
-    exit_code = 2
+    exit_code = REFUSED
 
 
 class NoDisplay(TwixtError):
-    """A window that was to be opened where there is no display, and nothing to be drawn without one."""
+    """A window was required, and there is no display."""
 
-    exit_code = 3
+    exit_code = WITHOUT_DISPLAY
 
 
-def say_exhausted(error: Exception) -> str:
-    """What to do where the system has given all that it gives; empty for another fault."""
+def exit_code_of(process_code: int) -> int:
+    """Exit code as a shell reports it. process_code: as `subprocess` has it, negative for a signal, which gives 128 +
+    the signal's number."""
+    return process_code if process_code >= 0 else 128 - process_code
+
+
+def exhaustion_advice(error: Exception) -> str:
+    """Advice where the system is out of memory, disk, descriptors or processes; empty for other errors."""
     if not isinstance(error, OSError | ImportError):
         return ""
-    # The machine's words begin as the process' do: asked for first.
+    # The system's text for ENFILE contains its text for EMFILE: checked first.
     if _is(error, errno.ENFILE):
         return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"
     if _is(error, errno.EMFILE):
@@ -42,8 +53,8 @@ def say_exhausted(error: Exception) -> str:
     return ""
 
 
-def say_damaged(error: Exception) -> str:
-    """What to do where Python has kept half of a compiled module, as it does on a full disk; empty for another fault."""
+def damaged_module_advice(error: Exception) -> str:
+    """Advice where a compiled module is incomplete, as after a full disk; empty for other errors."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -54,15 +65,5 @@ def say_damaged(error: Exception) -> str:
 
 
 def _is(error: OSError | ImportError, number: int) -> bool:
-    """An import of compiled code gives the system's words alone."""
+    """True if the system's error `number` caused it. An ImportError of compiled code has its text, but no number."""
     return os.strerror(number) in str(error) if isinstance(error, ImportError) else error.errno == number
-
-
-class WorldCrashed(TwixtError):
-    """The user's own world raised. `traceback_text` is theirs alone, without a frame of ours."""
-
-    exit_code = 1
-
-    def __init__(self, message: str, traceback_text: str) -> None:
-        super().__init__(message)
-        self.traceback_text = traceback_text

@@ -1,6 +1,6 @@
-"""Bodies that are drawn in a way of their own: by another method, later than the rest, or coloured by a column.
+"""Groups of bodies with a method, a delay or a colour column of their own, and checks of a scene's mappings.
 
-Always: what exists is well formed; whether the bodies it names are there is for `Scene` to say.
+Always: a `Group` or `ColorBy` is checked when it is made; `Scene.check_bodies` checks that the bodies it names exist.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
-from twixt.ipc import config
-from twixt.ipc.rules import is_reference, is_rule, say_rules
-from twixt.ipc.shapes import Color, SceneError, color_or_none, number, said, set_field
+from twixt.ipc.column_rules import is_reference, is_rule, unknown_rule
+from twixt.ipc.config import config
+from twixt.ipc.shape_checks import Color, SceneError, color_or_none, number, set_field, text_of
 
-# What drawing calls the bodies that have a parent; a group of the user's must not be taken for them.
+# Name that the viewer uses for the group of bodies with a parent; a user's group must not have it.
 CHILDREN = "children"
 RESERVED_NAMES = (CHILDREN,)
-# Further behind than a link may be, a group has nothing of the world that is drawn beside it, in ms.
+# Longest delay of a group, ms. The viewer keeps no older snapshots.
 LONGEST_DELAY_MS = 10_000.0
 
 
 @dataclass(frozen=True)
 class Group:
-    """Some of the bodies, drawn by a method of their own or `delay_ms` of simulated time behind the rest.
+    """Bodies that are drawn by a method of their own, or `delay_ms` of simulated time behind the others.
 
-    bodies: their indices. interpolation: one of twixt.ipc.config.INTERPOLATIONS or module:Class; None: the run's.
+    bodies: their indices. interpolation: one of twixt.ipc.config.config.INTERPOLATIONS or module:Class; None: the
+    run's.
     """
 
     bodies: Sequence[int]
@@ -53,7 +54,8 @@ class Group:
 
 @dataclass(frozen=True)
 class ColorBy:
-    """Bodies take their colour from a column of one number each: `low` and less to `high` and more, by lerp."""
+    """Colours of bodies from a column of one number each: lerp from `low_color` at `low` to `high_color` at `high`,
+    clamped outside."""
 
     column: str
     low: float = 0.0
@@ -76,18 +78,18 @@ class ColorBy:
 
 
 def body_index(name: str, value: Any) -> int:
-    """`value` as the index of a body; SceneError if it is none."""
+    """`value` as the index of a body. Raises SceneError."""
     try:
         body = index(value)
     except TypeError:
         body = -1
     if body < 0 or isinstance(value, bool):
-        raise SceneError(f"{name} must be indices of bodies, whole numbers >= 0, got {said(value)}")
+        raise SceneError(f"{name} must be indices of bodies, whole numbers >= 0, got {text_of(value)}")
     return body
 
 
 def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
-    """The groups, if no two share a body; SceneError otherwise."""
+    """The groups as a dict. Raises SceneError where two share a body, and for a name or value that breaks a rule."""
     if not isinstance(groups, Mapping):
         raise SceneError(f'Scene.groups must map names to groups, such as {{"hand": Group([4, 5])}}, got {groups!r}')
     member_of: dict[int, str] = {}
@@ -104,25 +106,25 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
 
 
 def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Column -> rule by which it is blended, if there is such a rule; SceneError otherwise."""
+    """Column -> rule by which it is blended, as a dict. Raises SceneError for an unknown rule."""
     if not isinstance(columns, Mapping):
         raise SceneError(f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {columns!r}')
     for name, rule in columns.items():
         if not isinstance(name, str):
-            raise SceneError(f"Scene.columns must map the names of columns to rules, got {said(name)}")
+            raise SceneError(f"Scene.columns must map the names of columns to rules, got {text_of(name)}")
         if not is_rule(rule):
-            raise SceneError(say_rules(name, rule))
+            raise SceneError(unknown_rule(name, rule))
     return dict(columns)
 
 
 def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
-    """Child -> parent, if following them always ends; SceneError otherwise."""
+    """Child -> parent, as a dict. Raises SceneError where parents form a cycle."""
     if not isinstance(parents, Mapping):
         raise SceneError(f"Scene.parents must map a child to its parent, such as {{1: 0}}, got {parents!r}")
     checked = {
         body_index("Scene.parents", child): body_index("Scene.parents", parent) for child, parent in parents.items()
     }
-    ends: set[int] = set()  # bodies known to lead to one without a parent
+    ends: set[int] = set()  # bodies whose chain of parents is known to end
     for first in checked:
         way: dict[int, None] = {}
         body = first

@@ -1,14 +1,14 @@
-"""The plan: how simulated time maps to wall time from now on.
+"""The plan: the mapping of simulated time to wall time from now on.
 
-Replaced at every pause, step, change of time scale and reset. Snapshots published under an older plan
-count as due where the present plan says, so a change takes effect in the next frame.
+Replaced at every pause, step, change of time scale and reset. Snapshots published under an older plan are due at the
+instant that the present plan gives for them, so a change takes effect in the next frame.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# A plan that runs runs at a rate between these: far beyond what anybody watches, and no instant overflows.
+# Range of the rate of a plan that is not paused. Wider than any rate worth watching; within it no instant overflows.
 SLOWEST, FASTEST = 1e-6, 1e6
 
 
@@ -26,15 +26,15 @@ class Plan(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether time can be told by it; what came from another process need not be so."""
+        """True if the rate is 0 or in range. To be checked for a plan received from another process."""
         return self.rate == 0 or SLOWEST <= self.rate <= FASTEST
 
     def due_ns(self, sim_time_ns: int) -> int | None:
-        """The wall instant at which `sim_time_ns` falls due, or None while paused."""
+        """Wall instant at which `sim_time_ns` is due; None while paused."""
         if self.rate <= 0:
             return None
         return self.wall_ns + round((sim_time_ns - self.sim_time_ns) / self.rate)
 
     def sim_time_at_ns(self, wall_ns: int) -> int:
-        """The simulated time that falls due at `wall_ns`."""
+        """Simulated time that is due at `wall_ns`."""
         return self.sim_time_ns + round((wall_ns - self.wall_ns) * self.rate)

@@ -1,9 +1,12 @@
-"""The scene: what does not change with every step. Shapes and colours of the bodies, camera, ground, light,
-which bodies hang on which, and how groups and columns are drawn.
+"""The scene: the part of a world that does not change with every step. Shapes and colours of the bodies, camera,
+ground, light, parents of bodies, and rules for drawing groups and columns.
 
-Published once, again with a new version when it changes, and readable by a viewer that attaches late.
-Shapes are kept as a table of the distinct ones and one index a body, so that a scene of many equal
-bodies stays small on its way to a viewer (`to_bytes`, `from_bytes`: JSON, then the raw indices).
+It is published once, and again with a new version when it changes; a viewer that attaches late receives the newest.
+Shapes are kept as a table of the distinct ones and one index per body, so that the message of a scene of many equal
+bodies is small (`to_bytes`, `from_bytes`: JSON, then the raw indices and the arrays of
+meshes).
+
+Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the number of bodies (`check_bodies` takes it).
 """
 
 from __future__ import annotations
@@ -11,31 +14,39 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.groups import ColorBy, Group, body_index, check_columns, check_groups, check_parents
-from twixt.ipc.shape_list import MAX_DISTINCT_SHAPES, ShapeList
+from twixt.ipc.mesh import Mesh
+from twixt.ipc.scene_shapes import packed_shapes, unpacked_shapes
+from twixt.ipc.shape_checks import (
+    Color,
+    SceneError,
+    Vector,
+    color_or_none,
+    lengths,
+    number,
+    set_field,
+    text_of,
+    vector,
+)
 from twixt.ipc.shapes import (
+    MAX_DISTINCT_SHAPES,
     SHAPES,
     Box,
     Capsule,
-    Color,
+    Compound,
     Cylinder,
     Ellipsoid,
+    Part,
     Plane,
-    SceneError,
     Shape,
+    ShapeList,
     Sphere,
-    Vector,
-    color_or_none,
-    number,
-    said,
-    set_field,
-    three,
 )
 
 __all__ = [
@@ -46,9 +57,12 @@ __all__ = [
     "Capsule",
     "Color",
     "ColorBy",
+    "Compound",
     "Cylinder",
     "Ellipsoid",
     "Group",
+    "Mesh",
+    "Part",
     "Plane",
     "Scene",
     "SceneError",
@@ -57,25 +71,30 @@ __all__ = [
     "Vector",
 ]
 
-FORMAT = 3
+FORMAT = 4
+LOOKS = ("lit", "flat")
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A perspective camera at `eye`, looking at `target`, z up. Metres and degrees. From straight above x is to the
-    right and y up, as on a map.
+    """Camera at `eye`, looking at `target`, z up. Metres and degrees. Seen from straight above, x points right and y
+    up, as on a map.
 
-    body: None, or the index of a body that carries it: `eye` and `target` are then in that body's frame.
+    orthographic: False: perspective. A number: no perspective, and the picture is this high, metres. True: the same, as
+    high as `fov_y_deg` sees at the target; it is kept as that number. Without perspective nothing is too near to be
+    seen, and the distance of `eye` does not matter.
+    body: None, or the index of a body that the camera moves with: `eye` and `target` are then in that body's frame.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
     target: Vector = (0.0, 0.0, 0.0)
     fov_y_deg: float = 45.0
     body: int | None = None
+    orthographic: bool | float = False
 
     def __post_init__(self) -> None:
         for name in ("eye", "target"):
-            set_field(self, name, three(f"Camera.{name}", getattr(self, name)))
+            set_field(self, name, vector(f"Camera.{name}", getattr(self, name)))
         set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
         if math.dist(self.eye, self.target) == 0:
             raise SceneError(f"Camera.eye and Camera.target must differ, got {self.eye!r} for both")
@@ -83,18 +102,36 @@ class Camera:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {self.fov_y_deg!r}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
+        set_field(self, "orthographic", self._height())
+
+    def _height(self) -> float | Literal[False]:
+        """Height of an orthographic picture, metres; False for perspective."""
+        given = self.orthographic
+        if isinstance(given, bool | np.bool_):
+            seen_m = 2 * math.dist(self.eye, self.target) * math.tan(math.radians(self.fov_y_deg) / 2)
+            return seen_m if given else False
+        try:
+            return lengths("Camera.orthographic", given, 1)[0]
+        except SceneError:
+            raise SceneError(
+                "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that "
+                f"fov_y_deg sees at the target, or False for perspective, got {text_of(given)}"
+            ) from None
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a viewer needs to know once.
+    """Everything about a world that does not change per step: shapes, colours, camera, groups, columns.
 
     shapes: one per body, in the bodies' order; bodies beyond the last shape use that last one.
     camera: None frames all bodies. ground: height (z, metres) of a grid of lines, None for none.
     outline: two corners of a box drawn as thin lines, such as a container's walls; None for none.
     parents: child -> parent, indices of bodies; a child's record holds its pose in its parent's frame.
-    groups: by name, bodies drawn in a way of their own; a body is in one at most.
-    columns: column -> rule by which it is blended; filled in from what `Bodies` or `show` declare.
+    groups: by name, bodies drawn with a method or a delay of their own; a body is in one at most.
+    look: "lit", or "flat": plain colours without light and shadows, and a thin darker outline around each body.
+    pattern: True: round shapes have two tones of their colour, so that their rotation is visible.
+    unlit: every shape in its plain colour, without light, outline, pattern and shadow: for measuring pixels.
+    columns: column -> rule by which it is blended; taken from the columns declared to `Bodies` or `show`.
     color_by: the column that colours the bodies; None: their own colours.
     """
 
@@ -104,11 +141,13 @@ class Scene:
     outline: tuple[Vector, Vector] | None = None
     background: Color = (0.17, 0.18, 0.20)
     light: Vector = (0.3, -0.6, 0.8)  # direction towards the light
-    unlit: bool = False  # every shape in its plain colour, without light, pattern and shadow: for measuring pixels
+    unlit: bool = False
     parents: Mapping[int, int] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     color_by: ColorBy | None = None
+    look: str = LOOKS[0]
+    pattern: bool = False
     distinct_shapes: tuple[Shape, ...] = field(init=False, default=())
     shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
@@ -125,27 +164,44 @@ class Scene:
         if self.background is None:
             raise SceneError("Scene.background must be (red, green, blue), each from 0 to 1, got None")
         set_field(self, "background", color_or_none("Scene.background", self.background))
-        set_field(self, "light", three("Scene.light", self.light))
+        set_field(self, "light", vector("Scene.light", self.light))
         if not any(self.light):
             raise SceneError("Scene.light must not be the zero vector; it points towards the light")
         set_field(self, "unlit", bool(self.unlit))
+        if not isinstance(self.look, str) or self.look not in LOOKS:
+            raise SceneError(f'Scene.look must be "lit" or "flat", got {text_of(self.look)}')
+        set_field(self, "pattern", bool(self.pattern))
         if self.color_by is not None and not isinstance(self.color_by, ColorBy):
             raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {self.color_by!r}")
         set_field(self, "parents", check_parents(self.parents))
         set_field(self, "groups", check_groups(self.groups))
         set_field(self, "columns", check_columns(self.columns))
 
+    @property
+    def is_plain(self) -> bool:
+        """True if shapes are drawn in their plain colours, without light and shadows."""
+        return self.unlit or self.look == "flat"
+
+    @property
+    def is_outlined(self) -> bool:
+        """True if bodies have an outline."""
+        return self.look == "flat" and not self.unlit
+
     def to_bytes(self) -> bytes:
-        """The scene as a viewer receives it."""
+        """The scene as bytes for `from_bytes`: a line of JSON, then u2 indices of shapes, u4 indices of bodies, and
+        the arrays of meshes."""
+        shapes, arrays = packed_shapes(self.distinct_shapes)
         head = {
             "format": FORMAT,
-            "shapes": [{"kind": type(shape).__name__.lower(), **asdict(shape)} for shape in self.distinct_shapes],
+            **shapes,
             "camera": None if self.camera is None else asdict(self.camera),
             "ground": self.ground,
             "outline": self.outline,
             "background": self.background,
             "light": self.light,
             "unlit": self.unlit,
+            "look": self.look,
+            "pattern": self.pattern,
             "columns": self.columns,
             "color_by": None if self.color_by is None else asdict(self.color_by),
             "groups": [
@@ -160,7 +216,7 @@ class Scene:
         for group in self.groups.values():
             rows.extend(group.bodies)
         indices = self.shape_index.astype("<u2").tobytes() + np.array(rows, "<u4").tobytes()
-        return json.dumps(head).encode() + b"\n" + indices
+        return json.dumps(head).encode() + b"\n" + indices + arrays
 
     @staticmethod
     def from_bytes(packed: bytes) -> Scene:
@@ -170,15 +226,15 @@ class Scene:
             head = json.loads(head_bytes)
             if head["format"] != FORMAT:
                 raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
-            table = tuple(_shape_of(entry) for entry in head["shapes"])
             bodies, children, members = head["bodies"], head["parents"], head["members"]
             lengths = [children, children, *members]
-            if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths):
+            table, arrays = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths))
+            if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths) + arrays:
                 raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
             index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
             if bodies and int(index.max()) >= len(table):
                 raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
-            rows = np.frombuffer(index_bytes, "<u4", offset=2 * bodies)
+            rows = np.frombuffer(index_bytes, "<u4", sum(lengths), offset=2 * bodies)
             child, parent, *member = np.split(rows, np.cumsum(lengths)[:-1])
             return Scene(
                 shapes=ShapeList(table, index),
@@ -188,6 +244,8 @@ class Scene:
                 background=head["background"],
                 light=head["light"],
                 unlit=head["unlit"],
+                look=head["look"],
+                pattern=head["pattern"],
                 parents=dict(zip(child.tolist(), parent.tolist(), strict=True)),
                 groups={
                     entry.pop("name"): Group(bodies=group.tolist(), **entry)
@@ -200,8 +258,8 @@ class Scene:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
     def shape_rows(self, count: int) -> NDArray[np.uint16]:
-        """For each of `count` bodies the row of `distinct_shapes` that draws it, shape (count,)."""
-        rows = np.zeros(count, np.uint16)
+        """Index into `distinct_shapes` for each of `count` bodies, shape (count,)."""
+        rows = np.zeros(count, self.shape_index.dtype)
         known = min(count, len(self.shape_index))
         rows[:known] = self.shape_index[:known]
         if known and count > known:
@@ -209,7 +267,7 @@ class Scene:
         return rows
 
     def parent_rows(self, count: int) -> NDArray[np.int32]:
-        """For each of `count` bodies the index of its parent, -1 for none or one that is not there, shape (count,)."""
+        """Index of the parent for each of `count` bodies, -1 for none or one that does not exist, shape (count,)."""
         rows = np.full(count, -1, np.int32)
         for child, parent in self.parents.items():
             if child < count and parent < count:
@@ -217,7 +275,7 @@ class Scene:
         return rows
 
     def group_rows(self, count: int) -> NDArray[np.int32]:
-        """For each of `count` bodies the place of its group in `groups`, -1 for none, shape (count,)."""
+        """Index into `groups` for each of `count` bodies, -1 for none, shape (count,)."""
         rows = np.full(count, -1, np.int32)
         for place, group in enumerate(self.groups.values()):
             members = np.array(group.bodies, np.int64)
@@ -235,14 +293,8 @@ class Scene:
         for name, body in named.items():
             if body >= count:
                 raise SceneError(
-                    f"{name} must name bodies that are there, 0 to {count - 1}, got {said(body)}; make room for it"
+                    f"{name} must name bodies that are there, 0 to {count - 1}, got {text_of(body)}; make room for it"
                 )
-
-
-def _shape_of(entry: dict[str, Any]) -> Shape:
-    kind = SHAPES[entry["kind"]]
-    known = {f.name for f in fields(kind)}
-    return kind(**{name: value for name, value in entry.items() if name in known})
 
 
 def _corners(outline: Any) -> tuple[Vector, Vector] | None:
@@ -250,5 +302,5 @@ def _corners(outline: Any) -> tuple[Vector, Vector] | None:
         return None
     if isinstance(outline, str) or not isinstance(outline, Iterable) or len(corners := tuple(outline)) != 2:
         raise SceneError(f"Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, got {outline!r}")
-    low, high = (three("a corner of Scene.outline", corner) for corner in corners)
+    low, high = (vector("a corner of Scene.outline", corner) for corner in corners)
     return low, high

@@ -1,30 +1,41 @@
-"""The shapes a body can have: a handful of frozen values that are checked once, where they are made.
+"""Shapes of bodies, checked when they are made; and the list of all bodies' shapes, kept as a table of the distinct
+ones and one index per body.
 
-Always: a shape that exists can be drawn, and its numbers are Python's own, whatever they were given as. Knows no bodies, no colours of a palette, no GPU.
+The one idea: a million bodies share a few shapes, mostly one and the same object. So bodies are grouped by the
+identity of their shape object first, and shapes are compared once for each distinct object.
+
+Always: sizes are finite, > 0 and Python floats, whatever type was given. Equal shapes have one row of the table, in the
+order of their first body; a table never changes. Not here: bodies, palette colours, the GPU.
 """
 
 from __future__ import annotations
 
 import math
-import numbers
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter, eq
+from typing import Any, overload
 
-from twixt.ipc.errors import TwixtError
+import numpy as np
+from numpy.typing import NDArray
 
-Vector = tuple[float, float, float]
-Color = tuple[float, float, float]  # red, green, blue, 0..1
-# Said of a whole number instead of its digits.
-LARGE = "a larger whole number"
-
-
-class SceneError(TwixtError):
-    """A scene that cannot be drawn: value, rule, way out."""
+from twixt.ipc.mesh import Mesh
+from twixt.ipc.shape_checks import (
+    Color,
+    Quaternion,
+    SceneError,
+    Vector,
+    color_or_none,
+    lengths,
+    quaternion,
+    set_field,
+    vector,
+)
 
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball of `radius` metres; painted in two tones, so that its spin is seen. Under `scale3` an ellipsoid."""
+    """A ball of `radius` metres; `Scene(pattern=True)` shows its spin. With a column `scale3` an ellipsoid."""
 
     radius: float = 0.5
     color: Color | None = None  # None: a colour of the palette, by the body's index
@@ -35,7 +46,7 @@ class Sphere:
 
     @property
     def reach(self) -> float:
-        """How far it reaches from its body's position, metres."""
+        """Bounding radius around the body's position, metres."""
         return self.radius
 
 
@@ -52,13 +63,13 @@ class Box:
 
     @property
     def reach(self) -> float:
-        """How far it reaches from its body's position, metres."""
+        """Bounding radius around the body's position, metres."""
         return math.hypot(*self.size) / 2
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A rectangle in the body's own xy plane, `size` metres wide, facing its z."""
+    """A rectangle in the body's own xy plane, facing its z. size: along x and y, metres."""
 
     size: tuple[float, float] = (10.0, 10.0)
     color: Color | None = None
@@ -69,15 +80,15 @@ class Plane:
 
     @property
     def reach(self) -> float:
-        """How far it reaches from its body's position, metres."""
+        """Bounding radius around the body's position, metres."""
         return math.hypot(*self.size) / 2
 
 
 @dataclass(frozen=True)
 class Capsule:
-    """A cylinder with half a ball of its `radius` on each end; `length` of the straight part, along its own z, metres.
+    """A cylinder with a hemisphere on each end. radius; length: of the straight part along its own z. Both in metres.
 
-    Under a column `scale3` it stays round: the radius goes with the mean of x and y, the length with z.
+    With a column `scale3` it stays round: the radius is scaled by the mean of x and y, the length by z.
     """
 
     radius: float = 0.25
@@ -91,13 +102,13 @@ class Capsule:
 
     @property
     def reach(self) -> float:
-        """How far it reaches from its body's position, metres."""
+        """Bounding radius around the body's position, metres."""
         return self.radius + self.length / 2
 
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder of `radius` around its own z, `length` metres from end to end. Under `scale3` as a `Capsule`."""
+    """A cylinder of `radius` around its own z, `length` from end to end, metres. With `scale3` scaled as `Capsule`."""
 
     radius: float = 0.5
     length: float = 1.0
@@ -110,13 +121,13 @@ class Cylinder:
 
     @property
     def reach(self) -> float:
-        """How far it reaches from its body's position, metres."""
+        """Bounding radius around the body's position, metres."""
         return math.hypot(self.radius, self.length / 2)
 
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """A ball stretched to whole axes of `size` metres along its own x, y and z."""
+    """An ellipsoid with diameters of `size` metres along its own x, y and z."""
 
     size: Vector = (1.0, 1.0, 1.0)
     color: Color | None = None
@@ -127,12 +138,61 @@ class Ellipsoid:
 
     @property
     def reach(self) -> float:
-        """How far it reaches from its body's position, metres."""
+        """Bounding radius around the body's position, metres."""
         return max(self.size) / 2
 
 
-Shape = Sphere | Box | Plane | Capsule | Cylinder | Ellipsoid
-SHAPES: dict[str, type[Shape]] = {
+SimpleShape = Sphere | Box | Plane | Capsule | Cylinder | Ellipsoid
+# One shape alone: what a part has.
+OneShape = SimpleShape | Mesh
+
+
+@dataclass(frozen=True)
+class Part:
+    """One shape of a body of several, at a pose of its own in the body's frame.
+
+    position: metres. orientation: quaternion xyzw, of any length but 0.
+    """
+
+    shape: OneShape
+    position: Vector = (0.0, 0.0, 0.0)
+    orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, OneShape):
+            raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {self.shape!r}")
+        set_field(self, "position", vector("Part.position", self.position))
+        set_field(self, "orientation", quaternion("Part.orientation", self.orientation))
+
+
+@dataclass(frozen=True)
+class Compound:
+    """A body of several shapes, each at a pose of its own: `Compound([Part(Box()), Part(Sphere(), (0, 0, 1))])`.
+
+    Parts cost nothing a snapshot: the body's pose moves them all. Parts whose shape has no colour share the body's
+    colour of the palette. A scale moves parts apart and scales each. With a column `scale3` parts move apart along the
+    body's axes; each keeps its orientation, and is scaled along its own axes by as much as the body is in these
+    directions. For parts turned by multiples of 90 degrees that is exact; others would have to be sheared.
+    """
+
+    parts: Sequence[Part]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.parts, str) or not isinstance(self.parts, Iterable):
+            raise SceneError(f"Compound.parts must be a list of parts, such as [Part(Sphere())], got {self.parts!r}")
+        set_field(self, "parts", tuple(self.parts))
+        for part in self.parts:
+            if not isinstance(part, Part):
+                raise SceneError(f"Compound.parts must be parts, such as Part(Sphere()), got {part!r}")
+
+    @property
+    def reach(self) -> float:
+        """Bounding radius around the body's position, metres; 0 without parts."""
+        return max((math.hypot(*part.position) + part.shape.reach for part in self.parts), default=0.0)
+
+
+Shape = SimpleShape | Mesh | Compound
+SHAPES: dict[str, type[SimpleShape]] = {
     "sphere": Sphere,
     "box": Box,
     "plane": Plane,
@@ -142,59 +202,86 @@ SHAPES: dict[str, type[Shape]] = {
 }
 
 
-def said(value: Any) -> str:
-    """`value` as its author wrote it; of a whole number with more digits than Python will print, that it is one."""
-    try:
-        return repr(value)
-    except ValueError:
-        return LARGE
+KINDS = (*SHAPES.values(), Mesh, Compound)
+# Distinct shapes of one scene. A shape is a row of a small table, not a mesh of its own per body.
+MAX_DISTINCT_SHAPES = 65_535
+# With more runs of equal objects than this share of the bodies, looking up every body is faster than every run.
+SHORT_RUNS = 0.25
 
 
-def number(name: str, value: Any) -> float:
-    """`value` as a finite number of Python's own; SceneError if it is none."""
-    found = _numbers(value) if isinstance(value, numbers.Real) else ()
-    if not found or not math.isfinite(found[0]):
-        got = LARGE if isinstance(value, int) else repr(value)
-        raise SceneError(f"{name} must be a finite number, got {got}")
-    return found[0]
+class ShapeList(Sequence[Shape]):
+    """Sequence of one shape per body. table: the distinct shapes. rows: each body's index into it, u2, (bodies,)."""
+
+    __slots__ = ("rows", "table")
+
+    def __init__(self, table: tuple[Shape, ...], rows: NDArray[np.uint16]) -> None:
+        self.table, self.rows = table, rows
+
+    @staticmethod
+    def of(shapes: Any) -> ShapeList:
+        """The list of `shapes`, as given to `Scene`. Raises SceneError, also for too many distinct shapes."""
+        if isinstance(shapes, ShapeList):
+            return shapes
+        if isinstance(shapes, (str, *KINDS)) or not isinstance(shapes, Iterable):
+            raise SceneError(f"Scene.shapes must be one shape per body, such as [Sphere()] * 3, got {shapes!r}")
+        listed = shapes if isinstance(shapes, list) else list(shapes)
+        objects = np.fromiter(map(id, listed), np.uint64, len(listed))
+        begins = np.flatnonzero(np.diff(objects, prepend=~objects[:1]))
+        if len(begins) > SHORT_RUNS * len(listed):
+            rows, table = _rows(listed, listed)
+            return ShapeList(table, rows)
+        rows, table = _rows([listed[body] for body in begins.tolist()], listed)
+        return ShapeList(table, np.repeat(rows, np.diff(begins, append=len(listed))))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Shape: ...
+    @overload
+    def __getitem__(self, place: slice) -> ShapeList: ...
+    def __getitem__(self, place: int | slice) -> Shape | ShapeList:
+        if isinstance(place, slice):
+            return ShapeList(self.table, self.rows[place])
+        return self.table[self.rows[place]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # as a list's
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
 
-def three(name: str, values: Any) -> Vector:
-    """`values` as a tuple of three finite numbers; SceneError if they are none."""
-    found = _numbers(values)
-    if len(found) != 3 or not all(math.isfinite(value) for value in found):
-        raise SceneError(f"{name} must be three finite numbers, got {said(values)}")
-    return found[0], found[1], found[2]
+def _compared(shape: Any) -> list[str]:
+    """Names of the fields that make two shapes of a kind equal."""
+    return [field.name for field in fields(shape) if field.compare]
 
 
-def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
-    """`values` as a tuple of so many lengths in metres; SceneError if they are none."""
-    found = _numbers(values)
-    if len(found) != count or not all(math.isfinite(value) and value > 0 for value in found):
-        wanted = "a finite length" if count == 1 else f"{count} finite lengths"
-        raise SceneError(f"{name} must be {wanted} > 0 (metres), got {said(values)}")
-    return found
-
-
-def color_or_none(name: str, color: Any) -> Color | None:
-    """None, or `color` as a tuple of three numbers from 0 to 1; SceneError if it is neither."""
-    if color is None:
-        return None
-    found = _numbers(color)
-    if len(found) != 3 or not all(0 <= channel <= 1 for channel in found):
-        raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {said(color)}")
-    return found[0], found[1], found[2]
-
-
-def set_field(instance: Any, name: str, value: Any) -> None:
-    """A frozen value's field, brought to its own form while it is made."""
-    object.__setattr__(instance, name, value)
-
-
-def _numbers(values: Any) -> tuple[float, ...]:
-    """The numbers in `values`, or that one number, as Python's own; nothing if any is no number."""
-    try:
-        found = (values,) if isinstance(values, numbers.Real) else tuple(values)
-        return tuple(float(value) for value in found) if all(isinstance(value, numbers.Real) for value in found) else ()
-    except (TypeError, OverflowError):  # nothing to count, or a whole number beyond what a float holds
-        return ()
+def _rows(heads: list[Any], listed: list[Any]) -> tuple[NDArray[np.uint16], tuple[Shape, ...]]:
+    """Rows of `heads` in a table of distinct shapes, and that table. listed: all bodies' shapes, for the error."""
+    objects = dict(zip(map(id, heads), heads, strict=True))
+    key_of_kind: dict[type, Callable[[Any], object]] = {}
+    row_of_key: dict[object, int] = {}
+    row_of_object: dict[int, int] = {}
+    table: list[Shape] = []
+    for key, shape in objects.items():
+        shape_key = key_of_kind.get(type(shape))
+        if shape_key is None:
+            if not isinstance(shape, KINDS):
+                body = next(body for body, other in enumerate(listed) if other is shape)
+                names = ", ".join(kind.__name__ for kind in KINDS)
+                raise SceneError(f"Scene shapes must be one of {names}, got {shape!r} for body {body}")
+            # A tuple of class and fields as key takes a third of the time of the dataclass' own hash and comparison.
+            shape_key = key_of_kind[type(shape)] = attrgetter("__class__", *_compared(shape))
+        row_of_object[key] = row = row_of_key.setdefault(shape_key(shape), len(table))
+        if row == len(table):
+            table.append(shape)
+        if row >= MAX_DISTINCT_SHAPES:
+            raise SceneError(
+                f"a scene holds at most {MAX_DISTINCT_SHAPES} distinct shapes; "
+                "share shapes between bodies and vary their `scale` and `color`"
+            )
+    rows = np.fromiter(map(row_of_object.__getitem__, map(id, heads)), np.uint16, len(heads))
+    return rows, tuple(table)

@@ -1,10 +1,12 @@
-"""The snapshot: the state of all bodies after one step, as it crosses from physics to a viewer.
+"""The snapshot: the state of all bodies after one step, as physics writes it and a viewer reads it.
 
 One body is one 64-byte record, one cache line, little-endian, no hidden padding. A snapshot is a small
-head and `count` records; a world's own columns follow, one block each.
+head, `count` records of bodies, and `marks` records of marks: arrows, lines, contact points, whatever comes and goes
+by the hundred. A world's own columns follow, one block each, with a row for each body.
 
-Always: `BODY.itemsize == 64`; an epoch is compared for equality only (low 16 bits count cuts, high 16
-bits count corrections), so that a reader that skipped snapshots still sees that something happened.
+Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot; an epoch (low 16
+bits count cuts, high 16 bits count corrections) is compared for equality only, so that a reader that skipped snapshots
+still finds that there was a cut or a correction.
 """
 
 from __future__ import annotations
@@ -29,6 +31,35 @@ BODY = np.dtype(
     ]
 )
 
+# Kinds of marks in the order of their numbers in `kind`, each with the numbers of its `size`, metres. An arrow and a
+# line begin at the position and go along their own z; the others are centred there, round ones around their own z.
+MARK_KINDS = {
+    "sphere": ("radius",),
+    "box": ("x", "y", "z"),  # edges
+    "capsule": ("radius", "length"),  # length of the straight part
+    "cylinder": ("radius", "length"),
+    "ellipsoid": ("x", "y", "z"),  # diameters
+    "arrow": ("radius", "length"),  # radius of the shaft
+    "line": ("radius", "length"),  # radius 0: as thin as can be seen, at every distance
+    "axes": ("length",),
+}
+
+MARK = np.dtype(
+    [
+        ("key", "<u8"),  # marks of one key in two snapshots are one mark, and blended
+        ("position", "<f4", 3),  # metres
+        ("orientation", "<f4", 4),  # unit quaternion xyzw
+        ("size", "<f4", 3),  # metres, see `MARK_KINDS`; the rest 0
+        ("color", "u1", 4),  # rgba
+        ("kind", "u1"),  # place in `MARK_KINDS`
+        ("flags", "u1"),  # reserved, 0
+        ("shape", "<u2"),  # reserved, 0
+        ("label", "<u4"),  # a number of the user's own, for custom drawing
+        ("spare", "<u4"),  # 0
+    ]
+)
+
+# Bits of a body's `flags`. HAS_...: that field is given, else it is not used.
 VISIBLE = 1
 HAS_VELOCITY = 2
 HAS_ANGULAR_VELOCITY = 4
@@ -51,13 +82,14 @@ HEAD = np.dtype(
         ("count", "<i8"),  # bodies
         ("scene_version", "<i8"),  # the scene these bodies belong to
         ("plan_number", "<i8"),
-        ("reserved", "<i8", 5),
+        ("marks", "<i8"),
+        ("reserved", "<i8", 4),
     ]
 )
 
 
 class Head(NamedTuple):
-    """What a reader knows of a snapshot without its bodies, in the order of `HEAD`. Times in ns of
+    """Head of a snapshot: every field but bodies, columns and marks, in the order of `HEAD`. Times in ns of
     `time.perf_counter_ns`."""
 
     tick: int = 0
@@ -68,21 +100,21 @@ class Head(NamedTuple):
     dt_ns: int = 0
     step_cost_ns: int = 0
     world_epoch: int = 0
-    count: int = 0  # type: ignore[assignment]  # which tuples have as a method; nobody counts values in a head
+    count: int = 0  # type: ignore[assignment]  # replaces the method `count` of tuples, which a head does not need
     scene_version: int = 0
     plan_number: int = 0
+    marks: int = 0
 
-    @property
-    def lateness_ns(self) -> int:
-        """How long after its due instant it became visible; negative when ahead."""
-        return self.published_ns - self.due_ns
+
+NO_MARKS: NDArray[np.void] = np.zeros(0, MARK)
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """The state of all bodies after a step, in memory of its own.
 
-    bodies: structured array of dtype `BODY`, shape (n,). columns: name -> array of n rows.
+    bodies: structured array of dtype `BODY`, shape (n,). columns: name -> array of n rows. marks: structured array of
+    dtype `MARK`, shape (m,); m is another in each snapshot.
     """
 
     sim_time_ns: int
@@ -95,6 +127,7 @@ class Snapshot:
     dt_ns: int = 0
     step_cost_ns: int = 0
     world_epoch: int = 0
+    marks: NDArray[np.void] = field(default_factory=lambda: NO_MARKS)
 
 
 def new_bodies(count: int) -> NDArray[np.void]:
@@ -104,7 +137,8 @@ def new_bodies(count: int) -> NDArray[np.void]:
     return bodies
 
 
-# A record as one block of bytes: numpy copies those at once, and structured ones field by field, ten times slower.
+# A record of a body or a mark as one block of bytes. numpy copies structured records field by field, which takes ten
+# times as long.
 RECORD = np.dtype(f"V{BODY.itemsize}")
 
 _NEW = np.zeros(1, BODY)

@@ -1,0 +1,1 @@
+"""The render process: snapshots in, frames out, paced by the display and measured."""

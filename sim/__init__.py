@@ -1,0 +1,1 @@
+"""The physics process: worlds, schedule, publishing, and the user's own loop."""

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.displays.rigs import sway_display, sway_rig, xvfb_display, xvfb_screen
 from tests.starvation import skipped_where_starved
+from twixt.ipc.process import user_code
 
 __all__ = ["sway_display", "sway_rig", "xvfb_display", "xvfb_screen"]
 
@@ -33,6 +34,8 @@ DESKTOP = (
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by `nohup`
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
 
 
@@ -63,8 +66,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.fixture
 def users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder in which the user stands; what is imported from it is forgotten afterwards."""
+    """An empty folder in which the user stands; what is imported from it is forgotten afterwards. No simulation is
+    viewed whose folders are searched too."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(user_code, "_folders", [])
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
     yield tmp_path

@@ -1,13 +1,13 @@
-"""Mutation testing: does some test notice when a line of the channel or of the schedule is wrong?
+"""Mutation testing: which changed lines of the channel and of the schedule no test notices.
 
-    python -m tests.mutants [--only 'ipc/ring_*'] [--out docs/mutants.md]        (`make mutants`: all of it)
+    python -m tests.mutants [--only 'ipc/ring/*'] [--out docs/mutants.md]        (`make mutants`: all of it)
 
-The one idea: mutmut changes one operator, value or call at a time and runs the tests that come by there; a change that no
-test notices survives. It wants an ordinary package, so the tree is laid out as the wheel has it, in a folder of its own.
+The one idea: mutmut changes one operator, value or call at a time and runs the tests that reach it; a change that no
+test notices survives. It needs an ordinary package, so the tree is copied as the wheel has it, into a folder of its
+own.
 
-Always: the checkout is not touched, but for the page. What no test comes by counts as survived. Left out are the tests
-that race processes for seconds (`stress`), the model checker, which takes pieces away itself, and what is measured
-instead of tested (ipc/bench*.py).
+Always: the checkout is not touched, but for the page. A line that no test reaches counts as survived. Left out are the
+tests that race processes for seconds (`stress`), and the model checker, which takes pieces away itself.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutants"
 PROGRESS = WORK / "progress.txt"
 PARTS = ("cli", "ipc", "sim", "render")
-MUTATED = ("ipc/*", "sim/schedule.py")
-NOT_MUTATED = ("ipc/bench*.py",)
-TESTS = ("tests/ipc", "tests/sim/test_schedule.py")
+MUTATED = ("ipc/*", "sim/schedule/schedule.py")
+TESTS = ("tests/ipc", "tests/sim/schedule/test_schedule.py")
 # mutmut's exit codes: 0 no test failed, None not run; 33 and 5 no test came by. Everything else was noticed, a timeout too.
 SURVIVED, UNTESTED = (0, None), (33, 5)
 BAR = 0.90
@@ -41,14 +40,15 @@ settings.register_profile("mutants", phases=[Phase.explicit, Phase.generate], da
 settings.load_profile("mutants")
 """
 
-# What is left, as read: why no test notices it.
+# Reasons why no test notices the mutants that survive, found by reading them.
 LEFT = """## What survives
 
 - **Equal in all they do**: `strict=` for lists that are always of one length; a numpy type named where it is the default
   or follows at once; a default that every caller gives; a bound at which both branches do the same; checks made twice.
 - **First values** that are overwritten before anybody sees them; keys under which messages wait inside one process.
-- **How long somebody waits** (`reception`, `line`, `guest`): a wait that ends at once, or a pause that is none, does the
-  same at another cost, and tests assert no longest time; floods are measured instead (`tests/hostile/flood.py`).
+- **How long somebody waits** (`service_thread`, `connection`, `attached_viewer`): a wait that ends at once, or a pause
+  that is none, does the same at another cost, and tests assert no longest time; floods are measured instead
+  (`tests/hostile/flood.py`).
 - **Only slower or larger**: caches, counts given ahead to `fromiter`, sizes of pieces, a longer random name.
 - **In a forked child**: the run inside it is not followed, so none of its lines counts as reached, though tests of
   forks fail with most of these (`tests/ipc/test_hostile_processes.py`, `test_memory.py`).
@@ -61,8 +61,6 @@ CONFIG = """[mutmut]
 source_paths=twixt
 only_mutate=
 {only}
-do_not_mutate=
-{never}
 pytest_add_cli_args=
     -m
     not stress and not display
@@ -95,7 +93,6 @@ def lay_out(only: tuple[str, ...]) -> None:
     (WORK / "setup.cfg").write_text(
         CONFIG.format(
             only=_lines(f"twixt/{pattern}" for pattern in only),
-            never=_lines(f"twixt/{pattern}" for pattern in NOT_MUTATED),
             tests=_lines(TESTS),
         )
     )
@@ -155,7 +152,7 @@ def page() -> tuple[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", help="files to change, such as 'ipc/ring_*'")
+    parser.add_argument("--only", action="append", help="files to change, such as 'ipc/ring/*'")
     parser.add_argument("--out", type=Path, help="write the page there")
     parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="processes at once")
     arguments = parser.parse_args()

@@ -1,1 +1,1 @@
-"""Benchmarks that only the command line has: each measures twixt from outside, through what it calls itself."""
+"""Benchmarks of the command line: each measures twixt from outside, through the calls that twixt itself makes."""

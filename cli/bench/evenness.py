@@ -1,55 +1,102 @@
-"""`twixt bench evenness`: how even worlds look on free cores and under busy programs, beside an earlier version.
+"""`twixt bench evenness`: evenness of worlds on free cores and under busy programs, beside an earlier version.
 
-One idea: what a machine does to one run it does to the next, so versions take turns, each turn in the other order, and
-all figures are computed from the frame logs by one definition. The worst turn stands beside the median: nothing is
-left out.
+One idea: versions take turns, in the other order each turn, so that the machine's state affects them alike. All figures
+are computed from the frame logs by this version's definition; the versions' own reports are not used. The worst turn
+stands beside the median: no turn is left out.
 
-Always: progress on standard error; Ctrl-C ends the measuring, not the showing; busy programs and displays end with
-what they were started for. A run that ended badly is said and is in no figure.
+Always: progress on standard error; Ctrl-C ends the measurement, and what was measured is shown; busy programs and
+displays end with their measurement. A figure that was not measured is None and counts in no median; a failed run is
+reported and is in no figure.
 """
 
 from __future__ import annotations
 
+import math
 import os
-import subprocess
+import platform
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
-import twixt
-from twixt.cli.bench.evenness_figures import Evenness, evenness, several
-from twixt.cli.bench.guest_machine import busy_loops, free_before
-from twixt.cli.bench.screens import Screen, screen
-from twixt.cli.cpu import CpuTime, cores
-from twixt.ipc.config import check_file
-from twixt.ipc.errors import TwixtError
-from twixt.render.bench.child import end
+import numpy as np
 
-# By name, what is typed.
-WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "--set", "count=2000")}
-SAID = {"balls": "default world", "metronome": "metronome", "swarm": "swarm, 2,000"}
+import twixt
+from twixt.cli.bench.screens import Screen, screen
+from twixt.cli.child_process import process
+from twixt.cli.cpu_time import CpuTime, busy_loops, free_cores, usable_cores
+from twixt.cli.pages import Notes, Results, Table, TableColumn, progress
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
+from twixt.render.measure.frame_log import read_log
+from twixt.render.measure.frame_rows import FrameTable
+from twixt.render.measure.intervals import intervals
+from twixt.render.measure.motion import motion
+from twixt.render.measure.report.report import machine
+
+SCHEMA = "twixt-evenness/1"
+# An animation error that an eye may notice, in ms of display time.
+NOTICED_MS = 2.0
+# Loads beside a run, by name: none, or programs that never wait.
 NONE, LOOPS = "none", "loops"
-LOADS = (NONE, LOOPS)
+# Arguments of each world, and its name on a page.
+WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "--set", "count=2000")}
+WORLD_NAMES = {"balls": "default world", "metronome": "metronome", "swarm": "swarm, 2,000"}
 HERE, BEFORE = "this version", "before"
-# A run is over some seconds after its time, or it hangs.
+# A run that has not ended so long after its time hangs.
 PATIENCE_S = 60.0
-FAREWELL_S = 5.0
-FAILED, INTERRUPTED = 1, 130
+LEGEND = (
+    "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
+    "all versions from their frame logs by one definition; missed: refreshes, or the pacer's own intervals where swap "
+    "waits for nothing"
+)
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """Figures of one run. frames: shown after the start. off_percent: share of the animation errors above
+    `NOTICED_MS`."""
+
+    frames: int
+    fps: float | None
+    error_p50_ms: float | None
+    error_p99_ms: float | None
+    off_percent: float | None
+    missed_per_minute: float | None
+
+
+FIGURES = tuple(item.name for item in fields(Evenness) if item.name != "frames")
+# Figures of which more is better.
+MORE_IS_BETTER = ("fps",)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One figure of several runs. runs: number of runs that have it."""
+
+    median: float | None
+    worst: float | None
+    runs: int
+
+    def text(self, form: str) -> str:
+        """The median, and the worst in brackets where there are several."""
+        if self.median is None or self.worst is None:
+            return "-"
+        return f"{self.median:{form}}" + (f" ({self.worst:{form}})" if self.runs > 1 else "")
 
 
 class Case(NamedTuple):
-    """What is measured once a turn."""
+    """A world, drawn by one version under one load; measured once in each turn."""
 
     load: str
     world: str
     version: str
 
 
-class Wanted(NamedTuple):
-    """What a measurement is told."""
+class EvennessOptions(NamedTuple):
+    """Options of the command. before: a checkout of an earlier version."""
 
     display: str
     seconds: float
@@ -57,15 +104,12 @@ class Wanted(NamedTuple):
     loads: tuple[str, ...]
     worlds: tuple[str, ...]
     before: str | None
-    json_file: str | None
-    out: str | None
-    command: str
 
 
 @dataclass(frozen=True)
-class Ran:
-    """One run. free_before: cores that nothing used before it. others: cores that other programs had meanwhile, beside
-    the load that was asked for. failure: why there is no figure."""
+class CaseRun:
+    """One run of a case. free_before: cores that no program used before it. others: cores that other programs used
+    during it, beside the chosen load. failure: reason why there are no figures."""
 
     case: Case
     turn: int
@@ -76,38 +120,75 @@ class Ran:
     failure: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Flat, by name."""
-        figures = asdict(self.figures) if self.figures is not None else {}
-        return self.case._asdict() | {
-            "turn": self.turn, **figures, "free_cores_before": self.free_before, "others_had_cores": self.others,
-            "stolen_cores": self.stolen, "failure": self.failure or None,
-        }  # fmt: skip
+        """Case, figures and conditions by name, in one flat dict."""
+        return {
+            **self.case._asdict(),
+            "turn": self.turn,
+            **(asdict(self.figures) if self.figures is not None else {}),
+            "free_cores_before": self.free_before,
+            "others_had_cores": self.others,
+            "stolen_cores": self.stolen,
+            "failure": self.failure or None,
+        }
 
 
-def run(wanted: Wanted) -> int:
+class CaseFigures(NamedTuple):
+    """All turns of a case. turns: those with figures; frames: of all of them."""
+
+    case: Case
+    turns: int
+    frames: int
+    failures: list[str]
+    figures: dict[str, Spread]
+
+    def to_json(self) -> dict[str, Any]:
+        """Case, counts and figures by name, in one flat dict."""
+        figures = {name: asdict(spread) for name, spread in self.figures.items()}
+        counts = {"turns": self.turns, "frames": self.frames, "failures": self.failures}
+        return self.case._asdict() | counts | figures
+
+    def text(self, name: str, form: str) -> str:
+        """Text of a figure in the format `form`; "not measured" without a turn that has figures."""
+        return self.figures[name].text(form) if self.turns else "not measured"
+
+
+def _figure(title: str, name: str, form: str) -> TableColumn:
+    return TableColumn(title, lambda row: row.text(name, form), right=True)
+
+
+COLUMNS = (
+    TableColumn("world", lambda row: WORLD_NAMES[row.case.world]),
+    TableColumn("busy programs", lambda row: f"{usable_cores()} loops" if row.case.load == LOOPS else "none"),
+    TableColumn("version", lambda row: row.case.version),
+    _figure("fps", "fps", ".1f"),
+    _figure("error p50, ms", "error_p50_ms", ".2f"),
+    _figure("error p99, ms", "error_p99_ms", ".1f"),
+    _figure(f"off by > {NOTICED_MS:g} ms, %", "off_percent", ".1f"),
+    _figure("missed a minute", "missed_per_minute", ".0f"),
+    TableColumn("frames", lambda row: row.frames, ",d"),
+)
+
+
+def run(choice: EvennessOptions, results: Results) -> int:
     """Measures, shows and writes; the exit code. Raises TwixtError before anything is measured."""
-    for flag, path in (("--json", wanted.json_file), ("--out", wanted.out)):
-        if path is not None:
-            check_file(flag, path)
+    results.check_files()
     commands = {HERE: [sys.executable, "-P", str(twixt.__file__)]}
-    if wanted.before is not None:
-        commands[BEFORE] = command_in(wanted.before)
-    from twixt.cli.bench import evenness_page
-
-    ran: list[Ran] = []
+    if choice.before is not None:
+        commands[BEFORE] = command_in(choice.before)
+    runs: list[CaseRun] = []
     interrupted = False
-    with screen(wanted.display) as where:
+    with screen(choice.display) as display:
         try:
-            _take_turns(wanted, commands, where, ran)
+            _take_turns(choice, commands, display, runs)
         except KeyboardInterrupt:
             interrupted = True
-    evenness_page.leave(ran, wanted, where.said, interrupted)
-    nothing = not any(one.figures for one in ran)
-    return INTERRUPTED if interrupted else FAILED if nothing else 0
+    leave(runs, choice, results, conditions(runs, choice, display.about, interrupted))
+    nothing = not any(one.figures for one in runs)
+    return INTERRUPTED if interrupted else FAILED if nothing else FINISHED
 
 
 def command_in(folder: str) -> list[str]:
-    """How twixt is started in a checkout: by its own environment, where it has one. Raises TwixtError."""
+    """Arguments that start twixt in a checkout: by its own environment, where it has one. Raises TwixtError."""
     program = os.path.join(os.path.abspath(folder), "twixt.py")
     if not os.path.isfile(program):
         raise TwixtError(f"--before {folder!r} is no checkout of twixt: it has no twixt.py; give a folder that has one")
@@ -115,61 +196,120 @@ def command_in(folder: str) -> list[str]:
     return [python if os.path.exists(python) else sys.executable, "-P", program]
 
 
-def in_order(wanted: Wanted, versions: Sequence[str]) -> Iterator[tuple[int, Case]]:
-    """Each case once a turn; the versions beside each other, in the other order every other turn."""
-    for turn in range(wanted.turns):
-        for load in wanted.loads:
-            for world in wanted.worlds:
+def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple[int, Case]]:
+    """Turn and case: each case once a turn. Versions of a case follow each other, in reverse order every other turn."""
+    for turn in range(choice.turns):
+        for load in choice.loads:
+            for world in choice.worlds:
                 for version in versions if turn % 2 == 0 else list(reversed(versions)):
                     yield turn, Case(load, world, version)
 
 
-def summary(ran: Sequence[Ran]) -> dict[Case, dict[str, Any]]:
-    """Of each case: `several` of its turns, how many turns and frames, and the failures."""
-    found: dict[Case, dict[str, Any]] = {}
-    for case in sorted({one.case for one in ran}, key=lambda case: [one.case for one in ran].index(case)):
-        runs = [one for one in ran if one.case == case]
-        good = [one.figures for one in runs if one.figures is not None]
-        found[case] = {
-            "figures": several(good), "turns": len(good), "frames": sum(one.frames for one in good),
-            "failures": [one.failure for one in runs if one.failure],
-        }  # fmt: skip
+def evenness(table: FrameTable) -> Evenness:
+    """Figures of one run's frame log."""
+    timing = intervals(table)
+    moved = motion(timing)
+    seconds = float(np.nansum(timing.interval_ms)) / 1e3 if len(timing.frames) else 0.0
+    errors = np.abs(moved.error_ms[np.isfinite(moved.error_ms)])
+    p50, p99 = np.percentile(errors, (50, 99)) if len(errors) else (None, None)
+    planned = np.isfinite(timing.planned_ms) & timing.joined
+    return Evenness(
+        frames=len(timing.frames),
+        fps=_known(timing.joined.sum() / seconds) if seconds > 0 else None,
+        error_p50_ms=_known(p50),
+        error_p99_ms=_known(p99),
+        off_percent=_known(100 * (errors > NOTICED_MS).mean()) if len(errors) else None,
+        missed_per_minute=_known(np.nansum(timing.missed) * 60 / seconds) if seconds > 0 and planned.any() else None,
+    )
+
+
+def several(runs: Sequence[Evenness]) -> dict[str, Spread]:
+    """The figures of several runs, by name."""
+    found = {}
+    for name in FIGURES:
+        values = [value for run in runs if (value := getattr(run, name)) is not None and math.isfinite(value)]
+        worst = min if name in MORE_IS_BETTER else max
+        found[name] = Spread(
+            statistics.median(values) if values else None, worst(values) if values else None, len(values)
+        )
     return found
 
 
-def _take_turns(wanted: Wanted, commands: dict[str, list[str]], where: Screen, ran: list[Ran]) -> None:
-    from rich.console import Console
+def by_case(runs: Sequence[CaseRun]) -> list[CaseFigures]:
+    """The figures of each case, in the order in which cases were first measured."""
+    found = []
+    for case in dict.fromkeys(one.case for one in runs):
+        own = [one for one in runs if one.case == case]
+        good = [one.figures for one in own if one.figures is not None]
+        failures = [one.failure for one in own if one.failure]
+        found.append(CaseFigures(case, len(good), sum(one.frames for one in good), failures, several(good)))
+    return found
 
-    cases = list(in_order(wanted, list(commands)))
-    console = Console(stderr=True)
+
+def leave(runs: Sequence[CaseRun], choice: EvennessOptions, results: Results, where: dict[str, Any]) -> None:
+    """Shows the figures and writes the files. Raises TwixtError."""
+    cases = by_case(runs)
+    document = {
+        "schema": SCHEMA,
+        "version": twixt.__version__,
+        "command": results.command,
+        "conditions": where,
+        "rows": [one.to_json() for one in cases],
+        "runs": [one.to_json() for one in runs],
+    }
+    # The page is read on machines that do not have that folder.
+    command = results.command.replace(choice.before, "FOLDER") if choice.before else results.command
+    table, notes = Table(COLUMNS, cases), Notes([LEGEND, *_conditions_in_words(where), *_failures(runs)])
+    results.leave(document, page=[f"Made by `{command}`.", table, notes], shown=[table, notes])
+
+
+def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, interrupted: bool) -> dict[str, Any]:
+    """Conditions of the figures."""
+    free = [one.free_before for one in runs if one.free_before is not None]
+    others = [one.others for one in runs if one.others is not None]
+    where: dict[str, Any] = machine() | {
+        "kernel": platform.release(),
+        "display": display,
+        "seconds": choice.seconds,
+        "turns": choice.turns,
+        "free_cores_before": [min(free), max(free)] if free else None,
+        "others_had_cores": [min(others), max(others)] if others else None,
+    }
+    if interrupted:
+        where["cut_short"] = "ended with Ctrl-C: what was not measured by then is missing"
+    return where
+
+
+def _take_turns(choice: EvennessOptions, commands: dict[str, list[str]], display: Screen, runs: list[CaseRun]) -> None:
+    cases = list(in_order(choice, list(commands)))
     begin_s = time.monotonic()
-    with console.status("") as status:
-        say: Callable[[str], None] = (
-            status.update if console.is_terminal else lambda text: print(f"twixt: {text}", file=sys.stderr)
-        )
+    with progress(is_logged=True) as say:
         for number, (turn, case) in enumerate(cases):
             left_s = (time.monotonic() - begin_s) / number * (len(cases) - number) if number else 0.0
             ahead = f", {_long(left_s)} to go" if number else ""
-            say(f"run {number + 1} of {len(cases)}: {SAID[case.world]}, load {case.load}, {case.version}{ahead}")
-            ran.append(_measured(case, turn, commands[case.version], wanted.seconds, where))
+            world = WORLD_NAMES[case.world]
+            say(f"run {number + 1} of {len(cases)}: {world}, load {case.load}, {case.version}{ahead}")
+            runs.append(_measured(case, turn, commands[case.version], choice.seconds, display))
 
 
-def _measured(case: Case, turn: int, command: list[str], seconds: float, where: Screen) -> Ran:
-    free = free_before()
-    begin = CpuTime.now(*where.pids)
+def _measured(case: Case, turn: int, command: list[str], seconds: float, display: Screen) -> CaseRun:
+    free = free_cores()
+    begin = CpuTime.now(*display.pids)
+    figures = None
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
         log = os.path.join(folder, "frames.csv")
         arguments = ["measure", *WORLDS[case.world], "--seconds", f"{seconds:g}", "--log", log]
-        with busy_loops(cores() if case.load == LOOPS else 0):
-            failure = _run([*command, *arguments], where.environ, seconds + PATIENCE_S)
-        end = CpuTime.now(*where.pids)  # the loops have ended: they count as own
-        figures, failure = (None, failure) if failure else _figures(log)
-    return Ran(case, turn, figures, free, end.others_since(begin), end.stolen_since(begin), failure)
+        loops = busy_loops(usable_cores() if case.load == LOOPS else 0)
+        with loops, process([*command, *arguments], display.environ) as child:
+            failure = child.failure(seconds + PATIENCE_S)
+        end = CpuTime.now(*display.pids)  # the busy loops have ended: their time counts as our own
+        if not failure:
+            figures, failure = _figures(log)
+    return CaseRun(case, turn, figures, free, end.others_since(begin), end.stolen_since(begin), failure)
 
 
 def _figures(log: str) -> tuple[Evenness | None, str]:
-    from twixt.render.measure.log import read_log
-
+    """The figures of a log; else the reason why there are none."""
     try:
         found = evenness(read_log(log))
     except TwixtError as error:
@@ -177,21 +317,29 @@ def _figures(log: str) -> tuple[Evenness | None, str]:
     return (found, "") if found.fps is not None else (None, "it showed fewer than two frames")
 
 
-def _run(command: list[str], environ: dict[str, str], longest_s: float) -> str:
-    """Why it ended badly; empty where it ended well."""
-    with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(
-            command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
-        )  # fmt: skip
-        try:
-            code = child.wait(longest_s)
-        except subprocess.TimeoutExpired:
-            return f"it took longer than {longest_s:.0f} s"
-        finally:
-            end(child, FAREWELL_S)
-        said.seek(0)
-        lines = said.read().decode(errors="replace").strip().splitlines()
-    return f"exit code {code}: {lines[-1] if lines else 'it said nothing'}" if code else ""
+def _conditions_in_words(where: dict[str, Any]) -> list[str]:
+    def between(ends: list[float] | None) -> str:
+        return "unknown" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
+
+    return [
+        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; {where['turns']} turns of "
+        f"{where['seconds']:g} s each",
+        f"cores free before the runs: {between(where['free_cores_before'])}; other programs had meanwhile, beside the "
+        f"busy ones: {between(where['others_had_cores'])} cores; load average {where['load_1_min']}",
+        *([where["cut_short"]] if "cut_short" in where else []),
+    ]
+
+
+def _failures(runs: Sequence[CaseRun]) -> list[str]:
+    return [
+        f"{WORLD_NAMES[case.world]}, load {case.load}, {case.version}, turn {one.turn + 1}: no figures: {one.failure}"
+        for one in runs
+        if one.failure and (case := one.case)
+    ]
+
+
+def _known(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _long(seconds: float) -> str:

@@ -1,6 +1,6 @@
-"""Displays that a measurement starts for itself: Xvfb, whose swap waits for nothing, and sway, whose swap does.
+"""Starts displays for a measurement: Xvfb, whose swap never blocks, and sway, whose swap does.
 
-Always: a display has gone when its context ends; where its program is missing or does not come up, the error says so
+Always: a display has ended when its context ends. Where its program is missing or does not start, the error says so,
 and what to install.
 """
 
@@ -20,15 +20,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from twixt.cli.child_process import end
 from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, TwixtError
-from twixt.render.bench.child import end
 
 SCREEN_PX = (1280, 800)
 SWAY_HZ = 60
-# A display that takes longer to come up will not.
+# Longest start of a display, and longest end (s).
 START_LIMIT_S = 30.0
 FAREWELL_S = 10.0
-# sway refuses to run as root; any user without a process of its own will do.
+# sway refuses to run as root; any user without processes serves.
 SWAY_USER = 65534
 HERE, XVFB, SWAY = "here", "xvfb", "sway"
 PR_SET_PDEATHSIG = 1
@@ -40,16 +40,16 @@ _OF_A_DISPLAY = {
 
 @dataclass(frozen=True)
 class Screen:
-    """said: the display in words. environ: for a program that draws there. pids: of the display itself."""
+    """A display. about: its description. environ: of a program that draws there. pids: of the display's processes."""
 
-    said: str
+    about: str
     environ: dict[str, str]
     pids: tuple[int, ...] = ()
 
 
 @contextmanager
 def screen(kind: str) -> Iterator[Screen]:
-    """A display of this kind for as long as the context lasts. Raises TwixtError."""
+    """Starts a display of this kind for as long as the context lasts. Raises TwixtError."""
     if kind == XVFB:
         with _xvfb() as made:
             yield made
@@ -86,7 +86,7 @@ def _xvfb() -> Iterator[Screen]:
 @contextmanager
 def _sway() -> Iterator[Screen]:
     program = _program("sway", "sway")
-    folder = tempfile.mkdtemp(prefix="sway-", dir="/tmp")  # short: a socket's path ends at 107 bytes
+    folder = tempfile.mkdtemp(prefix="sway-", dir="/tmp")  # short: a socket's path has at most 107 bytes
     try:
         config = os.path.join(folder, "config")
         with open(config, "w", encoding="ascii") as file:
@@ -112,7 +112,7 @@ def _sway() -> Iterator[Screen]:
 
 
 def _socket_in(folder: str, process: subprocess.Popen[bytes]) -> str:
-    """A compositor's, once it takes connections."""
+    """Path of a compositor's socket, once it accepts connections. Raises TwixtError."""
     ends_s = time.monotonic() + START_LIMIT_S
     while time.monotonic() < ends_s and process.poll() is None:
         for name in os.listdir(folder):
@@ -127,7 +127,7 @@ def _socket_in(folder: str, process: subprocess.Popen[bytes]) -> str:
 
 @contextmanager
 def _running(command: list[str], environ: dict[str, str], **how: object) -> Iterator[subprocess.Popen[bytes]]:
-    # Ctrl-C ends what is measured; the display it is measured on ends after it.
+    # In a process group of its own: Ctrl-C ends the measured program first, the display after it.
     try:
         process = subprocess.Popen(
             command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -144,7 +144,7 @@ def _running(command: list[str], environ: dict[str, str], **how: object) -> Iter
 
 
 def _end_with_parent() -> None:
-    """In a child to be: a display does not outlive whoever started it, however that ends (Linux)."""
+    """Runs in the child before its program: the display ends with its parent, however that ends (Linux)."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -1,1 +1,1 @@
-"""Where frames are shown: a window on a real display, or no window at all; all that glfw is called for."""
+"""Displays: a window, or a picture in memory. No other modules call glfw."""

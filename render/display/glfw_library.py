@@ -1,10 +1,9 @@
-"""Which libglfw this process loads: one, of the kind that the display speaks, shared with the overlay.
+"""Chooses the libglfw that this process loads, X11 or Wayland, and shares it with the overlay.
 
-The glfw package carries an X11 and a Wayland build; the overlay's package links an X11 one of its own.
-Two copies in one process have two states, and a window of the one is garbage to the other. On Linux the
-loader takes a library that is already loaded under the same SONAME, so whichever is loaded first serves
-both: `choose` names that one before glfw is imported. Naming it also spares the subprocess with which
-the glfw package looks for versions.
+The glfw package contains an X11 and a Wayland build; the overlay's package links an X11 build of its own. Two copies in
+one process have separate states, and a window of one is invalid in the other. On Linux the loader reuses a library that
+is already loaded under the same SONAME, so the first one loaded serves both: `choose` names it before glfw is imported.
+Naming it also saves the subprocess in which the glfw package looks for versions.
 
 Does not import glfw.
 """
@@ -23,12 +22,12 @@ VARIANT_VARIABLE = "PYGLFW_LIBRARY_VARIANT"
 
 
 def choose(environ: dict[str, str] | os._Environ[str] = os.environ) -> None:
-    """Sets PYGLFW_LIBRARY unless the user did; leaves it unset where the glfw package finds its own way."""
+    """Sets PYGLFW_LIBRARY unless it is set. Leaves it unset if the file is missing; glfw then searches by itself."""
     if environ.get(LIBRARY_VARIABLE):
         return
     if sys.platform == "linux":
         library = os.path.join(_folder_of("glfw"), variant(environ), "libglfw.so")
-    else:  # elsewhere a library is known by its path, so the overlay's own is the one to share (untested)
+    else:  # elsewhere the loader goes by the path, so the overlay's own is shared (untested)
         name = "libglfw.3.dylib" if sys.platform == "darwin" else "glfw3.dll"
         library = os.path.join(_folder_of("imgui_bundle"), name)
     if os.path.isfile(library):
@@ -45,8 +44,9 @@ def variant(environ: dict[str, str] | os._Environ[str] = os.environ) -> str:
 
 @contextmanager
 def sharing() -> Iterator[None]:
-    """Import the overlay's native module inside: it names X11 functions that the Wayland build lacks and
-    never calls there, so its symbols must be resolved when first called, not when loaded."""
+    """Resolves symbols of libraries loaded inside when they are first called, not when they are loaded. Import the
+    overlay's native module inside: it refers to X11 functions that the Wayland build lacks, and does not call them
+    there."""
     if not hasattr(sys, "setdlopenflags"):
         yield
         return
@@ -62,7 +62,7 @@ def _wayland_answers(environ: dict[str, str] | os._Environ[str]) -> bool:
     name = environ.get("WAYLAND_DISPLAY", "")
     if not name:
         return False
-    path = os.path.join(environ.get("XDG_RUNTIME_DIR", ""), name)  # an absolute name stands alone
+    path = os.path.join(environ.get("XDG_RUNTIME_DIR", ""), name)  # an absolute name is the whole path
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(path)

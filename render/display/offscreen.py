@@ -1,20 +1,22 @@
 """Drawing without a display: a GL context through EGL and a framebuffer in place of a window.
 
-Same interface as `Window`. Always: `swap` never blocks, nothing is ever hidden, nobody presses a key.
+A `Display`. Always: `swap` waits for drawing to complete, not for a display. Never hidden, no input events.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
-from twixt.render import software_gl
-from twixt.render.display.presentation import Presented
+from twixt.ipc.errors import TwixtError
+from twixt.render.display.input import Event
+from twixt.render.display.presentation.present_times import Presented
 from twixt.render.draw import context
-from twixt.render.input import Event
+from twixt.render.pacing.refresh.fence_trial import FenceTrial
 
 
 class OffscreenWindow:
-    """A picture of `size_px` that nobody sees; `screen` holds it."""
+    """Picture of `size_px` in memory, in the framebuffer `screen`. Raises TwixtError without OpenGL."""
 
     backend = "offscreen"
     refresh_reported_hz: float | None = None
@@ -22,15 +24,17 @@ class OffscreenWindow:
     should_close = False
     is_hidden = False
     content_scale = 1.0
-    pointer = 0
     present_source = "timer"
+    fence_trial: FenceTrial | None = None
     swap_number = 0  # of the last swap
+    resizes = 0
 
     def __init__(self, size_px: tuple[int, int]) -> None:
-        software_gl.before_context()
+        self.at_gone: Callable[[TwixtError], int] = lambda _gone: TwixtError.exit_code  # never called
+        context.prepare_driver()
         self.context = context.without_window()
         self.renderer = str(self.context.info["GL_RENDERER"])
-        software_gl.after_context(self.renderer)
+        context.keep_freed_memory(self.renderer)
         self.framebuffer_size = size_px
         self._woken = threading.Event()
         self.screen = self.context.framebuffer(

@@ -1,8 +1,7 @@
 """The window: an OpenGL 3.3 core context on a real display, its swaps and its input.
 
-Always: `swap` comes back, also when the window is hidden (it then shows nothing, and `is_hidden` says so
-until the display asks for frames again). Errors of the display become `TwixtError`.
-Decides nothing about time: see `pacer`.
+Always: `swap` returns, also when the window is hidden (then nothing is shown, and `is_hidden` is True until the display
+asks for frames again). Errors of the display become `TwixtError`. Decides nothing about time: see `pacer`.
 """
 
 from __future__ import annotations
@@ -13,42 +12,42 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.errors import TwixtError
-from twixt.render import software_gl
 from twixt.render.display import glfw_library, x11_errors
-from twixt.render.display.present_times import PresentTimes
-from twixt.render.display.presentation import Presentation, Presented
-from twixt.render.display.wayland_frame import FrameCallback
+from twixt.render.display.input import Event
+from twixt.render.display.presentation.present_times import Presentation, Presented, PresentTimes
+from twixt.render.display.presentation.wayland_frame import FrameCallback
 from twixt.render.draw import context
-from twixt.render.input import Event
+from twixt.render.pacing.refresh.fence_trial import FenceTrial
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
 from glfw import library  # noqa: E402
 
-from twixt.render.display.window_input import WindowInput  # noqa: E402
+from twixt.render.display.window_input import WindowInput, WindowState  # noqa: E402
 
 if TYPE_CHECKING:
-    from twixt.render.display.window_place import WindowPlace
+    from twixt.render.display.display_changes import WindowPlace
 
 OFFSCREEN_HINT = "draw without a window: --offscreen"
 
 
 class DisplayGone(TwixtError):
-    """The display server ended, or threw this window out."""
+    """The display server ended, or closed the connection of this window."""
 
     def __init__(self, backend: str) -> None:
         super().__init__(f"the display ({backend}) closed the connection; start again on a running one")
 
 
 class Window:
-    """A window of `size_px`, already current. Close it with `close`, once.
+    """Window whose OpenGL context is current on this thread. Close it with `close`, once. Raises TwixtError where there
+    is no display or no OpenGL 3.3.
 
     size_px: in the units in which text is laid out: on a display of twice the usual density it has twice the pixels.
 
-    refresh_reported_hz: what the display says of itself, asked once (of a server that has gone, GLFW asks in vain
-    and crashes); None where it says nothing. Never trusted: see `refresh`.
-    at_gone: what is done within the call in which an X server goes, and gives the exit code with which the process
-    ends there (see `x11_errors`); it says so. On other displays `poll` raises DisplayGone.
+    refresh_reported_hz: refresh rate that the display reports, None where it reports none. Read once, because GLFW
+    crashes when it asks a server that has gone. Never trusted: see `refresh_estimate`.
+    at_gone: called when an X server ends, within the call that detects it. Reports it, and returns the exit code
+    with which the process ends there (see `x11_errors`). On Wayland `poll` raises DisplayGone instead.
     """
 
     def __init__(self, size_px: tuple[int, int], title: str, vsync: bool = True, visible: bool = True) -> None:
@@ -57,9 +56,8 @@ class Window:
         self._vsync = vsync
         self._gone = False
         self._place: WindowPlace | None = None
-        self.at_gone: Callable[[DisplayGone], int] = _say
-        self._is_damaged = False
-        software_gl.before_context()
+        self.at_gone: Callable[[TwixtError], int] = _say
+        context.prepare_driver()
         glfw.set_error_callback(lambda _code, text: self._errors.append(_text(text)))
         if not glfw.init():
             raise TwixtError(f"no display to open a window on ({self._error()}); {OFFSCREEN_HINT}")
@@ -94,7 +92,7 @@ class Window:
         self.context = context.of_window(find)
         self.screen = self.context.screen
         self.renderer = str(self.context.info["GL_RENDERER"])
-        software_gl.after_context(self.renderer)
+        context.keep_freed_memory(self.renderer)
         self.present_times = PresentTimes(self._presentation, context.NextBuffer(self.context, find))
         if self.backend == "wayland":
             self._frame_callback = FrameCallback(
@@ -104,31 +102,24 @@ class Window:
         mode = glfw.get_video_mode(monitor) if monitor else None
         self.refresh_reported_hz = float(mode.refresh_rate) if mode and mode.refresh_rate > 0 else None
         self.set_vsync(self._vsync)
-        # Asked for once: on X11 each question is a round trip to the server, several times a frame's own cost.
-        self._size_px = glfw.get_framebuffer_size(self.handle)
-        self._is_iconified = bool(glfw.get_window_attrib(self.handle, glfw.ICONIFIED))
-        self._content_scale = float(glfw.get_window_content_scale(self.handle)[0])
+        self._state = WindowState(self.handle)
         self._input = WindowInput(self.handle, lambda: self.framebuffer_size[0])
-        glfw.set_framebuffer_size_callback(self.handle, self._on_framebuffer_size)
-        glfw.set_window_iconify_callback(self.handle, self._on_iconify)
-        glfw.set_window_content_scale_callback(self.handle, self._on_content_scale)
-        glfw.set_window_refresh_callback(self.handle, self._on_refresh)
-
-    @property
-    def pointer(self) -> int:
-        """Address of the GLFWwindow, for libraries that share the same libglfw (see `glfw_library`)."""
-        return _address(self.handle)
 
     @property
     def framebuffer_size(self) -> tuple[int, int]:
         """Pixels to draw, at least 1x1 (a minimised window has 0x0, and no picture can be that small)."""
-        width, height = self._size_px
+        width, height = self._state.size_px
         return max(1, width), max(1, height)
+
+    @property
+    def resizes(self) -> int:
+        """Number of changes of the framebuffer's size."""
+        return self._state.resizes
 
     @property
     def content_scale(self) -> float:
         """Framebuffer pixels per unit in which text is laid out: 2.0 on many HiDPI displays."""
-        return self._content_scale
+        return self._state.content_scale
 
     @property
     def should_close(self) -> bool:
@@ -136,45 +127,47 @@ class Window:
 
     @property
     def is_called(self) -> bool:
-        """A swap waits until the display calls for the next frame, and for nothing else."""
+        """True if a swap waits for the compositor's frame callback, and for nothing else (Wayland)."""
         return self._frame_callback is not None
 
     @property
     def is_hidden(self) -> bool:
-        """Minimised or covered, so that frames are not shown. Call `poll` or `wait_events` to find out when it ends."""
+        """True while the window is minimised or, on Wayland, covered, so that frames are not shown. Updated by `poll`
+        and `wait_events`."""
         if self._frame_callback is not None:
             return self._frame_callback.is_overdue
-        return self._is_iconified
+        return self._state.is_iconified
 
     def set_title(self, title: str) -> None:
         glfw.set_window_title(self.handle, title)
 
     def set_vsync(self, vsync: bool) -> None:
-        """Whether `swap` is asked to wait for the display. Whether it does, only measuring tells."""
+        """Requests that `swap` waits for the display, or that it does not. Only a measurement shows if it does."""
         self._vsync = self.present_times.is_vsynced = vsync
         glfw.swap_interval(1 if vsync and self._frame_callback is None else 0)
 
     def poll(self) -> list[Event]:
-        """What the user did since the last call. Never waits. Raises DisplayGone, unless `at_gone` is called."""
+        """Input events since the last call. Never waits. Raises DisplayGone (Wayland; on X11 see `at_gone`)."""
         glfw.poll_events()
         return self._taken()
 
     def wait_events(self, timeout_s: float) -> list[Event]:
-        """Like `poll`, but waits up to `timeout_s` for something to happen, `wake` included."""
+        """Like `poll`, but waits up to `timeout_s` for an event or a `wake`."""
         glfw.wait_events_timeout(timeout_s)
         return self._taken()
 
     def wake(self) -> None:
-        """Ends a `wait_events`, also the next one where none is going on. From any thread."""
+        """Ends the current `wait_events`, or the next one if none is running. May be called from any thread."""
         glfw.post_empty_event()
 
     def take_damage(self) -> bool:
-        """Whether what was on the screen has been lost since the last call, so that it must be drawn again."""
-        damaged, self._is_damaged = self._is_damaged, False
-        return damaged
+        """True if the picture on the screen was lost since the last call, so that it must be drawn again."""
+        state = self._state
+        is_damaged, state.is_damaged = state.is_damaged, False
+        return is_damaged
 
     def swap(self) -> None:
-        """Shows what was drawn; with vsync, waits until the display took it. Skipped while hidden."""
+        """Shows what was drawn; with vsync, waits until the display took it. On Wayland it is skipped while hidden."""
         if self._gone:
             return
         callback = self._frame_callback
@@ -190,35 +183,40 @@ class Window:
         self.present_times.after_swap()
 
     def fence(self) -> int | None:
-        """After a swap that waited for nothing on a display that has its own pace: when the next picture could be
-        drawn. None where that is not known, or waited for nothing either."""
+        """Waits, after a swap that returned at once, until the next buffer can be drawn on; returns that instant. None
+        where fences are not in use or this one did not wait."""
         return None if self._gone else self.present_times.fence()
 
     def ask_for_presents(self) -> None:
-        """From now on the display is asked when it showed each swap, and watched for changes. What that takes is loaded
-        here."""
+        """Asks the display from now on when each swap was shown, and watches it for changes. Loads the libraries for
+        that."""
         self.present_times.begin()
         if self._place is None:
-            from twixt.render.display.window_place import WindowPlace
+            from twixt.render.display.display_changes import WindowPlace
 
             self._place = WindowPlace(self.handle, self.backend == "wayland")
 
     @property
     def present_source(self) -> str:
-        """By what presents are known: display | fence | swap | timer."""
+        """Source of present times: display | fence | swap | timer."""
         return self.present_times.source
 
     @property
+    def fence_trial(self) -> FenceTrial:
+        """Trial of fences after its swaps."""
+        return self.present_times.trial
+
+    @property
     def swap_number(self) -> int:
-        """Of the last swap."""
+        """Number of the last swap."""
         return self.present_times.swap_number
 
     def take_changes(self) -> list[str]:
-        """What changed about the display since the last call: another monitor, another mode, a machine that slept."""
+        """Changes of the display since the last call, in words: another monitor, another mode, a machine that slept."""
         return self._place.look(self.present_times.output) if self._place is not None and not self._gone else []
 
     def take_presents(self) -> list[Presented]:
-        """What the display said of earlier swaps since the last call. Never waits."""
+        """Presents of earlier swaps that the display reported since the last call. Never waits."""
         return self.present_times.take()
 
     def close(self) -> None:
@@ -227,7 +225,7 @@ class Window:
             self._frame_callback.close()
             self._frame_callback = None
         if self._gone:
-            return  # everything held there went with it, and saying goodbye to nobody crashes
+            return  # its objects are gone with the server; glfw.terminate would crash without one
         self.context.release()
         glfw.terminate()
 
@@ -242,12 +240,12 @@ class Window:
 
     def _presentation(self) -> Presentation | None:
         if self.backend == "wayland":
-            from twixt.render.display.presentation_wayland import WaylandPresentation
+            from twixt.render.display.presentation.wayland import WaylandPresentation
 
             surface = glfw.get_wayland_window(self.handle)
             return WaylandPresentation(_address(glfw.get_wayland_display()), _address(surface))
         if self.backend == "x11":
-            from twixt.render.display.presentation_x11 import X11Presentation
+            from twixt.render.display.presentation.x11 import X11Presentation
 
             display, window = _address(glfw.get_x11_display()), glfw.get_x11_window(self.handle)
             return X11Presentation(display, window, glfw.get_glx_window(self.handle))
@@ -256,22 +254,8 @@ class Window:
     def _error(self) -> str:
         return "; ".join(dict.fromkeys(self._errors)) or "no reason given"
 
-    def _on_framebuffer_size(self, _window: Any, width_px: int, height_px: int) -> None:
-        self._size_px = width_px, height_px
-        self._is_damaged = True
 
-    def _on_iconify(self, _window: Any, iconified: int) -> None:
-        self._is_iconified = bool(iconified)
-        self._is_damaged = True
-
-    def _on_content_scale(self, _window: Any, scale: float, _scale_y: float) -> None:
-        self._content_scale = float(scale)
-
-    def _on_refresh(self, _window: Any) -> None:
-        self._is_damaged = True
-
-
-def _say(gone: DisplayGone) -> int:
+def _say(gone: TwixtError) -> int:
     print(f"twixt: {gone}", file=sys.stderr, flush=True)
     return gone.exit_code
 
@@ -281,8 +265,9 @@ def _text(text: bytes | str) -> str:
 
 
 def _function_finder() -> Callable[[str], int]:
-    """Where the context's functions lie, by name. Some 700 are asked for, while another thread imports (`start_up`): a
-    call that gave Python's lock away, as glfw's own does, would wait each time to have it back."""
+    """Function that finds the address of an OpenGL function by name, 0 if there is none. Some 700 are looked up while
+    another thread imports (`start_up`). A call that releases the interpreter lock, as glfw's own does, would wait for
+    it each time; this one keeps it."""
     loaded = library.glfw
     assert loaded is not None  # a window is open
     find = ctypes.PyDLL("glfw", handle=loaded._handle).glfwGetProcAddress  # type: ignore[union-attr]  # stubs

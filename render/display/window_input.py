@@ -1,6 +1,6 @@
-"""What the user does with one window, as events.
+"""Input events and state of one window, from glfw's callbacks.
 
-Always: in the order in which it was done, each stamped when GLFW tells of it. Opens and closes nothing.
+Always: events are in the order in which the user acted; each is stamped when GLFW reports it. Opens and closes nothing.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twixt.render.display import glfw_library
-from twixt.render.display.keyboard import Keyboard
-from twixt.render.input import Event, MouseButton, MouseMove, PointerLeft, Scroll
+from twixt.render.display.input import Event, Keyboard, MouseButton, MouseMove, PointerLeft, Scroll
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
@@ -20,7 +19,7 @@ _NAMED_KEYS = {
     glfw.KEY_SPACE: "Space", glfw.KEY_ESCAPE: "Esc", glfw.KEY_ENTER: "Enter", glfw.KEY_TAB: "Tab",
     glfw.KEY_LEFT: "Left", glfw.KEY_RIGHT: "Right", glfw.KEY_UP: "Up", glfw.KEY_DOWN: "Down",
 } | {glfw.KEY_F1 + i: f"F{i + 1}" for i in range(12)}  # fmt: skip
-# The character that each key has on a US keyboard, by glfw's numbers; they count places, whatever the layout.
+# Character of each key on a US keyboard, by GLFW's key number. Key numbers are places, independent of the layout.
 _PLACES = {number: chr(number) for number in (*b"',-./;=[\\]`", *range(ord("0"), ord("9") + 1), *range(65, 91))}
 _LAYOUT = (*_PLACES, glfw.KEY_WORLD_1, glfw.KEY_WORLD_2)
 _MODIFIERS = {glfw.MOD_CONTROL: "Ctrl", glfw.MOD_ALT: "Alt", glfw.MOD_SUPER: "Super", glfw.MOD_SHIFT: "Shift"}
@@ -28,7 +27,7 @@ _BUTTONS = {glfw.MOUSE_BUTTON_LEFT: "left", glfw.MOUSE_BUTTON_RIGHT: "right", gl
 
 
 class WindowInput:
-    """width_px: how many pixels a picture of the window is wide; positions are told in those."""
+    """Keys, mouse and wheel of one window. width_px: returns the framebuffer's width; positions are in its pixels."""
 
     def __init__(self, handle: Any, width_px: Callable[[], int]) -> None:
         self._events: list[Event] = []
@@ -44,7 +43,7 @@ class WindowInput:
         glfw.set_scroll_callback(handle, self._on_scroll)
 
     def take(self) -> list[Event]:
-        """What was done since the last call."""
+        """Events since the last call."""
         events, self._events = self._events, []
         return events
 
@@ -86,3 +85,34 @@ class WindowInput:
 
     def _on_size(self, _window: Any, width: int, _height: int) -> None:
         self._width_units = width
+
+
+class WindowState:
+    """Size, scale and visibility of one window, as last reported. is_damaged: the window must be drawn again."""
+
+    def __init__(self, handle: Any) -> None:
+        # Read once: on X11 each read is a round trip to the server, which takes several times a frame's own time.
+        self.size_px = glfw.get_framebuffer_size(handle)
+        self.is_iconified = bool(glfw.get_window_attrib(handle, glfw.ICONIFIED))
+        self.content_scale = float(glfw.get_window_content_scale(handle)[0])
+        self.resizes = 0
+        self.is_damaged = False
+        glfw.set_framebuffer_size_callback(handle, self._on_framebuffer_size)
+        glfw.set_window_iconify_callback(handle, self._on_iconify)
+        glfw.set_window_content_scale_callback(handle, self._on_content_scale)
+        glfw.set_window_refresh_callback(handle, self._on_refresh)
+
+    def _on_framebuffer_size(self, _window: Any, width_px: int, height_px: int) -> None:
+        self.size_px = width_px, height_px
+        self.resizes += 1
+        self.is_damaged = True
+
+    def _on_iconify(self, _window: Any, iconified: int) -> None:
+        self.is_iconified = bool(iconified)
+        self.is_damaged = True
+
+    def _on_content_scale(self, _window: Any, scale: float, _scale_y: float) -> None:
+        self.content_scale = float(scale)
+
+    def _on_refresh(self, _window: Any) -> None:
+        self.is_damaged = True

@@ -1,8 +1,8 @@
-"""An X server that goes, or refuses a request: Xlib ends the whole process then, unless told otherwise.
+"""Handlers for an X server that ends or refuses a request, in place of Xlib's own, which end the process.
 
-The run's report, and the goodbye to physics, are worth more than that. They are had within the very call to the
-display, which never comes back: whoever made it, Mesa above all, believes what was not answered (how large the window
-is) and writes where no memory is. A refused request is no end: it is said once, and frames go on.
+When the server ends, the run's report is written and the end is sent to physics, within the call to the display that
+detected it. That call never returns: its caller, above all Mesa, would use answers that never came, such as the
+window's size, and write to memory that it does not own. A refused request is reported once, and frames go on.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class _XErrorEvent(ctypes.Structure):
 
 
 def end_with_the_server(gone: Callable[[], int]) -> None:
-    """The process ends where an X server goes, within any call that talks to it: with the exit code that `gone` gives,
-    which is called before. It must not call the display or OpenGL."""
+    """Installs the handlers. When the X server ends, calls `gone` within the call that detects it, then ends the
+    process with the exit code that `gone` returns. `gone` must not call the display or OpenGL."""
 
     def last(_display: int) -> int:
         code = TwixtError.exit_code
@@ -41,7 +41,7 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
         except BaseException:
             traceback.print_exc()
         for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):  # nobody reads it any more
+            with suppress(Exception):  # its reader has gone
                 stream.flush()
         os._exit(code)
 

@@ -1,1 +1,1 @@
-"""Drawing with OpenGL 3.3: the only modules that import moderngl."""
+"""Drawing with OpenGL 3.3. Outside the benches only these modules import moderngl."""

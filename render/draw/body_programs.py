@@ -1,8 +1,11 @@
-"""The programs that draw bodies, each in the variants that scenes and methods ask for.
+"""Programs that draw bodies, one for each pass and variant, and the lists of bodies that each program draws.
 
-The one idea: on a graphics card a method could be a uniform, but software drawing works through both sides of
-every branch; so the straight ways, the curved ones and what is between two methods are programs of their own, each
-made when it is first drawn by, or ahead of that when there is time.
+The one idea: on a GPU the interpolation method could be a uniform, but software drawing executes both sides of every
+branch. So linear motion, curved motion and the mix of two methods are separate programs. Each is compiled when it is
+first used, or before that in idle time.
+
+Lists of bodies are made once per scene, and again when a snapshot has more bodies than before. A frame only looks
+them up.
 """
 
 from __future__ import annotations
@@ -12,27 +15,41 @@ from functools import partial
 from typing import NamedTuple
 
 import moderngl
+import numpy as np
+from numpy.typing import NDArray
 
-from twixt.render.draw.beyond import beyond_program
-from twixt.render.draw.boxes import BOX
-from twixt.render.draw.capsules import CAPSULE
-from twixt.render.draw.cast import CastShape, cast_beyond_program, cast_point_program, cast_quad_program
-from twixt.render.draw.cast_drawing import STRETCHED
-from twixt.render.draw.cylinders import CYLINDER
-from twixt.render.draw.ellipsoids import ELLIPSOID
-from twixt.render.draw.plain_spheres import ball_program, bead_program, disc_program, dot_program, pearl_program
-from twixt.render.draw.planes import plane_program
-from twixt.render.draw.pose import PoseVariant
-from twixt.render.draw.shadows import shadow_program
-from twixt.render.draw.spheres import apart_program, point_program, quad_program
+from twixt.ipc.scene import Scene
+from twixt.render.draw.frame_block import FRAME_BINDING, LAYER_BINDING
+from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.layers import layer_bodies
+from twixt.render.draw.meshes.mesh_programs import mesh_pose_program
+from twixt.render.draw.part_rows import PartRows
+from twixt.render.draw.shape_table import KIND_NAMES, shape_table
+from twixt.render.draw.shapes.boxes import BOX
+from twixt.render.draw.shapes.capsules import CAPSULE
+from twixt.render.draw.shapes.cylinders import CYLINDER
+from twixt.render.draw.shapes.ellipsoids import ELLIPSOID
+from twixt.render.draw.shapes.planes import plane_program
+from twixt.render.draw.shapes.ray_cast import CastShape, cast_beyond_program, cast_point_program, cast_quad_program
+from twixt.render.draw.shapes.shadows import shadow_program
+from twixt.render.draw.spheres.fine_spheres import apart_program, point_program, quad_program
+from twixt.render.draw.spheres.point_spheres import ball_program, bead_program, disc_program, dot_program, pearl_program
+from twixt.render.draw.spheres.sphere_common import beyond_program
 
-FRAME_BINDING, LAYER_BINDING = 0, 1
+ALL_KINDS = "all"
+# Spheres with a scale along each axis: drawn as ellipsoids, by the ray cast passes of this name.
+STRETCHED = "stretched spheres"
 
 
 class Pass(NamedTuple):
-    """How one program draws. flags: moderngl's, of what is switched on. is_guarded: into the guarded viewport.
-    is_premultiplied: its colours are multiplied by their alpha."""
+    """Settings of one program's draw call.
 
+    kind: bodies that it draws, one of KIND_NAMES or ALL_KINDS. make: compiles the program. flags: moderngl's enable
+    flags. writes_depth: the depth mask. is_guarded: drawn into the guarded viewport. is_premultiplied: its colours are
+    premultiplied by their alpha.
+    """
+
+    kind: str
     make: Callable[[moderngl.Context, PoseVariant], moderngl.Program]
     flags: int
     writes_depth: bool = True
@@ -51,56 +68,133 @@ CAST_SHAPES = {
     "ellipsoids": ELLIPSOID,
     STRETCHED: ELLIPSOID,
 }
+# Each has four passes, for example "boxes", "plain boxes", "beyond boxes" and "large boxes".
+CAST_KINDS = tuple(CAST_SHAPES)
 
 
-def _cast_passes(kind: str, shape: CastShape) -> dict[str, Pass]:
+def _cast_passes(name: str, shape: CastShape) -> dict[str, Pass]:
+    kind = "spheres" if name == STRETCHED else name
+    points, plain = (partial(cast_point_program, shape=shape, points=one) for one in (shape.points, shape.plain_points))
+    beyond, large = partial(cast_beyond_program, shape=shape), partial(cast_quad_program, shape=shape)
     return {
-        kind: Pass(partial(cast_point_program, shape=shape, points=shape.points), POINTS, is_guarded=True),
-        f"plain {kind}": Pass(
-            partial(cast_point_program, shape=shape, points=shape.plain_points), PLAIN_POINTS, is_guarded=True
-        ),
-        f"beyond {kind}": Pass(partial(cast_beyond_program, shape=shape), POINTS, writes_depth=False, is_guarded=True),
-        f"large {kind}": Pass(partial(cast_quad_program, shape=shape), QUADS),
+        name: Pass(kind, points, POINTS, is_guarded=True),
+        f"plain {name}": Pass(kind, plain, PLAIN_POINTS, is_guarded=True),
+        f"beyond {name}": Pass(kind, beyond, POINTS, writes_depth=False, is_guarded=True),
+        f"large {name}": Pass(kind, large, QUADS),
     }
 
 
-# Those that draw spheres: which of them, and in which order, sphere_drawing.py says.
-SPHERE_PASSES = ("beyond", "apart", "dots", "beads", "discs", "pearls", "balls", "points", "quads")
+# sphere_draws.py chooses which of these draw a picture, and in which order.
+_SPHERES = {
+    "beyond": Pass("spheres", beyond_program, POINTS, writes_depth=False, is_guarded=True),
+    "dots": Pass("spheres", dot_program, PLAIN_POINTS, is_guarded=True),
+    "beads": Pass("spheres", bead_program, PLAIN_POINTS, is_guarded=True),
+    "discs": Pass("spheres", disc_program, PLAIN_POINTS, is_guarded=True),
+    "pearls": Pass("spheres", pearl_program, PLAIN_POINTS, is_guarded=True),
+    "balls": Pass("spheres", ball_program, PLAIN_POINTS, is_guarded=True),
+    "points": Pass("spheres", point_program, POINTS, is_guarded=True),
+    "apart": Pass("spheres", apart_program, POINTS, is_guarded=True, is_premultiplied=True),
+    "quads": Pass("spheres", quad_program, QUADS),
+}
+SPHERE_PASSES = tuple(_SPHERES)
 
-# In this order: what has soft edges comes after planes, which have none; shadows fall where no body stands. Of the
-# shapes that are cast cast_drawing.py says which.
+# Writes poses of meshes into a buffer, by `BodyDraws.write_poses`: meshes/ draws from that.
+MESH_POSES = "mesh poses"
+
+# In drawing order. Bodies with soft edges come after planes, which have none; shadows come last, since they dim only
+# ground that no body hides. ray_cast_draws.py chooses among the passes of ray cast shapes.
 PASSES = {
-    "planes": Pass(plane_program, moderngl.DEPTH_TEST),
+    "planes": Pass("planes", plane_program, moderngl.DEPTH_TEST),
     **{name: one for kind, shape in CAST_SHAPES.items() for name, one in _cast_passes(kind, shape).items()},
-    "beyond": Pass(beyond_program, POINTS, writes_depth=False, is_guarded=True),
-    "dots": Pass(dot_program, PLAIN_POINTS, is_guarded=True),
-    "beads": Pass(bead_program, PLAIN_POINTS, is_guarded=True),
-    "discs": Pass(disc_program, PLAIN_POINTS, is_guarded=True),
-    "pearls": Pass(pearl_program, PLAIN_POINTS, is_guarded=True),
-    "balls": Pass(ball_program, PLAIN_POINTS, is_guarded=True),
-    "points": Pass(point_program, POINTS, is_guarded=True),
-    "apart": Pass(apart_program, POINTS, is_guarded=True, is_premultiplied=True),
-    "quads": Pass(quad_program, QUADS),
-    "shadows": Pass(shadow_program, QUADS, writes_depth=False, is_premultiplied=True),
+    **_SPHERES,
+    "shadows": Pass(ALL_KINDS, shadow_program, QUADS, writes_depth=False, is_premultiplied=True),
+    MESH_POSES: Pass("meshes", mesh_pose_program, moderngl.NOTHING),
 }
 
 
 class BodyPrograms:
-    """By name (one of PASSES) and variant."""
+    """Compiled programs, by name (one of PASSES) and variant."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
         self._made: dict[tuple[str, PoseVariant], moderngl.Program] = {}
 
     def has(self, name: str, variant: PoseVariant) -> bool:
-        """Whether it was made before."""
+        """True if this program is compiled already."""
         return (name, variant) in self._made
 
     def get(self, name: str, variant: PoseVariant) -> moderngl.Program:
-        """The program, made now if it was not before."""
+        """Program of this name and variant, compiled at the first call."""
         program = self._made.get((name, variant))
         if program is None:
             program = self._made[name, variant] = PASSES[name].make(self._context, variant)
             program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
             program["Layer"].binding = LAYER_BINDING  # type: ignore[union-attr]
         return program
+
+
+class Members(NamedTuple):
+    """Bodies of one layer that one program draws: their numbers, ascending.
+
+    indices: the same on the GPU; None where the numbers are 0, 1, 2 and so on without a gap.
+    """
+
+    bodies: NDArray[np.uint32]
+    end: int  # the last number plus one
+    indices: moderngl.Buffer | None
+
+    def drawn(self, count: int) -> int:
+        """Number of listed bodies in a snapshot of `count` bodies."""
+        if self.indices is None:
+            return min(self.end, count)
+        # With a value of another type numpy would first convert the whole list.
+        return len(self.bodies) if self.end <= count else int(np.searchsorted(self.bodies, np.uint32(count)))
+
+
+NONE = Members(np.zeros(0, np.uint32), 0, None)
+
+
+class Membership:
+    """Lists of the bodies that each program draws in each layer, for the first `count` bodies of one scene.
+
+    parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
+    are_spheres: each body is a sphere at its own position.
+    """
+
+    def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
+        rows = None if parts is None else parts.bodies
+        by_layer = layer_bodies(scene, count, rows)
+        self.places: moderngl.Buffer | None = None
+        if parts is not None:
+            scene, count, self.places = parts.scene, len(parts.bodies), context.buffer(parts.poses)
+        table = shape_table(scene, count, rows)
+        self.scene = scene  # one shape a row
+        self.shape_rows = context.buffer(table.rows)
+        self._context = context
+        self.layers = frozenset(by_layer)
+        self.are_spheres = parts is None and table.present == ("spheres",)
+        self._members: dict[tuple[str | None, str], Members] = {}
+        for layer, bodies in by_layer.items():
+            kinds = table.kinds if len(bodies) == count else table.kinds[bodies]
+            self._members[layer, ALL_KINDS] = self._members_of(bodies)
+            for kind in table.present:
+                is_all = len(table.present) == 1
+                chosen = bodies if is_all else bodies[kinds == KIND_NAMES.index(kind)]
+                self._members[layer, kind] = self._members[layer, ALL_KINDS] if is_all else self._members_of(chosen)
+
+    def of(self, layer: str | None, program: str) -> Members:
+        """Bodies of this layer that this program draws."""
+        return self._members.get((layer, PASSES[program].kind), NONE)
+
+    def release(self) -> None:
+        """Gives the GPU memory back."""
+        self.shape_rows.release()
+        if self.places is not None:
+            self.places.release()
+        for members in self._members.values():
+            if members.indices is not None:
+                members.indices.release()
+
+    def _members_of(self, bodies: NDArray[np.uint32]) -> Members:
+        end = int(bodies[-1]) + 1 if len(bodies) else 0
+        return Members(bodies, end, None if end == len(bodies) else self._context.buffer(bodies))

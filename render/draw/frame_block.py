@@ -1,19 +1,27 @@
-"""The uniform blocks, as bytes: of a picture (camera, light), and of each layer (the place between two snapshots)."""
+"""One picture in one frame: the view that is drawn, the framebuffer that it goes into, and its uniform blocks.
+
+Blocks have OpenGL's std140 layout: one for the picture (camera, light), one for each layer (the place between two
+snapshots).
+"""
 
 from __future__ import annotations
 
 import math
 import struct
+from typing import NamedTuple
 
+import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.render.camera import CameraMatrices
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.quality_levels import FULL, Level
 
 # A part of the framebuffer: left, bottom, width, height, px.
 Viewport = tuple[int, int, int, int]
-# Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_glsl.py.
+# Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_common.py.
 GUARD_PX = 64
 
 # std140; the order is FRAME_GLSL's.
@@ -32,8 +40,115 @@ FRAME_BLOCK = np.dtype(
         ("guard", "<f4", 4),
     ]
 )
-# std140; the order is LAYER_GLSL's: shares, gaps, counts, methods. Packed for each layer in each frame.
-LAYER_BLOCK = struct.Struct("<4f 4f 4i 4i")
+FRAME_BINDING, LAYER_BINDING = 0, 1
+# std140: four vectors of four, in the order of `LayerUniforms` and LAYER_GLSL; x: padding.
+LAYER_BLOCK = struct.Struct("<4f 2f 8x 3i 4x 4i")
+
+
+class SceneView(NamedTuple):
+    """A picture to draw: a scene, a camera, a part of the framebuffer and a quality level.
+
+    is_wide: spheres are seen as ellipses, see sphere_common.py.
+    """
+
+    scene: Scene
+    camera: CameraMatrices
+    viewport: Viewport
+    level: Level = FULL
+    is_wide: bool = False
+
+    def variant_of(self, variant: PoseVariant, is_spheres: bool) -> PoseVariant:
+        """Variant of a program for this picture. is_spheres: the program draws spheres."""
+        return variant._replace(
+            wide=self.is_wide and is_spheres, parallel=self.camera.orthographic, outlined=self.scene.is_outlined
+        )
+
+
+class LayerUniforms(NamedTuple):
+    """Contents of a layer's uniform block, in the order of LAYER_GLSL.
+
+    share, other_share: place between the two snapshots for the method and for the other method, 0..1. mix: weight of
+    the other method, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot to the newer, and to
+    the older from the one before. older_count, newer_count, before_count: bodies that are read of each snapshot.
+    method, other_method: indices into METHODS. keeps_color, keeps_scale3: not blended.
+    """
+
+    share: float
+    other_share: float
+    mix: float
+    is_posed: bool
+    gap_s: float
+    before_gap_s: float
+    older_count: int
+    newer_count: int
+    before_count: int
+    method: int
+    other_method: int
+    keeps_color: bool
+    keeps_scale3: bool
+
+    def packed(self) -> bytes:
+        """Bytes of the block."""
+        return LAYER_BLOCK.pack(*self)
+
+
+class FrameTarget:
+    """The framebuffer of one frame, and the size that the frame's pictures cover, px."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._context = context
+        self.framebuffer: moderngl.Framebuffer = context.fbo
+        self.size_px = (1, 1)
+        self.is_begun = False
+
+    def begin(self) -> None:
+        """Begins a frame, without pictures yet, in the framebuffer in use."""
+        self.framebuffer, self.size_px, self.is_begun = self._context.fbo, (1, 1), True
+
+    def cover(self, viewport: Viewport) -> None:
+        """Adds a picture in this part, and limits drawing to it by viewport and scissor."""
+        left_px, bottom_px, width_px, height_px = viewport
+        self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
+        self.framebuffer.viewport = self.framebuffer.scissor = viewport
+
+    def uncut(self) -> None:
+        """Removes the scissor."""
+        self.framebuffer.scissor = None  # type: ignore[assignment]  # stubs
+
+    def read(self) -> NDArray[np.uint8]:
+        """The pixels that pictures cover, RGB, shape (height, width, 3), top row first."""
+        width_px, height_px = self.size_px
+        raw = self.framebuffer.read(viewport=(0, 0, width_px, height_px), components=3, alignment=1)
+        return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
+
+
+class FrameUniforms:
+    """A picture's uniform block on the GPU, written again when its inputs have changed.
+
+    key: all inputs except the scene; empty before the first block.
+    """
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._buffer = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
+        self.key: tuple[object, ...] = ()
+
+    def write(self, scene: Scene, camera: CameraMatrices, viewport: Viewport) -> bool:
+        """Binds the block of this picture; True if it had to be written."""
+        key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport)
+        is_new = key != self.key
+        if is_new:
+            self.key = key
+            self._buffer.write(frame_block(scene, camera, viewport).tobytes())
+        self.bind()
+        return is_new
+
+    def bind(self) -> None:
+        """Binds the block for the draws that follow."""
+        self._buffer.bind_to_uniform_block(FRAME_BINDING)
+
+    def forget(self) -> None:
+        """Has the next `write` write the block: the scene has changed."""
+        self.key = ()
 
 
 def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDArray[np.void]:
@@ -43,30 +158,31 @@ def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDA
     light = np.asarray(scene.light, np.float32) / math.hypot(*scene.light)
     block["view"][:, :3] = view.T
     block["view_turn"] = quaternion_of(view)
-    with np.errstate(over="ignore", invalid="ignore"):  # so far off that numbers end nothing is seen
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond float32's range nothing is seen
         block["eye_high"][:3] = eye
         block["eye_low"][:3] = eye - block["eye_high"][:3]
     block["lens"] = projection[0, 0], projection[1, 1], projection[2, 2], projection[2, 3]
     width_px, height_px = viewport[2:]
-    block["picture"][:3] = width_px, height_px, 2.0 / (projection[1, 1] * height_px)
-    block["light_eye"] = *(view @ light), float(scene.unlit)
+    block["picture"] = width_px, height_px, 2.0 / (projection[1, 1] * height_px), float(camera.orthographic)
+    block["light_eye"] = *(view @ light), float(scene.is_plain)
     block["up_eye"] = *view[:, 2], (scene.ground if scene.ground is not None else 0.0) - eye[2]
     block["light_world"] = *light, faintest_shadow(scene)
-    block["guard"][:2] = (
+    block["guard"][:3] = (
         projection[0, 0] * width_px / (width_px + 2 * GUARD_PX),
         projection[1, 1] * height_px / (height_px + 2 * GUARD_PX),
+        float(scene.pattern and not scene.is_plain),
     )
     block["grid"] = *(camera.target - eye)[:2], *viewport[:2]
     return block
 
 
 def faintest_shadow(scene: Scene) -> float:
-    """The share of black that nobody sees on this ground: one and a half of 255 steps of its brightness."""
+    """Largest share of black that is invisible on this ground: 1.5 of 255 steps of its brightness."""
     return 1.5 / 255 / max(*scene.background, 0.1)
 
 
 def guarded(viewport: Viewport) -> Viewport:
-    """The viewport into which points are drawn; what lies outside the picture is to be cut off."""
+    """Viewport for points, GUARD_PX larger on each side. The scissor cuts off what lies outside the picture."""
     left_px, bottom_px, width_px, height_px = viewport
     return left_px - GUARD_PX, bottom_px - GUARD_PX, width_px + 2 * GUARD_PX, height_px + 2 * GUARD_PX
 

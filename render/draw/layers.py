@@ -1,8 +1,8 @@
-"""Layers: bodies that are drawn alike, each layer between two snapshots of its own, by a method of its own.
+"""Layers: groups of bodies, each drawn between two snapshots of its own, by a method of its own.
 
-The one idea: all layers of a picture are drawn program by program, so that depth and blending come out as if
-they were one; a layer costs a small uniform block, not a pass of its own. A scene without groups and parents has
-one layer, `None`, with all bodies in it.
+The one idea: all layers of a picture are drawn program by program, so that depth and blending are as with one layer;
+a layer costs a small uniform block and no pass over the picture. A scene without groups and parents has one layer,
+`None`, with all bodies in it.
 
 Always: each body is in exactly one layer: in `CHILDREN` if it has a parent, else in its group, else in `None`.
 """
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.groups import CHILDREN
 from twixt.ipc.scene import Scene
-from twixt.render.draw.frame_block import LAYER_BLOCK
-from twixt.render.draw.pose import METHODS, PoseVariant
+from twixt.render.draw.frame_block import LayerUniforms
+from twixt.render.draw.glsl.pose import METHODS, PoseVariant
 from twixt.render.draw.snapshot_ring import SnapshotRing
 
 
 class Discrete(NamedTuple):
-    """What stays as in the older snapshot until the newer one's instant."""
+    """Fields that keep the older snapshot's value until the newer one's instant."""
 
     color: bool = False
     scale3: bool = False
@@ -38,12 +38,13 @@ ALL_BLENDED = Discrete()
 class Layer:
     """One layer of a picture.
 
-    previous_slot, next_slot: the snapshots around the draw time, alpha (0..1) the place between them; next_slot
-    None: the previous is drawn still, also where it holds poses made elsewhere. before_slot: what came before the
-    previous, None where that is not known. gap_s, before_gap_s: simulated seconds from previous to next, and from
-    before to previous. method: one of none, linear, hermite, auto. other_method: one of them too, drawn by as much
-    as `mix` says (0: by `method` alone, 1: by the other alone). group: which bodies. discrete: what of them is never
-    blended. is_posed: the previous holds poses made elsewhere, where velocities are what float32 leaves of positions.
+    previous_slot, next_slot: GPU slots of the snapshots around the draw time; next_slot None: the previous one is
+    drawn still, as for poses made by the CPU. alpha: place between the two, 0..1. before_slot: snapshot before the
+    previous one, None where it is unknown. gap_s, before_gap_s: simulated seconds from previous to next, and from
+    before to previous. method: one of none, linear, hermite, auto. other_method: another of them, mixed in with the
+    weight `mix` (0: `method` alone, 1: `other_method` alone). group: name of the layer whose bodies are drawn.
+    discrete: fields that are not blended. is_posed: the previous slot holds poses made by the CPU; their velocity
+    fields hold the float32 rounding error of the positions.
     """
 
     previous_slot: int
@@ -61,7 +62,7 @@ class Layer:
 
 
 class Slots(NamedTuple):
-    """What a layer is bound to; the counts in its block say what of it is read."""
+    """GPU slots bound to a layer's inputs. The counts in its uniform block say how many bodies are read of each."""
 
     older: int
     newer: int
@@ -69,22 +70,18 @@ class Slots(NamedTuple):
 
 
 class PlacedLayer(NamedTuple):
-    """A layer ready to draw. block: a packed `LAYER_BLOCK`. number: its place among the picture's layers.
-
-    gap_s: from the older to the newer.
-    """
+    """A layer ready to draw. bodies: count of its older snapshot, all groups. number: index in the picture's layers."""
 
     group: str | None
     slots: Slots
     bodies: int
     variant: PoseVariant
-    block: bytes
-    gap_s: float = 0.0
+    uniforms: LayerUniforms
     number: int = 0
 
 
 def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
-    """Which slots, program and numbers draw this layer. Raises TwixtError."""
+    """Slots, program variant and uniforms of a layer. Raises TwixtError for an unknown method."""
     for method in (layer.method, *([layer.other_method] if layer.mix > 0 else [])):
         if method not in METHODS:
             raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
@@ -100,21 +97,32 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
     before = layer.before_slot
     if newer is None or "auto" not in (method, other) or _unread(before, ring, count):
         before = None
-    shares = (alpha if newer is not None and name != "none" else 0.0 for name in (method, other))
-    block = LAYER_BLOCK.pack(
-        *shares, mix, float(layer.is_posed),
-        layer.gap_s, 0.0 if before is None else layer.before_gap_s, 0.0, 0.0,
-        count, 0 if newer is None else ring.count(newer), 0 if before is None else ring.count(before), 0,
-        METHODS.index(method), METHODS.index(other), *layer.discrete,
-    )  # fmt: skip
+    uniforms = LayerUniforms(
+        share=alpha if newer is not None and method != "none" else 0.0,
+        other_share=alpha if newer is not None and other != "none" else 0.0,
+        mix=mix,
+        is_posed=layer.is_posed,
+        gap_s=layer.gap_s,
+        before_gap_s=0.0 if before is None else layer.before_gap_s,
+        older_count=count,
+        newer_count=0 if newer is None else ring.count(newer),
+        before_count=0 if before is None else ring.count(before),
+        method=METHODS.index(method),
+        other_method=METHODS.index(other),
+        keeps_color=layer.discrete.color,
+        keeps_scale3=layer.discrete.scale3,
+    )
     way = "mixed" if mix > 0 else "curved" if method in ("hermite", "auto") else "linear"
     variant = PoseVariant(way, ring.is_stretched(older) and (newer is None or ring.is_stretched(newer)))
     slots = _all_slots(ring, count, older, newer, before)
-    return PlacedLayer(layer.group, slots, count, variant, block, layer.gap_s)
+    return PlacedLayer(layer.group, slots, count, variant, uniforms)
 
 
 def place_all(layers: Iterable[Layer], ring: SnapshotRing, groups: Collection[str | None]) -> list[PlacedLayer]:
-    """Those of a picture that have bodies. groups: which there are. Raises TwixtError."""
+    """Places the layers of a picture; leaves out those whose snapshot has no bodies.
+
+    groups: names of the scene's layers. Raises TwixtError for another name, or an unknown method.
+    """
     placed: list[PlacedLayer] = []
     for layer in layers:
         if layer.group not in groups:
@@ -131,20 +139,27 @@ def _unread(slot: int | None, ring: SnapshotRing, count: int) -> bool:
 
 
 def _all_slots(ring: SnapshotRing, count: int, older: int, newer: int | None, before: int | None) -> Slots:
-    """What is not read is bound to slots of its own all the same.
+    """Slots of a layer; inputs that are not read are bound to slots of their own too.
 
-    Mesa makes a program anew (0.1 s and more, unless it ever did before) for inputs of which two are of one buffer:
-    the first frame that holds still must not wait for that.
+    When two inputs are in one buffer, Mesa compiles the program again (0.1 s and more, unless it did so before). The
+    first frame that holds must not wait for that.
     """
     spare = (slot for slot in ring.filled if slot not in (older, newer, before) and not ring.reads_beyond(slot, count))
     return Slots(older, *(next(spare, older) if slot is None else slot for slot in (newer, before)))
 
 
-def layer_bodies(scene: Scene, count: int) -> dict[str | None, NDArray[np.uint32]]:
-    """The bodies of each layer, ascending, of `count` bodies in all."""
+def layer_bodies(
+    scene: Scene, count: int, rows: NDArray[np.intp] | None = None
+) -> dict[str | None, NDArray[np.uint32]]:
+    """Numbers of the bodies in each layer, ascending, for `count` bodies in all.
+
+    rows: the body of each row, for bodies of several parts (part_rows.py): the numbers are then those of rows.
+    """
     names: list[str | None] = [None, *scene.groups]
     place_of = scene.group_rows(count) + 1
     if scene.parents:
         names.append(CHILDREN)
         place_of[scene.parent_rows(count) >= 0] = len(names) - 1
+    if rows is not None:
+        place_of = place_of[rows]
     return {name: np.flatnonzero(place_of == number).astype(np.uint32) for number, name in enumerate(names)}

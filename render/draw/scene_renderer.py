@@ -2,63 +2,56 @@
 
 The one idea: a picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
 shadows, outline; one for each program and layer that has such bodies), whatever the number of bodies; nothing
-here runs once a body.
+here runs once for each body.
 
-Always: what is drawn is decided by the layers and the camera alone, but for how finely many spheres are (detail.py);
-drawing the same again gives the same pixels. The framebuffer that is in use when `draw` is called is the one drawn into, and nothing outside the
-viewport is touched. It owns no window, reads no clock and does not know what the slots' snapshots are called.
+Always: scene, layers, camera and level decide the picture, and drawing the same again gives the same pixels; only the
+program of many spheres also depends on the pictures before (sphere_detail.py). A frame is drawn into the framebuffer
+that is in use at its first `draw`, and nothing outside the viewport is touched. Owns no window, and does not know
+which snapshot is in a slot. Reads no clock, except to compare two ways to draw the background (background_cache.py).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import moderngl
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.scene import Scene
+from twixt.ipc.scene import Scene, Vector
 from twixt.ipc.snapshot import BODY
-from twixt.render.camera import CameraMatrices
-from twixt.render.draw.body_programs import FRAME_BINDING, LAYER_BINDING, PASSES, SPHERE_PASSES, BodyPrograms
-from twixt.render.draw.cast_drawing import CAST_KINDS, STRETCHED, CastDrawing, cast_passes
-from twixt.render.draw.detail import FLAT, PLAIN, Detail, possible
-from twixt.render.draw.frame_block import FRAME_BLOCK, Viewport, frame_block, guarded
-from twixt.render.draw.gpu_timers import GpuTimers
+from twixt.render.draw.body_draws import KEEP_ALPHA, BodyDraws
+from twixt.render.draw.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.context import GpuTimers, is_software
+from twixt.render.draw.flat.background import Background
+from twixt.render.draw.flat.marks import ORIGIN, MarkDrawing, Marks, Outline
+from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
+from twixt.render.draw.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
+from twixt.render.draw.glsl.pose import WAYS, PoseVariant
 from twixt.render.draw.layers import Layer, PlacedLayer, place, place_all
-from twixt.render.draw.lines import Grid, Outline
-from twixt.render.draw.marks import ORIGIN, Dots, SmoothLines
-from twixt.render.draw.membership import Membership
-from twixt.render.draw.portions import Portions
-from twixt.render.draw.pose import WAYS, PoseVariant
+from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
+from twixt.render.draw.quality_levels import FULL, Level
+from twixt.render.draw.ray_cast_draws import CastDrawing, cast_passes
+from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.snapshot_ring import FEW, SnapshotRing
-from twixt.render.draw.software.apart import LEAST
-from twixt.render.draw.software.backdrop import Backdrop
-from twixt.render.draw.software.beneath import Beneath, Ground, Spheres
-from twixt.render.draw.sphere_drawing import Range, SphereDrawing
-from twixt.render.draw.sphere_glsl import ALL_PX, is_wide
-from twixt.render.quality.levels import FULL, Level
-from twixt.render.software_gl import is_software
+from twixt.render.draw.software.separate_spheres import LEAST
+from twixt.render.draw.sphere_draws import SphereDrawing
+from twixt.render.draw.spheres.sphere_common import is_wide
+from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, Detail, possible
 
-LAYER_STRIDE = 256  # every OpenGL allows a part of a uniform buffer to begin at a multiple of this
-KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
-# The same for colours that are multiplied by their alpha already: where colour and alpha are blended alike, and with no
-# factor of what is drawn, software drawing takes 4 % less for a pile of balls.
-PREMULTIPLIED = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
-# Beyond this many bodies the ground goes without shadows: they would be one dark carpet, and cost a quad each.
-MOST_SHADOWS = 20_000
-# What spheres are drawn by where a picture is drawn cheaper.
+# Programs of spheres that a cheaper quality level may need.
 CHEAPER = frozenset(detail.name for detail in (*map(Detail._make, PLAIN), *FLAT))
-NO_VIEWPORT: Viewport = (0, 0, 0, 0)
-MOST = 1 << 32
+NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
 
 
 class SceneRenderer:
-    """The scene on the GPU. Needs a context of OpenGL 3.3 or later, and that it is current."""
+    """Draws one scene. Needs a current context of OpenGL 3.3 or later.
+
+    slots: snapshots kept on the GPU, at least 3. capacity: bodies that a slot first has room for. Raises TwixtError.
+    """
 
     def __init__(self, context: moderngl.Context, scene: Scene, slots: int = 8, capacity: int = 1) -> None:
         if (code := context.version_code) < 330:
@@ -68,322 +61,272 @@ class SceneRenderer:
             )
         if slots < 3:
             raise TwixtError(f"the ring on the GPU needs at least 3 slots (two drawn, one written), got {slots}")
-        self._context = context
-        self._ring = SnapshotRing(context, slots, capacity)
-        self._programs = BodyPrograms(context)
-        self._grid, self._outline = Grid(context), Outline(context)
-        for drawn in (self._grid, self._outline):
-            drawn.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-        self._marks: dict[type[Dots | SmoothLines], Dots | SmoothLines] = {}
-        self._frame_block = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
-        self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
-        self._is_software = is_software(context.info["GL_RENDERER"])
-        self._backdrop = Backdrop(context) if self._is_software else None
-        self._beneath = Beneath()
-        self._portions = Portions(self._is_software)
-        self._spheres = SphereDrawing(context, self._is_software, self._draw_bodies)
-        self._casts = CastDrawing(context, self._is_software, self._draw_bodies, self._portions.flush)
-        self._timers = GpuTimers(context, self._is_software)
-        self._way = WAYS[0]  # of the picture drawn last
-        self.level: Level = FULL  # how finely the next picture is drawn
-        self._is_finished = True
-        self._has_marks = self._had_marks = False  # dots or lines: in this frame, in the one before
-        self._viewport = NO_VIEWPORT  # of the picture drawn last
-        self._target: moderngl.Framebuffer = context.fbo
-        self._size_px = (1, 1)
-        self._scene = scene
-        self._frame_key: tuple[object, ...] = ()  # what the frame block was made of
-        self._eye, self._is_wide = ORIGIN, False  # of the camera drawn by last
+        by_processor = is_software(context.info["GL_RENDERER"])
+        self._context, self._scene = context, scene
+        self._target, self._uniforms = FrameTarget(context), FrameUniforms(context)
+        ring = SnapshotRing(context, slots, capacity, is_late=by_processor)
+        self._bodies = BodyDraws(context, self._target, scene, ring, by_processor)
+        self._background = Background(context, by_processor)
+        self._casts = CastDrawing(context, self._bodies)
+        self._spheres = SphereDrawing(context, self._bodies)
+        self._meshes = MeshDrawing(context, self._target, self._bodies)
+        self._outline = Outline(context)
         if scene.outline is not None:
             self._outline.set(scene.outline)
-        self._members = Membership(context, scene, self._ring.capacity)
+        self._marks = MarkDrawing(context)
+        self._panels = PanelBackdrop(SphereRecords(self._bodies, self._spheres.radii))
+        self._timers = GpuTimers(context, by_processor)
+        self._view: SceneView | None = None  # of the picture drawn last
+        self._way = WAYS[0]  # of the picture drawn last
+        self.level: Level = FULL  # of the next picture
 
     @property
     def scene(self) -> Scene:
-        """What is being drawn."""
+        """The scene that is drawn."""
         return self._scene
 
     @property
     def layers(self) -> frozenset[str | None]:
-        """What may be drawn: None for most bodies, the scene's groups, `CHILDREN` for bodies that have a parent."""
-        return self._members.layers
+        """Layers that may be drawn: the scene's groups, `CHILDREN` for bodies with a parent, None for all others."""
+        return self._bodies.members.layers
 
     def set_scene(self, scene: Scene) -> None:
-        """Takes a scene that was published anew; the snapshots on the GPU stay."""
-        self._scene, self._frame_key = scene, ()
+        """Replaces the scene; the snapshots on the GPU stay."""
+        self._scene = scene
+        self._uniforms.forget()
         if scene.outline is not None:
             self._outline.set(scene.outline)
-        self._take_members(self._ring.capacity)
+        self._bodies.take_scene(scene)
 
     @property
     def has_alpha(self) -> bool:
-        """A visible body came with a colour whose alpha is below 255. It is drawn all the same, and opaque."""
-        return self._ring.has_alpha
+        """True once a visible body had a colour with alpha below 255. Such bodies are drawn opaque.
+
+        Of snapshots with more than 32,768 bodies only a sample is checked.
+        """
+        return self._bodies.ring.has_alpha
+
+    def forget_pixels(self) -> None:
+        """Discards the pixels cached from earlier frames: some may have been outside a smaller window."""
+        self._background.forget_pixels()
 
     def upload(self, slot: int, bodies: memoryview | bytes, count: int) -> None:
-        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot."""
-        self._ring.upload(slot, bodies, count)
-        if self._ring.capacity > self._members.count:
-            self._take_members(self._ring.capacity)
+        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot.
+
+        Raises TwixtError if the GPU has no memory left.
+        """
+        drawn = self._bodies
+        drawn.make_room(count)
+        if drawn.parts is None:
+            drawn.ring.upload(slot, bodies, count)
+        else:
+            records = drawn.records_of_rows(drawn.parts, bodies, count)
+            drawn.ring.upload(slot, records.view(np.uint8).data, len(records))
+        self._panels.uploaded(slot)
+
+    def record_count(self, count: int) -> int:
+        """Number of records that a slot holds for a snapshot of `count` bodies: one for each part."""
+        self._bodies.make_room(count)
+        parts = self._bodies.parts
+        return count if parts is None else parts.rows_of(count)
 
     def upload_records(self, slot: int, records: NDArray[np.void]) -> None:
-        """Copies poses made elsewhere, dtype `BODY`, row i body i, into a slot, mostly one beyond the ring."""
+        """Copies poses made by the CPU, (n,) of dtype `BODY`, row i body i, into a slot, mostly one beyond the ring."""
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records))
 
     def upload_scale3(self, slot: int, scale3: NDArray[np.floating]) -> None:
-        """Copies the scales along the bodies' own axes, (n, 3), that belong to what was last uploaded into the slot.
+        """Copies scales along the bodies' own axes, (n, 3), for the snapshot last uploaded into the slot.
 
-        Multiplies the records' uniform scale. A sphere is drawn as an ellipsoid then.
+        They multiply the records' uniform scale; spheres are then drawn as ellipsoids. Parts are moved apart along the
+        body's axes, and each is scaled along its own axes by as much as these directions are in the body: exact for
+        parts turned by right angles. Raises TwixtError.
         """
-        self._ring.upload_stretch(slot, scale3)
+        parts = self._bodies.parts
+        rows = scale3 if parts is None else scale3[parts.bodies[: parts.rows_of(len(scale3))]]
+        self._bodies.ring.upload_stretch(slot, rows)
 
     def draw(self, layers: Sequence[Layer], camera: CameraMatrices, viewport: Viewport) -> None:
-        """Draws the layers into a part of the framebuffer in use: left, bottom, width, height in px.
+        """Draws the layers into a part of the framebuffer in use. viewport: left, bottom, width, height, px.
 
-        Pictures drawn before `finish` make one frame, side by side. Raises TwixtError.
+        Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer or method.
         """
-        placed = place_all(layers, self._ring, self.layers)
-        left_px, bottom_px, width_px, height_px = viewport
-        if self._is_finished:
-            self._target, self._size_px, self._is_finished = self._context.fbo, (1, 1), False
+        bodies, scene, target = self._bodies, self._bodies.scene, self._target
+        placed = place_all(layers, bodies.ring, bodies.members.layers)
+        if not target.is_begun:
+            target.begin()
             self._timers.begin_frame()
-            self._beneath.begin()
-        self._size_px = max(self._size_px[0], left_px + width_px), max(self._size_px[1], bottom_px + height_px)
-        self._viewport = self._target.viewport = self._target.scissor = viewport
-        key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport)
-        if key != self._frame_key:
-            self._frame_key = key
-            self._frame_block.write(frame_block(self._scene, camera, viewport).tobytes())
-            self._is_wide = is_wide(camera)
-        self._eye = camera.eye
-        self._frame_block.bind_to_uniform_block(FRAME_BINDING)
-        self._write_blocks(placed)
+            self._panels.begin()
+        target.cover(viewport)
+        before = self._view
+        is_new = self._uniforms.write(scene, camera, viewport)
+        wide = is_wide(camera) if is_new or before is None else before.is_wide
+        view = self._view = SceneView(scene, camera, viewport, self.level, wide)
+        bodies.begin(view, placed)
         self._way = placed[0].variant.way if placed else self._way
-        if self._backdrop is not None:
-            fixed = self._frame_key, self._scene.background, self._scene.ground, self._scene.outline
-            self._beneath.drawn(fixed, camera, viewport, self._only_spheres(placed))
+        key = self._background.key(self._uniforms.key, scene)
+        if bodies.is_software:
+            self._panels.drawn((key, scene.outline), view, placed)
         with self._timers.next():
-            self._draw_all(placed, camera)
-        self._target.scissor = None  # type: ignore[assignment]  # stubs
+            self._meshes.pose(placed)
+            self._background.lay(target, view, key)
+            self._draw_bodies(view, placed)
+        target.uncut()
 
     def points(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
-        """Round dots in the picture drawn last: positions (n, 3), metres; colors (n, 4) or one (4,), rgba 0..255.
+        """Draws round dots into the picture drawn last. Bodies in front hide dots.
 
-        Hidden by bodies that stand before them. What is not finite is skipped. Raises TwixtError.
+        positions: (n, 3), metres; rows that are not finite are skipped. colors: (n, 4) or one (4,), rgba 0..255.
+        size_px: diameter. Raises TwixtError.
         """
-        self._draw_marks(Dots, moderngl.PROGRAM_POINT_SIZE, positions, colors, size_px, self._eye)
+        dots = self._marks.dots()
+        dots.set(positions, colors, size_px, self._eye)
+        self._draw_marks(dots)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike) -> None:
-        """Thin lines in the picture drawn last: starts and ends (n, 3), metres; colors as for `points`."""
-        self._draw_marks(SmoothLines, 0, starts, ends, colors, self._eye)
+        """Draws thin lines into the picture drawn last: starts and ends (n, 3), metres; colors as for `points`.
+
+        Raises TwixtError.
+        """
+        lines = self._marks.lines()
+        lines.set(starts, ends, colors, self._eye)
+        self._draw_marks(lines)
 
     def prepare(self) -> bool:
-        """Makes one of the programs that a change of method will need; False when there is none left to make.
+        """Compiles one program that a change of method or level will need; False when none is left.
 
-        For idle time, after the first `draw`: takes milliseconds, on a machine that never did it 0.1 s or more.
-        Without it the frame after the change takes that long. Shows nothing.
+        For idle time, after the first `draw`. Takes milliseconds, or at least 0.1 s on a machine that never compiled
+        the program. Without this call the frame after the change takes that long. Changes no pixel.
         """
-        slot = next(self._ring.filled, None)
-        if slot is None or self._viewport == NO_VIEWPORT:
+        bodies, view, target = self._bodies, self._view, self._target
+        slot = next(bodies.ring.filled, None)
+        if slot is None or view is None:
             return False
-        stretched, count = self._ring.is_stretched(slot), self._ring.count(slot)
+        stretched, count = bodies.ring.is_stretched(slot), bodies.ring.count(slot)
         for way, name, group in product(WAYS, PASSES, sorted(self.layers, key=str)):
-            variant = PoseVariant(way, stretched, self._is_wide and name in SPHERE_PASSES)
-            is_cheaper = self._is_software and way == self._way and name in CHEAPER
-            if self._programs.has(name, variant) or not (is_cheaper or self._is_drawn(name, count, stretched)):
+            variant = bodies.variant_of(view, name, PoseVariant(way, stretched))
+            is_cheaper = bodies.is_software and way == self._way and name in CHEAPER
+            if bodies.programs.has(name, variant) or not (is_cheaper or self._may_draw(name, count, stretched)):
                 continue
-            layer = place(Layer(slot, group=group), self._ring)._replace(variant=variant)
-            if self._members.of(group, name).drawn(layer.bodies):
-                # Drivers leave the work to the first draw. An empty part of the picture is drawn.
-                self._target.scissor = (0, 0, 0, 0)
-                self._frame_block.bind_to_uniform_block(FRAME_BINDING)
-                self._write_blocks([layer])
-                self._draw_bodies(name, [layer], most=1)
-                self._target.scissor = None  # type: ignore[assignment]  # stubs
+            layer = place(Layer(slot, group=group), bodies.ring)._replace(variant=variant)
+            if bodies.members.of(group, name).drawn(layer.bodies):
+                # Drivers compile at the first draw: one body is drawn, with an empty scissor rectangle.
+                target.framebuffer.scissor = NOTHING
+                self._uniforms.bind()
+                bodies.begin(view, [layer])
+                if name == MESH_POSES:
+                    self._meshes.prepare_poses(layer)
+                else:
+                    bodies.draw(name, [layer], most=1)
+                target.uncut()
                 return True
-        return False
+        return self._prepare_meshes()
+
+    def begin_ahead(self) -> None:
+        """Draws the next frame's background between two frames, in case nothing but bodies will have moved.
+
+        Changes no picture: a frame that needs another background draws it as usual.
+        """
+        view, target = self._view, self._target
+        if view is None or target.is_begun or not self._uniforms.key or self._scene.ground is None:
+            return
+        if self._context.fbo is not target.framebuffer or view.viewport != (0, 0, *target.size_px):
+            return
+        if self._background.lay_ahead(target, view, self._background.key(self._uniforms.key, self._scene)):
+            self._bodies.flush()
+
+    def look_ahead(self) -> None:
+        """Finds, between two frames, the panels over still parts of a picture of the two newest snapshots.
+
+        For the time after an upload: the next frame then need not compute it.
+        """
+        if self._background.is_copied:
+            self._panels.look_ahead(self._bodies.scene, self.level)
+
+    def clear(self) -> None:
+        """Clears the framebuffer in use to black."""
+        self._context.clear()
 
     def finish(self) -> None:
-        """Waits until everything drawn so far is complete: the frame is over."""
+        """Ends the frame: waits until everything drawn so far is complete."""
         self._context.finish()
-        self._is_finished = True
-        self._had_marks, self._has_marks = self._has_marks, False
+        self._target.is_begun = False
+        self._background.end_frame()
+        self._marks.end_frame()
 
     @property
     def gpu_ns(self) -> int | None:
-        """How long the GPU worked on the last frame; None before the first, and where the CPU draws.
+        """GPU time of the last frame, ns; None before the first, and where the CPU draws.
 
-        Waits for it, so ask after `finish`.
+        Waits for the result, so read it after `finish`.
         """
         return self._timers.elapsed_ns
 
     @property
-    def beneath(self) -> Beneath | None:
-        """What is known of the frame for those who lay something over it; None where copies of pixels save nothing."""
-        return self._beneath if self._backdrop is not None and self._backdrop.is_copied else None
+    def panel_backdrop(self) -> PanelBackdrop | None:
+        """Parts of the frame that are known not to change, for the overlay's panels.
+
+        None where copies of pixels save no time, and before the frame's first picture.
+        """
+        return self._panels if self._background.is_copied and self._target.is_begun else None
 
     def read_pixels(self) -> NDArray[np.uint8]:
-        """The frame drawn last, shape (height, width, 3), top row first. On a window: before it is swapped."""
-        width_px, height_px = self._size_px
-        raw = self._target.read(viewport=(0, 0, width_px, height_px), components=3, alignment=1)
-        return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
+        """Pixels of the frame drawn last, RGB, (height, width, 3), top row first. Of a window: before the swap."""
+        return self._target.read()
 
     def release(self) -> None:
-        """Gives the snapshots' and shapes' GPU memory back; the rest goes with the context."""
-        self._ring.release()
-        if self._backdrop is not None:
-            self._backdrop.release()
-        self._members.release()
+        """Gives the snapshots' and shapes' GPU memory back; the rest is freed with the context."""
+        self._bodies.release()
+        self._meshes.release()
+        self._background.release()
 
-    def _draw_marks(self, kind: type[Dots | SmoothLines], flags: int, *what: Any) -> None:
-        marks = self._marks.get(kind)
-        if marks is None:
-            marks = self._marks[kind] = kind(self._context)
-            marks.program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-        marks.set(*what)
-        self._has_marks = self._has_marks or np.size(what[0]) > 0
-        self._beneath.marked()
-        if self._viewport == NO_VIEWPORT:
-            return
-        self._target.use()
-        self._target.viewport = self._target.scissor = self._viewport
-        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | flags)
-        self._target.depth_mask = False
-        with self._timers.next():
-            marks.draw()
-        self._target.depth_mask = True
-        self._target.scissor = None  # type: ignore[assignment]  # stubs
+    @property
+    def _eye(self) -> Vector:
+        return ORIGIN if self._view is None else self._view.camera.eye
 
-    def _write_blocks(self, layers: list[PlacedLayer]) -> None:
-        if self._layer_blocks.size < len(layers) * LAYER_STRIDE:
-            self._layer_blocks.release()
-            self._layer_blocks = self._context.buffer(reserve=2 * len(layers) * LAYER_STRIDE, dynamic=True)
-        self._layer_blocks.write(b"".join(layer.block.ljust(LAYER_STRIDE, b"\0") for layer in layers) or b"\0")
+    def _prepare_meshes(self) -> bool:
+        self._target.framebuffer.scissor = NOTHING
+        self._uniforms.bind()
+        is_more = self._meshes.prepare()
+        self._target.uncut()
+        return is_more
 
-    def _draw_all(self, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
-        context, scene = self._context, self._scene
-        self._draw_ground(camera)
+    def _draw_marks(self, marks: Marks) -> None:
+        self._panels.marked()
+        self._marks.note(marks)
+        if self._view is not None:
+            with self._timers.next():
+                self._marks.draw(marks, self._target, self._view.viewport)
+
+    def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer]) -> None:
+        context, scene, bodies = self._context, view.scene, self._bodies
         context.depth_func = "<"
-        # The picture's own alpha stays 1: some compositors would show the desktop through it.
+        # The framebuffer's alpha stays 1: through a lower one some compositors would show the desktop.
         context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
-        most = max((layer.bodies for layer in layers), default=0)
-        self._draw_bodies("planes", layers)
+        bodies.draw("planes", layers)
+        self._meshes.draw(view.level)
         for kind in CAST_KINDS:
-            self._draw_cast(kind, layers, camera)
-        self._draw_spheres([layer for layer in layers if not layer.variant.stretched], camera)
-        if self.level.shadows and self._is_drawn("shadows", most):
-            self._draw_bodies("shadows", layers)
+            self._casts.draw(kind, view, layers)
+        self._spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], self._marks.are_drawn)
+        if view.level.shadows and has_shadows(scene, max((layer.bodies for layer in layers), default=0)):
+            bodies.draw("shadows", layers)
+            self._meshes.draw_shadows()
+        self._meshes.draw_silhouettes(view.level)
         if scene.outline is not None:
             context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
-            self._target.depth_mask = False
-            self._outline.draw(camera.eye)
-            self._target.depth_mask = True
+            self._target.framebuffer.depth_mask = False
+            self._outline.draw(view.camera.eye)
+            self._target.framebuffer.depth_mask = True
 
-    def _draw_ground(self, camera: CameraMatrices) -> None:
-        """What is behind all bodies: background and grid."""
-        scene = self._scene
-
-        def draw() -> None:
-            self._target.clear(*scene.background, 1.0, depth=1.0)
-            if scene.ground is not None:
-                self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
-                self._context.enable_only(moderngl.BLEND)
-                self._grid.draw(camera)
-
-        if self._backdrop is None or scene.ground is None:
-            draw()
-        else:
-            key = self._frame_key, scene.background, scene.ground
-            self._backdrop.lay(self._target, self._viewport, key, draw)
-
-    def _is_drawn(self, name: str, count: int, stretched: bool = False) -> bool:
-        """Whether this program may be used at all for `count` bodies."""
-        scene, is_software = self._scene, self._is_software
+    def _may_draw(self, name: str, count: int, stretched: bool) -> bool:
+        """True if a picture of `count` bodies may use this program."""
+        by_processor, members = self._bodies.is_software, self._bodies.members
         if name == "apart":
-            return is_software and not stretched and LEAST <= count <= FEW and self._members.are_spheres
+            return by_processor and not stretched and LEAST <= count <= FEW and members.are_spheres
         if name in SPHERE_PASSES:
-            return not stretched and (name in ("beyond", "quads") or name in possible(count, is_software))
+            return not stretched and (name in ("beyond", "quads") or name in possible(count, by_processor))
         for kind in CAST_KINDS:
             if name.endswith(kind):
-                of_kind = sum(self._members.of(layer, kind).drawn(count) for layer in self.layers)
-                return name in cast_passes(kind, of_kind, is_software) and (stretched or kind != STRETCHED)
-        return name != "shadows" or (scene.ground is not None and not scene.unlit and 0 < count <= MOST_SHADOWS)
-
-    def _draw_cast(self, kind: str, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
-        if kind == STRETCHED:
-            layers = [layer for layer in layers if layer.variant.stretched]
-        if count := self._count(kind, layers):
-            self._casts.draw(kind, layers, count, camera, self._viewport[3], self.level)
-
-    def _count(self, name: str, layers: list[PlacedLayer]) -> int:
-        return sum(self._members.of(layer.group, name).drawn(layer.bodies) for layer in layers)
-
-    def _draw_spheres(self, layers: list[PlacedLayer], camera: CameraMatrices) -> None:
-        if count := self._count("points", layers):
-            sample = self._ring.sample(max(layers, key=lambda layer: layer.bodies).slots.older)
-            extents = [self._ring.extent(slot) for layer in layers for slot in layer.slots[:2]]
-            few = self._ring.few(layers[0].slots.older) if self._are_alone(layers) else None
-            self._spheres.draw(self._scene, layers, count, sample, extents, camera, self._viewport[2:], self.level, few)
-
-    def _are_alone(self, layers: list[PlacedLayer]) -> bool:
-        """Whether the picture holds nothing but spheres that can be ordered: apart.py.
-
-        A dot or a line is hidden as far as it is inside a sphere, which takes the sphere's true depth.
-        """
-        if self._has_marks or self._had_marks:
-            return False
-        return self._members.are_spheres and len(layers) == 1 and not self._is_wide and layers[0].group is None
-
-    def _only_spheres(self, layers: list[PlacedLayer]) -> Spheres | None:
-        """What the picture holds, where that is few spheres."""
-        if not self._members.are_spheres or len(layers) != 1 or layers[0].variant.stretched:
-            return None
-        scene, slots = self._scene, layers[0].slots
-        ring, ground = self._ring, None
-        older, newer = ring.few(slots.older), ring.few(slots.newer)
-        if older is None or newer is None or layers[0].group is not None:
-            return None
-        if self.level.shadows and self._is_drawn("shadows", layers[0].bodies):
-            ground = Ground(scene.ground or 0.0, np.divide(scene.light, math.hypot(*scene.light)))
-        radii = self._spheres.radii(scene, len(older))
-        ends = (older, ring.extent(slots.older)), (newer, ring.extent(slots.newer))
-        return Spheres(*ends, radii, layers[0].gap_s, ground)
-
-    def _draw_bodies(
-        self, name: str, layers: list[PlacedLayer], range_px: Range = ALL_PX, most: int = MOST,
-        order: moderngl.Buffer | None = None,
-    ) -> None:  # fmt: skip
-        """order: the bodies' numbers in the order in which they are drawn, where that is not their own."""
-        found = [(layer, self._members.of(layer.group, name)) for layer in layers]
-        counted = [(layer, members, members.drawn(layer.bodies)) for layer, members in found]
-        if not any(count for *_, count in counted):
-            return
-        self._context.enable_only(PASSES[name].flags)
-        if PASSES[name].is_premultiplied:
-            self._context.blend_func = PREMULTIPLIED
-        self._target.depth_mask = PASSES[name].writes_depth
-        for layer, members, count in counted:
-            if not count:
-                continue
-            variant = layer.variant._replace(wide=self._is_wide and name in SPHERE_PASSES)
-            program = self._programs.get(name, variant)
-            array = self._ring.vertex_array(
-                (name, layer.group, variant, order is None), program, self._members.shape_rows,
-                members.indices if order is None else order,
-                layer.slots, layer.variant.stretched,
-            )  # fmt: skip
-            if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):
-                uniform.value = range_px
-            if PASSES[name].is_guarded:
-                self._target.viewport = guarded(self._viewport)
-            self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
-            self._portions.render(array, min(count, most))
-            self._target.viewport = self._viewport
-        self._target.depth_mask = True
-        self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
-
-    def _take_members(self, count: int) -> None:
-        """Puts the shapes of `count` bodies on the GPU, and who is drawn by which program."""
-        self._ring.forget_vertex_arrays()
-        self._members.release()
-        self._members = Membership(self._context, self._scene, count)
+                of_kind = sum(members.of(layer, kind).drawn(count) for layer in self.layers)
+                passes = cast_passes(kind, of_kind, by_processor, is_outlined=self._scene.is_outlined)
+                return name in passes and (stretched or kind != STRETCHED)
+        return name != "shadows" or has_shadows(self._scene, count)

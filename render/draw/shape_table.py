@@ -1,7 +1,8 @@
-"""Each body's shape as the GPU reads it: one row of size and colour a body, and of which kind it is.
+"""Shapes of bodies as the GPU reads them: a row of size and colour for each body, and its kind. Bodies of several parts
+have a row for each part (part_rows.py).
 
-Made once a scene from its table of distinct shapes, with numpy alone: a million bodies take a few
-milliseconds, and nothing of it is touched again while the bodies move.
+Made once per scene from its distinct shapes, with numpy alone: a few milliseconds for a million bodies. It does not
+change while bodies move.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Shape, Sphere
+from twixt.ipc.mesh import Mesh
+from twixt.ipc.scene import Box, Capsule, Color, Compound, Cylinder, Ellipsoid, Plane, Scene, Shape, Sphere
 
-# One row a body. Spheres: radius three times. Boxes: half edges. Planes: half edges, no thickness. Ellipsoids: half
-# axes. Capsules and cylinders: radius twice, half the length of the straight part.
+# One row a body, sizes in metres. Spheres: radius three times. Boxes: half edges. Planes: half edges, no thickness.
+# Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds: nothing.
+# Meshes: 0, since their vertices say their size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
-# Colours of bodies whose shape names none: distinct side by side, of one lightness, on a dark ground.
+# Colours, in turn, of bodies whose shape has none: easy to tell apart, of equal lightness, for a dark background.
 PALETTE = np.array(
     [
         (0xE8, 0x6A, 0x5C),
@@ -40,50 +43,73 @@ KINDS: dict[type[Shape], str] = {
     Capsule: "capsules",
     Cylinder: "cylinders",
     Ellipsoid: "ellipsoids",
+    Compound: "nothing",
+    Mesh: "meshes",
 }
 KIND_NAMES = tuple(KINDS.values())
 
 
 @dataclass(frozen=True, eq=False)
 class ShapeTable:
-    """rows: dtype `SHAPE_ROW`, one a body. kinds: u1, one a body: its place in KIND_NAMES. present: those there are."""
+    """Shapes of n bodies. rows: (n,) of dtype `SHAPE_ROW`. kinds: (n,), u1, indices into KIND_NAMES.
+
+    present: names of the kinds that occur.
+    """
 
     rows: NDArray[np.void]
     kinds: NDArray[np.uint8]
     present: tuple[str, ...]
 
 
-def shape_table(scene: Scene, count: int) -> ShapeTable:
-    """The shapes of `count` bodies of this scene. A scene without shapes draws every body as a sphere."""
+def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None) -> ShapeTable:
+    """Shapes of the first `count` bodies of a scene. In a scene without shapes every body is a sphere.
+
+    bodies: (count,), for the scene of `PartRows`: the body of each row, which gives its colour of the palette.
+    """
     distinct: tuple[Shape, ...] = scene.distinct_shapes or (Sphere(),)
     table = np.zeros(len(distinct), SHAPE_ROW)
     kinds = np.array([KIND_NAMES.index(_kind(shape)) for shape in distinct], np.uint8)
     for row, shape in enumerate(distinct):
-        color = (0, 0, 0, 0) if shape.color is None else (*(round(channel * 255) for channel in shape.color), 255)
+        own = _color(shape)
+        color = (0, 0, 0, 0) if own is None else (*(round(channel * 255) for channel in own), 255)
         table[row] = half_size(shape), color
 
     index = scene.shape_rows(count)
     rows = table.take(index)
-    # A colour at once, as one number: bytes one by one take eight times as long.
+    # Each colour is copied as one number: four separate bytes take eight times as long.
     colors = rows.view("<u4").reshape(count, 4)[:, 3]
     palette = np.insert(PALETTE, 3, 255, axis=1).view("<u4")[:, 0]
-    plain = np.array([shape.color is None for shape in distinct])
+    plain = np.array([_color(shape) is None for shape in distinct])
     if plain.any():
-        in_turn = np.tile(palette, count // len(palette) + 1)[:count]
+        in_turn = (
+            np.tile(palette, count // len(palette) + 1)[:count] if bodies is None else palette[bodies % len(palette)]
+        )
         np.copyto(colors, in_turn, where=True if plain.all() else plain.take(index))
     used = set(kinds[np.bincount(index, minlength=len(distinct)) > 0].tolist())
     return ShapeTable(rows, kinds.take(index), tuple(KIND_NAMES[kind] for kind in sorted(used)))
 
 
 def half_size(shape: Shape) -> tuple[float, float, float]:
-    """Half the extent of a shape of scale 1 along its own x, y and z, metres; of a capsule's z the straight part's."""
+    """Half the extent of a shape of scale 1 along its own x, y and z, metres; for a capsule's z without its caps.
+
+    A mesh, which may be all on one side of its origin, has none.
+    """
     if isinstance(shape, Sphere):
         return shape.radius, shape.radius, shape.radius
     if isinstance(shape, Capsule | Cylinder):
         return shape.radius, shape.radius, shape.length / 2
     if isinstance(shape, Plane):
         return shape.size[0] / 2, shape.size[1] / 2, 0.0
+    if isinstance(shape, Compound | Mesh):
+        return 0.0, 0.0, 0.0
     return shape.size[0] / 2, shape.size[1] / 2, shape.size[2] / 2
+
+
+def _color(shape: Shape) -> Color | None:
+    """A shape's colour; for a compound that of its first part, for a dot or a line of the whole body."""
+    if isinstance(shape, Compound):
+        return shape.parts[0].shape.color if shape.parts else None
+    return shape.color
 
 
 def _kind(shape: Shape) -> str:

@@ -1,17 +1,19 @@
 """The snapshots on the GPU: a ring of buffers that hold the records exactly as shared memory held them.
 
 The one idea: a snapshot is uploaded once, straight from the mapping, into the slot that the history chose;
-a frame then names the slots it is drawn from. Which bytes are behind a slot is all that is known here; which
-snapshot belongs in it, and whether it was torn, is the caller's. Slots beyond the ring hold poses made elsewhere.
+a frame then names the slots it is drawn from. This module knows only the bytes in a slot; the caller knows which
+snapshot it is, and checks whether it was torn. Slots beyond the ring hold poses made by the CPU.
 
-Always: a slot's buffer holds at least as many records as the largest snapshot seen when it was written, so that
-an older and a newer snapshot of different size can be read side by side. Growing doubles the capacity and touches
-only the slot that is written: the pair being drawn stays as it is.
+Always: a slot's buffer has room for the largest snapshot seen when the slot was written, so that an older and a newer
+snapshot of different sizes can be read side by side. Growing doubles the capacity and changes only the slot that is
+written: the pair being drawn stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import moderngl
 import numpy as np
@@ -19,9 +21,9 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, VISIBLE
-from twixt.render.draw.detail import sampled_rows
-from twixt.render.draw.extent import Extent, extent_of
-from twixt.render.draw.pose import (
+from twixt.render.draw.glsl.pose import (
+    PLACE_ATTRIBUTES,
+    PLACE_FORMAT,
     RECORD_FIELDS,
     RECORD_FORMAT,
     SCALE_FIELDS,
@@ -31,34 +33,68 @@ from twixt.render.draw.pose import (
     STRETCH_FIELDS,
     STRETCH_FORMAT,
 )
+from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
+from twixt.render.draw.spheres.sphere_detail import sampled_rows
 
+Made = TypeVar("Made")
 STRETCH_BYTES = 12
 OPAQUE = 255
-# Of more bodies a sample is looked at for colours with alpha: a byte of each of 32,768 records takes 0.02 ms.
+# With more bodies only a sample is checked for colours with alpha: a byte of each of 32,768 records takes 0.02 ms.
 MOST_LOOKED_AT = 1 << 15
-# Of so many all are kept beside the GPU.
+# Up to this many records a copy of all is kept in main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
-# Vertex arrays kept. A few for each pair of slots; which slots make a pair changes as the ring is thinned.
+# Where the CPU draws, more records than this are kept in main memory, and go to OpenGL when a program first reads them.
+LATE_FROM = 1 << 15
+# Vertex arrays kept: a few for each pair of slots. Pairs change as the ring is thinned.
 MOST_VERTEX_ARRAYS = 512
 
 
-class SnapshotRing:
-    """`slots` buffers of records and what extra slots were asked for, and the vertex arrays over them."""
+@dataclass(slots=True)
+class _Slot:
+    """A snapshot on the GPU, and parts of it in main memory.
 
-    def __init__(self, context: moderngl.Context, slots: int, capacity: int) -> None:
+    records, stretches: GPU buffers, at least as large as what was written last. count: bodies. stretched: rows of
+    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. extent:
+    bounding box, None if unknown. kept: records of a large snapshot, in an array that may be longer; is_unsent: OpenGL
+    does not have them yet. columns: made from `kept`, see `SnapshotRing.columns`.
+    """
+
+    records: moderngl.Buffer | None = None
+    stretches: moderngl.Buffer | None = None
+    count: int = 0
+    stretched: int = 0
+    sample: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
+    few: NDArray[np.void] | None = None
+    extent: Extent | None = None
+    kept: NDArray[np.void] | None = None
+    is_unsent: bool = False
+    columns: Any = None
+
+    @property
+    def buffers(self) -> list[moderngl.Buffer]:
+        """GPU buffers of the slot."""
+        return [buffer for buffer in (self.records, self.stretches) if buffer is not None]
+
+
+_EMPTY = _Slot()
+
+
+class SnapshotRing:
+    """`slots` buffers of records, further ones for other slots in use, and the vertex arrays over them.
+
+    is_late: large snapshots are kept in main memory (`records`), and go to OpenGL when a program first reads them.
+    """
+
+    def __init__(self, context: moderngl.Context, slots: int, capacity: int, is_late: bool = False) -> None:
         self._context = context
         self._capacity = max(capacity, 1)
-        self._records: dict[int, moderngl.Buffer] = {}
-        self._stretches: dict[int, moderngl.Buffer] = {}
-        self._counts: dict[int, int] = {}
-        self._few: dict[int, NDArray[np.void]] = {}
-        self._samples: dict[int, NDArray[np.void]] = {}
-        self._extents: dict[int, Extent | None] = {}
-        self._stretched: dict[int, int] = {}  # rows of `scale3` that belong to the slot's snapshot
+        self._is_late = is_late
+        self._slots: dict[int, _Slot] = {}
+        self._has_unsent = False  # True if any slot has
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
         self.slots = slots
-        self.has_alpha = False  # a visible body came with a colour that asks to be seen through
+        self.has_alpha = False  # a visible body had a colour with alpha below 255
 
     @property
     def capacity(self) -> int:
@@ -67,56 +103,99 @@ class SnapshotRing:
 
     def count(self, slot: int) -> int:
         """Bodies of the snapshot last uploaded into the slot; 0 when none was."""
-        return self._counts.get(slot, 0)
+        return self._slots.get(slot, _EMPTY).count
 
     def sample(self, slot: int) -> NDArray[np.void]:
-        """Some records of the slot, dtype `BODY`, evenly out of all: `sampled_rows` of detail.py."""
-        return self._samples.get(slot, NO_BODIES)
+        """Evenly spaced records of the slot, dtype `BODY`: `sampled_rows` of sphere_detail.py."""
+        return self._slots.get(slot, _EMPTY).sample
 
     def few(self, slot: int) -> NDArray[np.void] | None:
-        """All records of the slot, dtype `BODY`, where they are few enough to be looked at one by one."""
-        return self._few.get(slot)
+        """All records of the slot, dtype `BODY`; None if there are more than FEW."""
+        return self._slots.get(slot, _EMPTY).few
+
+    def records(self, slot: int) -> NDArray[np.void] | None:
+        """All records of the slot, dtype `BODY`; None unless kept in main memory (`is_late`, more than LATE_FROM)."""
+        held = self._slots.get(slot, _EMPTY)
+        return None if held.kept is None else held.kept[: held.count]
+
+    def columns(self, slot: int, make: Callable[[NDArray[np.void]], Made]) -> Made:
+        """Result of `make` for the slot's `records`, computed once for each upload."""
+        held = self._slots[slot]
+        found: Made | None = held.columns
+        if found is None:
+            records = self.records(slot)
+            assert records is not None
+            found = held.columns = make(records)
+        return found
 
     def extent(self, slot: int) -> Extent | None:
-        """Where the slot's bodies are; None where that is not known."""
-        return self._extents.get(slot)
+        """Bounding box of the slot's bodies; None if it is unknown."""
+        return self._slots.get(slot, _EMPTY).extent
 
     @property
     def filled(self) -> Iterator[int]:
-        """The slots that hold bodies, in the order in which they first did."""
-        return (slot for slot, count in self._counts.items() if count)
+        """Slots that hold bodies, in the order of their first upload."""
+        return (slot for slot, held in self._slots.items() if held.count)
 
     def is_stretched(self, slot: int) -> bool:
-        """Whether each body of the slot has a scale along its own axes."""
-        return self._stretched.get(slot, 0) >= self.count(slot) > 0
+        """True if each body of the slot has scales along its own axes."""
+        held = self._slots.get(slot, _EMPTY)
+        return held.stretched >= held.count > 0
 
     def upload(self, slot: int, records: memoryview | bytes, count: int) -> None:
-        """Copies `count` records into the slot; `records` may lie in shared memory and is not kept."""
+        """Copies `count` records into the slot; `records` may lie in shared memory and is not kept.
+
+        Raises TwixtError if the GPU has no memory left.
+        """
         while self._capacity < count:
             self._capacity *= 2
-        buffer = self._room(self._records, slot, BODY.itemsize)
-        if count:
-            buffer.write(records)
-        self._counts[slot] = count
+        held = self._slots.setdefault(slot, _Slot())
+        older, held.records = held.records, None
+        buffer = held.records = self._with_room(older, slot, BODY.itemsize)
         bodies = np.frombuffer(records, BODY, count)
-        self._samples[slot] = bodies[sampled_rows(count)].copy()
-        if count <= FEW:
-            self._few[slot] = bodies.copy()
+        held.columns = None
+        if self._is_late and count > LATE_FROM:
+            bodies = self._keep(held, bodies)
         else:
-            self._few.pop(slot, None)
-        self.has_alpha = self.has_alpha or _has_alpha(bodies if count <= MOST_LOOKED_AT else self._samples[slot])
-        self._extents[slot] = extent_of(bodies)
-        self._stretched[slot] = 0
+            held.is_unsent, held.kept = False, None
+            if count:
+                buffer.write(records)
+        held.count, held.stretched = count, 0
+        held.sample = bodies[sampled_rows(count)].copy()
+        held.few = bodies.copy() if count <= FEW else None
+        self.has_alpha = self.has_alpha or _has_alpha(bodies if count <= MOST_LOOKED_AT else held.sample)
+        held.extent = extent_of(bodies)
 
     def upload_stretch(self, slot: int, scale3: NDArray[np.floating]) -> None:
-        """Copies the rows' scales along their own axes, (n, 3), of the snapshot uploaded last into the slot."""
+        """Copies scales along the bodies' own axes, (n, 3), for the snapshot uploaded last into the slot.
+
+        Raises TwixtError for another shape, or if the GPU has no memory left.
+        """
         if scale3.ndim != 2 or scale3.shape[1] != 3:
             raise TwixtError(f"scale3 must be three numbers a body, shape (n, 3), got {scale3.shape}")
-        rows = scale3[: self.count(slot)]
-        buffer = self._room(self._stretches, slot, STRETCH_BYTES)
+        held = self._slots.setdefault(slot, _Slot())
+        rows = scale3[: held.count]
+        older, held.stretches = held.stretches, None
+        buffer = held.stretches = self._with_room(older, slot, STRETCH_BYTES)
         if len(rows):
             buffer.write(np.ascontiguousarray(rows, np.float32))
-        self._stretched[slot] = len(rows)
+        held.stretched = len(rows)
+
+    def rearrange(self, rows_of: Callable[[int], NDArray[np.intp]]) -> None:
+        """Replaces the records of each slot. rows_of: for a number of records, which of them there are from now on.
+
+        Reads what OpenGL holds, and waits for it. Raises TwixtError if the GPU has no memory left.
+        """
+        for slot, held in list(self._slots.items()):
+            records, stretches = self.records(slot), None
+            if records is None:
+                records = _read(held.records, BODY, held.count)
+            if self.is_stretched(slot):
+                stretches = _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)
+            rows = rows_of(held.count)
+            self.upload(slot, records[rows].view(np.uint8).data, len(rows))
+            if stretches is not None:
+                self.upload_stretch(slot, stretches[rows])
 
     def vertex_array(
         self,
@@ -126,34 +205,43 @@ class SnapshotRing:
         indices: moderngl.Buffer | None,
         slots: tuple[int, int, int],
         stretched: bool = False,
+        places: moderngl.Buffer | None = None,
     ) -> moderngl.VertexArray:
-        """The program's inputs for these slots (older, newer, before). key: one for each program and set of indices."""
+        """Vertex array with the program's inputs for these slots (older, newer, before), made at the first call.
+
+        key: one for each program and set of indices. places: poses of parts in their bodies' frames.
+        """
+        if self._has_unsent:
+            self._send(slots)
         key = (*slots, stretched and self.is_stretched(slots[1]), *key)
         array = self._vertex_arrays.pop(key, None)
         if array is None:
             content: list[tuple[object, ...]] = [(shape_rows, SHAPE_FORMAT, *SHAPE_ATTRIBUTES)]
+            if places is not None:
+                content.append((places, PLACE_FORMAT, *PLACE_ATTRIBUTES))
             for slot, role in zip(slots, ("older", "newer", "before"), strict=True):
-                content.append((self._records[slot], RECORD_FORMAT, *_named(role, RECORD_FIELDS)))
-                content.append((self._records[slot], SCALE_FORMAT, *_named(role, SCALE_FIELDS)))
+                held = self._slots[slot]
+                content.append((held.records, RECORD_FORMAT, *_named(role, RECORD_FIELDS)))
+                content.append((held.records, SCALE_FORMAT, *_named(role, SCALE_FIELDS)))
                 if stretched and role != "before":
-                    buffer = self._stretches[slot if self.is_stretched(slot) else slots[0]]
+                    buffer = self._slots[slot if self.is_stretched(slot) else slots[0]].stretches
                     content.append((buffer, STRETCH_FORMAT, *_named(role, STRETCH_FIELDS)))
-            # An attribute that a program has no use for is passed over.
+            # skip_errors: attributes that the program does not use are left out.
             array = self._context.vertex_array(
                 program, content, index_buffer=indices, index_element_size=4, skip_errors=True
             )
             if len(self._vertex_arrays) >= MOST_VERTEX_ARRAYS:
                 self._vertex_arrays.pop(next(iter(self._vertex_arrays))).release()
-        self._vertex_arrays[key] = array  # the last to be given up
+        self._vertex_arrays[key] = array  # now the last to be evicted
         return array
 
     def reads_beyond(self, slot: int, count: int) -> bool:
-        """Whether the slot's buffer is too small to be read for `count` bodies."""
-        buffer = self._records.get(slot)
+        """True if the slot's buffer is too small to be read for `count` bodies."""
+        buffer = self._slots.get(slot, _EMPTY).records
         return buffer is None or buffer.size < count * BODY.itemsize
 
     def forget_vertex_arrays(self) -> None:
-        """Makes all vertex arrays anew when next asked for: shapes or indices have changed."""
+        """Releases all vertex arrays: shapes or indices have changed."""
         for array in self._vertex_arrays.values():
             array.release()
         self._vertex_arrays.clear()
@@ -161,31 +249,41 @@ class SnapshotRing:
     def release(self) -> None:
         """Gives the GPU memory back."""
         self.forget_vertex_arrays()
-        for buffers in (self._records, self._stretches):
-            for buffer in buffers.values():
+        for held in self._slots.values():
+            for buffer in held.buffers:
                 buffer.release()
-            buffers.clear()
-        self._counts.clear()
-        self._samples.clear()
-        self._few.clear()
-        self._extents.clear()
-        self._stretched.clear()
+        self._slots.clear()
+        self._has_unsent = False
 
-    def _room(self, buffers: dict[int, moderngl.Buffer], slot: int, row_bytes: int) -> moderngl.Buffer:
-        """The slot's buffer, with room for as many rows as any snapshot has."""
-        buffer = buffers.get(slot)
-        if buffer is None or buffer.size < self._capacity * row_bytes:
-            for key in [key for key in self._vertex_arrays if slot in key[:3]]:
-                self._vertex_arrays.pop(key).release()
-            if buffer is not None:
-                buffer.release()
-                del buffers[slot]
-            buffer = buffers[slot] = self._new_buffer(self._capacity * row_bytes)
-        return buffer
+    def _with_room(self, buffer: moderngl.Buffer | None, slot: int, row_bytes: int) -> moderngl.Buffer:
+        """Returns `buffer`, or in its place a new one with room for `capacity` rows."""
+        if buffer is not None and buffer.size >= self._capacity * row_bytes:
+            return buffer
+        for key in [key for key in self._vertex_arrays if slot in key[:3]]:
+            self._vertex_arrays.pop(key).release()
+        if buffer is not None:
+            buffer.release()
+        return self._new_buffer(self._capacity * row_bytes)
+
+    def _keep(self, held: _Slot, bodies: NDArray[np.void]) -> NDArray[np.void]:
+        """Copies the records into the slot's array, which is reused if it is large enough."""
+        if held.kept is None or len(held.kept) < len(bodies):
+            held.kept = np.empty(self._capacity, BODY)
+        copied = held.kept[: len(bodies)]
+        copied.view(np.uint8)[:] = bodies.view(np.uint8)
+        held.is_unsent = self._has_unsent = True
+        return copied
+
+    def _send(self, slots: tuple[int, ...]) -> None:
+        for held in (self._slots[slot] for slot in set(slots)):
+            if held.is_unsent and held.records is not None and held.kept is not None:
+                held.records.write(held.kept[: held.count].view(np.uint8).data)
+                held.is_unsent = False
+        self._has_unsent = any(held.is_unsent for held in self._slots.values())
 
     def _new_buffer(self, size_bytes: int) -> moderngl.Buffer:
-        held = sum(buffer.size for kept in (self._records, self._stretches) for buffer in kept.values())
-        self._context.error  # noqa: B018  # forgets an older one
+        held = sum(buffer.size for held in self._slots.values() for buffer in held.buffers)
+        self._context.error  # noqa: B018  # clears an older error
         try:
             buffer = self._context.buffer(reserve=size_bytes, dynamic=True)
         except moderngl.Error:
@@ -193,10 +291,17 @@ class SnapshotRing:
         if buffer is None or self._context.error == "GL_OUT_OF_MEMORY":
             mib = 1 / (1 << 20)
             raise TwixtError(
-                f"the graphics card has no room for a snapshot of {self._capacity:,} bodies: {size_bytes * mib:.0f} MiB "
+                f"the graphics card has no room for a snapshot of {self._capacity:,} bodies: "
+                f"{size_bytes * mib:.0f} MiB "
                 f"beside the {held * mib:.0f} MiB that hold others; run with fewer bodies"
             )
         return buffer
+
+
+def _read(buffer: moderngl.Buffer | None, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    if buffer is None or not count:
+        return np.zeros(0, dtype)
+    return np.frombuffer(buffer.read(count * dtype.itemsize), dtype)
 
 
 def _has_alpha(bodies: NDArray[np.void]) -> bool:

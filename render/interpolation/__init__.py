@@ -18,10 +18,10 @@ The methods here are usable alone and are the reference that the shaders are hel
 | `extrapolate` | straight; back to the truth without a jump | dead reckoning, 250 ms | | Murphy 2011 (in Lengyel) |
 | `kalman` | straight between filtered states | predicts, 250 ms | noisy states | Kalman 1960 |
 | `chase` | from the pose drawn last towards the newest | arrives | | |
-| `module:Class` | the user's own, see own.py | its `reach_ns` | | |
+| `module:Class` | the user's own, see `user_method` | its `reach_ns` | | |
 
-The user's columns go by rules of their own, whatever the method: columns.py. A method's module is imported when it is
-first asked for.
+The user's columns go by rules of their own, whatever the method: column_blending.py. A method's module is imported
+when it is first asked for.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from typing import TYPE_CHECKING, Any
 from twixt.ipc.errors import TwixtError
 
 if TYPE_CHECKING:
-    from twixt.render.interpolation.columns import Rule
+    from twixt.render.interpolation.column_blending import Rule
     from twixt.render.interpolation.method import Method
     from twixt.render.interpolation.poses import Poses, records_of
 
-# Name -> module in this folder, class. In the order in which they are offered.
+# Name -> module in `methods`, class. In the order in which they are offered.
 METHODS: dict[str, tuple[str, str]] = {
     "auto": ("auto", "Auto"),
     "hermite": ("hermite", "Hermite"),
     "linear": ("linear", "Linear"),
-    "none": ("none", "Nearest"),
-    "latest": ("latest", "Latest"),
+    "none": ("linear", "Nearest"),
+    "latest": ("linear", "Latest"),
     "catmull": ("catmull", "Catmull"),
-    "quadratic": ("quadratic", "Quadratic"),
+    "quadratic": ("catmull", "Quadratic"),
     "extrapolate": ("extrapolate", "Extrapolate"),
     "kalman": ("kalman", "Kalman"),
     "chase": ("chase", "Chase"),
 }
 
 __all__ = ["METHODS", "Method", "Poses", "Rule", "create", "records_of"]
-_HOMES = {"Method": "method", "Poses": "poses", "Rule": "columns", "records_of": "poses"}
+_HOMES = {"Method": "method", "Poses": "poses", "Rule": "column_blending", "records_of": "poses"}
 
 
 def create(
@@ -60,16 +60,16 @@ def create(
 ) -> Method:
     """A method with no snapshots yet: one of METHODS, or `module:Class` of the user's own.
 
-    rules: how the user's columns are blended, by name, see columns.py. chase_ms: how long `chase` takes. named_by: who
-    asked for it, for a refusal's words, such as a flag.
+    rules: how the user's columns are blended, by name, see column_blending.py. chase_ms: how long `chase` takes.
+    named_by: who asked for it, for a refusal's words, such as a flag.
     """
     method: Method
     if name in METHODS:
         module_name, class_name = METHODS[name]
-        kind = getattr(importlib.import_module(f"{__name__}.{module_name}"), class_name)
+        kind = getattr(importlib.import_module(f"{__name__}.methods.{module_name}"), class_name)
         method = kind(chase_ms) if name == "chase" else kind()
     elif ":" in name:
-        method = importlib.import_module(f"{__name__}.own").Own(name, named_by)
+        method = importlib.import_module(f"{__name__}.methods.user_method").UserMethod(name, named_by)
     else:
         raise TwixtError(f"{named_by} must be one of {', '.join(METHODS)} or module:Class, got {name!r}")
     method.rules = rules or {}

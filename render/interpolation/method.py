@@ -1,7 +1,7 @@
-"""What every method shares: the snapshots it keeps, and which two surround a draw time.
+"""Base class of all methods: keeps snapshots, finds the two that surround a draw time.
 
-A method of its own overrides `blend` (two snapshots are enough), or `blend_at` (it wants their neighbours),
-and `beyond` if it goes past the newest. The user's columns are blended here, by their rules, for all methods.
+A method overrides `blend` if two snapshots are enough for it, `blend_at` if it needs their neighbours, too, and
+`beyond` if it draws times after the newest. The user's columns are blended here, by their rules, for all methods.
 
 Always: previous.sim_time_ns <= draw time < next.sim_time_ns, or next is None and `beyond` draws; one snapshot for
 each simulated time, the one with the newest tick, never blended with those that it replaced; snapshots of an older
@@ -16,17 +16,17 @@ from dataclasses import replace
 from itertools import pairwise
 
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.interpolation.columns import Rule, blend_columns, read_rules
+from twixt.render.interpolation.column_blending import Rule, blend_columns, read_rules
 from twixt.render.interpolation.poses import Poses, no_poses, poses_of
 
 # Snapshots kept: within these bytes, and never fewer than four (a blend over three intervals), nor more than 64.
 KEPT_BYTES = 256 << 20
 KEPT_LEAST = 4
 KEPT_MOST = 64
-# How far methods that predict go beyond the newest snapshot: a longer silence is a stall, and what a body does by
-# then is anybody's guess. In ns of simulated time.
+# Longest time for which methods predict beyond the newest snapshot, in ns of simulated time. A longer gap is a stall,
+# after which no prediction is good.
 PREDICTED_NS = 250_000_000
-# Gaps that say what is usual: enough that a lost snapshot or two do not, few enough to follow a change.
+# Number of gaps whose median is the usual one: a lost snapshot or two do not change it, and it follows a change soon.
 GAPS = 8
 
 
@@ -44,7 +44,7 @@ class Method:
 
     @property
     def snapshots(self) -> Sequence[Snapshot]:
-        """What is held, oldest first."""
+        """Held snapshots, oldest first."""
         return self._snapshots
 
     @property
@@ -56,7 +56,7 @@ class Method:
 
     @property
     def rules(self) -> Mapping[str, Rule]:
-        """How the user's columns are blended, by name; may be set at any time. See columns.py."""
+        """Rules of the user's columns, by name. May be set at any time. See column_blending.py."""
         return self._rules
 
     @rules.setter
@@ -94,7 +94,7 @@ class Method:
         return index
 
     def replaces(self, snapshot: Snapshot) -> bool:
-        """Whether it is a newer state of a simulated time that is held already."""
+        """True if it is a newer state of a simulated time that is held already."""
         index = bisect_left(self._times, snapshot.sim_time_ns)
         if snapshot.world_epoch != self._world_epoch or index == len(self._times):
             return False
@@ -120,7 +120,7 @@ class Method:
         self._world_epoch = None
 
     def index_at(self, draw_time_ns: int) -> int:
-        """Which of `snapshots` is the newest at or before the draw time; 0 if none is."""
+        """Index of the newest snapshot at or before the draw time. 0 if none is."""
         return max(0, bisect_right(self._times, draw_time_ns) - 1)
 
     def at(self, index: int) -> Poses:

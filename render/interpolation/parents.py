@@ -4,8 +4,8 @@ The one idea: a child is blended in its parent's frame, where it may not move at
 with the parent's drawn pose. So a child keeps its distance however fast the parent turns.
 
 Always: position and orientation are composed, scale is not inherited; a child of a hidden parent is drawn,
-but hidden and counted if that parent cannot be drawn, since its numbers are not finite; generation by generation, without a loop over bodies. A ring of parents, which a
-scene refuses, leaves its bodies where they are.
+but hidden and counted if that parent cannot be drawn, since its numbers are not finite; generation by generation,
+without a loop over bodies. A ring of parents, which a scene refuses, leaves its bodies where they are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is drawn: the state of all bodies at one draw time, and which bodies may be blended at all.
+"""Poses: the drawn state of all bodies at one draw time, and which bodies may be blended.
 
 Always: a body that is not finite is hidden and counted; arrays are the caller's own, never a snapshot's.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, VISIBLE, new_bodies
 from twixt.render.interpolation.quaternion import normalized
-from twixt.render.interpolation.trust import FARTHEST
+from twixt.render.interpolation.trusted_range import FARTHEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Poses:
 
 
 def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(n,): which bodies have a pose that can be drawn."""
+    """(n,): True for bodies whose pose can be drawn."""
     with np.errstate(invalid="ignore"):
         return (
             (np.abs(bodies["position"]) < FARTHEST).all(axis=1)
@@ -49,40 +49,37 @@ def finite(bodies: NDArray[np.void]) -> NDArray[np.bool_]:
 
 
 def same_life(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): which bodies were not spawned, despawned or moved elsewhere between the two snapshots."""
+    """(min(n, m),): True for bodies that were not spawned, despawned or moved elsewhere between the two snapshots."""
     both = min(len(old), len(new))
     return ((old["epoch"][:both] ^ new["epoch"][:both]) & CONTINUITY_MASK) == 0
 
 
 def continues(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.bool_]:
-    """(min(n, m),): which bodies may be blended: the same life of a body, and finite in both snapshots."""
+    """(min(n, m),): True for bodies that may be blended: the same life of a body, and finite in both snapshots."""
     both = min(len(old), len(new))
     return same_life(old, new) & finite(old[:both]) & finite(new[:both])
 
 
-def poses_of(
-    draw_time_ns: int, bodies: NDArray[np.void], columns: Mapping[str, NDArray[np.generic]] | None = None
-) -> Poses:
-    """The state as published, copied; orientations unit."""
+def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:
+    """State as published, copied, without columns; orientations unit."""
     wanted = (bodies["flags"] & VISIBLE) != 0
     drawable = finite(bodies)
     return Poses(
         draw_time_ns,
-        bodies["position"].astype(np.float64),
-        normalized(bodies["orientation"]).astype(np.float32),
-        bodies["scale"].astype(np.float32),
-        bodies["color"].copy(),
-        wanted & drawable,
-        {name: np.array(column) for name, column in (columns or {}).items()},
-        int(np.count_nonzero(wanted & ~drawable)),
-        bodies["epoch"].copy(),
-        drawable,
+        position=bodies["position"].astype(np.float64),
+        orientation=normalized(bodies["orientation"]).astype(np.float32),
+        scale=bodies["scale"].astype(np.float32),
+        color=bodies["color"].copy(),
+        visible=wanted & drawable,
+        not_finite=int(np.count_nonzero(wanted & ~drawable)),
+        epoch=bodies["epoch"].copy(),
+        drawable=drawable,
     )
 
 
 def records_of(poses: Poses) -> NDArray[np.void]:
-    """Poses as `BODY` records, (n,), for a slot that is drawn as it is: epoch 0, no velocities, but in their place what a
-    float32 leaves of each position."""
+    """Poses as `BODY` records, (n,), for a slot that is drawn as it is: epoch 0, no velocities, but in their place
+    what a float32 leaves of each position."""
     records = new_bodies(len(poses))
     with np.errstate(over="ignore", invalid="ignore"):
         records["position"] = poses.position

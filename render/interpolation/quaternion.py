@@ -107,6 +107,7 @@ def slerp(start: NDArray[np.floating], end: NDArray[np.floating], alpha: float) 
 
 
 def _pointing_back(unit: Floats) -> NDArray[np.bool_]:
-    """Which of q and -q is not the one to take, (n,): w < 0, or where w is 0 the first of z, y, x that is not."""
+    """True for the one of q and -q that is not to be taken, (n,): w < 0, or where w is 0 the first of z, y, x that is
+    not."""
     x, y, z, w = unit.T
     return (w < 0) | ((w == 0) & ((z < 0) | ((z == 0) & ((y < 0) | ((y == 0) & (x < 0))))))

@@ -5,17 +5,21 @@ A frame is bad when it missed a refresh, held the picture while simulated time r
 
 1. the picture held or was extrapolated in this frame or the one before: *physics late*
    (nothing newer had been published; the frame after a hold makes the jump);
-2. it missed no refresh, and its present differs from the prediction by less than half the error: *physics late*
-   (it was shown when it was to be; the drawn time itself was uneven, because snapshots came unevenly);
-3. the frame began or was handed over late: *render late*. It woke late; or its work outlasted its interval; or its
-   parts took so much more than usual that this explains half of its lateness; or it was handed over later before its
-   present than nearly all frames that were shown in time, by its own doing and not because the swap before it came
-   back late (where the display does not block, by as much as half of its lateness);
+2. it missed no refresh, and the distance of its present from the prediction changed by less than half the error since
+   the frame before: *physics late* (it was shown as planned; the drawn time was uneven, because snapshots came
+   unevenly);
+3. the frame began or was handed over late: *render late*. One of these is true:
+   - it woke late, or its work took longer than its planned interval;
+   - its parts took longer than usual, by at least 1 ms and half of its lateness;
+   - its time from handing over to the predicted present was shorter than that of nearly all frames that are not bad,
+     because of its own work and not because the swap before it returned late (where swap does not block, shorter by at
+     least half of its lateness);
 4. otherwise *display late*: it was handed over in time, and shown late.
 
-A frame takes the work of the frame before into account, for whose delay it may be paying; so does one more frame that
-jumps by as much as the one before it was late, or whose error is less than half of that. A frame that is render late
-has the part (`PARTS`) that took most more than it usually does.
+In rule 3 the work of the frame before counts too, because its delay may show in this frame. A frame after a render
+late one is render late as well where it missed no refresh, and its error is less than half of that one's, or has the
+opposite sign and about the same size: the pacer's prediction settles. A frame that is render late has the part
+(`PARTS`) that exceeded its usual time most.
 Pure: rows in, causes out.
 """
 
@@ -26,20 +30,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.render.measure.frames import FrameTable
+from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.intervals import Intervals
-from twixt.render.measure.keys import RENDER_PARTS
-from twixt.render.measure.motion import LEAST_RATE, Motion
+from twixt.render.measure.motion import LEAST_RATE, DrawnMotion
+from twixt.render.measure.report_keys import RENDER_PARTS
 
 BAD_ERROR_MS = 2.0  # a step of the picture that a trained eye sees at 60 Hz
 LATE_WAKE_MS = 1.0  # of the hybrid wait; its p99 on an idle machine is far below
-# Less above the usual is noise, whatever it is compared with.
+# A smaller excess over the usual is noise.
 LEAST_EXCESS_MS = 1.0
-# What is usual is so among this many frames in a row: about two seconds.
+# Number of frames in a row whose median is the usual value: about two seconds at 60 Hz.
 USUAL_OF = 128
-# Frames shown in time were handed over at least so early but for this share.
+# Share of the frames that are not bad whose time from handing over to the predicted present may be shorter.
 HASTY_SHARE = 0.05
-# A jump makes good an error of its own size; measured, they differ by so much at most.
+# Largest ratio, as measured, between a jump and the error of the frame before for which it makes up.
 JUMP_SHARE = 1.25
 NO_PART = -1
 PARTS = tuple(RENDER_PARTS)
@@ -49,9 +53,9 @@ Mask = NDArray[np.bool_]
 
 
 class Causes(NamedTuple):
-    """Where each bad frame belongs; a frame is in one of them at most.
+    """Bad frames by cause. A frame is in one of them at most.
 
-    part: of a frame that is render late, the place in `PARTS`; `NO_PART` for all others, and where none were measured.
+    part: index in `PARTS` of a frame that is render late; `NO_PART` for all others, and where parts were not measured.
     """
 
     physics_late: Mask
@@ -60,7 +64,7 @@ class Causes(NamedTuple):
     part: NDArray[np.int64]
 
 
-def causes(timing: Intervals, moved: Motion) -> Causes:
+def causes(timing: Intervals, moved: DrawnMotion) -> Causes:
     """The cause of each bad frame."""
     frames = timing.frames
     error_ms = np.abs(np.nan_to_num(moved.error_ms))
@@ -91,9 +95,9 @@ def causes(timing: Intervals, moved: Motion) -> Causes:
     return Causes(physics, render, bad & ~physics & ~render, part)
 
 
-def _makes_good(moved: Motion, error_ms: Floats) -> Mask:
-    """Frames that jump by what the one before them was late, or err much less, while the pacer's expectation
-    settles."""
+def _makes_good(moved: DrawnMotion, error_ms: Floats) -> Mask:
+    """Mask of frames that jump by the lateness of the frame before, or have less than half of its error, while the
+    pacer's prediction settles."""
     before_ms = _before(error_ms)
     opposite = np.nan_to_num(moved.error_ms) * _before(np.nan_to_num(moved.error_ms)) < 0
     good: Mask = (error_ms < before_ms / 2) | (opposite & (error_ms < JUMP_SHARE * before_ms))
@@ -101,7 +105,7 @@ def _makes_good(moved: Motion, error_ms: Floats) -> Mask:
 
 
 def parts_of(frames: FrameTable) -> Floats:
-    """A row for each frame, a column for each of `PARTS`, ms; all 0 where they were not measured."""
+    """Time of each part in ms, (frames, parts) in the order of `PARTS`; all 0 where they were not measured."""
     return np.stack([frames[f"{name}_ns"] for name in PARTS], axis=1) / 1e6
 
 
@@ -112,7 +116,7 @@ def _overran(timing: Intervals, parts_ms: Floats) -> Mask:
 
 
 def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask:
-    """Frames handed over later before their predicted present than nearly all frames that were not bad."""
+    """Mask of frames handed over later, against their predicted present, than nearly all frames that were not bad."""
     frames = timing.frames
     known = (frames["predicted_present_ns"] > 0) & (frames["swap_begin_ns"] > 0)
     lead_ms = np.where(known, frames["predicted_present_ns"] - frames["swap_begin_ns"], 0) / 1e6
@@ -128,7 +132,8 @@ def _handed_over_late(timing: Intervals, bad: Mask, lateness_ms: Floats) -> Mask
 
 
 def _span_ms(frames: FrameTable) -> Floats:
-    """From when the frame was to begin, or the swap before it came back if that was later, until it was handed over."""
+    """Time (ms) from the frame's planned begin, or from the return of the swap before it if that was later, to its
+    handing over."""
     swap_end_ns = np.where(frames["swap_end_ns"] > 0, frames["swap_end_ns"], frames["present_ns"])
     planned_ns = frames["start_ns"] - np.maximum(frames["wake_error_ns"], 0)
     span_ms: Floats = (frames["swap_begin_ns"] - np.maximum(planned_ns, _before(swap_end_ns))) / 1e6
@@ -136,7 +141,7 @@ def _span_ms(frames: FrameTable) -> Floats:
 
 
 def _part(parts_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
-    """What took most more than usual in the frame or the one before; where nothing did, what took most."""
+    """The part with the largest excess over usual in the frame or the one before; without an excess, the longest."""
     excess_ms, taken_ms = (np.maximum(each, _before(each)) for each in (excess_ms, parts_ms))
     unusual = excess_ms.max(1, initial=0.0) >= LEAST_EXCESS_MS / 2
     part: NDArray[np.int64] = np.where(unusual, excess_ms.argmax(1), taken_ms.argmax(1))
@@ -144,7 +149,7 @@ def _part(parts_ms: Floats, excess_ms: Floats) -> NDArray[np.int64]:
 
 
 def _usual(values: Floats) -> Floats:
-    """Of each frame, the medians of the stretch that it lies in."""
+    """For each frame, the medians of the USUAL_OF frames around it."""
     usual = np.zeros_like(values)
     for first in range(0, len(values), USUAL_OF):
         stretch = slice(max(0, min(first, len(values) - USUAL_OF)), first + USUAL_OF)
@@ -153,5 +158,5 @@ def _usual(values: Floats) -> Floats:
 
 
 def _before(values: NDArray[np.generic]) -> NDArray:  # type: ignore[type-arg]
-    """The same, one frame later."""
+    """The values of the frame before each frame."""
     return np.concatenate((np.zeros_like(values[:1]), values[:-1]))

@@ -1,38 +1,146 @@
-"""Evenness of the frames on the display.
+"""Evenness of the frames on the display: intervals, missed refreshes, and the grid of refreshes behind swap returns.
 
-`present` of a frame is the best instant known: the display's own word; else the return of the fence or of the swap,
-on the grid fitted to these returns where they wait for the display. Where the display spoke of most frames, the
-others' returns are moved by the median distance between its words and the returns. Intervals and their deviation
-are those of the words and returns themselves, so that no jitter is smoothed away.
+`present` of a frame is the best instant known: the display's report; else the return of the fence or of the swap, on
+the grid fitted to these returns where they wait for the display. Where the display reported some frames, the returns of
+the others are moved by the median distance between returns and reports. Intervals and their deviation are those of the
+reports and returns before the fit, so that no jitter is smoothed away.
 
-Always: a frame without a frame before it (the first, the one after a refresh probe, the one after frames rested
-because nothing moved) has no interval: a rest is in no figure, neither as a long frame nor in the mean fps. Frames that
-the display discarded are in no figure: nobody saw them.
-Pure: rows in, arrays out, one place per frame; NaN where there is nothing.
+The grid: where swap blocks, the display changes at nearly equal intervals. The returns follow with jitter, sometimes
+very late because the process was not woken. Each return gets the number of its refresh. The instants of the refreshes
+are a local straight line through about half a second of returns, robust against single late ones (locally weighted
+regression with bisquare weights, Cleveland 1979), so that the grid follows a timer that drifts. A constant time between
+return and glass stays in it.
+
+Always: a frame without a frame before it (the first, the one after a refresh probe, the one after a pause in which
+nothing moved) has no interval: such a pause is in no figure, neither as a long frame nor in the mean fps. Frames that
+the display discarded are in no figure, as nobody saw them. The grid's instants never decrease.
+Pure: rows in, arrays out, one element per frame; NaN where there is no value.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.render.display.presentation import DISCARDED
-from twixt.render.measure.frames import FrameTable
-from twixt.render.measure.grid import fit_grid
-from twixt.render.measure.keys import LOW_1_PERCENT
+from twixt.render.display.presentation.present_times import DISCARDED
+from twixt.render.measure.frame_rows import FrameTable
+from twixt.render.measure.report_keys import LOW_1_PERCENT
+
+# Returns on either side in a local fit: 0.25 s at 60 Hz. Fewer follow the jitter, more miss a timer that drifts.
+REACH = 15
+ROUNDS = 3  # of reweighting; further ones change nothing
+FEWEST = 8  # returns in a piece worth fitting; fewer stay as measured
+# Spread below which a return counts as on the line, so that exact returns do not divide by zero.
+LEAST_SPREAD_NS = 10_000.0
+PHASE_GAIN = 0.2  # how much of a return's error moves the running phase while refreshes are counted
+LOOK_AHEAD = 2  # returns after a late one that show that it was late, and not a refresh further
+BLOCK = 4096  # frames fitted at once: bounds the memory
+
+
+def count_refreshes(returns_ns: NDArray[np.int64], period_ns: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Refresh number of each return, and the number of the piece to which it belongs.
+
+    A late return followed by an early one counts one refresh each. A return far before its time (swap did
+    not block) begins a new piece.
+    """
+    numbers = np.zeros(len(returns_ns), np.int64)
+    pieces = np.zeros(len(returns_ns), np.int64)
+    number = piece = 0
+    on_time_ns = _without_lateness(returns_ns, period_ns).tolist()
+    phase_ns = on_time_ns[0] if on_time_ns else 0.0
+    for i, return_ns in enumerate(on_time_ns):
+        if i:
+            passed = max(1, round((return_ns - phase_ns) / period_ns))
+            number += passed
+            phase_ns += passed * period_ns
+            error_ns = return_ns - phase_ns
+            if error_ns < -0.75 * period_ns:
+                piece += 1
+                phase_ns = return_ns
+            else:
+                phase_ns += PHASE_GAIN * min(max(error_ns, -period_ns / 4), period_ns / 4)
+        numbers[i], pieces[i] = number, piece
+    return numbers, pieces
+
+
+def _without_lateness(returns_ns: NDArray[np.int64], period_ns: float) -> NDArray[np.float64]:
+    """Returns (ns) without the lateness that the next returns made up for: each return has a refresh of its own."""
+    least = returns_ns.astype(np.float64)
+    for ahead in range(1, LOOK_AHEAD + 1):
+        least[:-ahead] = np.minimum(least[:-ahead], returns_ns[ahead:] - ahead * period_ns)
+    return least
+
+
+class FittedGrid(NamedTuple):
+    """Grid of refreshes. instants_ns: of each frame's refresh. period_ns: mean over the frames; None for too few."""
+
+    instants_ns: NDArray[np.int64]
+    period_ns: float | None
+
+
+def fit_grid(returns_ns: NDArray[np.int64], period_hint_ns: float) -> FittedGrid:
+    """Grid of refreshes fitted to the returns of frames in a row. period_hint_ns: the period, within 10 %."""
+    numbers, pieces = count_refreshes(returns_ns, period_hint_ns)
+    fitted = returns_ns.copy()
+    time_ns = refreshes = 0
+    for piece in np.unique(pieces):
+        chosen = np.flatnonzero(pieces == piece)
+        if len(chosen) >= FEWEST:
+            fitted[chosen] = _fit_piece(returns_ns[chosen], numbers[chosen])
+            time_ns += int(fitted[chosen[-1]] - fitted[chosen[0]])
+            refreshes += int(numbers[chosen[-1]] - numbers[chosen[0]])
+    return FittedGrid(np.maximum.accumulate(fitted), time_ns / refreshes if refreshes else None)
+
+
+def _fit_piece(returns_ns: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    fitted = np.empty_like(returns_ns)
+    count = len(returns_ns)
+    reach = min(REACH, (count - 1) // 2)
+    for first in range(0, count, BLOCK):
+        here = np.arange(first, min(first + BLOCK, count))
+        # at the ends the window stays inside and is no longer centred
+        at = np.clip(here, reach, count - 1 - reach)[:, None] + np.arange(-reach, reach + 1)
+        x = (numbers[at] - numbers[here][:, None]).astype(float)
+        y = (returns_ns[at] - returns_ns[here][:, None]).astype(float)
+        distance = np.abs(at - here[:, None])
+        near = (1 - (distance / (distance.max(1, keepdims=True) + 1)) ** 3) ** 3
+        weight = near
+        for _ in range(ROUNDS):
+            level, slope = _line(x, y, weight)
+            off = np.abs(y - level[:, None] - slope[:, None] * x)
+            spread = np.maximum(np.median(off, axis=1, keepdims=True), LEAST_SPREAD_NS)
+            weight = near * np.maximum(0.0, 1 - (off / (6 * spread)) ** 2) ** 2
+        level, _ = _line(x, y, weight)
+        fitted[here] = returns_ns[here] + np.rint(level).astype(np.int64)
+    return fitted
+
+
+def _line(
+    x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Level at x = 0 and slope of each row's weighted straight line."""
+    total = weight.sum(1)
+    mean_x = (weight * x).sum(1) / total
+    mean_y = (weight * y).sum(1) / total
+    spread = (weight * (x - mean_x[:, None]) ** 2).sum(1)
+    together = (weight * (x - mean_x[:, None]) * (y - mean_y[:, None])).sum(1)
+    slope = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 0)
+    return mean_y - slope * mean_x, slope
+
 
 Floats = NDArray[np.float64]
 
-# No display is faster. A shorter refresh, of a log that was changed, has no grid: its numbers need not fit 64 bits.
+# No display is faster. A shorter refresh, from a changed log, gets no grid: its refresh numbers may exceed 64 bits.
 LEAST_REFRESH_MS = 1e-3
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """One place per frame that is no probe. ms unless the name says otherwise."""
+    """One element per frame that is no probe. In ms unless the name has another unit."""
 
     frames: FrameTable
     joined: NDArray[np.bool_]  # the row before is the frame before
@@ -44,13 +152,13 @@ class Intervals:
     late_ms: Floats  # how much longer than planned, never negative
     swap_blocks: bool
     refresh_hz: float | None  # of the grid, where swap blocks
-    source: str  # display | fence | swap | timer: where most presents are from; empty: there are no frames
-    spoken: NDArray[np.bool_]  # the display said when this frame was shown
-    return_off_ms: Floats  # the swap's return less the display's word; NaN where it did not speak
+    source: str  # of most presents: display | fence | swap | timer; empty: there are no frames
+    is_reported: NDArray[np.bool_]  # the display reported when this frame was shown
+    return_off_ms: Floats  # the swap's return less the display's report; NaN without one
 
 
 def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Intervals:
-    """What lay between the frames. Not given: whether swap blocks and the refresh are taken from the rows."""
+    """Evenness of the intervals between frames. refresh_hz, swap_blocks: None: estimated from the rows."""
     table = table.where(~table.is_text("present_flags", DISCARDED))
     shown = ~table["probe"]
     frames = table.where(shown)
@@ -59,8 +167,8 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
     pacer_ms = np.where(frames["pacer_interval_ns"] > 0, frames["pacer_interval_ns"] / 1e6, np.nan)
     if swap_blocks is None:
         swap_blocks = len(frames) > 0 and float((frames["planned_refreshes"] > 0).mean()) > 0.5
-    present_ns, spoken, return_off_ms = _presents(frames)
-    words_ns = present_ns
+    present_ns, is_reported, return_off_ms = _presents(frames)
+    reported_ns = present_ns
     interval_ms = since_before(present_ns, joined) / 1e6
     refresh_ms, planned_ms = pacer_ms, pacer_ms
     hint_ms = 1e3 / refresh_hz if refresh_hz else _typical(pacer_ms / refreshes)
@@ -70,7 +178,7 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
         present_ns, period_ms = _on_the_grid(present_ns, joined, hint_ms)
         refresh_ms = np.full(len(frames), period_ms)
         planned_ms = refreshes * period_ms
-        present_ns = np.where(spoken, words_ns, present_ns)
+        present_ns = np.where(is_reported, reported_ns, present_ns)
     fitted_ms = since_before(present_ns, joined) / 1e6
     return Intervals(
         frames,
@@ -84,26 +192,28 @@ def intervals(table: FrameTable, refresh_hz: float | None = None, swap_blocks: b
         swap_blocks=swap_blocks,
         refresh_hz=1e3 / float(refresh_ms[0]) if swap_blocks and hint_ms is not None and len(frames) else None,
         source=_source(frames, swap_blocks),
-        spoken=spoken,
+        is_reported=is_reported,
         return_off_ms=return_off_ms,
     )
 
 
 def _presents(frames: FrameTable) -> tuple[NDArray[np.int64], NDArray[np.bool_], Floats]:
-    """The best instant of each frame, before any fit; where the display spoke; how far off the swap's return was."""
-    said_ns = frames["display_present_ns"].astype(np.int64)
+    """The best instant (ns) of each frame before any fit; a mask of those that the display reported; the swap's return
+    less the display's report (ms)."""
+    display_ns = frames["display_present_ns"].astype(np.int64)
     present_ns = frames["present_ns"].astype(np.int64)
-    spoken = said_ns > 0
-    if not spoken.any():
-        return present_ns, spoken, np.full(len(frames), np.nan)
+    is_reported = display_ns > 0
+    if not is_reported.any():
+        return present_ns, is_reported, np.full(len(frames), np.nan)
     returned_ns = np.where(frames["swap_end_ns"] > 0, frames["swap_end_ns"], present_ns).astype(np.int64)
-    off_ns = np.where(spoken, returned_ns - said_ns, 0)
-    silent_ns = returned_ns - np.int64(np.median(off_ns[spoken]))
-    return np.where(spoken, said_ns, silent_ns), spoken, np.where(spoken, off_ns / 1e6, np.nan)
+    off_ns = np.where(is_reported, returned_ns - display_ns, 0)
+    silent_ns = returned_ns - np.int64(np.median(off_ns[is_reported]))
+    return np.where(is_reported, display_ns, silent_ns), is_reported, np.where(is_reported, off_ns / 1e6, np.nan)
 
 
 def _source(frames: FrameTable, swap_blocks: bool) -> str:
-    """As most rows say. An older log does not: there it is the swap's return, or the timer's where that never waits."""
+    """Source of most presents. An older log has none: there it is the swap's return, or the timer where swap never
+    waits."""
     if not len(frames):
         return ""
     numbers, counts = np.unique(frames["present_source"], return_counts=True)
@@ -111,7 +221,7 @@ def _source(frames: FrameTable, swap_blocks: bool) -> str:
 
 
 def low_1_percent_fps(interval_ms: Floats) -> dict[str, float | None]:
-    """The usual definitions of "1 % low", by name (`keys.LOW_1_PERCENT` says each in words)."""
+    """Fps by each usual definition of "1 % low", by name (`report_keys.LOW_1_PERCENT` describes each)."""
     slowest = np.sort(interval_ms[np.isfinite(interval_ms)])[::-1]
     if not len(slowest):
         return dict.fromkeys(LOW_1_PERCENT)
@@ -138,7 +248,7 @@ def since_before(values: NDArray[np.int64], joined: NDArray[np.bool_]) -> Floats
 def _on_the_grid(
     returns_ns: NDArray[np.int64], joined: NDArray[np.bool_], hint_ms: float
 ) -> tuple[NDArray[np.int64], float]:
-    """The refresh of each frame, and the mean refresh in ms, over the stretches of frames in a row."""
+    """Instant (ns) of each frame's refresh, and the mean refresh in ms, over the stretches of frames in a row."""
     grids = [fit_grid(returns_ns[a:b], hint_ms * 1e6) for a, b in pairwise([*np.flatnonzero(~joined), len(joined)])]
     measured = [(len(grid.instants_ns), grid.period_ns) for grid in grids if grid.period_ns is not None]
     frames = sum(count for count, _ in measured)

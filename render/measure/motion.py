@@ -1,15 +1,15 @@
 """Evenness of the drawn motion: simulated time drawn against the time that passed on the display.
 
 Animation error of frame i, j the one before: (drawn(i) - drawn(j)) / r(i) - (present(i) - present(j)), in ms
-of display time, so that the same visible judder has the same figure at every time scale. r(i) is the simulated
-time that falls due within half a second on either side of present(i), per second of it, computed afterwards from
-the snapshots that the log saw. Judder of frame i: the change of the drawn speed since frame j, relative to r(i);
-1 is the whole speed of the world.
+of display time, so that the same visible judder has the same figure at every time scale. r(i) is the rate of physics:
+the simulated time that falls due within half a second on either side of present(i), per second, computed afterwards
+from the snapshots in the log. Judder of frame i: the change of the drawn speed since frame j, relative to r(i); 1 is
+the whole speed of the world.
 
-Always: a constant distance between present and glass changes nothing. Left out and counted are frames in
-stretches around a pause, a change of time scale or a reset (within them there is no one right speed) and where
-r is unknown or below `LEAST_RATE`.
-Pure: rows in, arrays out, one place per frame; NaN where there is nothing.
+Always: a constant time between present and glass changes nothing. Left out, and counted, are frames within half a
+second of a pause, a change of time scale or a reset, where no single speed is right; and frames whose r is unknown or
+below `LEAST_RATE`.
+Pure: rows in, arrays out, one element per frame; NaN where there is no value.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 HALF_WINDOW_NS = 500_000_000
-# The least of the window that must be covered by snapshots, else r is a guess from a few of them.
+# Least part of the window that snapshots must cover; with less, r is a guess from a few of them.
 LEAST_COVER_NS = 250_000_000
-# Simulated per wall seconds. Slower motion is not seen as motion, and dividing by it would blow up rounding.
+# Simulated per wall seconds. Slower motion is not seen as motion, and dividing by it would enlarge rounding errors.
 LEAST_RATE = 0.01
-# Snapshots first seen so soon after a change may still carry the older plan's due instants.
+# Snapshots first seen so soon after a change may still have the older plan's due instants.
 STALE_AFTER_CHANGE_NS = 100_000_000
 
 
 @dataclass(frozen=True)
-class Motion:
-    """One place per frame. ms of display time unless the comment says otherwise."""
+class DrawnMotion:
+    """One element per frame, in ms of display time unless the comment has another unit."""
 
     drawn: Mask  # something was drawn
     running: Mask  # and simulated time was meant to pass since the frame before
@@ -49,11 +49,11 @@ class Motion:
     reversed: Mask  # drawn time went back without a reset
     rate: Floats  # r(i)
     changes: int  # pauses, changes of scale and resets seen
-    left_out: int  # frames that follow one and have no animation error
+    left_out: int  # frames that follow a drawn frame and have no animation error
 
 
-def motion(timing: Intervals) -> Motion:
-    """What was drawn, compared with what should have been."""
+def motion(timing: Intervals) -> DrawnMotion:
+    """Drawn motion, and its errors against even motion at the presents."""
     frames = timing.frames
     drawn = ~frames.is_text("mode", "none")
     pair = timing.joined & drawn & np.r_[False, drawn[:-1]] if len(frames) else drawn
@@ -70,7 +70,7 @@ def motion(timing: Intervals) -> Motion:
     usable = np.where(rate >= LEAST_RATE, rate, np.nan)
     passed_ms = since_before(timing.present_ns, timing.joined) / 1e6
     error_ms = step_ms / usable - passed_ms
-    return Motion(
+    return DrawnMotion(
         drawn, running, steady,
         step_ms=step_ms,
         shown_ms=np.where(step_ms == 0, 0.0, step_ms / _or_else(usable, frames["rate"])),
@@ -84,18 +84,18 @@ def motion(timing: Intervals) -> Motion:
     )  # fmt: skip
 
 
-def _or_else(usable: Floats, told: Floats) -> Floats:
-    return np.where(np.isfinite(usable), usable, np.where(told >= LEAST_RATE, told, np.nan))
+def _or_else(usable: Floats, published: Floats) -> Floats:
+    return np.where(np.isfinite(usable), usable, np.where(published >= LEAST_RATE, published, np.nan))
 
 
 def _judder(step_ms: Floats, passed_ms: Floats, rate: Floats, error_ms: Floats) -> Floats:
-    """Where both frames have an error: the difference of their drawn speeds, by r of the later one."""
+    """Difference of the drawn speeds of two frames that both have an error, relative to r of the later one."""
     speed = np.where(np.isfinite(error_ms) & (passed_ms > 0), step_ms, np.nan) / np.where(passed_ms > 0, passed_ms, 1.0)
     return np.diff(speed, prepend=np.nan) / rate
 
 
 def _near(present_ns: NDArray[np.int64], changes: NDArray[np.intp]) -> Mask:
-    """Where a change lies within half a second. It happened between the frame that shows it and the one before."""
+    """Mask of frames within half a second of a change. It lies between the frame that shows it and the one before."""
     near = np.zeros(len(present_ns), bool)
     for i in changes:
         near |= (present_ns > present_ns[i - 1] - HALF_WINDOW_NS) & (present_ns < present_ns[i] + HALF_WINDOW_NS)

@@ -1,8 +1,8 @@
 """A stretch of a `--profile` trace as a picture (PNG), for a page: `python -m twixt.render.measure.trace_plot`.
 
-The one idea: what a trace viewer shows, without one: time to the right, a row for each process and each depth of
-spans in it, an arrow from each publish to the first frame that draws its snapshot. Whoever looks for a fault opens the
-trace itself.
+The one idea: the picture that a trace viewer shows. Time runs to the right; each process has a row for each depth of
+its spans; an arrow leads from each publish to the first frame that draws its snapshot. To look for a fault, open the
+trace itself in a trace viewer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from twixt.ipc.errors import TwixtError
 
 LENGTH_MS = 100.0
 WIDTH_IN, ROW_IN = 9.0, 0.4
-# What is longer than nothing is seen: at 100 ms, half a pixel.
+# Shorter spans are drawn as long as this, so that they can be seen: half a pixel of 100 ms.
 SHORTEST_MS = 0.04
 # Colours of spans, by name; others are grey. Waiting is pale.
 COLORS = {
@@ -26,8 +26,8 @@ COLORS = {
 OTHER = "#9aa5b1"
 
 
-class Bar(NamedTuple):
-    """One span. depth: how many others of its thread it lies in."""
+class TraceSpan(NamedTuple):
+    """One span. depth: number of spans of its thread around it."""
 
     process: str
     name: str
@@ -36,11 +36,11 @@ class Bar(NamedTuple):
     depth: int
 
 
-def bars(document: dict[str, Any]) -> list[Bar]:
-    """The spans of a trace that processes recorded of their own thread, with their depths."""
+def trace_spans(document: dict[str, Any]) -> list[TraceSpan]:
+    """The spans that each process recorded on its main thread, with their depths."""
     names = {e["pid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "process_name"}
     spans = [event for event in document["traceEvents"] if event["ph"] == "X" and event["tid"] == 1]
-    found: list[Bar] = []
+    found: list[TraceSpan] = []
     for process_id, name in names.items():
         around: list[float] = []
         own = [span for span in spans if span["pid"] == process_id]
@@ -48,41 +48,41 @@ def bars(document: dict[str, Any]) -> list[Bar]:
             begin_ms, end_ms = span["ts"] / 1e3, (span["ts"] + span["dur"]) / 1e3
             while around and around[-1] <= begin_ms + 1e-6:
                 around.pop()
-            found.append(Bar(name, span["name"], begin_ms, end_ms, len(around)))
+            found.append(TraceSpan(name, span["name"], begin_ms, end_ms, len(around)))
             around.append(end_ms)
     return found
 
 
 def arrows(document: dict[str, Any]) -> list[tuple[float, float]]:
-    """From when to when a snapshot was on its way to its first frame, ms."""
+    """Instants (ms) of each snapshot's publish and of its first frame."""
     begins = {event["id"]: event["ts"] / 1e3 for event in document["traceEvents"] if event["ph"] == "s"}
     return [(begins[event["id"]], event["ts"] / 1e3) for event in document["traceEvents"] if event["ph"] == "f"]
 
 
 def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: float = LENGTH_MS) -> None:
-    """Draws `length_ms` of the trace from `from_ms` after the command's start; None: from its middle."""
+    """Draws `length_ms` of the trace from `from_ms` after the command's start (None: its middle). Raises TwixtError."""
     try:
         with open(trace, encoding="utf-8") as file:
             document = json.load(file)
-        found = bars(document)
+        found = trace_spans(document)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TwixtError(f"cannot read the trace {trace!r}: {error}; make one with: twixt run --profile FILE") from None
     if not found:
         raise TwixtError(f"the trace {trace!r} has no spans; make one with: twixt run --profile FILE")
-    from twixt.render.measure.figure import FONT_PT, INK, new_figure, save
+    from twixt.render.measure.report.plots import FONT_PT, INK, new_figure, save
 
-    begin_ms = from_ms if from_ms is not None else (found[0].begin_ms + max(bar.end_ms for bar in found)) / 2
+    begin_ms = from_ms if from_ms is not None else (found[0].begin_ms + max(span.end_ms for span in found)) / 2
     end_ms = begin_ms + length_ms
-    seen = [bar for bar in found if bar.end_ms > begin_ms and bar.begin_ms < end_ms]
-    rows = sorted({(bar.process, bar.depth) for bar in seen})
+    shown = [span for span in found if span.end_ms > begin_ms and span.begin_ms < end_ms]
+    rows = sorted({(span.process, span.depth) for span in shown})
     place = {row: -number for number, row in enumerate(rows)}
     figure, (axes,) = new_figure(WIDTH_IN, 1.0 + ROW_IN * len(rows))
-    for bar in seen:
-        width_ms = max(bar.end_ms - bar.begin_ms, SHORTEST_MS)
-        left_ms = bar.begin_ms - begin_ms
-        axes.barh(place[bar.process, bar.depth], width_ms, 0.8, left_ms, color=COLORS.get(bar.name, OTHER))
-    publish_row = max((place[bar.process, bar.depth] for bar in seen if bar.name == "publish"), default=None)
-    frame_row = max((place[bar.process, bar.depth] for bar in seen if bar.name == "frame"), default=None)
+    for span in shown:
+        width_ms = max(span.end_ms - span.begin_ms, SHORTEST_MS)
+        left_ms = span.begin_ms - begin_ms
+        axes.barh(place[span.process, span.depth], width_ms, 0.8, left_ms, color=COLORS.get(span.name, OTHER))
+    publish_row = max((place[span.process, span.depth] for span in shown if span.name == "publish"), default=None)
+    frame_row = max((place[span.process, span.depth] for span in shown if span.name == "frame"), default=None)
     if publish_row is not None and frame_row is not None:
         for sent_ms, drawn_ms in arrows(document):
             if begin_ms <= sent_ms and drawn_ms <= end_ms:
@@ -93,7 +93,7 @@ def trace_plot(trace: str, out: str, from_ms: float | None = None, length_ms: fl
     axes.set_xlabel("ms", fontsize=FONT_PT, color=INK)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    present = {bar.name for bar in seen}
+    present = {span.name for span in shown}
     for name, color in COLORS.items():
         if name in present:
             axes.barh(0, 0, color=color, label=name)

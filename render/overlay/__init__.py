@@ -1,1 +1,1 @@
-"""The overlay: panels and words over the picture. Importing this folder alone loads nothing that draws."""
+"""The overlay: panels, labels and notes over the picture. Importing this folder alone loads nothing that draws."""

@@ -1,135 +1,185 @@
-"""What a frame shows over its picture: the panels, and words such as labels and what a key did.
+"""Layers over the picture of a frame: panels, labels, and a note of the last key.
 
-The one idea: the library behind it is loaded on a thread, and what it needs is made in steps of some milliseconds
-between two frames; until that is there, frames go on without it.
+The one idea: importing Dear ImGui takes longer than a frame, so a thread imports it. Fonts and programs are then
+made in steps of some milliseconds between two frames. Until they are ready, frames are drawn without panels and words.
 
-Always: of the panels nothing is made within a frame, so whoever asks for them sees no long one.
+Always: no part of the panels is made within a frame, so that opening them delays no frame. When `OverPicture.close`
+returns, the import has ended.
 """
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from typing import TYPE_CHECKING
 
-from twixt.render.input import Event
-from twixt.render.labels import PlacedLabel, foot, head
-from twixt.render.picture.picture import Shown
-from twixt.render.picture.stage import side_by_side
-from twixt.render.pointer import covers_nothing
-from twixt.render.start_up import OnDemand
+from twixt.render.controls.user_input import covers_nothing
+from twixt.render.cores.priority import ShortTurns
+from twixt.render.display.input import Event
+from twixt.render.scene.labels import PlacedLabel, foot, head
+from twixt.render.scene.picture import DrawnPicture
+from twixt.render.scene.stage import side_by_side
 
 if TYPE_CHECKING:
-    from twixt.ipc.link import Link
+    from twixt.ipc.session.client import Link
     from twixt.ipc.snapshot import Head
-    from twixt.render.draw.software.beneath import Beneath
-    from twixt.render.frame_loop import FrameLoop
-    from twixt.render.measure.frames import FrameRow
-    from twixt.render.overlay.panel import More, Panel
-    from twixt.render.overlay.words import LabelOverlay
-    from twixt.render.steering import Steering
+    from twixt.render.controls.user_input import UserInput
+    from twixt.render.display.display import Display
+    from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
+    from twixt.render.measure.frame_rows import FrameRow
+    from twixt.render.overlay.imgui_context import LabelOverlay
+    from twixt.render.overlay.panel_state import Panel, PictureFacts
+    from twixt.render.viewer.frame_loop import FrameLoop
+
+
+def load_overlay_library() -> None:
+    """Imports the modules that draw panels and labels, on the caller's thread.
+
+    Ignores a failed import: the next import of the modules raises again, and is reported there.
+    """
+    with closing(ShortTurns()):
+        try:
+            import twixt.render.overlay.panel_state  # noqa: F401
+        except Exception:
+            pass
+
+
+class OverlayLibrary:
+    """Import of the library on a thread of its own; it begins when `is_loaded` is first read."""
+
+    def __init__(self) -> None:
+        self._loading: threading.Thread | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        """True if the import has ended, with or without success. The first call starts it."""
+        if self._loading is None:
+            self._loading = threading.Thread(target=load_overlay_library, name="words", daemon=True)
+            self._loading.start()
+        return not self._loading.is_alive()
+
+    def close(self) -> None:
+        """Waits for the import."""
+        if self._loading is not None:
+            self._loading.join()
 
 
 class OverPicture:
-    """Of one frame loop. Needs the window's OpenGL context to be current."""
+    """Layers over the picture of one frame loop. Needs the window's OpenGL context to be current."""
 
-    def __init__(self, loop: FrameLoop, window: Any, steering: Steering, pacing: str) -> None:
+    def __init__(self, loop: FrameLoop, display: Display, user_input: UserInput, pacing: str) -> None:
         self.panel: Panel | None = None
-        self._loop, self._window, self._steering, self._pacing = loop, window, steering, pacing
-        self._library = OnDemand()
+        self.notice = ""  # for the user, on the panels
+        self.key_note = ""  # of the last key, while it is shown
+        self._loop, self._display, self._input, self._pacing = loop, display, user_input, pacing
+        self._library = OverlayLibrary()
         self._labels: LabelOverlay | None = None
-        self._making: Iterator[None] | None = None  # steps left until the panel, or what draws words, is there
-        self._shown: Shown | None = None  # by the last frame
+        self._making: Iterator[None] | None = None  # remaining steps before the panels or the labels can be drawn
+        self._shown: DrawnPicture | None = None  # in the last frame
 
     @property
     def covers(self) -> Callable[[float, float], bool]:
-        """Whether a panel that is shown lies over a pixel."""
+        """Function of a pixel: true if a shown panel covers it."""
         return self.panel.covers if self.panel is not None and self._loop.controls.overlay else covers_nothing
 
     @property
     def is_being_made(self) -> bool:
-        """Whether the next frames are to show more of it."""
+        """True if the panels are wanted and not complete yet, so that the next frames will differ."""
         is_wanted = self._loop.controls.overlay and self.panel is None
         return self._making is not None or (is_wanted and not self._loop.is_starting)
 
     def make_panel(self) -> None:
-        """Has the panel made between the frames to come. Its library must have been loaded."""
+        """Begins making the panels between the next frames. Their library must have been loaded."""
         if self.panel is None and self._making is None:
             self._making = self._panel_steps()
 
-    def draw(self, shown: Shown | None, events: list[Event], size_px: tuple[int, int]) -> bool:
-        """Draws it over the picture in the framebuffer in use, and obeys what the mouse did on it; False: nothing was."""
+    def draw(self, shown: DrawnPicture | None, events: list[Event], size_px: tuple[int, int]) -> bool:
+        """Draws panels and labels into the framebuffer in use and obeys the mouse on them; False: nothing was drawn.
+
+        shown: the picture of this frame, None before the first snapshot. events: of this frame. size_px: of the
+        framebuffer.
+        """
         self._shown = shown
         panel = self._shown_panel()
-        words = self._loop.stage.labels if panel is not None else self._loop.stage.labels + self._said(size_px)
+        words = (
+            self._loop.stage.labels
+            if panel is not None
+            else self._loop.stage.labels + self._labels_without_panels(size_px)
+        )
         if words:
             self._draw_words(words, size_px)
         if panel is not None:
-            self._draw_panel(panel, events, size_px, None if words else self._loop.stage.renderer.beneath)
+            self._draw_panel(panel, events, size_px, None if words else self._loop.stage.renderer.panel_backdrop)
         elif self.panel is not None and events:
-            self.panel.pass_by(events, self._window.content_scale)
+            self.panel.pass_hidden_events(events, self._display.content_scale)
         return bool(words) or panel is not None
 
     def settle(self) -> None:
-        """The frame's last part, when all that was drawn is complete."""
+        """Ends the frame, once all of its drawing is complete."""
         if self.panel is not None:
             self.panel.settle()
 
     def in_spare_time(self, until_ns: int, is_long: bool) -> bool:
-        """Between two frames: makes what is wanted and not there, else draws the panels anew where that is due soon.
+        """Makes one step of panels or labels that are not ready, or else redraws the panels if that is due soon.
 
-        until_ns: when the next frame begins. is_long: that leaves time for more than what must be. True: something was
-        done.
+        Call it between two frames. until_ns: the beginning of the next frame. is_long: True if there is time for
+        optional work, too. Returns True if something was done.
         """
         if self._making is not None:
             if next(self._making, self) is self:
                 self._making = None
             return True
-        if self.panel is None or not is_long or not self._loop.controls.overlay:
+        return is_long and self.redraw_early(until_ns)
+
+    def redraw_early(self, until_ns: int) -> bool:
+        """Redraws the panels' sheet if that is due soon and fits into the time until `until_ns`; False: not done.
+
+        Changes no pixel of a frame, not even of one that was drawn but is not presented yet.
+        """
+        if self._making is not None or self.panel is None or not self._loop.controls.overlay:
             return False
-        size_px, scale = self._window.framebuffer_size, self._window.content_scale
-        return self.panel.redraw_early(self._loop, size_px, scale, until_ns - time.perf_counter_ns(), self._more)
+        size_px, scale = self._display.framebuffer_size, self._display.content_scale
+        return self.panel.redraw_early(self._loop, size_px, scale, until_ns, self._facts)
 
     def note(self, row: FrameRow, newest: Head | None) -> None:
-        """Remembers a frame that was shown."""
+        """Adds a presented frame to the figures of the panels."""
         if self.panel is not None:
             self.panel.note(row, newest)
 
     def be_sparing(self, sparing: bool) -> None:
-        """Whether the panels are drawn anew more seldom."""
+        """Sets whether the panels are redrawn less often, to leave the core to physics."""
         if self.panel is not None:
             self.panel.be_sparing(sparing)
 
     def follow(self, link: Link) -> None:
-        """Of another simulation from now on."""
+        """Shows the figures of another simulation from now on."""
         if self.panel is not None:
             self.panel.follow(link)
 
     def close(self) -> None:
-        """Nothing is loaded any more. Does not call OpenGL."""
+        """Waits for the import. Does not call OpenGL."""
         self._library.close()
 
     def release(self) -> None:
-        """Gives back what OpenGL holds."""
+        """Releases all OpenGL objects."""
         for overlay in (self._labels, self.panel):
             if overlay is not None:
                 overlay.close()
 
-    # -- parts of it
-
     def _shown_panel(self) -> Panel | None:
-        """None while it is hidden, or is still being loaded or made."""
+        """The panels; None while they are hidden, or not ready."""
         if not self._loop.controls.overlay:
             return None
-        if self.panel is None and not self._loop.is_starting and self._library.is_there:
+        if self.panel is None and not self._loop.is_starting and self._library.is_loaded:
             self.make_panel()
         return self.panel
 
-    def _said(self, size_px: tuple[int, int]) -> list[PlacedLabel]:
-        """What the two halves are, and what a key did: said without the panels, too."""
-        loop, scale = self._loop, self._window.content_scale
-        halves, note = loop.stage.split_labels, loop.note
-        if (halves is None and not note) or loop.is_starting or not self._library.is_there:
+    def _labels_without_panels(self, size_px: tuple[int, int]) -> list[PlacedLabel]:
+        """Labels of the two halves and the note of the last key, which are shown without the panels, too."""
+        loop, scale = self._loop, self._display.content_scale
+        halves, note = loop.stage.split_labels, self.key_note
+        if (halves is None and not note) or loop.is_starting or not self._library.is_loaded:
             return []
         if self._labels is None:
             self._making = self._making or self._words_steps()
@@ -137,42 +187,45 @@ class OverPicture:
         words = [] if halves is None else head(halves, side_by_side(size_px, 2), size_px[1], scale)
         return [*words, foot(note, size_px, scale)] if note else words
 
-    def _draw_panel(self, panel: Panel, events: list[Event], size_px: tuple[int, int], beneath: Beneath | None) -> None:
-        draw_time_ns = self._loop.last.draw_time_ns
-        keys = panel.draw(self._loop, events, size_px, self._window.content_scale, self._more, beneath)
-        self._steering.press_all(keys, draw_time_ns)
-        self._steering.turn(panel.turned(time.perf_counter_ns(), draw_time_ns))
+    def _draw_panel(
+        self, panel: Panel, events: list[Event], size_px: tuple[int, int], beneath: PanelBackdrop | None
+    ) -> None:
+        draw_time_ns = self._loop.record.last.draw_time_ns
+        keys = panel.draw(self._loop, events, size_px, self._display.content_scale, self._facts, beneath)
+        if keys:
+            self._input.press_all(keys, self._loop.timer.now_ns(), draw_time_ns)
+        self._input.turn(panel.turned(draw_time_ns))
 
     def _draw_words(self, words: list[PlacedLabel], size_px: tuple[int, int]) -> None:
         if self._labels is None:
-            from twixt.render.overlay.words import LabelOverlay
+            from twixt.render.overlay.imgui_context import LabelOverlay
 
             self._labels = LabelOverlay()
-        self._labels.draw(words, size_px, self._window.content_scale)
+        self._labels.draw(words, size_px, self._display.content_scale)
 
-    def _more(self) -> More:
-        from twixt.render.overlay.panel import More
+    def _facts(self) -> PictureFacts:
+        from twixt.render.overlay.panel_state import PictureFacts
 
         loop, shown = self._loop, self._shown
-        present_ns, stage = loop.last.present_ns, loop.stage
+        present_ns, stage = loop.record.last.present_ns, loop.stage
         ages_ms = {} if shown is None else {n: (present_ns - due) / 1e6 for n, due in shown.group_due_ns.items()}
-        notices = (loop.notice,) if loop.notice else ()
-        return More(stage.history.thinned, ages_ms, stage.split_labels, stage.messages + notices)
+        notices = (self.notice,) if self.notice else ()
+        return PictureFacts(stage.history.thinned, ages_ms, stage.split_labels, stage.messages + notices)
 
-    # -- made between frames: the next one begins with a clear picture, so what is drawn for trial is never seen
+    # -- steps between frames: each frame begins by clearing the picture, so that trial drawing is never visible
 
     def _panel_steps(self) -> Iterator[None]:
-        from twixt.render.overlay.panel import Panel
+        from twixt.render.overlay.panel_state import Panel
 
-        panel = Panel(self._loop.link, self._pacing)
+        panel = Panel(self._loop.link, self._pacing, self._loop.timer.now_ns)
         yield
-        yield from panel.get_ready(self._loop, self._window.framebuffer_size, self._window.content_scale, self._more)
+        yield from panel.prepare(self._loop, self._display.framebuffer_size, self._display.content_scale, self._facts)
         self.panel = panel
 
     def _words_steps(self) -> Iterator[None]:
-        from twixt.render.overlay.words import LabelOverlay
+        from twixt.render.overlay.imgui_context import LabelOverlay
 
-        labels, size_px = LabelOverlay(), self._window.framebuffer_size
+        labels, size_px = LabelOverlay(), self._display.framebuffer_size
         yield
-        labels.draw([foot(self._loop.note or "0", size_px, self._window.content_scale)], size_px)
+        labels.draw([foot(self.key_note or "0", size_px, self._display.content_scale)], size_px)
         self._labels = self._labels or labels

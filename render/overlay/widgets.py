@@ -1,34 +1,75 @@
-"""What the overlay's panels are made of: words, rows, curves, folds and knobs.
+"""Widgets of the overlay's panels (text, rows, curves, folds, sliders), and the choice of those that fit.
 
-Lengths are in units of text size. What does not fit into a line is shortened with dots.
+The one idea: a panel is a list of parts with known heights and ranks; if they do not all fit, those of the highest
+rank are left out. So a small window shows less, and no part covers another.
+
+Lengths are in units of text size. Text that does not fit into a line is shortened with dots. The choice of parts and
+of line breaks is pure: lengths in, choices out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from twixt.render.knobs import Knob, Turn
-from twixt.render.overlay.room import shortened
-from twixt.render.overlay.state import REMEMBERED
+from twixt.render.controls.sliders import Knob, Turn
+from twixt.render.overlay.shown_values import REMEMBERED
+
+
+class PanelPart(NamedTuple):
+    """Part over the whole width of a panel. rank: parts of the highest rank are left out first."""
+
+    rank: int
+    height: float
+    draw: Callable[[], None]
+
+
+def fitting(parts: Sequence[PanelPart], most_height: float) -> list[PanelPart]:
+    """The parts that fit into `most_height`, in their order; of equal rank the last is left out first."""
+    kept = list(parts)
+    while kept and sum(part.height for part in kept) > most_height:
+        highest = max(part.rank for part in kept)
+        kept.pop(max(at for at, part in enumerate(kept) if part.rank == highest))
+    return kept
+
+
+def breaks(widths: Iterable[float], gap: float, most_width: float) -> list[bool]:
+    """Line breaks: for each word, True if it begins a line. Lines are `most_width` wide, with `gap` between words."""
+    begins: list[bool] = []
+    line = 0.0
+    for width in widths:
+        begins.append(not begins or line + gap + width > most_width)
+        line = width if begins[-1] else line + gap + width
+    return begins
+
+
+def shortened(text: str, most_width: float, width_of: Callable[[str], float]) -> str:
+    """The text, or as much of its beginning as fits into `most_width`, with dots."""
+    if width_of(text) <= most_width:
+        return text
+    length = len(text)
+    while length and width_of(text[:length].rstrip() + "..") > most_width:
+        length -= 1
+    return text[:length].rstrip() + ".." if length else ""
+
 
 MARGIN = 8.0
 PADDING = 6.0  # of a panel, above and below
-SPACING = 2.0  # between what stands in it, one below the other
+SPACING = 2.0  # between the lines of a panel
 GAP = 8.0  # between words in a line
 PLOT_HEIGHT = 44.0
 STRIP_HEIGHT = 10.0
-# Where the sliders begin, from a panel's left.
+# Left edge of the sliders, from a panel's left.
 KNOB_NAME_WIDTH = 84.0
 KNOB_GAP = 4.0
 KNOB_TINT, GRAB_TINT = (0.22, 0.27, 0.36, 0.75), (0.31, 0.47, 0.74, 0.85)
-# The library sets a fold's triangle in by this much.
+# Indent of a fold's triangle in the library.
 FOLD_INDENT = 7.0
-# Of a row, what a value may take at most, so that something is left of its name.
+# Largest share of a row for its value, so that a part of its name stays readable.
 VALUE_SHARE = 0.7
-# Red, green, blue of each of MODES, and of text.
+# Colours (red, green, blue, 0..1) of each of MODES, and of text.
 MODE_COLORS = ((0.29, 0.73, 0.60), (0.95, 0.70, 0.25), (0.90, 0.33, 0.55), (0.35, 0.37, 0.40))
 PLAIN = (1.0, 1.0, 1.0)
 DIM = (0.62, 0.66, 0.72)
@@ -39,7 +80,7 @@ Color = tuple[float, float, float]
 
 
 def style(imgui: Any) -> None:
-    """Of all panels; to be set before each layout."""
+    """Sets the style of all panels in the current context; call it before each layout."""
     its = imgui.get_style()
     its.window_padding = imgui.ImVec2(MARGIN, PADDING)
     its.item_spacing = imgui.ImVec2(GAP, SPACING)
@@ -55,53 +96,53 @@ def width_of(imgui: Any, text: str) -> float:
 
 
 def wrapped_height(imgui: Any, text: str, width: float) -> float:
-    """Of the text in lines no longer than that, with the space below it."""
+    """Height of the text in lines of at most `width`, with the space below it."""
     return float(imgui.calc_text_size(text, wrap_width=width).y) + SPACING
 
 
-def text(imgui: Any, said: str, color: Color | None = None) -> None:
-    """A line."""
+def text(imgui: Any, words: str, color: Color | None = None) -> None:
+    """Draws text in one line."""
     if color is not None:
         imgui.push_style_color(imgui.Col_.text.value, imgui.ImVec4(*color, 1.0))
-    imgui.text_unformatted(said)
+    imgui.text_unformatted(words)
     if color is not None:
         imgui.pop_style_color()
 
 
-def wrapped(imgui: Any, said: str, width: float, color: Color | None = None) -> None:
-    """As many lines as it needs."""
+def wrapped(imgui: Any, words: str, width: float, color: Color | None = None) -> None:
+    """Draws text in lines of at most `width`."""
     imgui.push_text_wrap_pos(imgui.get_cursor_pos_x() + width)
-    text(imgui, said, color)
+    text(imgui, words, color)
     imgui.pop_text_wrap_pos()
 
 
-def beside(imgui: Any, said: str) -> None:
-    """At the right border of the same line."""
-    imgui.same_line(max(0.0, imgui.get_window_width() - width_of(imgui, said) - MARGIN))
-    imgui.text_unformatted(said)
+def beside(imgui: Any, words: str) -> None:
+    """Draws text at the right border of the same line."""
+    imgui.same_line(max(0.0, imgui.get_window_width() - width_of(imgui, words) - MARGIN))
+    imgui.text_unformatted(words)
 
 
 def row(imgui: Any, name: str, value: str) -> None:
-    """A name and its value."""
-    room = imgui.get_content_region_avail().x
+    """Draws a name, and its value at the right border."""
+    across = imgui.get_content_region_avail().x
 
-    def width(said: str) -> float:
-        return width_of(imgui, said)
+    def width(words: str) -> float:
+        return width_of(imgui, words)
 
-    value = shortened(value, room if not name else VALUE_SHARE * room, width)
-    text(imgui, shortened(name, room - width(value) - GAP, width), DIM)
+    value = shortened(value, across if not name else VALUE_SHARE * across, width)
+    text(imgui, shortened(name, across - width(value) - GAP, width), DIM)
     beside(imgui, value)
 
 
 def fitting_text(imgui: Any, variants: Sequence[str], color: Color | None = None) -> None:
-    """The first that fits into the line, else as much of the last as does."""
-    room = imgui.get_content_region_avail().x
-    said = next((variant for variant in variants if width_of(imgui, variant) <= room), variants[-1])
-    text(imgui, shortened(said, room, lambda part: width_of(imgui, part)), color)
+    """Draws the first variant that fits into the line, else as much of the last as fits."""
+    across = imgui.get_content_region_avail().x
+    chosen = next((variant for variant in variants if width_of(imgui, variant) <= across), variants[-1])
+    text(imgui, shortened(chosen, across, lambda part: width_of(imgui, part)), color)
 
 
 def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
-    """A line that unfolds when it is clicked. opened: names of what is unfolded. folded: said in it while it is not."""
+    """Draws a line that a click folds or unfolds. opened: names of the open folds. folded: text in it while folded."""
     flags = imgui.TreeNodeFlags_
     imgui.set_cursor_pos_x(imgui.get_cursor_pos_x() - FOLD_INDENT)
     imgui.set_next_item_open(name in opened)
@@ -113,7 +154,7 @@ def fold(imgui: Any, name: str, opened: set[str], folded: str = "") -> None:
 
 
 def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: list[Turn]) -> None:
-    """A row of sliders, one a figure. Those that moved are added to `turned`."""
+    """Draws a row of sliders, one for each figure; adds those that were moved to `turned`."""
     imgui.align_text_to_frame_padding()
     text(imgui, of.name, DIM)
     imgui.same_line(KNOB_NAME_WIDTH)
@@ -135,9 +176,12 @@ def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: li
 
 
 def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
-    """A curve of the last REMEMBERED figures from 0 ms up, newest at the right, with a line to hold them against."""
+    """Draws a curve of the last REMEMBERED figures, newest at the right, with a reference line at `line_ms`.
+
+    The vertical axis begins at 0 ms. line_ms None: no line.
+    """
     newest = f"{float(figures_ms[-1]) if len(figures_ms) else 0.0:.1f} ms"
-    # Two figures a point, the larger one: half the lines, and no peak is lost.
+    # Each point is the larger of two figures: half as many points, and no peak is lost.
     points = np.asarray(figures_ms[len(figures_ms) % 2 :], np.float32).reshape(-1, 2).max(axis=1)
     top_ms = max(2 * (line_ms or 0.0), 1.15 * float(points.max(initial=0)), 0.1)
     line = [f"{name} {newest}, {line_name} {line_ms:.1f} ms"] if line_ms else []
@@ -157,7 +201,10 @@ def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float 
 
 
 def strip(imgui: Any, modes: Any) -> None:
-    """One cell a frame, aligned with the plot above; neighbours of one mode are drawn as one."""
+    """Draws a coloured cell for each frame, aligned with the plot above; neighbours of one mode form one rectangle.
+
+    modes: indices into MODES, oldest first.
+    """
     at = imgui.get_cursor_screen_pos()
     across = imgui.get_content_region_avail().x
     cell = across / REMEMBERED
@@ -171,18 +218,25 @@ def strip(imgui: Any, modes: Any) -> None:
     imgui.dummy(imgui.ImVec2(across, STRIP_HEIGHT))
 
 
-class Panel:
-    """A borderless window pinned at a point by its own corner or middle (pivot), no higher than `most_height`: what is
-    below that is reached with the wheel. width None: as wide as what it holds.
+class PinnedPanel:
+    """Borderless window at a fixed position, at most `most_height` high; higher content scrolls with the wheel.
 
-    Its place is added to `panels`. In the layout in which it appears its size is not known yet, and nothing of it is
-    drawn: then its name is added to `appearing` instead.
+    at: the point of the window that `pivot` (shares of width and height, 0..1) names. width None: as wide as its
+    content. Its rectangle is added to `panels`. In its first layout its size is not known yet, and the library does not
+    draw it: then its name is added to `appearing` instead.
     """
 
     def __init__(
-        self, imgui: Any, panels: list[tuple[float, float, float, float]], appearing: list[str], name: str,
-        at: tuple[float, float], pivot: tuple[float, float], width: float | None, most_height: float,
-    ) -> None:  # fmt: skip
+        self,
+        imgui: Any,
+        panels: list[tuple[float, float, float, float]],
+        appearing: list[str],
+        name: str,
+        at: tuple[float, float],
+        pivot: tuple[float, float],
+        width: float | None,
+        most_height: float,
+    ) -> None:
         self._panels, self._appearing, self._most_height = panels, appearing, max(1.0, most_height)
         self._imgui, self._name, self._at, self._pivot, self._width = imgui, name, at, pivot, width
 

@@ -1,8 +1,8 @@
-"""When frames start, when they are swapped and when they are seen: the pacer, pure, and how it waits."""
+"""Pacing: when frames start, swap and are seen. All of it is pure but the wait."""
 
 from __future__ import annotations
 
 from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes, Pacer
-from twixt.render.pacing.refresh import Refresh
+from twixt.render.pacing.refresh.refresh_estimate import Refresh
 
 __all__ = ["FramePlan", "FrameResult", "FrameTimes", "Pacer", "Refresh"]

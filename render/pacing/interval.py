@@ -1,13 +1,13 @@
-"""How long a frame may take: wide enough for the work that stays, never wider for long, and not for spikes.
+"""Frame interval: widens for work that stays, narrows soon after, ignores spikes.
 
 Three of the last four frames too long: widened to hold them. Otherwise the last seconds of work are replayed against
-other intervals, and the cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more after
-a relapse. After a change only frames since then count, or a load that ended would keep the interval wide.
+other intervals, and the cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more
+after a relapse. After a change only frames since then count, or a load that ended would keep the interval wide.
 
 *Cycle* is the work and all else that a frame must do before the next can start, waiting not counted.
 Where swap blocks, intervals are whole refreshes. A queue holds work of up to a third of a refresh more: frames that
-take one more refresh now and then cost less than all of them at half the rate. Always: never under `base_ns`, and every
-change has its reason. Pure.
+take one more refresh now and then cost less than all of them at half the rate. Always: never under `base_ns`, and
+every change has its reason. Pure.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
-from twixt.render.pacing.load import Load, TimedCycle
-from twixt.render.pacing.replay import cost_on_queue, cost_on_refreshes, cost_on_timer, queue_holds_ns, usual_before
+from twixt.render.pacing.interval_evidence import (
+    SustainedLoad,
+    TimedCycle,
+    cost_on_queue,
+    cost_on_refreshes,
+    cost_on_timer,
+    queue_holds_ns,
+    usual_before,
+)
 
 # The first frames compile programs and fill caches; they say nothing of the next.
 WARM_UP_FRAMES = 3
@@ -25,8 +32,8 @@ WARM_UP_FRAMES = 3
 FITTED_ROOM = 1.01
 # Work replayed to widen, in ns and frames; a replay starts every so many frames.
 WIDEN_BY_NS, WIDEN_BY_FRAMES, REPLAY_EVERY_FRAMES = 5_000_000_000, 300, 30
-# Work replayed to narrow; doubled when the interval relapses within RELAPSE_NS after narrowing, up to the longest, which
-# still lets a load that ended be forgotten within 3 s; halved again after each calm spell.
+# Work replayed to narrow; doubled when the interval relapses within RELAPSE_NS after narrowing, up to the longest,
+# which still lets a load that ended be forgotten within 3 s; halved again after each calm spell.
 NARROW_BY_NS, LONGEST_NARROW_BY_NS, NARROW_BY_FRAMES = 600_000_000, 2_400_000_000, 4
 NARROW_EVERY_NS = 200_000_000
 RELAPSE_NS, CALM_NS = 3_000_000_000, 10_000_000_000
@@ -40,120 +47,111 @@ MULTIPLES, SHARES = (1.0, 1.12, 1.25, 1.5, 2.0, 3.0, 4.5), (0.5, 0.8, 0.95)
 LEAST_SHARE = 0.1
 # Two candidates closer than this are one.
 SAME_SHARE = 0.02
-# A wish for whole refreshes (--fps 30) is still met when the measured refresh is off by this share.
+# A bound in whole refreshes (--fps 30) is still met when the measured refresh is off by this share.
 WANDER = 0.03
-# Work longer than this is no load but a suspended machine.
-LONGEST_WORK_NS = 2_000_000_000
+# Work longer than this is no load but a suspended machine; no interval would be right for it.
+LONGEST_WORK_NS = 1_000_000_000
 
 
 class IntervalChoice:
-    """interval_ns: what frames should take now.
+    """`interval_ns`: what frames should take now.
 
     base_ns: the shortest wanted where swap does not block. refresh_ns: where it does, the length of a refresh;
     `set_refresh` follows it. wanted_ns: the shortest that the user wants, 0: the display's own.
-    guard_ns: how long before its refresh a frame must be handed over, where swap blocks. queues: whether a frame may wait
-    to be shown while the next is drawn.
+    guard_ns: how long before its refresh a frame must be handed over, where swap blocks. queues: a frame may wait to
+    be shown while the next is drawn.
     """
 
     def __init__(self, base_ns: int, refresh_ns: int | None = None, wanted_ns: int = 0) -> None:
         self.widened = self.narrowed = 0
         self.guard_ns = 0
         self.queues = False
-        self._wanted_ns = wanted_ns
-        self._base_ns = base_ns
-        self._at_most_ns = 0
-        self._refresh_ns = refresh_ns
-        self._own_refreshes = self._whole(wanted_ns, WANDER) if refresh_ns else 1
+        self._shortest = ShortestInterval(base_ns, refresh_ns, wanted_ns)
         self._fitted_ns = self._refreshes = 0  # what the work asks for, in ns or refreshes; 0: nothing
         self._frames: deque[TimedCycle] = deque(maxlen=WIDEN_BY_FRAMES)
-        self._seen = 0
-        self._load = Load()
-        self._narrow_by_ns = NARROW_BY_NS
-        self._narrowed_at_ns: int | None = None
-        self._relapsed_at_ns: int | None = None
-        self._tried_at_ns: int | None = None
-        self._tried_at = 0
+        self._count = 0  # frames, since they were all forgotten
+        self._load = SustainedLoad()
+        self._patience = NarrowingPatience()
         self._replay: Iterator[str] | None = None
+        self._replayed_at = 0  # frames, when a replay to widen last began
 
     @property
     def interval_ns(self) -> int:
-        if self._refresh_ns:
-            return self.refreshes * self._refresh_ns
-        return max(self._fitted_ns, self.base_ns)
+        shortest = self._shortest
+        if shortest.refresh_ns:
+            return max(self._refreshes, shortest.refreshes) * shortest.refresh_ns
+        return max(self._fitted_ns, shortest.ns)
 
     @property
     def refreshes(self) -> int:
         """1 where swap does not block."""
-        return max(self._refreshes, self._base_refreshes) if self._refresh_ns else 1
+        return max(self._refreshes, self._shortest.refreshes) if self._shortest.refresh_ns else 1
 
     @property
     def base_ns(self) -> int:
         """The shortest interval wanted."""
-        if self._refresh_ns:
-            return self._base_refreshes * self._refresh_ns
-        return max(self._base_ns, self._at_most_ns)
-
-    @property
-    def _base_refreshes(self) -> int:
-        if not self._at_most_ns:
-            return self._own_refreshes
-        return max(self._own_refreshes, self._whole(self._at_most_ns, WANDER))
+        return self._shortest.ns
 
     def at_most(self, fps: float | None) -> None:
         """An upper bound on the rate, for now; None: none."""
-        self._at_most_ns = round(1e9 / fps) if fps else 0
+        self._shortest.at_most_ns = round(1e9 / fps) if fps else 0
         self._forget_frames()
 
     def set_refresh(self, refresh_ns: int | None, is_new: bool = False) -> None:
-        """Measured anew; is_new: another display, or none that blocks."""
-        self._refresh_ns = refresh_ns
+        """Takes up the length of a refresh, measured anew; is_new: of another display, or None: swap does not
+        block."""
+        self._shortest.refresh_ns = refresh_ns
         if is_new:
-            self._own_refreshes = self._whole(self._wanted_ns, WANDER) if refresh_ns else 1
+            self._shortest.round_to_refreshes()
             self._fitted_ns = self._refreshes = 0
             self._load.forget()
             self._forget_frames()
 
-    def set_base(self, base_ns: int) -> None:
-        """The shortest wanted where swap does not block."""
-        self._base_ns = base_ns
+    def set_free(self, period_ns: int) -> None:
+        """Swap does not block any more; the display's own interval is `period_ns`."""
+        self._shortest.set_base(period_ns)
+        self.set_refresh(None, is_new=True)
 
     def forget(self) -> None:
-        """The frames so far were not like those to come: back to the shortest wanted."""
-        self._fitted_ns = self._refreshes = self._seen = 0
+        """Forgets all frames, unlike those to come: back to the shortest wanted."""
+        self._fitted_ns = self._refreshes = self._count = self._replayed_at = 0
         self._load.forget()
-        self._narrow_by_ns = NARROW_BY_NS
-        self._narrowed_at_ns = self._relapsed_at_ns = None
+        self._patience = NarrowingPatience()
+        self._forget_frames()
+
+    def forget_frames(self) -> None:
+        """Forgets what frames cost: the interval stays until those to come say otherwise."""
+        self._load.forget_frames()
         self._forget_frames()
 
     def frame(self, cycle_ns: int, end_ns: int) -> str:
-        """A frame's drawing is complete. Why the interval changed for those to come, or ""."""
-        self._seen += 1
-        if self._seen <= WARM_UP_FRAMES:
+        """Takes in a frame whose drawing is complete. Returns why the interval changed for those to come, or ""."""
+        self._count += 1
+        if self._count <= WARM_UP_FRAMES or cycle_ns > LONGEST_WORK_NS:
             return ""
-        cycle_ns = min(cycle_ns, LONGEST_WORK_NS)
         self._frames.append(TimedCycle(end_ns, cycle_ns))
         self._load.frame(cycle_ns, end_ns)
-        self._grow_calm(end_ns)
+        self._patience.grow_calm(end_ns, self._load)
         long_ns = self._load.long_ns(self._holds_ns(self.interval_ns), self.queues)
         if long_ns and (reason := self._hold_load(long_ns, end_ns)):
             return reason
         if self._replay is None:
             self._replay = self._begin_replay(end_ns)
         if self._replay is not None:
-            said = next(self._replay, None)
-            if said is None or said:
+            verdict = next(self._replay, None)
+            if verdict is None or verdict:
                 self._replay = None
-            return said or ""
+            return verdict or ""
         return ""
 
     # -- a load that stays
 
     def _holds_ns(self, interval_ns: int) -> int:
         """The longest cycle that the interval holds."""
-        if not self._refresh_ns:
+        if not self._shortest.refresh_ns:
             return interval_ns
         if self.queues:
-            return queue_holds_ns(max(1, round(interval_ns / self._refresh_ns)), self._refresh_ns)
+            return queue_holds_ns(max(1, round(interval_ns / self._shortest.refresh_ns)), self._shortest.refresh_ns)
         return interval_ns - self.guard_ns
 
     def _hold_load(self, long_ns: list[int], end_ns: int) -> str:
@@ -165,35 +163,31 @@ class IntervalChoice:
 
     def _fit(self, cycle_ns: int) -> int:
         """The interval that holds such frames, as far as any may."""
-        if self._refresh_ns:
-            refreshes = self._whole(cycle_ns + self.guard_ns)
-            if self.queues and refreshes > 1 and cycle_ns <= queue_holds_ns(refreshes - 1, self._refresh_ns):
+        if self._shortest.refresh_ns:
+            refreshes = self._shortest.whole(cycle_ns + self.guard_ns)
+            if self.queues and refreshes > 1 and cycle_ns <= queue_holds_ns(refreshes - 1, self._shortest.refresh_ns):
                 refreshes -= 1
-            return max(self.base_ns, min(refreshes, self._most_refreshes()) * self._refresh_ns)
+            return max(self.base_ns, min(refreshes, self._most_refreshes()) * self._shortest.refresh_ns)
         return max(self.base_ns, min(round(cycle_ns * FITTED_ROOM), LONGEST_INTERVAL_NS))
 
     # -- by replay
 
     def _begin_replay(self, end_ns: int) -> Iterator[str] | None:
-        """None where it is not due, or can change nothing."""
-        if self.interval_ns > self.base_ns and self._is_narrowing_due(end_ns):
-            self._tried_at_ns = end_ns
-            cycles = self._last_cycles(end_ns, self._narrow_by_ns)
+        """A replay that is due; None where none is, or it can change nothing."""
+        if self.interval_ns > self.base_ns and self._patience.is_due(end_ns):
+            cycles = self._last_cycles(end_ns, self._patience.span_ns)
             if cycles:
                 return self._replayed(cycles, narrower=True)
-        if self._seen - self._tried_at >= REPLAY_EVERY_FRAMES:
-            self._tried_at = self._seen
+        if self._count - self._replayed_at >= REPLAY_EVERY_FRAMES:
+            self._replayed_at = self._count
             holds_ns = self._holds_ns(self.interval_ns)
             cycles = self._last_cycles(end_ns, WIDEN_BY_NS)
             if cycles and any(cycle > holds_ns for cycle in cycles):
                 return self._replayed(cycles, narrower=False)
         return None
 
-    def _is_narrowing_due(self, end_ns: int) -> bool:
-        return self._tried_at_ns is None or end_ns - self._tried_at_ns >= NARROW_EVERY_NS
-
     def _last_cycles(self, end_ns: int, span_ns: int) -> list[int]:
-        """Of the frames of `span_ns`, if they were all since the last change; else none."""
+        """Cycles of the frames of `span_ns`, if they were all since the last change; else none."""
         frames = self._frames
         if len(frames) < NARROW_BY_FRAMES:
             return []
@@ -204,7 +198,7 @@ class IntervalChoice:
         return cycles if len(cycles) >= NARROW_BY_FRAMES else []
 
     def _replayed(self, cycles: list[int], narrower: bool) -> Iterator[str]:
-        """Tries one candidate each time it is asked; the last answer is the reason of a change, or "" for none."""
+        """Tries one candidate at each step; the last value is the reason of a change, or "" for none."""
         was_ns = self.interval_ns
         usual = usual_before(cycles)
         now_cost = best_cost = self._cost(cycles, usual, was_ns)
@@ -223,18 +217,22 @@ class IntervalChoice:
         yield self._change(best_ns, self._frames[-1].end_ns, why)
 
     def _cost(self, cycles: list[int], usual: list[int], interval_ns: int) -> float:
-        if self._refresh_ns:
-            refreshes = max(1, round(interval_ns / self._refresh_ns))
+        if self._shortest.refresh_ns:
+            refreshes = max(1, round(interval_ns / self._shortest.refresh_ns))
             if self.queues:
-                return cost_on_queue(cycles, usual, refreshes, self._refresh_ns, self._base_refreshes)
-            return cost_on_refreshes(cycles, usual, refreshes, self._refresh_ns, self.guard_ns, self._base_refreshes)
+                return cost_on_queue(cycles, usual, refreshes, self._shortest.refresh_ns, self._shortest.refreshes)
+            return cost_on_refreshes(
+                cycles, usual, refreshes, self._shortest.refresh_ns, self.guard_ns, self._shortest.refreshes
+            )
         return cost_on_timer(cycles, usual, interval_ns, self.base_ns)
 
     def _candidates(self, cycles: list[int], narrower: bool) -> list[int]:
         base_ns, now_ns = self.base_ns, self.interval_ns
         ordered = sorted(cycles)
-        if self._refresh_ns:
-            wanted = [n * self._refresh_ns for n in range(self._base_refreshes, self._most_refreshes() + 1)]
+        if self._shortest.refresh_ns:
+            wanted = [
+                n * self._shortest.refresh_ns for n in range(self._shortest.refreshes, self._most_refreshes() + 1)
+            ]
             least_ns = base_ns
         else:
             least_ns = max(base_ns, round(ordered[int(LEAST_SHARE * len(ordered))] * FITTED_ROOM))
@@ -252,20 +250,17 @@ class IntervalChoice:
 
     def _change(self, wanted_ns: int, end_ns: int, why: str) -> str:
         was_ns = self.interval_ns
-        if self._refresh_ns:
-            self._refreshes = max(1, round(wanted_ns / self._refresh_ns))
+        if self._shortest.refresh_ns:
+            self._refreshes = max(1, round(wanted_ns / self._shortest.refresh_ns))
         else:
             self._fitted_ns = wanted_ns
         widens = self.interval_ns > was_ns
         if widens:
             self.widened += 1
-            if self._narrowed_at_ns is not None and end_ns - self._narrowed_at_ns < RELAPSE_NS:
-                self._narrow_by_ns = min(2 * self._narrow_by_ns, LONGEST_NARROW_BY_NS)
-                self._load.relapsed()
-                self._relapsed_at_ns = end_ns
+            self._patience.widened(end_ns, self._load)
         else:
             self.narrowed += 1
-            self._narrowed_at_ns = end_ns
+            self._patience.narrowed_at_ns = end_ns
         self._forget_frames()
         return f"{why}: {'widened' if widens else 'narrowed'} to {self.interval_ns / 1e6:.1f} ms"
 
@@ -274,17 +269,77 @@ class IntervalChoice:
         self._load.changed()
         self._replay = None
 
-    def _grow_calm(self, end_ns: int) -> None:
-        if self._relapsed_at_ns is not None and end_ns - self._relapsed_at_ns > CALM_NS:
-            self._narrow_by_ns = max(NARROW_BY_NS, self._narrow_by_ns // 2)
-            is_calm = self._load.grew_calm() and self._narrow_by_ns == NARROW_BY_NS
-            self._relapsed_at_ns = None if is_calm else end_ns
-
-    def _whole(self, interval_ns: int, wander: float = 1e-6) -> int:
-        """Refreshes that hold `interval_ns`, give or take `wander` of one."""
-        assert self._refresh_ns
-        return max(1, math.ceil(interval_ns / self._refresh_ns - wander))
-
     def _most_refreshes(self) -> int:
-        assert self._refresh_ns
-        return max(self._base_refreshes, int(LONGEST_INTERVAL_NS // self._refresh_ns))
+        assert self._shortest.refresh_ns
+        return max(self._shortest.refreshes, int(LONGEST_INTERVAL_NS // self._shortest.refresh_ns))
+
+
+class ShortestInterval:
+    """Shortest interval wanted: by the display, by the user, and by a bound on the rate for now.
+
+    base_ns: where swap does not block. refresh_ns: where it does; then it is whole refreshes. wanted_ns: the user's;
+    0: none.
+    """
+
+    def __init__(self, base_ns: int, refresh_ns: int | None, wanted_ns: int) -> None:
+        self.refresh_ns = refresh_ns
+        self.at_most_ns = 0  # bound on the rate; 0: none
+        self._base_ns, self._wanted_ns = base_ns, wanted_ns
+        self.round_to_refreshes()
+
+    @property
+    def ns(self) -> int:
+        if self.refresh_ns:
+            return self.refreshes * self.refresh_ns
+        return max(self._base_ns, self.at_most_ns)
+
+    @property
+    def refreshes(self) -> int:
+        """The same in refreshes, where swap blocks."""
+        if not self.at_most_ns:
+            return self._own_refreshes
+        return max(self._own_refreshes, self.whole(self.at_most_ns, WANDER))
+
+    def set_base(self, period_ns: int) -> None:
+        """The display's own interval where swap does not block."""
+        self._base_ns = max(self._wanted_ns, period_ns)
+
+    def round_to_refreshes(self) -> None:
+        """Takes up a new `refresh_ns`; small changes of it keep the number of refreshes."""
+        self._own_refreshes = self.whole(self._wanted_ns, WANDER) if self.refresh_ns else 1
+
+    def whole(self, interval_ns: int, wander: float = 1e-6) -> int:
+        """Refreshes that hold `interval_ns`, give or take `wander` of one."""
+        assert self.refresh_ns
+        return max(1, math.ceil(interval_ns / self.refresh_ns - wander))
+
+
+class NarrowingPatience:
+    """Work that is replayed before the interval narrows: twice as much after each relapse."""
+
+    def __init__(self) -> None:
+        self.span_ns = NARROW_BY_NS  # of work to be replayed
+        self.narrowed_at_ns: int | None = None
+        self._tried_at_ns: int | None = None
+        self._relapsed_at_ns: int | None = None
+
+    def is_due(self, end_ns: int) -> bool:
+        """True if narrowing is to be tried again, which it then is."""
+        is_due = self._tried_at_ns is None or end_ns - self._tried_at_ns >= NARROW_EVERY_NS
+        if is_due:
+            self._tried_at_ns = end_ns
+        return is_due
+
+    def widened(self, end_ns: int, load: SustainedLoad) -> None:
+        """The interval was widened: a relapse, if it was narrowed shortly before."""
+        if self.narrowed_at_ns is not None and end_ns - self.narrowed_at_ns < RELAPSE_NS:
+            self.span_ns = min(2 * self.span_ns, LONGEST_NARROW_BY_NS)
+            load.relapsed()
+            self._relapsed_at_ns = end_ns
+
+    def grow_calm(self, end_ns: int, load: SustainedLoad) -> None:
+        """Takes back half of a relapse's effect after each calm spell."""
+        if self._relapsed_at_ns is not None and end_ns - self._relapsed_at_ns > CALM_NS:
+            self.span_ns = max(NARROW_BY_NS, self.span_ns // 2)
+            is_calm = load.grew_calm() and self.span_ns == NARROW_BY_NS
+            self._relapsed_at_ns = None if is_calm else end_ns

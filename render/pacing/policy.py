@@ -1,22 +1,63 @@
-"""One way of placing frames, as `Pacer` sees it: the Protocol, and what all ways share.
+"""Protocol of the pacer's policies, the frames that cross it, and the work estimate that they share.
 
-A policy plans a frame, may hold back its swap, and is told how it went. It says which kind of display its outcomes show;
-`Pacer` changes over. Always: a policy is given sane times (whole, growing); it reads no clock.
+A policy plans a frame, may hold back its swap, and takes in how it went. Its outcome names another kind of display
+where frames show one; `Pacer` changes over. Always: a policy is given sane times (whole, growing), all on the clock of
+the process; it reads no clock.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from twixt.render.pacing.frames import FrameTimes
+from twixt.ipc.quantiles import QuantileWindow
 
-# Kinds of display. FREE: swap waits for nothing. BLOCKING: swap comes back when its frame is seen. QUEUED: swap comes back
-# before that, and the display keeps the pace: it blocks a later call, or the swap of a later frame.
+# What a frame usually takes now is the median of so few that a new load shows within two frames.
+LATEST_FRAMES = 3
+# The work to start early for: what this share of the last frames stayed under. One long frame in 120 is not worth
+# starting all others early for, one in 30 is.
+REMEMBERED_FRAMES, COVERED = 100, 0.985
+# The time between frames is taken from fewer: it changes with what is logged and collected there.
+OVERHEAD_FRAMES = 32
+
+
+class FramePlan(NamedTuple):
+    """Plan of a frame."""
+
+    start_ns: int  # when to wake and latch
+    swap_at_ns: int | None  # when to swap, not before; None: as soon as it is drawn. `drawn` may move it
+    present_ns: int  # when it is expected to be seen
+    interval_ns: int
+    planned_refreshes: int
+    reason: str  # "" when nothing was out of the ordinary
+
+
+class FrameTimes(NamedTuple):
+    """Instants of a frame, as it went."""
+
+    start_ns: int
+    latch_ns: int
+    work_end_ns: int
+    swap_begin_ns: int
+    swap_end_ns: int
+    presented_ns: int | None = None  # when it was seen, where a fence on the next buffer said so
+
+
+class FrameResult(NamedTuple):
+    """Result of a frame: present, lateness, reason."""
+
+    present_ns: int  # when it was shown: the best known of fence, swap's return and the display's grid
+    deadline_ns: int  # when it was to be shown
+    missed_refreshes: int
+    reason: str  # all reasons of this frame, joined
+
+
+# Kinds of display. FREE: swap waits for nothing. BLOCKING: swap comes back when its frame is seen. QUEUED: swap comes
+# back before that, and the display keeps the pace: it blocks a later call, or the swap of a later frame.
 FREE, BLOCKING, QUEUED = "free", "blocking", "queued"
 
 
-class Planned(NamedTuple):
-    """One frame's place."""
+class FramePlacement(NamedTuple):
+    """Instants of a frame, as its policy plans them."""
 
     start_ns: int
     swap_at_ns: int | None
@@ -24,39 +65,111 @@ class Planned(NamedTuple):
     reason: str = ""
 
 
-class Outcome(NamedTuple):
-    """What became of it."""
+class FoundDisplay(NamedTuple):
+    """Kind of display that the outcomes of frames show."""
+
+    display: str  # FREE, BLOCKING or QUEUED
+    period_ns: int | None = None  # of its refresh, where swaps showed one
+    queues: bool = False  # swaps proved to wait for it, until long work drained its queue
+
+
+class FrameOutcome(NamedTuple):
+    """Result of a frame, to its policy."""
 
     present_ns: int
     missed: int
     reason: str = ""
-    display: str | None = None  # the kind of display that outcomes show lately, where that is another
+    display: FoundDisplay | None = None  # the display that the last outcomes show, where that is another kind
 
 
 class Policy(Protocol):
-    """Fixed-interval timer grid, whole refreshes, or paced by the display."""
+    """Places frames: on the timer's grid, on whole refreshes, paced by the display, or each at once."""
+
+    @property
+    def display(self) -> str:
+        """Kind of display that it is for."""
+        ...
 
     @property
     def shown_ns(self) -> int | None:
         """The last present, or None where the next frame starts anew."""
         ...
 
-    def plan(self, now_ns: int) -> Planned:
-        """The next frame."""
+    def plan(self, now_ns: int) -> FramePlacement:
+        """Places the next frame."""
         ...
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
-        """Its drawing is complete: when to swap, not before; None: at once."""
+        """Takes in its completed drawing. Returns when to swap, not before; None: at once."""
         ...
 
-    def done(self, times: FrameTimes) -> Outcome:
-        """It is handed over, or seen."""
+    def done(self, times: FrameTimes) -> FrameOutcome:
+        """Takes in its swap, or its present. Returns the outcome."""
         ...
 
-    def display_said(self, presented_ns: int, refresh_ns: int | None) -> None:
-        """The display's own word on an earlier frame."""
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """Takes in the display's report of an earlier frame."""
         ...
 
     def restart(self) -> None:
-        """Frames stopped for a while."""
+        """Begins again after frames stopped for a while."""
         ...
+
+
+class WorkEstimate:
+    """Work of frames, from waking to the next frame's turn: usual value and high quantile.
+
+    Fed by whichever policy places the frames, so that a change of policy forgets nothing.
+    """
+
+    def __init__(self) -> None:
+        self._latest = QuantileWindow(LATEST_FRAMES)
+        self._leads = QuantileWindow(REMEMBERED_FRAMES)  # planned start to completed drawing: work, and waking late
+        self._swaps = QuantileWindow(OVERHEAD_FRAMES)
+        self._overheads = QuantileWindow(OVERHEAD_FRAMES)
+        self._done_ns: int | None = None
+
+    @property
+    def usual_ns(self) -> int:
+        return self._latest.quantile(0.5)
+
+    @property
+    def swap_ns(self) -> int:
+        """Duration of a swap that waits for nothing."""
+        return self._swaps.quantile(0.5)
+
+    @property
+    def overhead_ns(self) -> int:
+        """From a swap's return to being asked for the next frame."""
+        return self._overheads.quantile(0.5)
+
+    def lead_ns(self, unknown_ns: int) -> int:
+        """From a frame's start to its completed drawing, for nearly every frame."""
+        return max(self._leads.quantile(COVERED, unknown_ns), self.usual_ns)
+
+    def asked(self, now_ns: int) -> None:
+        """The next frame is asked for: what passed since the last swap is overhead."""
+        if self._done_ns is not None:
+            self._overheads.add(max(0, now_ns - self._done_ns))
+
+    def drawn(self, work_ns: int, lead_ns: int) -> None:
+        self._latest.add(work_ns)
+        self._leads.add(lead_ns)
+
+    def swapped(self, swap_ns: int, end_ns: int) -> None:
+        self._swaps.add(swap_ns)
+        self._done_ns = end_ns
+
+    def restart(self) -> None:
+        """Frames stopped: what passes until the next one is not counted."""
+        self._done_ns = None
+
+    def changed_over(self) -> None:
+        """Begins under another policy: the waits that it sees were part of the overhead so far."""
+        self._overheads.clear()
+        self._done_ns = None
+
+    def forget(self) -> None:
+        """Forgets frames unlike those to come."""
+        self._latest.clear()
+        self._leads.clear()

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from twixt.render.recent import Recent
+from twixt.ipc.quantiles import QuantileWindow
 
 # Before anything is learned. A sleep of a few ms ends 0.1 to 0.3 ms late on an idle Linux machine.
 FIRST_MARGIN_NS = 400_000
@@ -20,7 +20,7 @@ FIRST_MARGIN_NS = 400_000
 SMALLEST_MARGIN_NS, LARGEST_MARGIN_NS = 100_000, 1_500_000
 # The margin is so much times the oversleep that this share of the last ones stayed under: one hiccup in twenty
 # does not raise it.
-REMEMBERED, COVERED, ROOM = 64, 0.95, 1.25
+REMEMBERED, COVERED, MARGIN_FACTOR = 64, 0.95, 1.25
 # Before so many sleeps the first margin stands.
 ENOUGH_SLEEPS = 8
 
@@ -28,18 +28,18 @@ _PR_SET_TIMERSLACK = 29  # Linux prctl: how late, in ns, the kernel may wake thi
 _TIMER_SLACK_NS = 1_000
 
 
-class Margin:
-    """How early sleeps should end, from how late they ended. Pure."""
+class SpinMargin:
+    """Spin margin, from the oversleep of earlier sleeps. Pure."""
 
     def __init__(self) -> None:
         self.margin_ns = FIRST_MARGIN_NS
-        self._oversleeps = Recent(REMEMBERED)
+        self._oversleeps = QuantileWindow(REMEMBERED)
 
     def observe(self, oversleep_ns: int) -> None:
         """oversleep_ns: how long after the wanted end a sleep came back."""
         self._oversleeps.add(oversleep_ns)
         if len(self._oversleeps) >= ENOUGH_SLEEPS:
-            wanted = round(self._oversleeps.quantile(COVERED) * ROOM)
+            wanted = round(self._oversleeps.quantile(COVERED) * MARGIN_FACTOR)
             self.margin_ns = min(max(wanted, SMALLEST_MARGIN_NS), LARGEST_MARGIN_NS)
 
 
@@ -49,11 +49,21 @@ class HybridWait:
     def __init__(
         self, clock: Callable[[], int] = time.perf_counter_ns, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        self.margin = Margin()
+        self.margin = SpinMargin()
         self.spins = True  # False: a core is worth more than waking on time; a wait ends when its sleep does
         self._clock = clock
         self._sleep = sleep
         _ask_for_sharp_timers()
+
+    def about(self, instant_ns: int) -> int:
+        """Comes back soon after that instant, by a sleep alone: what comes then has time. Returns when it came
+        back."""
+        now_ns = self._clock()
+        if instant_ns > now_ns:
+            self._sleep((instant_ns - now_ns) / 1e9)
+            now_ns = self._clock()
+            self.margin.observe(now_ns - instant_ns)
+        return now_ns
 
     def until(self, deadline_ns: int) -> int:
         """Comes back at `deadline_ns`, at once where that is past. Returns the instant it came back, never earlier."""

@@ -1,58 +1,38 @@
-"""The playback clock: for a present instant, the simulated time to draw.
+"""Playback clock: the draw time of each present instant.
 
-It keeps the promises, a mode makes the choice. Always: draw time never runs back but for one cut at a new
-world epoch, never passes the newest snapshot by more than `reach_ns` (0 unless the method of interpolation can
-look ahead), and stands still from the frame after a pause.
-Pure: present instants, snapshots' times and plans come in, no clock is read.
+A mode (`modes`) proposes the draw time, the clock bounds it. Always: draw time never runs back but for one cut at a
+new world epoch, never passes the newest snapshot by more than `reach_ns` (0 unless the method of interpolation
+extrapolates), and stands still from the frame after a pause. Pure: present instants, snapshots' times and plans come
+in, no clock is read.
 
     clock = PlaybackClock(mode="auto")
     clock.observe(sim_time_ns, due_ns, arrival_ns)   # each snapshot; duplicates and disorder are harmless
     clock.replan(plan)                               # when the plan changed
-    draw_ns = clock.draw_time_ns(present_ns)         # once a frame
+    draw_time_ns = clock.draw_time_ns(present_ns)    # once a frame
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
-from twixt.render.playback.auto import Auto
-from twixt.render.playback.buffered import Buffered
-from twixt.render.playback.plain import Ahead, NewestTwo
+from twixt.render.playback.auto_clock import AutoMode
+from twixt.render.playback.buffered_clock import BufferedMode
+from twixt.render.playback.modes import ClockMode, NewestTwoMode, Preferences, PresentMode
 from twixt.render.playback.stream import Stream
-from twixt.render.playback.wishes import Wishes
 
-
-class Mode(Protocol):
-    """Where a clock would be, free of promises."""
-
-    reason: str
-
-    @property
-    def name(self) -> str: ...
-
-    def choose_ns(self, stream: Stream, present_ns: int, passed_ns: int, drawn_ns: int | None) -> int:
-        """The simulated time to draw at `present_ns`, `passed_ns` after the frame that drew `drawn_ns`."""
-
-    def replanned(self, stream: Stream, drawn_ns: int | None, stretch: float) -> None:
-        """The map changed: wall intervals are `stretch` times as long."""
-
-    def begin_anew(self) -> None:
-        """What frames met so far says nothing of those to come."""
-
-
-MODES: dict[str, Callable[[Wishes], Mode]] = {
-    "auto": Auto,
-    "ahead": lambda wishes: Ahead(),
-    "newest-two": lambda wishes: NewestTwo(),
-    "buffered": Buffered,
+MODES: dict[str, Callable[[Preferences], ClockMode]] = {
+    "auto": AutoMode,
+    "ahead": lambda preferences: PresentMode(),
+    "newest-two": lambda preferences: NewestTwoMode(),
+    "buffered": BufferedMode,
 }
 
 
 class ClockState(NamedTuple):
-    """What the clock did in the last frame, for the log and the overlay."""
+    """State of the clock after a frame, for log and overlay."""
 
     mode: str  # what it does now: "ahead", "late", "newest-two", "buffered", "paused"
     offset_ns: int  # present - due of the draw time; negative: drawn before it is due
@@ -63,82 +43,77 @@ class ClockState(NamedTuple):
 
 
 class PlaybackClock:
-    """One world's clock. A viewer that attaches to another simulation makes a new one.
+    """Clock of one world. A viewer that attaches to another simulation makes a new one.
 
     mode: one of MODES. prefer: what a stall costs in `auto`, one of PREFERENCES. buffer_ms: the delay in `buffered`,
-    None to take it from measured jitter. TwixtError for what is none of these. All can be set while it runs.
+    None to take it from measured jitter. TwixtError for any other value. All can be set while it runs.
     """
 
     def __init__(self, mode: str = "auto", prefer: str = "latency", buffer_ms: float | None = None) -> None:
-        self._wishes = Wishes(prefer, buffer_ms)
-        self._reach_ns = 0
+        self._preferences = Preferences(prefer, buffer_ms)
         self._stream = Stream()
         self._world_epoch: int | None = None
         self._pending_plan: Plan | None = None
-        self._drawn_ns: int | None = None
+        self._draw_time_ns: int | None = None
         self._present_ns: int | None = None
         self._pause_target_ns: int | None = None
         self._glide_rate = 1.0
-        self._modes: dict[str, Mode] = {}
-        self._state = ClockState(mode, 0, 0, 0.0, False, "no snapshot yet")
+        self._modes: dict[str, ClockMode] = {}
+        self.state = ClockState(mode, 0, 0, 0.0, False, "no snapshot yet")
         self.select(mode)
 
     def select(self, mode: str) -> None:
-        """Go on in another mode, from what is drawn now."""
+        """Change to another mode, from what is drawn now."""
         if mode not in MODES:
             raise TwixtError(f"clock must be one of {', '.join(MODES)}, got {mode!r}")
         self.mode = mode
         if mode not in self._modes:
-            self._modes[mode] = MODES[mode](self._wishes)
+            self._modes[mode] = MODES[mode](self._preferences)
         self._mode = self._modes[mode]  # with what it learned, if it was in use before
-        self._mode.replanned(self._stream, self._drawn_ns, 1.0)
+        self._mode.replanned(self._stream, self._draw_time_ns, 1.0)
 
     @property
     def prefer(self) -> str:
-        """What a stall costs in `auto`: one of PREFERENCES."""
-        return self._wishes.prefer
+        """What a stall costs in `auto`, one of PREFERENCES."""
+        return self._preferences.prefer
 
     @prefer.setter
     def prefer(self, prefer: str) -> None:
-        self._wishes.prefer = prefer
+        self._preferences.prefer = prefer
 
     @property
     def buffer_ms(self) -> float | None:
-        """The delay in `buffered`, in ms of wall time behind the present; None: as measured jitter asks for."""
-        return self._wishes.buffer_ms
+        """Delay in `buffered`, in ms of wall time behind the present; None: taken from measured jitter."""
+        return self._preferences.buffer_ms
 
     @buffer_ms.setter
     def buffer_ms(self, buffer_ms: float | None) -> None:
-        self._wishes.buffer_ms = buffer_ms
+        self._preferences.buffer_ms = buffer_ms
 
     @property
     def reach_ns(self) -> int:
-        """How far beyond the newest snapshot may be drawn, in simulated time, while nothing newer comes."""
-        return self._reach_ns
+        """Extrapolation limit: ns of simulated time beyond the newest snapshot."""
+        return self._stream.reach_ns
 
     @reach_ns.setter
     def reach_ns(self, reach_ns: int) -> None:
         if isinstance(reach_ns, bool) or not isinstance(reach_ns, int) or reach_ns < 0:
             raise TwixtError(f"reach_ns must be a whole number of ns >= 0, 0 for never beyond, got {reach_ns!r}")
-        self._reach_ns = self._stream.reach_ns = reach_ns
-
-    @property
-    def state(self) -> ClockState:
-        return self._state
+        self._stream.reach_ns = reach_ns
 
     def observe(
         self, sim_time_ns: int, due_ns: int, arrival_ns: int, world_epoch: int = 0, plan_number: int | None = None
     ) -> None:
-        """A snapshot is there to be drawn. plan_number: the plan it was published under;
-        None: the one that held when it arrived."""
+        """Takes a snapshot in. plan_number: the plan it was published under; None: the one that held when it
+        arrived."""
         if self._world_epoch is None or world_epoch > self._world_epoch:
             self._begin(world_epoch)
         elif world_epoch < self._world_epoch:
             return
-        self._stream.observe(sim_time_ns, due_ns, arrival_ns, plan_number, self._drawn_ns)
+        self._stream.observe(sim_time_ns, due_ns, arrival_ns, plan_number, self._draw_time_ns)
 
     def replan(self, plan: Plan) -> None:
-        """Follow a new plan, at once. A plan already known changes nothing."""
+        """Follow a new plan at once. A plan already known changes nothing."""
         if self._world_epoch is None or plan.world_epoch > self._world_epoch:
             self._pending_plan = plan  # waits for the first snapshot of its world
             return
@@ -147,35 +122,41 @@ class PlaybackClock:
             return
         self._adopt(plan)
 
-    def draw_time_ns(self, present_ns: int) -> int:
-        """The simulated time to draw in the frame that reaches the display at `present_ns`."""
-        stream, before = self._stream, self._drawn_ns
+    def advance_to(self, present_ns: int) -> int:
+        """Moves on to the frame that reaches the display at `present_ns`. Returns its draw time; so does
+        `draw_time_ns`, its public name."""
+        stream, before = self._stream, self._draw_time_ns
         if not stream:
             return before or 0
         passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
         self._present_ns = present_ns if self._present_ns is None else max(present_ns, self._present_ns)
         if self._pause_target_ns is not None:
-            drawn = self._glide(passed_ns)
-            mode, reason = "paused", "physics is paused" if drawn == before else "playing on to the next snapshot"
+            draw_time_ns = self._glide(passed_ns)
+            mode, reason = (
+                "paused",
+                "physics is paused" if draw_time_ns == before else "playing on to the next snapshot",
+            )
         else:
-            drawn = self._mode.choose_ns(stream, self._present_ns, passed_ns, before)
+            draw_time_ns = self._mode.advance_to(stream, self._present_ns, passed_ns, before)
             mode, reason = self._mode.name, self._mode.reason
         # A step that waits for its snapshot is no silence to play on through.
-        drawn = min(drawn, stream.newest_sim_ns if mode == "paused" else stream.limit_sim_ns)
-        if before is not None and drawn < before:
-            drawn = before
-        self._drawn_ns = drawn
-        rate = (drawn - before) / passed_ns if before is not None and passed_ns else 0.0
+        draw_time_ns = min(draw_time_ns, stream.newest_sim_ns if mode == "paused" else stream.limit_sim_ns)
+        if before is not None and draw_time_ns < before:
+            draw_time_ns = before
+        self._draw_time_ns = draw_time_ns
+        rate = (draw_time_ns - before) / passed_ns if before is not None and passed_ns else 0.0
         if mode == "paused":  # nothing falls due: offset and room stay what they were
-            self._state = self._state._replace(mode=mode, rate=rate, held=False, reason=reason)
+            self.state = self.state._replace(mode=mode, rate=rate, held=False, reason=reason)
         else:
-            due_ns = stream.due_of(drawn)
+            due_ns = stream.due_of(draw_time_ns)
             room_ns = stream.newest_due_ns - due_ns
-            self._state = ClockState(mode, present_ns - due_ns, room_ns, rate, drawn == before, reason)
-        return drawn
+            self.state = ClockState(mode, present_ns - due_ns, room_ns, rate, draw_time_ns == before, reason)
+        return draw_time_ns
+
+    draw_time_ns = advance_to
 
     def begin_anew(self) -> None:
-        """Frames so far were not like those to come (a start): what those met is forgotten. What is drawn goes on."""
+        """Forgets what frames met so far: those to come differ (a start is over). What is drawn goes on."""
         self._mode.begin_anew()
 
     def due_ns(self, sim_time_ns: int) -> int:
@@ -189,11 +170,10 @@ class PlaybackClock:
         return due_ns if held_since_ns is None else min(due_ns, held_since_ns)
 
     def _begin(self, world_epoch: int) -> None:
-        """A new world: the one cut."""
+        """Begins a new world: the one cut."""
         self._world_epoch = world_epoch
-        self._stream = Stream()
-        self._stream.reach_ns = self._reach_ns
-        self._drawn_ns = self._pause_target_ns = None
+        self._stream = Stream(self._stream.reach_ns)
+        self._draw_time_ns = self._pause_target_ns = None
         self._modes.clear()
         self.select(self.mode)
         plan, self._pending_plan = self._pending_plan, None
@@ -208,18 +188,18 @@ class PlaybackClock:
         is_step = self._stream.paused or (known is not None and plan.number > known.number + 1)
         if known is not None and known.rate > 0:
             self._glide_rate = known.rate
-        stretch = self._stream.replan(plan, self._drawn_ns)
+        stretch = self._stream.replan(plan, self._draw_time_ns)
         if plan.rate > 0:
             self._pause_target_ns = None
-            self._mode.replanned(self._stream, self._drawn_ns, stretch)
-        elif is_step or self._drawn_ns is None:
+            self._mode.replanned(self._stream, self._draw_time_ns, stretch)
+        elif is_step or self._draw_time_ns is None:
             self._pause_target_ns = plan.sim_time_ns
         else:
-            self._pause_target_ns = self._drawn_ns
+            self._pause_target_ns = self._draw_time_ns
 
     def _glide(self, passed_ns: int) -> int:
-        """Paused: still, or on to a single step's end at the rate held before."""
+        """Draw time while paused: still, or on to a single step's end at the rate held before."""
         assert self._pause_target_ns is not None
-        if self._drawn_ns is None:
+        if self._draw_time_ns is None:
             return max(self._pause_target_ns, self._stream.oldest_sim_ns)
-        return min(self._pause_target_ns, self._drawn_ns + round(passed_ns * self._glide_rate))
+        return min(self._pause_target_ns, self._draw_time_ns + round(passed_ns * self._glide_rate))

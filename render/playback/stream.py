@@ -1,4 +1,4 @@
-"""Which simulated time falls due when: the stream of snapshots as a piecewise linear map.
+"""Map from wall time to simulated time: piecewise linear, through the due times of snapshots.
 
 Kept raw: each snapshot is a vertex (due, sim), nothing is smoothed here. A new plan remaps what has not
 been drawn yet, so a change of scale holds for snapshots already published too.
@@ -18,7 +18,8 @@ from twixt.render.playback.rhythm import Rhythm
 # The due instant of what a paused plan holds back. Beyond any clock's present: those have 63 bits.
 FAR_NS = 1 << 70
 NEVER_NS = -FAR_NS
-# The rate at which time goes on beyond the newest snapshot is the mean over this: it follows a load within some frames.
+# The rate at which time goes on beyond the newest snapshot is the mean over this: it follows a load within some
+# frames.
 RATE_BEYOND_NS = 300_000_000
 # Vertices kept before the older half is thinned. 512 are 4 s at the usual 120 published a second.
 KEPT = 1024
@@ -27,7 +28,7 @@ KEPT = 1024
 class Stream:
     """The map due <-> sim of one world epoch."""
 
-    def __init__(self) -> None:
+    def __init__(self, reach_ns: int = 0) -> None:
         self.plan: Plan | None = None
         self._due: list[int] = []
         self._sim: list[int] = []
@@ -37,9 +38,9 @@ class Stream:
         self.longest_wait_ns = NEVER_NS
         self.widest_gap = 1  # in snapshots, the lost ones counted; since a reader set it back too
         self.newest_arrival_ns = 0
-        self.reach_ns = 0  # simulated time that may be drawn beyond the newest snapshot
+        self.reach_ns = reach_ns  # simulated time that may be drawn beyond the newest snapshot
         self.stands = False  # simulated time, since the newest snapshot is not the first of its own
-        self._held_since_ns: int | None = None  # a paused plan's wall instant
+        self.held_since_ns: int | None = None  # the instant from which a paused plan holds simulated time
         self._rate = 1.0  # the last plan rate that was not 0
         self._anchor_ns, self._stretch = 0, 1.0  # of the last plan that runs: where it took over, and by how much
 
@@ -76,13 +77,8 @@ class Stream:
         return self._due[-2] if len(self._due) > 1 else self._due[-1]
 
     @property
-    def held_since_ns(self) -> int | None:
-        """The instant from which a paused plan holds simulated time; None while it runs."""
-        return self._held_since_ns
-
-    @property
     def paused(self) -> bool:
-        return self._held_since_ns is not None
+        return self.held_since_ns is not None
 
     def observe(
         self,
@@ -90,9 +86,10 @@ class Stream:
         due_ns: int,
         arrival_ns: int,
         plan_number: int | None = None,
-        drawn_ns: int | None = None,
+        draw_time_ns: int | None = None,
     ) -> bool:
-        """Take a snapshot in. True when it is newer than all before. drawn_ns: what is drawn already."""
+        """Takes a snapshot in. Returns True if it is newer than all before. draw_time_ns: None: nothing is drawn
+        yet."""
         plan = self.plan
         number = plan_number
         if number is None:
@@ -109,8 +106,8 @@ class Stream:
             self._insert(sim_time_ns, due_ns, number)
             return False
         if self._sim:
-            if drawn_ns is not None and due_ns < self._due[-1] < FAR_NS:
-                self._straighten(drawn_ns, due_ns)
+            if draw_time_ns is not None and due_ns < self._due[-1] < FAR_NS:
+                self._straighten(draw_time_ns, due_ns)
             # The newer snapshot's word counts: what lies before it cannot fall due after it.
             index = len(self._due) - 1
             while index >= 0 and self._due[index] > due_ns:
@@ -149,8 +146,8 @@ class Stream:
         return due[after - 1] + (sim_time_ns - start) * (due[after] - due[after - 1]) // (sim[after] - start)
 
     def mean_rate(self, over_ns: int) -> float:
-        """Simulated per wall time over the last `over_ns` before the newest snapshot fell due; over the last gap, where
-        that is longer."""
+        """Simulated per wall time over the last `over_ns` before the newest snapshot fell due; over the last gap,
+        where that is longer."""
         end = self._due[-1]
         first = max(0, min(bisect_left(self._due, end - over_ns), len(self._due) - 2))
         span = end - self._due[first]
@@ -158,37 +155,37 @@ class Stream:
 
     @property
     def _goes_beyond(self) -> bool:
-        """Whether time goes on beyond the newest snapshot."""
+        """True if time goes on beyond the newest snapshot."""
         return self.reach_ns > 0 and not self.stands
 
     def _rate_beyond(self) -> float:
         """The rate that physics held of late; the plan's, before it is known."""
         return self.mean_rate(RATE_BEYOND_NS) or self._rate
 
-    def replan(self, plan: Plan, drawn_ns: int | None) -> float:
+    def replan(self, plan: Plan, draw_time_ns: int | None) -> float:
         """Remap what is not drawn yet. Returns by what factor wall intervals of the stream grew."""
         stretch = 1.0
         anchor_ns = plan.wall_ns  # where, on the map so far, the plan's sim time fell due
-        if self._held_since_ns is not None:
-            anchor_ns = self._held_since_ns
+        if self.held_since_ns is not None:
+            anchor_ns = self.held_since_ns
         if plan.rate > 0:
             stretch = self._rate / plan.rate if self.plan is not None else 1.0
-            if self._sim and self._held_since_ns is None:
+            if self._sim and self.held_since_ns is None:
                 self._rest_before(plan)
             self._anchor_ns, self._stretch = anchor_ns, stretch
-            self._remap(plan, drawn_ns, anchor_ns, stretch)
+            self._remap(plan, draw_time_ns, anchor_ns, stretch)
             self._rate = plan.rate
-            self._held_since_ns = None
+            self.held_since_ns = None
             self.rhythm.restart(stretch)
         else:
             self._hold(plan)
-            if self._held_since_ns is None:
-                self._held_since_ns = plan.wall_ns
+            if self.held_since_ns is None:
+                self.held_since_ns = plan.wall_ns
         self.plan = plan
         return stretch
 
     def _hold(self, plan: Plan) -> None:
-        """What comes after a paused plan's sim time is not due until further notice."""
+        """Holds back what comes after a paused plan's simulated time."""
         first = bisect_right(self._sim, plan.sim_time_ns)
         for index in range(first, len(self._due)):
             self._due[index] = FAR_NS
@@ -196,21 +193,21 @@ class Stream:
             self._vertex(first, plan.wall_ns, plan.sim_time_ns)
 
     def _rest_before(self, plan: Plan) -> None:
-        """Physics that was stopped goes on with a new plan, a step beyond all that is known: the gap is a rest."""
+        """Inserts a rest where physics that was stopped goes on with a new plan, a step beyond all that is known."""
         rest_ns = self.rhythm.rest_ns(plan.wall_ns - self._due[-1], max(0, plan.sim_time_ns - self._sim[-1]))
         if rest_ns and plan.sim_time_ns > self._sim[-1]:
             self._append(self._sim[-1], self._due[-1] + rest_ns, self._plan_number[-1])
 
-    def _remap(self, plan: Plan, drawn_ns: int | None, anchor_ns: int, stretch: float) -> None:
-        """What comes after the plan's instant falls due as it says; what comes before and is not drawn yet leads up
-        to it, at the plan's rate or, where physics could not hold one, at the pace at which it came."""
+    def _remap(self, plan: Plan, draw_time_ns: int | None, anchor_ns: int, stretch: float) -> None:
+        """Moves what is not drawn yet: after the plan's instant it falls due as the plan says; before, it leads up to
+        it, at the plan's rate or, where physics could not hold one, at the pace at which it came."""
         if not self._sim:
             return
-        if drawn_ns is not None:
-            drawn_ns = min(drawn_ns, self._sim[-1])
-            drawn_due_ns = min(self.due_of(drawn_ns), anchor_ns)
-            keep = bisect_right(self._sim, drawn_ns)
-            self._due[:keep], self._sim[:keep], self._plan_number[:keep] = [drawn_due_ns], [drawn_ns], [0]
+        if draw_time_ns is not None:
+            draw_time_ns = min(draw_time_ns, self._sim[-1])
+            drawn_due_ns = min(self.due_of(draw_time_ns), anchor_ns)
+            keep = bisect_right(self._sim, draw_time_ns)
+            self._due[:keep], self._sim[:keep], self._plan_number[:keep] = [drawn_due_ns], [draw_time_ns], [0]
         after = bisect_right(self._sim, plan.sim_time_ns)
         for index in range(after, len(self._sim)):
             if self._plan_number[index] < plan.number:
@@ -228,7 +225,7 @@ class Stream:
             self._vertex(after, plan.wall_ns, plan.sim_time_ns)
 
     def _led_up_ns(self, plan: Plan, sim_time_ns: int, due_ns: int) -> int:
-        """Where `_remap` would have put a snapshot from before the plan that was not read when the plan was."""
+        """Due instant of a snapshot from before the plan that was read after it: where `_remap` would have put it."""
         came_ns = max(0, self._anchor_ns - due_ns) * min(self._stretch, 1.0)
         return plan.wall_ns - round(max((plan.sim_time_ns - sim_time_ns) / plan.rate, came_ns))
 
@@ -250,19 +247,19 @@ class Stream:
         self._sim.insert(index, sim_time_ns)
         self._plan_number.insert(index, number)
 
-    def _straighten(self, drawn_ns: int, due_ns: int) -> None:
-        """Physics became faster than was said: what would all fall due at `due_ns` gives way to a straight line there
-        from what is drawn."""
-        drawn_due_ns = self.due_of(drawn_ns)
-        after = bisect_right(self._sim, drawn_ns)
+    def _straighten(self, draw_time_ns: int, due_ns: int) -> None:
+        """Replaces what would all fall due at `due_ns`, since physics became faster than was published, by a straight
+        line there from the draw time."""
+        drawn_due_ns = self.due_of(draw_time_ns)
+        after = bisect_right(self._sim, draw_time_ns)
         if 0 < after < len(self._sim) and drawn_due_ns < due_ns:
             after = max(after, bisect_left(self._due, due_ns))
             del self._due[after:], self._sim[after:], self._plan_number[after:]
-            if self._sim[-1] < drawn_ns:
-                self._append(drawn_ns, drawn_due_ns, self._plan_number[-1])
+            if self._sim[-1] < draw_time_ns:
+                self._append(draw_time_ns, drawn_due_ns, self._plan_number[-1])
 
     def _stand(self, due_ns: int, arrival_ns: int) -> None:
-        """The newest simulated time lasts until `due_ns`."""
+        """Lets the newest simulated time last until `due_ns`."""
         if len(self._sim) > 1 and self._sim[-2] == self._sim[-1]:
             self._due[-1] = due_ns
         else:

@@ -1,4 +1,4 @@
-"""The built-in worlds by name, known without importing any: `--help` must not wait for numpy."""
+"""The built-in worlds by name. Imports none of them: `--help` must not wait for numpy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class BuiltIn(NamedTuple):
-    """Where a built-in world lives, and what it shows, in a line."""
+    """Module, class and one-line description of a built-in world."""
 
     module: str
     class_name: str

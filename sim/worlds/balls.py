@@ -1,11 +1,11 @@
-"""Balls tumbling in a box that is rocked without end: the default world, with three hundred of them.
+"""Balls that tumble in a rocking box: the default world, with three hundred of them.
 
-The box is drawn standing still; the rocking is in the direction of gravity, which leans over and walks
-round, so that the pile keeps pouring from side to side. With `rocking_deg=0` the balls settle and rest.
-Contacts, friction, spin and bounce are those of `contacts.py`; this file sets the scene and writes the bodies.
+The box is drawn at rest. The direction of gravity rocks instead: it tilts and rotates, so that the pile flows from side
+to side. With `rocking_deg=0` the balls settle and rest. Contacts, friction, spin and bounce are those of
+`contacts/solver.py`; this file makes the scene and writes the bodies.
 
-`--set count=10000` is a sea of them in a wider and deeper box, rocked as much slower as water in it would be. Above
-`MANY` balls a step is 1/30 s instead of 1/60 s: looking for contacts is the half of it.
+With `--set count=10000` the box is wider and deeper, and rocks as slowly as water in it would. Above `MANY` balls a
+step is 1/30 s instead of 1/60 s, because half of its cost is the search for contacts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Camera, Scene, Sphere
-from twixt.sim.bodies import Bodies
-from twixt.sim.world import World
-from twixt.sim.worlds.contact_list import cross
-from twixt.sim.worlds.contacts import QUICK, ContactSolver, Material, Spheres
-from twixt.sim.worlds.exact import dot, sin_cos, uniform
-from twixt.sim.worlds.limits import check_count
+from twixt.sim.contacts.contact_list import cross
+from twixt.sim.contacts.solver import QUICK, ContactSolver, Material, MovingSpheres
+from twixt.sim.reproducible_math import dot, sin_cos, uniform
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.constructor_settings import check_count
+from twixt.sim.world.world import World
 
 Floats = NDArray[np.floating[Any]]
 
@@ -33,25 +33,25 @@ RADIUS_MIN_M, RADIUS_MAX_M = 0.10, 0.19
 DENSITY_KG_M3 = 1000.0
 MOST = 100_000
 MANY = 3_000
-# What a ball takes here at most, in a pile: mostly what is held for each that is near it while contacts are looked for.
+# Most memory of one ball in a pile, mostly for its list of near balls during the search for contacts.
 BALL_BYTES = 4096
 # Half the box's width for 300 balls (metres): a pile two or three balls deep. More balls make it wider and deeper.
 HALF_WIDTH_M = 2.15
 WIDTH_POWER = 0.4
-# The drawn box is this much as high as wide: the pile leans against its walls without rising over them. A wide one is
-# flatter, with what is in it.
+# Height of the drawn box as a share of its width: the pile leans against its walls without rising over them. A wide
+# box is flatter, like its pile.
 HEIGHT_PER_WIDTH = 0.55
 FLATTER_POWER = 0.2
-# Room of one ball in the lattice that they fall from, and how far each is off its place (metres).
+# Spacing of the lattice from which the balls fall, and the largest random offset of each (metres).
 LATTICE_M = 0.44
 LATTICE_OFF_M = 0.015
 START_HEIGHT_M = 0.6
 START_SPEED_M_S = 0.8
-# The lean of gravity grows to its full size in this time, and walks round the box in this period (seconds); both grow
-# with the root of the box's width, as the periods of waves do.
+# Time in which the tilt of gravity grows to its full angle, and period in which it rotates around the box (seconds).
+# Both grow with the square root of the box's width, as the periods of waves do.
 ROCKING_GROWS_S = 3.0
 ROCKING_PERIOD_S = 6.0
-# Keeps a turn of nothing at nothing.
+# Avoids a division by zero for a rotation by zero.
 TINY_RAD = 1e-20
 
 PALETTE = (
@@ -78,7 +78,7 @@ class Balls(World):
             raise TwixtError(f"rocking_deg must be from 0 (at rest) to 80, got {rocking_deg:g}")
         self.count = count
         self.rocking_turns = rocking_deg / 360
-        # To the millimetre: the last bits of a power are the C library's own.
+        # To the millimetre: the last bits of a power depend on the C library.
         self.half_width = max(round(HALF_WIDTH_M * (count / 300) ** WIDTH_POWER, 3), LATTICE_M)
         self.side = max(1, int(2 * self.half_width / LATTICE_M))
         self.slower = max(1.0, math.sqrt(self.half_width / HALF_WIDTH_M))
@@ -89,9 +89,9 @@ class Balls(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """All balls above the box again, sizes, places and speeds from `seed`."""
+        """Places all balls above the floor again, with sizes, positions and velocities from `seed`."""
         random = np.random.default_rng(seed)
-        # Sizes travel as half floats; the physics takes what is drawn.
+        # Sizes are published as half floats; physics uses the same rounded values.
         radius = uniform(random, RADIUS_MIN_M, RADIUS_MAX_M, self.count).astype(np.float16).astype(np.float32)
         side = self.side
         layer, row, column = np.unravel_index(np.arange(self.count), (-(-self.count // side**2), side, side))
@@ -99,7 +99,7 @@ class Balls(World):
         place[:2] -= (side - 1) / 2
         position = place * LATTICE_M + uniform(random, -LATTICE_OFF_M, LATTICE_OFF_M, place.shape)
         position[2] += START_HEIGHT_M
-        self.state = Spheres(
+        self.state = MovingSpheres(
             position=position.astype(np.float32),
             velocity=uniform(random, -START_SPEED_M_S, START_SPEED_M_S, position.shape).astype(np.float32),
             spin=np.zeros(position.shape, np.float32),
@@ -116,14 +116,14 @@ class Balls(World):
         self._write()
 
     def step(self, dt: float) -> None:
-        """Advance by `dt` seconds."""
+        """Advances by `dt` seconds."""
         self.solver.step(dt, self.gravity())
         self.time_s += dt
         self.orientation = turned(self.orientation, self.state.spin * np.float32(dt))
         self._write()
 
     def gravity(self) -> NDArray[np.float64]:
-        """Gravity now, (3,) m/s^2."""
+        """Present gravity, (3,) m/s^2."""
         time_s = self.time_s / self.slower
         lean = sin_cos(self.rocking_turns * min(1.0, time_s / ROCKING_GROWS_S))
         way = sin_cos(time_s / ROCKING_PERIOD_S)
@@ -131,7 +131,7 @@ class Balls(World):
         return np.array([across * way.cos, across * way.sin, -GRAVITY_M_S2 * lean.cos])
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: contacts that carry, and the deepest overlap in % of the smaller radius."""
+        """Figures for the overlay: contacts under load, and the deepest overlap in % of the smaller radius."""
         overlap = self.solver.overlap()
         return {"contacts": float(np.count_nonzero(self.solver.push)), "overlap_percent": 100 * overlap}
 
@@ -146,8 +146,8 @@ class Balls(World):
         half = self.half_width
         flatter = min(1.0, (HALF_WIDTH_M / half) ** FLATTER_POWER)
         height = 2 * half * HEIGHT_PER_WIDTH * flatter
-        away = half * (0.7 + 0.3 * flatter)  # a flatter box fills the picture from nearer
-        # Stripes, at first: how they mix shows how the pile pours.
+        away = half * (0.7 + 0.3 * flatter)  # for a flatter box the camera is nearer
+        # Colours in stripes at first: their mixing shows how the pile flows.
         stripe = np.arange(self.count) % self.side * len(PALETTE) // self.side
         balls = [Sphere(radius=1.0, color=color) for color in PALETTE]
         return Scene(
@@ -157,6 +157,7 @@ class Balls(World):
             ),
             ground=0.0,
             outline=((-half, -half, 0.0), (half, half, height)),
+            pattern=True,
         )
 
 

@@ -1,14 +1,14 @@
 """The same two motions twice: on the left the current state, on the right interpolated. Ten steps a second.
 
-A ball goes round a circle, another bounces. On the left both are drawn as they are after the newest step that has
-come due (the group "current", `--set left=none`, or any other method); on the right by the run's own method.
+One ball moves along a circle, another bounces. On the left both are drawn in the state of the newest step that is due
+(the group "current", `--set left=none`, or any other method); on the right by the run's own method.
 
-What to look for: the left ticks, the right glides, at the same time of the same world. The dots mark the true
-paths (`--set paths=false`: without them). `--interpolation linear` cuts the circle's corners, `hermite` stays on it
-but sinks through the floor at a bounce, `auto` does neither. `--physics-hz 60` makes both sides smooth,
-`--physics-hz 4` neither alike.
+What to look for: the left side moves in ticks, the right side evenly, at the same simulated time. The dots mark the
+true paths (`--set paths=false`: without them). `--interpolation linear` cuts the circle's corners, `hermite` stays on
+it but sinks through the floor at a bounce, `auto` does neither. With `--physics-hz 60` both sides are smooth; with
+`--physics-hz 4` both are coarse, in different ways.
 
-Always: `states_at(t)` is where the two balls are at any simulated time t, by formula.
+Always: `states_at(t)` gives the two balls at any simulated time t, by formula.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
-from twixt.sim.bodies import Bodies
-from twixt.sim.worlds.exact import sin_cos
-from twixt.sim.worlds.formula import FormulaWorld
+from twixt.sim.reproducible_math import sin_cos
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.world import FormulaWorld
 
 CIRCLE_M = 1.15
 CIRCLE_PERIOD_S = 2.4
-CIRCLE_X_M, CIRCLE_HEIGHT_M = -0.4, 1.6  # its middle, in a half
+CIRCLE_X_M, CIRCLE_HEIGHT_M = -0.4, 1.6  # of the centre, in a half
 BALL_M = 0.24
 GRAVITY_M_S2 = 9.81
-BOUNCE_PERIOD_S = 1.13  # so that it bounces between two steps, each time elsewhere
+BOUNCE_PERIOD_S = 1.13  # no multiple of a step: each bounce is at another place between two steps
 BOUNCE_SPEED_M_S = GRAVITY_M_S2 * BOUNCE_PERIOD_S / 2
 BOUNCE_X_M = 1.3
-BOUNCE_M = BOUNCE_SPEED_M_S * BOUNCE_PERIOD_S / 4  # high, of the ball's lowest point
-SIDE_M = 1.9  # of each half's middle from the middle
+BOUNCE_M = BOUNCE_SPEED_M_S * BOUNCE_PERIOD_S / 4  # greatest height of the ball's lowest point
+SIDE_M = 1.9  # from the centre to the centre of each half
 CIRCLE_DOTS = 48
 BOUNCE_DOTS = 9
 DOT_M = 0.022
@@ -42,20 +42,20 @@ CIRCLE_COLOR, BOUNCE_COLOR = (0.97, 0.62, 0.27), (0.38, 0.66, 0.95)
 FLOOR_COLOR = (0.34, 0.36, 0.40)
 
 
-class States(NamedTuple):
-    """The ball on the circle and the one that bounces, around their half's middle: (2, 3) each, metres and m/s."""
+class PathStates(NamedTuple):
+    """States of the circling and of the bouncing ball, relative to their half's centre: (2, 3), metres and m/s."""
 
     position: NDArray[np.float64]
     velocity: NDArray[np.float64]
 
 
-def states_at(sim_time_s: float) -> States:
-    """Where the two balls are at a simulated time in seconds."""
+def states_at(sim_time_s: float) -> PathStates:
+    """States of both balls at a simulated time, s."""
     rate = 2 * math.pi / CIRCLE_PERIOD_S
     z, x = sin_cos(sim_time_s / CIRCLE_PERIOD_S)
     since_s = sim_time_s % BOUNCE_PERIOD_S
     height = BOUNCE_SPEED_M_S * since_s - GRAVITY_M_S2 * since_s * since_s / 2
-    return States(
+    return PathStates(
         np.array(
             [[CIRCLE_X_M + CIRCLE_M * x, 0.0, CIRCLE_HEIGHT_M + CIRCLE_M * z], [BOUNCE_X_M, 0.0, BALL_M + height]]
         ),
@@ -69,7 +69,7 @@ def states_at(sim_time_s: float) -> States:
 
 
 class Circles(FormulaWorld):
-    """Two balls on known paths, twice: as they are, and interpolated."""
+    """Two balls on known paths, twice: in their current states, and interpolated."""
 
     dt = 1 / 10
 
@@ -84,6 +84,7 @@ class Circles(FormulaWorld):
             [*balls, *balls, floor, floor, *[Sphere(DOT_M, DOT_COLOR)] * len(dots)],
             camera=Camera(eye=(-0.1, -20.0, 3.6), target=(-0.1, 0.0, 2.2), fov_y_deg=16.6),
             ground=None,
+            pattern=True,
             groups={"current": Group(bodies=(0, 1), interpolation=left)},
         )
         self.bodies.velocity[:] = 0.0
@@ -91,7 +92,7 @@ class Circles(FormulaWorld):
         self.reset(seed)
 
     def write(self) -> None:
-        """Puts what moves where it is now."""
+        """Writes the four moving balls."""
         position, velocity = states_at(self.time_s)
         for first, side_m in ((0, -SIDE_M), (2, SIDE_M)):
             self.bodies.position[first : first + 2] = np.add(position, (side_m, 0.0, 0.0))
@@ -99,7 +100,7 @@ class Circles(FormulaWorld):
 
 
 def _dots() -> NDArray[np.float64]:
-    """Points along the true paths of both halves."""
+    """Points along the true paths of both halves, (m, 3)."""
     circle = [states_at(CIRCLE_PERIOD_S * dot / CIRCLE_DOTS).position[0] for dot in range(CIRCLE_DOTS)]
     bounce = [(BOUNCE_X_M, 0.0, BALL_M + BOUNCE_M * dot / (BOUNCE_DOTS - 1)) for dot in range(BOUNCE_DOTS)]
     half = np.array([*circle, *bounce])

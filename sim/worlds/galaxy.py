@@ -1,15 +1,16 @@
-"""How a spiral galaxy moves, told by rings: one small matrix per ring and instant says it for all of its bodies.
+"""Motion of a spiral galaxy: one small matrix per ring and instant moves all of its bodies.
 
-A body keeps eight floats for good: its place in its ring as if that were a circle (x, y, and the height z), a 1, and its
-first orientation. The ring's matrix takes them to the sixteen of a record: place, velocity, orientation and
-angular velocity are linear in them.
+A body keeps eight floats, which never change: its position in its ring as if that were a circle (x, y, and the height
+z), a 1, and its first orientation. The ring's matrix maps them to the sixteen floats of a record: position, velocity,
+orientation and angular velocity are linear in them.
 
-The arms are a wave of density, not a thing: rings are nested ellipses, each turned a little against the next, and
-bodies go round on them, inner ones faster, through arms that turn slowly as a whole (Kalnajs 1973). Rings breathe,
-and lean over one after the other, as waves that run outward.
+The arms are a density wave: rings are nested ellipses, each rotated a little against the next. Bodies move along them,
+inner ones faster, through arms that rotate slowly as a whole (Kalnajs 1973). The size and the tilt of the rings
+oscillate, as waves that run outward.
 
-Always: velocities are the derivatives of the places, angular velocities those of the orientations; a matrix holds no
-tiny and no infinite number, so that a product copies what it multiplies by 1. Knows no count of bodies.
+Always: velocities are the derivatives of positions, angular velocities those of orientations; a matrix has no
+subnormal and no infinite number, so that a product copies the numbers that it multiplies by 1. Does not depend on the
+number of bodies.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 
 Floats = NDArray[np.float64]
 
-# What a body keeps, by place, and the sixteen words of a record.
+# Places of the floats that a body keeps, and of the sixteen words of a record.
 KEPT = 8
 PLANE, HEIGHT, ONE, FIRST_TURN = slice(0, 2), 2, 3, slice(4, 8)
 WORDS = 16
@@ -32,14 +33,14 @@ FLAGS_AND_SCALE, ANGULAR_VELOCITY, COLOR = 11, slice(12, 15), 15
 
 DISC_M = 6.0
 CORE_M = 0.55
-# The disc thins out as an exponential of the radius; this share of the disc is its scale.
+# Density falls exponentially with the radius; this share of the disc's radius is the scale length.
 THINS_SHARE = 0.34
-# Ellipses: how much shorter across than along, reached at this share of the disc; by how much the last is turned.
+# Flattening of the ellipses, reached at this share of the disc's radius; rotation of the outermost against the first.
 FLATTENING, FLAT_FROM_SHARE = 0.28, 0.45
 TWIST_RAD = 2.3 * math.pi
 ARMS_HZ = 0.012
 SPEED_M_S = 1.3  # almost the same at all radii of the disc, as in real ones
-# Waves that run outward: breath as a share of the size, lean as a slope at the rim; how many at once.
+# Waves that run outward: amplitude (breath: share of the size; lean: slope at the rim), frequency, waves on the disc.
 BREATH, BREATH_HZ, BREATHS = 0.045, 0.11, 1.3
 LEAN, LEAN_HZ, LEANS = 0.11, 0.035, 0.8
 SPIN_HZ = (0.05, 0.4)
@@ -48,7 +49,7 @@ SCALES = (0.85, 1.15)  # of the bodies' shape, by ring
 
 
 class Rings:
-    """`count` rings, from the middle outward, each with about as many bodies. radius: (count,) metres.
+    """`count` rings, from the centre outward, for equal numbers of bodies. radius: (count,) metres.
 
     epoch: that of all bodies, 0 to 65535.
     """
@@ -64,8 +65,8 @@ class Rings:
         self._spin = 2 * math.pi * random.uniform(*SPIN_HZ, count)
         self._spin_start = random.uniform(0, 2 * math.pi, count)
         self._matrices = np.zeros((count, KEPT, WORDS), np.float32)
-        # Flags and scale are the bits of a float that is neither tiny nor infinite. So is the epoch made: only whether
-        # it is the same counts.
+        # Flags and scale are the bits of a float that is neither subnormal nor infinite. The offset EPOCHS_FROM makes
+        # the epoch such a float, too: only changes of an epoch matter.
         self._matrices[:, ONE, EPOCH] = np.array(EPOCHS_FROM + epoch, np.uint32).view(np.float32)
         scale = random.uniform(*SCALES, count).astype(np.float16).view(np.uint16).astype(np.uint32)
         flags = np.uint32(VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY)
@@ -73,7 +74,7 @@ class Rings:
         self._matrices[:, ONE, ANGULAR_VELOCITY] = self._axis * self._spin[:, None]
 
     def matrices(self, time_s: float) -> NDArray[np.float32]:
-        """What takes a row of kept floats to a record's at a simulated time, (count, 8, 16): the same array each time."""
+        """Matrices (count, 8, 16) from kept floats to records at `time_s`. Each call overwrites the array."""
         self._move(time_s)
         self._turn(time_s)
         return self._matrices
@@ -82,7 +83,7 @@ class Rings:
         arms_rate, breath_rate, lean_rate = (2 * math.pi * hz for hz in (ARMS_HZ, BREATH_HZ, LEAN_HZ))
         breath = breath_rate * time_s - 2 * math.pi * BREATHS * self._outward
         size, size_rate = 1 + BREATH * np.sin(breath), BREATH * breath_rate * np.cos(breath)
-        # In the ring's plane, first round by `round_`, then flattened, then turned by `way`.
+        # In the ring's plane: first rotated by `round_`, then flattened, then rotated by `way`.
         way = TWIST_RAD * self._outward + arms_rate * time_s
         round_ = self._start + self._speed * time_s
         cw, sw, cr, sr, flat = np.cos(way), np.sin(way), np.cos(round_), np.sin(round_), self._flat
@@ -93,7 +94,7 @@ class Rings:
             )
         )
         place = size * shape
-        # The derivative of a rotation is that rotation and a quarter turn: of the outcome, or of what it is given.
+        # The derivative of a rotation is the rotation and a quarter turn: after it (`turned`), or before (`went_on`).
         turned = np.stack((-place[1], place[0]))
         went_on = np.stack((place[:, 1], -place[:, 0]), axis=1)
         speed = size_rate * shape + arms_rate * turned + self._speed * went_on
@@ -114,13 +115,13 @@ class Rings:
         half = (self._spin_start + self._spin * time_s) / 2
         x, y, z = (self._axis * np.sin(half)[:, None]).T
         w = np.cos(half)
-        # The product (x, y, z, w) q of quaternions, as what a row q is multiplied by.
+        # The product (x, y, z, w) q of quaternions, as a matrix by which a row q is multiplied.
         rows = np.array(((w, z, -y, -x), (-z, w, x, -y), (y, -x, w, -z), (x, y, z, w)))
         self._matrices[:, FIRST_TURN, ORIENTATION] = rows.transpose(2, 0, 1)
 
 
 def _radius_shares(count: int) -> Floats:
-    """Radii as shares of the disc's, between which lie equal shares of an exponential disc that ends at 1."""
+    """Radii of rings with equal shares of an exponential disc that ends at 1, (count,), as shares of its radius."""
     radius = np.linspace(0, 1, 513)
     inside = 1 - (1 + radius / THINS_SHARE) * np.exp(-radius / THINS_SHARE)
     return np.interp((np.arange(count) + 0.5) / count, inside / inside[-1], radius)

@@ -1,14 +1,13 @@
-"""One bright body at constant velocity across a dark screen: the reference for measuring a picture.
+"""One bright body at constant velocity across a dark screen: the reference for measurements of a picture.
 
-The body moves along x in the plane y = 0, which faces the camera, so that the picture of `width_px` x
-`height_px` shows it at
+The body moves along x in the plane y = 0, which faces the camera. A picture of `width_px` x `height_px` shows it at
 
     x_px = width_px / 2 + x * height_px / 6        (100 px per metre at 800x600)
     y_px = height_px / 2
 
-It crosses in 12 s, 60 px/s at 800x600, and starts again at the left by a teleport. Always: after a step,
+It crosses in 12 s, 60 px/s at 800x600, and is then teleported back to the left. Always: after a step,
 `x == position_at(simulated time)`; between the last step of a crossing and the first of the next one a
-viewer holds the body at the right end. Nothing else moves, no ground, no outline.
+viewer holds the body at the right end. Nothing else moves; no ground, no outline.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from __future__ import annotations
 import math
 
 from twixt.ipc.scene import Camera, Scene, Sphere
-from twixt.sim.bodies import Bodies
-from twixt.sim.world import World
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.world import World
 
-# Slow, so that the ends of crossings, where the body is held for a step, are few in a measured run.
+# Long, so that a measured run has few ends of crossings, at which the body is held for a step.
 CROSSING_S = 12
 SPEED_M_S = 0.6
 START_M = -CROSSING_S * SPEED_M_S / 2
 RADIUS_M = 0.12
-# What the picture's height shows of the plane of motion (metres).
+# Height of the picture in the plane of motion (metres).
 VISIBLE_HEIGHT_M = 6.0
-# Narrow, so that a sphere near the edge is still seen as a disc around its centre (within 0.02 px).
+# Narrow, so that a sphere near the edge is still drawn as a disc around its projected centre (within 0.02 px).
 FOV_Y_DEG = 20.0
 EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
 
@@ -55,13 +54,13 @@ class Metronome(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Back to the left end at simulated time 0; there is nothing random."""
+        """Returns to the left end at simulated time 0. Nothing is random."""
         self.time_ns = 0
         self.bodies.teleport(0, (START_M, 0.0, 0.0))
         self.bodies.velocity[0] = (SPEED_M_S, 0.0, 0.0)
 
     def step(self, dt: float) -> None:
-        """Advance by `dt` seconds."""
+        """Advances by `dt` seconds."""
         crossings = self.time_ns // CROSSING_NS
         self.time_ns += round(dt * 1e9)
         x = position_at((self.time_ns % CROSSING_NS) / 1e9)

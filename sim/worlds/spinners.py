@@ -1,14 +1,14 @@
-"""Bodies that turn up to three times, and more, between two snapshots, at speeds known exactly.
+"""Bodies that turn several times between two snapshots, at speeds known exactly.
 
-From left to right each column turns faster: by default an eighth of a turn in a step, then a quarter, a half, one,
-one and a half, and three turns. Above a bar with a ball on its tip turns towards you; below a ball turns about a
-slanted axis. Steps are half a second long, so that the eye can follow.
+From left to right each column turns faster: by default an eighth of a turn in a step, then a quarter, a half, one, one
+and a half, and three turns. Above, a bar with a ball on its tip turns in the plane of the picture; below, a ball turns
+about a slanted axis. Steps are half a second long, so that single turns are visible.
 
-What to look for: `hermite` and `auto` use the angular velocities and show all turning evenly, each column faster
-than the one before. `linear` takes the shortest way between two orientations: the half turn goes either way, whole
-turns stand still. Try `--interpolation linear`, or `--set turns=3,3.2,5`.
+What to look for: `hermite` and `auto` use the angular velocities: all columns turn evenly, each faster than the
+one before. `linear` takes the shortest rotation between two orientations: half turns go in either direction, whole
+turns do not move. Try `--interpolation linear`, or `--set turns=3,3.2,5`.
 
-Always: `orientation_at(t)` is the orientation at any simulated time t, and a step writes that of its own; the ball
+Always: `orientation_at(t)` is the orientation at any simulated time t, and a step writes it for its own time; the ball
 on a bar's tip is a child of the bar and never moves in its frame.
 """
 
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
-from twixt.sim.bodies import Bodies
-from twixt.sim.worlds.exact import sin_cos
-from twixt.sim.worlds.formula import FormulaWorld
+from twixt.sim.reproducible_math import sin_cos
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.world import FormulaWorld
 
 MOST_SPINNERS = 100
 MOST_TURNS = 1000.0
@@ -34,7 +34,7 @@ TIP_M = (0.72, 0.0, 0.0)  # in the bar's frame
 TIP_RADIUS_M = 0.17
 BALL_RADIUS_M = 0.68
 BALL_HEIGHT_M = 1.0
-# The bars turn in the plane that faces the camera, against the clock as seen from it.
+# The bars turn in the plane that faces the camera, counter-clockwise as seen from it.
 BAR_AXIS = (0.0, -1.0, 0.0)
 BALL_AXIS = (0.48, -0.36, 0.8)
 FOV_Y_DEG = 28.0
@@ -72,9 +72,10 @@ class Spinners(FormulaWorld):
         self.scene = Scene(
             [*bars, *balls, *[Sphere(TIP_RADIUS_M, TIP_COLOR)] * count],
             camera=Camera(eye=(0.0, -room_m, middle_m + 0.6), target=(0.0, 0.0, middle_m), fov_y_deg=FOV_Y_DEG),
+            pattern=True,
             parents={2 * count + column: column for column in range(count)},
         )
-        self.bodies.velocity[:] = 0.0  # nothing moves but by turning
+        self.bodies.velocity[:] = 0.0  # given as 0: bodies only turn
         self.reset(seed)
 
     def orientation_at(self, sim_time_s: float) -> NDArray[np.float64]:
@@ -84,11 +85,11 @@ class Spinners(FormulaWorld):
         return np.concatenate((self.axis * half.sin, half.cos), axis=1)
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: the fastest, in turns per step."""
+        """Figures for the overlay: turns per step of the fastest."""
         return {"turns_per_step": float(np.abs(self.turns_per_step).max())}
 
     def write(self) -> None:
-        """Puts what moves where it is now."""
+        """Writes the orientations and angular velocities."""
         spinners = len(self.turns_per_step)
         self.bodies.orientation[:spinners] = self.orientation_at(self.time_s)
         rate = 2 * np.pi * self.turns_per_step / self.dt

@@ -1,14 +1,15 @@
-"""Up to a million bodies that flow round as a spiral galaxy: what many bodies cost, where moving them costs little.
+"""Up to a million bodies in a spiral galaxy: measures the cost of many bodies that cost little to move.
 
-One idea: flocks. Each ring of `galaxy.py` is one, of some ten to a thousand bodies; a product of small matrices takes
-what its bodies keep to their records, straight in the memory that viewers read. A step itself only lets time pass.
+Bodies form flocks of up to a thousand, one for each ring of `galaxy.py`. One product of small matrices computes a
+flock's records from the floats that its bodies keep, directly in the memory that viewers read. A step only advances
+time.
 
-What to look for: bodies on curved ways at all speeds, none of which jerks or cuts its corner: `--physics-hz 10`
-and `--interpolation none`, `linear`, `hermite` in turn. `--set count=1000000`: 64 MB a snapshot. A body's diameter falls
-with their number, from 18 px of a picture of 800x600 at a thousand to 3 px at a million.
+What to look for: bodies on curved paths at all speeds, none of which jerks or cuts a corner. Compare
+`--interpolation none`, `linear` and `hermite` at `--physics-hz 10`. `--set count=1000000`: 64 MB a snapshot. The
+diameter of a body falls with their number: in a picture of 800x600 from 18 px for a thousand to 3 px for a million.
 
-Always: `write_bodies` writes every byte of every record, whatever was there; the state is a formula of the
-simulated time and the seed. A step is 1/60 s, above `MANY` bodies 1/30 s.
+Always: `write_bodies` writes every byte of every record; the state is a formula of simulated time and seed. A step is
+1/60 s; with more than `MANY` bodies 1/30 s.
 """
 
 from __future__ import annotations
@@ -20,29 +21,29 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK
-from twixt.sim.bodies import Bodies
-from twixt.sim.worlds.formula import FormulaWorld
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.constructor_settings import check_count
+from twixt.sim.world.world import FormulaWorld
 from twixt.sim.worlds.galaxy import COLOR, CORE_M, DISC_M, FIRST_TURN, HEIGHT, KEPT, ONE, WORDS, Rings
-from twixt.sim.worlds.limits import check_count
 
 Float32s = NDArray[np.float32]
 
 MOST = 1_000_000
-# 16 MB a snapshot: with more, and sixty of them a second, memory alone would keep a core busy.
+# 16 MB a snapshot: larger ones at sixty a second would keep a core busy with memory traffic alone.
 MANY = 250_000
-# A body takes its record in `bodies` and in four slots of shared memory, what it keeps, and its colour.
+# Memory of a body: its record in `bodies` and in four slots of shared memory, the floats it keeps, and its colour.
 BODY_BYTES = 5 * BODY.itemsize + 4 * KEPT + 4
-# Enough flocks that rings are not seen as such; a product has a price of its own, which large ones share out.
+# Enough flocks that single rings are not visible; few enough that the fixed cost of each product is negligible.
 FLOCKS_MIN, FLOCKS_MAX = 64, 1024
 BODIES_PER_FLOCK = 800
 # Bodies written at a time: 256 kB of records stay in a core's second-level cache between the passes over them.
 CHUNK = 4096
 
-# Rings overlap their neighbours by so many distances between them, and by this share of the disc at least.
+# Spread of bodies around their ring: in distances between rings, and the least as a share of the disc's radius.
 BLUR, BLUR_MIN_SHARE = 1.5, 0.02
 THICK_M, BULGE_M, BULGE_RADIUS_M = 0.05, 0.475, 1.1
-HIGHEST = 2.5  # times the thickness there
-# Colours by distance from the middle, as shares of the disc; each body has its own shade.
+HIGHEST = 2.5  # greatest height of a body, in thicknesses of the disc there
+# Colours by distance from the centre, in shares of the disc's radius; each body has its own brightness.
 STOPS = (0.0, 0.16, 0.34, 0.6, 1.0)
 STOP_COLORS = ((255, 240, 205), (255, 206, 130), (240, 130, 150), (110, 140, 250), (70, 190, 235))
 DARKEST = 0.6
@@ -54,7 +55,7 @@ FOV_Y_DEG = 32.0
 
 
 class Swarm(FormulaWorld):
-    """A galaxy of up to a million bodies, for measuring what many cost."""
+    """A galaxy of up to a million bodies, for measuring the cost of many."""
 
     def __init__(self, count: int = 10_000, seed: int = 0) -> None:
         check_count(count, MOST, "bodies", BODY_BYTES)
@@ -67,7 +68,7 @@ class Swarm(FormulaWorld):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Simulated time 0; `seed` decides every body's place, colour and spin."""
+        """Returns to simulated time 0; `seed` decides every body's position, colour and spin."""
         random = np.random.default_rng(seed)
         count = len(self.bodies)
         self._cuts = (self._cuts + 1) & CONTINUITY_MASK
@@ -78,10 +79,10 @@ class Swarm(FormulaWorld):
         self.time_ns = 0
 
     def write(self) -> None:
-        """Nothing: a step only lets time pass."""
+        """Writes nothing: a step only advances time."""
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
-        """Fills `records` (n,), dtype `BODY`, that may hold anything before, with the bodies at `time_s`."""
+        """Writes the bodies at `time_s` into `records` (n,), dtype `BODY`, with any content before."""
         matrices = self.rings.matrices(self.time_s)
         floats = records.view(np.float32).reshape(-1, WORDS)
         words = floats.view(np.uint32)
@@ -99,7 +100,7 @@ class Swarm(FormulaWorld):
 
 
 def _kept(flock: NDArray[np.intp], radius: NDArray[np.float64], random: np.random.Generator) -> Float32s:
-    """What bodies keep, (n, 8), by the flock of each: place in the ring, 1, first orientation."""
+    """Floats that bodies keep, (n, 8): position in the ring, 1, first orientation. flock: (n,) of each body."""
     count = len(flock)
     blur = np.gradient(radius) if len(radius) > 1 else np.array([CORE_M])
     blur = np.maximum(BLUR * blur, BLUR_MIN_SHARE * DISC_M)
@@ -136,4 +137,5 @@ def _scene(count: int) -> Scene:
         camera=Camera(eye=EYE_M, target=TARGET_M, fov_y_deg=FOV_Y_DEG),
         ground=None,
         background=BACKGROUND,
+        pattern=True,
     )

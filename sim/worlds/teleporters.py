@@ -1,4 +1,4 @@
-"""Balls that jump: teleported, spawned, despawned and wrapped round, on two rails that are all they may be seen on.
+"""Balls that jump: teleported, spawned, despawned and wrapped around. They may be drawn on two rails only.
 
 The rails are the straight lines z = `RAILS_M[0]` and z = `RAILS_M[1]` in the plane y = 0, which faces the camera; a
 picture of `width_px` x `height_px` shows x, z of that plane at
@@ -7,16 +7,16 @@ picture of `width_px` x `height_px` shows x, z of that plane at
     y_px = height_px / 2 - (z - MIDDLE_M) * height_px / VISIBLE_HEIGHT_M
 
 By its colour a ball is
-    blue     a shuttle: goes forth and back, and changes rails at each end
-    orange   a wrapper: goes to the right end, and on from the left end of the other rail
+    blue     a shuttle: moves back and forth, and changes rails at each end
+    orange   a wrapper: moves to the right end, and continues at the left end of the other rail
     green    a blinker: is despawned for a while, and spawned somewhere on the other rail
-    pink     a hopper: changes rails ten times a second, going on
+    pink     a hopper: changes rails eight to ten times a second while it moves on
 
-What to look for: nothing is ever seen between the rails, no streak, no ghost, whatever is slow, late or lost:
-try `--drop 20 --slow-physics 40`. A viewer that blended what must be cut would draw balls in the dark between.
+What to look for: nothing is ever drawn between the rails, no streak and no ghost, whatever is slow, late or lost: try
+`--drop 20 --slow-physics 40`. A viewer that blends across a jump would draw balls in the dark between the rails.
 
-Always: `states_at(t)` says where each ball is at simulated time t and whether it is to be seen; speed along a rail
-is constant between two jumps, and a jump is seen with the first step at or after its instant.
+Always: `states_at(t)` gives position, velocity and visibility of each ball at simulated time t; the speed along a rail
+is constant (a hopper reverses at the ends); a jump is made by the first step at or after its instant.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
-from twixt.sim.bodies import Bodies
-from twixt.sim.world import World
-from twixt.sim.worlds.limits import check_count
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.constructor_settings import check_count
+from twixt.sim.world.world import World
 
 MOST = 10_000
-BALL_BYTES = 700  # a record, and where it is now and was a step before
+BALL_BYTES = 700  # its record, its present state, and that of the step before
 RAILS_M = (-1.6, 1.6)
 RAIL_LENGTH_M = 8.0
 RADIUS_M = 0.22
@@ -42,23 +42,24 @@ SHUTTLE, WRAPPER, BLINKER, HOPPER = range(4)
 COLORS = ((0.38, 0.62, 0.95), (0.97, 0.62, 0.27), (0.48, 0.80, 0.47), (0.95, 0.50, 0.68))
 RAIL_COLOR = (0.30, 0.32, 0.36)
 BACKGROUND = (0.05, 0.06, 0.08)
-# A leg is the time between two jumps (seconds), of the first ball of each kind; others differ by a few percent.
+# A leg is the time between two jumps. By kind, the shortest leg (seconds); that of a ball is longer by a random share
+# of up to LEG_SPREAD.
 LEG_S = (2.3, 3.1, 1.7, 0.1)
 LEG_SPREAD = 0.27
-HOPPERS_CROSSING_S = 4.0  # hoppers jump often, and go from end to end in this time
-SHOWN_SHARE = 0.62  # of a leg, in which a blinker is there
+HOPPERS_CROSSING_S = 4.0  # time in which a hopper moves from end to end, jumps included
+SHOWN_SHARE = 0.62  # share of a leg in which a blinker is visible
 BLINKERS_WAY_M = 2.4
-# What the picture's height shows of the plane of motion (metres); narrow, so that rails are straight and level.
+# Height of the picture in the plane of motion (metres). The view is narrow, so that rails are straight and level.
 VISIBLE_HEIGHT_M = 6.6
 MIDDLE_M = 0.75  # height in the middle of the picture: the overlay's panels are above the rails
 FOV_Y_DEG = 20.0
 EYE_M = VISIBLE_HEIGHT_M / 2 / math.tan(math.radians(FOV_Y_DEG / 2))
-# Places that look random and never repeat: the fraction of a whole number times this.
+# The fraction of an integer times this looks random and never repeats: positions of blinkers.
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-class States(NamedTuple):
-    """All n balls at an instant. leg: how many jumps each has made."""
+class BallStates(NamedTuple):
+    """States of all n balls at an instant. leg: the number of jumps each has made."""
 
     position: NDArray[np.float64]  # (n, 3), metres
     velocity: NDArray[np.float64]  # (n, 3), m/s
@@ -67,7 +68,7 @@ class States(NamedTuple):
 
 
 class Teleporters(World):
-    """Balls that jump between two rails, and must never be seen between them."""
+    """Balls that jump between two rails, and must never be drawn between them."""
 
     dt = 1 / 60
 
@@ -83,12 +84,13 @@ class Teleporters(World):
             camera=Camera(eye=(0.0, -EYE_M, MIDDLE_M), target=(0.0, 0.0, MIDDLE_M), fov_y_deg=FOV_Y_DEG),
             ground=None,
             background=BACKGROUND,
+            pattern=True,
         )
         self.bodies.velocity[:] = 0.0
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Simulated time 0; `seed` decides where each ball begins and how long its legs are."""
+        """Returns to simulated time 0; `seed` decides each ball's first position and the length of its legs."""
         random = np.random.default_rng(seed)
         spread = 1 + LEG_SPREAD * random.random(self.count)
         self.leg_s = np.array(LEG_S)[self.kind] * spread
@@ -101,17 +103,17 @@ class Teleporters(World):
             self.bodies.spawn()
         for i in range(len(self.bodies) - 1, 1, -1):
             self.bodies.despawn(i)
-        # The index freed last is given out first: the balls are in order.
+        # The index that was freed last is reused first, so that the balls are in order.
         self.row = np.array([self._spawn(ball) for ball in range(self.count)])
         for ball in np.flatnonzero(~self.states.shown):
             self.bodies.despawn(int(self.row[ball]))
 
     def step(self, dt: float) -> None:
-        """Advance by `dt` seconds."""
+        """Advances by `dt` seconds."""
         self.time_ns += round(dt * 1e9)
         before, now = self.states, self.states_at(self.time_ns / 1e9)
         self.states = now
-        # A long step may leap over the time in which a blinker is away: it is despawned and spawned all the same.
+        # A long step may skip the time in which a blinker is invisible: it is despawned and spawned nevertheless.
         ends = before.shown & (~now.shown | ((now.leg != before.leg) & (self.kind == BLINKER)))
         stays = np.flatnonzero(now.shown & before.shown & ~ends)
         for ball in np.flatnonzero(ends):
@@ -124,13 +126,13 @@ class Teleporters(World):
         self.bodies.teleport(self.row[jumped], now.position[jumped])
         self.jumps += int(np.count_nonzero(now.leg != before.leg))
 
-    def states_at(self, sim_time_s: float) -> States:
-        """Where all balls are at a simulated time in seconds, exactly."""
+    def states_at(self, sim_time_s: float) -> BallStates:
+        """Exact states of all balls at a simulated time in seconds."""
         legs = (sim_time_s + self.begin_s) / self.leg_s
         leg = np.floor(legs).astype(np.int64)
         part = legs - leg
         span, half = RAIL_LENGTH_M, RAIL_LENGTH_M / 2
-        way = 1.0 - 2.0 * (leg % 2)  # a shuttle's, forth and back
+        way = 1.0 - 2.0 * (leg % 2)  # direction of a shuttle
         crossings = (sim_time_s + self.begin_s) / HOPPERS_CROSSING_S
         back = np.floor(crossings).astype(np.int64) % 2 == 1
         forth = crossings - np.floor(crossings)
@@ -149,10 +151,10 @@ class Teleporters(World):
         rail = np.array(RAILS_M)[(leg + self.place) % 2]
         nothing = np.zeros(self.count)
         shown = (self.kind != BLINKER) | (part < SHOWN_SHARE)
-        return States(np.stack((x, nothing, rail), axis=1), np.stack((speed, nothing, nothing), axis=1), shown, leg)
+        return BallStates(np.stack((x, nothing, rail), axis=1), np.stack((speed, nothing, nothing), axis=1), shown, leg)
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: jumps so far, and balls to be seen."""
+        """Figures for the overlay: jumps so far, and visible balls."""
         return {"jumps": float(self.jumps), "balls": float(np.count_nonzero(self.states.shown))}
 
     def _spawn(self, ball: int) -> int:

@@ -1,13 +1,14 @@
 """A curtain of beads in the wind, with a ball that swings through it: cloth as in the classic articles.
 
-Each bead is a point that remembers its place and the one before (Verlet 1967); threads between neighbours are kept
-at their length by moving both ends, over and over, four sets of threads in turn of which no two share a bead
-(Jakobsen 2001, "Advanced Character Physics"; Provot 1995 for cloth). Some beads of the upper edge are pinned.
+Each bead is a point with its present and its previous position (Verlet 1967). Threads between neighbours are brought to
+their length by moving both ends, repeatedly, in four sets; the threads of a set share no bead (Jakobsen 2001, "Advanced
+Character Physics"; Provot 1995 for cloth). Some beads of the upper edge are pinned.
 
-What to look for: waves that run through the cloth, sway that never jerks. Slow physics down
-(`--slow-physics 40`) and they still run evenly; with `--interpolation none` beads tick.
+What to look for: waves that run through the cloth without a jerk. With slow physics (`--slow-physics 40`) they still
+run evenly; with `--interpolation none` beads move in ticks.
 
-Always: same seed, same steps, same bytes on every processor (`exact.py`). Velocities are those by which the beads really moved in the last substep.
+Always: same seed, same steps, same bytes on every processor (`reproducible_math.py`). Velocities are the displacements
+of the last substep, divided by its length.
 """
 
 from __future__ import annotations
@@ -19,28 +20,29 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
-from twixt.sim.bodies import Bodies
-from twixt.sim.world import World
-from twixt.sim.worlds.exact import decayed, dot, sin_cos, uniform
+from twixt.sim.reproducible_math import decayed, dot, sin_cos, uniform
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.world import World
 
 Floats = NDArray[np.float64]
 
 GRAVITY_M_S2 = 9.81
-# Two at 60 Hz: threads then stretch by a few percent at most with as many relaxations as one core has time for.
+# Longest substep: two in a step at 60 Hz. With RELAXATIONS, which one core can afford, threads stretch by at most a few
+# percent.
 SUBSTEP_S = 1 / 120
 RELAXATIONS = 12
-# Share of a bead's speed that air takes in a second.
+# Decay rate of a bead's velocity by air drag, 1/s.
 AIR_HZ = 0.35
 SPACING_M = 0.15
 BEAD_M = 0.068
 TOP_M = 3.6
-PIN_EVERY = 6  # beads of the upper edge, its corners included; the curtain is hung narrower than it is wide
-HUNG_WIDTH = 0.86
-# Wind blows along y, as an acceleration of each bead: a steady part, and gusts that travel along the cloth.
+PIN_EVERY = 6  # every sixth bead of the upper edge is pinned, and both corners
+HUNG_WIDTH = 0.86  # of the hung curtain, as a share of the cloth's width: it hangs in folds
+# Wind acts along y, as an acceleration of each bead: two sine waves that travel along the cloth, zero on average.
 GUST_M_S2 = 3.4
 GUST_PERIODS_S = (2.9, 1.7)
 GUST_WAVES = (1.3, 2.6)  # radians per metre of cloth
-MOST_WIND = 20.0  # times as much; the cloth then only flaps
+MOST_WIND = 20.0  # in units of the normal wind; at this limit the cloth only flaps
 BALL_M = 0.42
 BALL_PERIOD_S = 5.0
 BALL_WAY_M = 1.35
@@ -69,10 +71,11 @@ class Verlet(World):
         self.scene = Scene(
             [*[Sphere(BEAD_M, (1.0, 1.0, 1.0))] * beads, Sphere(BALL_M, BALL_COLOR), Box((rod_m, *ROD_M), ROD_COLOR)],
             camera=Camera(eye=(2.6, -6.4, 2.8), target=(0.0, 0.0, 2.55), fov_y_deg=38.0),
+            pattern=True,
         )
         self.pinned = np.zeros((rows, columns), bool)
         self.pinned[0, ::PIN_EVERY] = self.pinned[0, -1] = True
-        # How far each bead gives way to a thread's pull: pinned ones do not.
+        # Mobility of each bead: 0 for pinned ones.
         self.gives = np.where(self.pinned, 0.0, 1.0)
         shade = np.linspace(0, 1, rows)[:, None, None]
         color = np.broadcast_to(np.array(TOP_COLOR) * (1 - shade) + np.array(BOTTOM_COLOR) * shade, (rows, columns, 3))
@@ -81,7 +84,7 @@ class Verlet(World):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """The curtain hangs in folds; `seed` decides when gusts come."""
+        """Hangs the curtain in folds; `seed` decides the phases of the gusts and small offsets of the beads."""
         random = np.random.default_rng(seed)
         self.gust_turns = random.random(len(GUST_PERIODS_S))
         self.time_s = 0.0
@@ -92,13 +95,13 @@ class Verlet(World):
         self.position[1] = fold * (np.abs(column % PIN_EVERY - PIN_EVERY / 2) - PIN_EVERY / 2)
         self.position[2] = TOP_M - SPACING_M * row[:, None]
         self.position[1] += uniform(random, -0.01, 0.01, (self.rows, self.columns)) * self.gives
-        self.before, self.before_s = self.position.copy(), SUBSTEP_S  # ago
+        self.before, self.before_s = self.position.copy(), SUBSTEP_S  # previous positions, and their age
         self.ball, self.ball_speed = self._ball_at(0.0)
         self.bodies.teleport(slice(None), (0.0, 0.0, TOP_M))
         self._write()
 
     def step(self, dt: float) -> None:
-        """Advance by `dt` seconds."""
+        """Advances by `dt` seconds."""
         substeps = max(1, math.ceil(dt / SUBSTEP_S - 1e-9))
         h = dt / substeps
         for _ in range(substeps):
@@ -111,17 +114,17 @@ class Verlet(World):
         self._write()
 
     def stretch(self) -> float:
-        """How much longer than it should be the longest thread is, as a share."""
+        """Largest relative elongation of a thread."""
         along = [np.diff(self.position, axis=axis) for axis in (1, 2)]
         lengths = [np.sqrt(dot(offset, offset)) for offset in along]
         return float(max(length.max() for length in lengths) / SPACING_M - 1)
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: the longest thread's stretch in %."""
+        """Figures for the overlay: the largest elongation of a thread in %."""
         return {"stretch_percent": 100 * self.stretch()}
 
     def _move(self, h: float) -> None:
-        # Where steps are of different lengths, the last one's way is that of another time (Dummer 2005).
+        # Time-corrected Verlet (Dummer 2005): the last substep may have had another length.
         moved = (self.position - self.before) * (decayed(AIR_HZ, h) * (h / self.before_s))
         both = h * ((h + self.before_s) / 2)
         moved[2] -= GRAVITY_M_S2 * both
@@ -137,7 +140,7 @@ class Verlet(World):
         return self.wind * GUST_M_S2 * blowing / len(GUST_PERIODS_S)
 
     def _keep_out(self) -> None:
-        """No bead is inside the ball."""
+        """Moves the ball, and beads out of it."""
         self.ball, self.ball_speed = self._ball_at(self.time_s)
         offset = self.position - self.ball[:, None, None]
         distance = np.sqrt(dot(offset, offset))
@@ -145,7 +148,7 @@ class Verlet(World):
         self.position += offset * (np.maximum(reach / np.maximum(distance, 1e-9) - 1, 0.0) * self.gives)
 
     def _ball_at(self, time_s: float) -> tuple[Floats, Floats]:
-        """Where the ball swings, and how fast: (3,) each."""
+        """Position and velocity of the swinging ball, (3,) each."""
         rate = 2 * np.pi / BALL_PERIOD_S
         across, along = sin_cos(time_s / BALL_PERIOD_S), sin_cos(time_s / BALL_PERIOD_S / 2.7)
         place = np.array([0.55 * along.sin, -BALL_WAY_M * across.cos, BALL_HEIGHT_M])
@@ -160,7 +163,7 @@ class Verlet(World):
 
 
 class Threads:
-    """Every other thread along one axis of the cloth: no two share a bead, so that all are tightened at once."""
+    """Every second thread along one axis of the cloth: no two share a bead, so that all are tightened at once."""
 
     def __init__(self, gives: Floats, axis: int, first: int) -> None:
         here = [slice(None), slice(None)]
@@ -174,7 +177,7 @@ class Threads:
         self.share, self.other_share = one / both, other / both
 
     def tighten(self, position: Floats) -> None:
-        """Moves both ends of each thread to its length."""
+        """Moves both ends of each thread so that its length is SPACING_M. position: (3, rows, columns), changed."""
         one, other = position[self.here], position[self.there]
         offset = other - one
         length = np.sqrt(dot(offset, offset))

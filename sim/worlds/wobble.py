@@ -1,12 +1,13 @@
 """Balls on the corners of a turning cube, twice: as children of the cube, and on their own in the world.
 
-On the left the cube is the parent of its balls (`Scene.parents`): their records never change, and each frame puts
-them where the cube is drawn. On the right equal balls are moved by physics in world space and blended there by
-the group "own" (`--set own=linear`, or any other method).
+On the left the cube is the parent of its balls (`Scene.parents`): their records never change, and each frame draws
+them relative to the drawn cube. On the right, physics moves equal balls in the world frame, and they are blended there
+by the group "own" (`--set own=linear`, or any other method).
 
-What to look for: on the left the balls sit still on the cube however fast it turns. On the right each of them cuts
-the corner between two snapshots and dips towards the axis and back: the wobble. `--set rate_hz=10 --physics-hz 60`
-is a cube that turns ten times a second. Beyond half a turn a step only `hermite` and `auto` know which way.
+What to look for: on the left the balls do not move on the cube, however fast it turns. On the right each of them cuts
+the corner between two snapshots and moves towards the axis and back: the wobble. With `--set rate_hz=10
+--physics-hz 60` the cubes turn ten times a second. Beyond half a turn in a step, only `hermite` and `auto` turn in the
+right direction.
 
 Always: `orientation_at(t)` is the cubes' orientation at any simulated time t, by formula.
 """
@@ -21,18 +22,18 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Camera, Group, Scene, Sphere
-from twixt.sim.bodies import Bodies
-from twixt.sim.worlds.exact import sin_cos
-from twixt.sim.worlds.formula import FormulaWorld
+from twixt.sim.reproducible_math import sin_cos
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.world import FormulaWorld
 
 Floats = NDArray[np.float64]
 
 FASTEST_HZ = 10.0
 CUBE_M = 1.5
 BALL_M = 0.26
-# Where the balls sit, in the cube's frame: half of each is outside.
+# Centres of the balls, in the cube's frame.
 CORNERS_M = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * CUBE_M
-# The axis leans a little towards the viewer, so that near and far corners part.
+# The axis leans a little towards the viewer, so that near corners do not hide far ones.
 LEANS = sin_cos(0.35 / (2 * math.pi))
 AXIS = np.array([0.0, -LEANS.sin, LEANS.cos])
 SIDE_M = 1.7
@@ -44,7 +45,7 @@ OWN = slice(10, 18)
 
 
 class Wobble(FormulaWorld):
-    """Balls on a turning cube: its children on the left, on their own on the right."""
+    """Balls on turning cubes: children of the left one, bodies of their own on the right one."""
 
     dt = 1 / 10
 
@@ -59,6 +60,7 @@ class Wobble(FormulaWorld):
         self.scene = Scene(
             [*cubes, *[Sphere(BALL_M, BALL_COLOR)] * 16],
             camera=Camera(eye=(0.0, -17.0, 5.0), target=(0.0, 0.0, HEIGHT_M + 0.5), fov_y_deg=19.5),
+            pattern=True,
             parents={child: 0 for child in range(2, 10)},
             groups={"own": Group(bodies=range(10, 18), interpolation=own)},
         )
@@ -72,11 +74,11 @@ class Wobble(FormulaWorld):
         return np.array([*(AXIS * half.sin), half.cos])
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures for the overlay: how far the cubes turn in a step, in degrees."""
+        """Figures for the overlay: rotation of the cubes in a step, in degrees."""
         return {"degrees_per_step": 360 * self.rate_hz * self.dt}
 
     def write(self) -> None:
-        """Puts what moves where it is now."""
+        """Writes the cubes, and the balls around the second one."""
         bodies = self.bodies
         orientation = self.orientation_at(self.time_s)
         spin = 2 * math.pi * self.rate_hz * AXIS

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.sessions import left_in_session
 from tests.end_to_end.processes import until
-from twixt.cli.endings import takes_its_own_along
+from twixt.cli.endings import interrupted_by_signals
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "60"]
@@ -58,7 +58,7 @@ def test_ctrl_c_is_not_answered_by_the_busy_program(tmp_path: Path) -> None:
 def test_a_signal_that_means_something_else_already_is_left_alone() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        found = takes_its_own_along(lambda: int(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN))()
+        found = interrupted_by_signals(lambda: int(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN))()
         assert found == 1
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
@@ -74,4 +74,4 @@ def test_it_is_asked_once() -> None:
             signal.raise_signal(signal.SIGTERM)  # while it tidies up
         return 130
 
-    assert takes_its_own_along(does)() == 128 + signal.SIGTERM
+    assert interrupted_by_signals(does)() == 128 + signal.SIGTERM

@@ -86,7 +86,7 @@ import json
 import sys
 sys.path.insert(0, {str(FRONT_DOOR).rpartition("/")[0]!r})
 import twixt
-import twixt.ipc.wire as wire
+import twixt.ipc.session.wire as wire
 wire.FORMAT += 1
 sys.exit(twixt.main(sys.argv[1:]))
 """

@@ -24,7 +24,7 @@ from tests.end_to_end.processes import (
     until,
     xdotool,
 )
-from twixt.render.measure.log import read_log
+from twixt.render.measure.frame_log import read_log
 
 pytestmark = [pytest.mark.display, pytest.mark.stress]
 

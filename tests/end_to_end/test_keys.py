@@ -13,14 +13,14 @@ from PIL import Image
 from tests.displays.rigs import Display
 from tests.end_to_end.observer import open_screen
 from tests.end_to_end.processes import Run, Starter, focus, memories, until, xdotool
-from twixt.ipc.config import CLOCKS, INTERPOLATIONS, PREFERENCES
-from twixt.ipc.link import Link
+from twixt.ipc.config.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.ipc.plan import Plan
 from twixt.ipc.session import attach
-from twixt.render.controls import KEYS
-from twixt.render.measure.frames import FrameTable
-from twixt.render.measure.log import read_log
-from twixt.render.picture.change import CHANGE_NS
+from twixt.ipc.session.client import Link
+from twixt.render.controls.key_bindings import KEYS
+from twixt.render.measure.frame_log import read_log
+from twixt.render.measure.frame_rows import FrameTable
+from twixt.render.scene.method_change import CHANGE_NS
 
 pytestmark = [pytest.mark.display, pytest.mark.starvable]
 
@@ -206,6 +206,9 @@ def test_every_key_does_what_the_overlay_says(session: Session) -> None:
     session.plan(lambda plan: plan.world_epoch == epoch + 1, "the world begins anew")
     until(lambda: session.sim_time_ns() < 60 * STEP_NS, "at time 0")
     session.pass_time(30)
+
+    session.press("F")
+    until(lambda: session.lit_px() >= 2 * alone_px, "the only body is framed, larger than before")
 
     session.press("Esc")
     assert session.run.end() == 0

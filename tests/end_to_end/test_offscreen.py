@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.end_to_end.processes import Run, Starter, starter
-from twixt.render.measure.keys import START_PARTS
+from twixt.render.measure.report_keys import START_PARTS
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.displays.rigs import Display, xvfb
-from twixt.render.measure.log import read_log
+from twixt.render.measure.frame_log import read_log
 from twixt.sim.worlds.metronome import position_at
 
 ROOT = Path(__file__).parents[2]

@@ -68,8 +68,10 @@ def test_a_run_leaves_one_time_axis_of_both_processes_that_agrees_with_the_frame
         logged = {int(r["frame"]): (int(r["swap_begin_ns"]), int(r["present_ns"])) for r in csv.DictReader(file)}
     assert len(logged) > 3
     assert {span["args"]["frame"]: trace.ns(span) for span in trace("viewer", "swap")} == logged
-    for name in ("wait", "events", "read and upload", "clock and draw", "finish (GPU)", "swap", "frame"):
+    for name in ("events", "read and upload", "clock and draw", "finish (GPU)", "swap", "frame"):
         assert len(trace("viewer", name)) == len(logged), name
+    # Work ahead of a frame divides its wait in two.
+    assert 0 <= len(trace("viewer", "wait")) - len(logged) <= len(trace("viewer", "ahead of the frame"))
     for name in ("start", "window", "attach", "programs"):
         assert len(trace("viewer", name)) == 1, name
 

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.render.picture.staged import ONE
+from tests.render.scene.staged import ONE
 from tests.sim.watched import Watched
-from twixt.ipc.config import Config
-from twixt.render.display.opening import open_display
-from twixt.render.frame_loop import FrameLoop
-from twixt.render.measure.log import FrameLog
+from twixt.ipc.config.config import Config
+from twixt.render.display.display import open_display
 from twixt.render.pacing.pacer import Pacer
-from twixt.render.shots import Shots
+from twixt.render.viewer.frame_loop import FrameLoop
 
 # Frames until a publish is seen: one, unless the machine is held up between due instant and frame.
 MANY = 10_000
@@ -31,7 +29,7 @@ class Looked:
         self.publish(-2.0, 0.0)
         self.window = open_display(config)
         link = self.watched.link
-        self.loop = FrameLoop(config, self.window, link, Pacer("unlimited"), FrameLog(), Shots(None, None), [])
+        self.loop = FrameLoop(config, self.window, link, Pacer("unlimited"))
 
     def publish(self, x: float, sim_time: float, **fields: object) -> None:
         self.watched.view.publish(position=np.array([[x, 0.0, 0.0]]), sim_time=sim_time, **fields)

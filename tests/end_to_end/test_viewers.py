@@ -10,7 +10,7 @@ import pytest
 
 from tests.end_to_end.drawn import drawn, saying_what_it_draws
 from tests.end_to_end.processes import Run, Starter, memories, one_line, until
-from twixt.render.measure.log import read_log
+from twixt.render.measure.frame_log import read_log
 
 pytestmark = pytest.mark.display
 

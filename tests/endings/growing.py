@@ -43,7 +43,7 @@ class Growing(World):
 
 
 class Loading(Growing):
-    """Half a second passes before it is there: viewers come to a closed door."""
+    """Half a second passes before it is there: viewers find no listener."""
 
     def __init__(self, seed: int = 0) -> None:
         time.sleep(0.5)

@@ -170,7 +170,7 @@ class Order:
         elif files:
             self._told["socket of a killed simulation, replaced by the next"] += 1
         try:
-            session.open_door(NAME).close()
+            session.open_listener(NAME).close()
         except TwixtError as error:
             self.wrong.append(f"the next start is hindered: {error}")
         if files := [path.name for path in self.cast.runtime_folder.rglob("*") if not path.is_dir()]:

@@ -16,13 +16,13 @@ import pytest
 from tests.displays.rigs import Display
 from tests.end_to_end.drawn import has_counted_frames
 from tests.end_to_end.processes import Run, Starter, memories, starter, until
-from twixt.ipc.link import Link
 from twixt.ipc.session import attach
+from twixt.ipc.session.client import Link
 from twixt.ipc.snapshot import Head
-from twixt.render.controls import Controls
-from twixt.render.measure.frames import FrameRow
-from twixt.render.measure.log import read_log
-from twixt.render.overlay.panel import messages
+from twixt.render.controls.key_bindings import Controls
+from twixt.render.measure.frame_log import read_log
+from twixt.render.measure.frame_rows import FrameRow
+from twixt.render.overlay.panel_state import messages
 
 # What is made good after less than a freeze; after one, nothing is.
 DEBT_NS = 1_000_000_000

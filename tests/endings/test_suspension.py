@@ -10,9 +10,9 @@ from itertools import pairwise
 import pytest
 
 from tests.render.playback.driven import Driven
+from twixt.cli.bench.clock.traces import MS, SECOND
 from twixt.render.playback import MODES, PlaybackClock
-from twixt.render.playback.traces import MS, SECOND
-from twixt.sim.schedule import Schedule
+from twixt.sim.schedule.schedule import Schedule
 
 SLEPT_NS = 300 * SECOND
 STEP_NS = 20 * MS
@@ -71,11 +71,11 @@ def test_physics_gives_the_five_minutes_up_counts_them_and_steps_on_as_before(as
 def test_a_picture_goes_on_where_it_stood_with_one_cut(mode: str, early: bool) -> None:
     clock = PlaybackClock(mode)
     driven = Driven(clock, early)
-    before = driven.run(4)[-1].drawn_ns
+    before = driven.run(4)[-1].draw_time_ns
     driven.now_ns += SLEPT_NS
     driven.replan(1.0, from_newest=True)
     after = driven.run(4)
-    assert all(b.drawn_ns >= a.drawn_ns for a, b in pairwise(driven.shown))
+    assert all(b.draw_time_ns >= a.draw_time_ns for a, b in pairwise(driven.shown))
     assert sum(speed > 2.01 for speed in driven.speeds(after)) <= 1
-    assert 3.5 * SECOND < after[-1].drawn_ns - before < 4.2 * SECOND
+    assert 3.5 * SECOND < after[-1].draw_time_ns - before < 4.2 * SECOND
     assert abs(clock.state.offset_ns) < 100 * MS, "the sleep bought latency"

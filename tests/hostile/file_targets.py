@@ -13,10 +13,11 @@ from typing import Any
 from tests.hostile.mutate import Mutator
 from tests.hostile.target import Target
 from tests.render.measure.runs import even
-from twixt.render.measure.compare import compare_files, differences
-from twixt.render.measure.log import FrameLog, read_log
-from twixt.render.measure.report import of_log, report_log, write_json
-from twixt.sim.dt_log import HEADER, read_dt_log
+from twixt.ipc.config.output_files import write_json
+from twixt.render.measure.frame_log import FrameLog, read_log
+from twixt.render.measure.report.compare import compare_files, differences
+from twixt.render.measure.report.report import of_log, report_log
+from twixt.sim.schedule.dt_log import HEADER, read_dt_log
 
 # Printing takes far longer than reading: not all that reads well is printed.
 PRINTED_EVERY, DRAWN_EVERY = 20, 1000
@@ -116,7 +117,7 @@ class ReportTarget(FileTarget):
             spoilt = json.dumps(value).encode()
         self.fed = spoilt
         path = self.path("spoilt.json", spoilt)
-        from twixt.render.measure.compare import _change, _read
+        from twixt.render.measure.report.compare import _change, _read
 
         report, _ = _read(path)
         known, _ = _read(self._report)

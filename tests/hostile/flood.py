@@ -22,10 +22,11 @@ import threading
 import time
 from typing import NamedTuple
 
-from twixt.ipc import session, wire
-from twixt.ipc.door import SUFFIX, runtime_folder
+from twixt.ipc import session
+from twixt.ipc.session import wire
+from twixt.ipc.session.listener import SUFFIX, runtime_folder
 from twixt.ipc.snapshot import Head
-from twixt.sim.world import load_world
+from twixt.sim.worlds.find import load_world
 
 ROUND_S = 1.0
 COMMAND = wire.encode("command", {"name": "time_scale", "value": 1.0, "acted_ns": 1, "draw_time_ns": 1})
@@ -75,7 +76,7 @@ class Measured:
 
     def __init__(self, name: str) -> None:
         self.world = load_world("spinners")  # each of its steps does the same
-        self.host = session.Host(session.open_door(name), self.world.scene, len(self.world.bodies))
+        self.host = session.Host(session.open_listener(name), self.world.scene, len(self.world.bodies))
         self._reader = next(thread for thread in threading.enumerate() if thread.name == f"twixt {name}")
         self._tick = 0
 

@@ -10,32 +10,33 @@ import numpy as np
 
 from tests.hostile.mutate import Mutator
 from tests.hostile.target import Target
-from twixt.ipc import layout as at
-from twixt.ipc import memory
-from twixt.ipc.check import check_segment
+from tests.ipc.ring.segment_checks import check_segment
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.groups import ColorBy, Group
-from twixt.ipc.layout import Layout
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring_reader import RingReader
-from twixt.ipc.ring_writer import RingWriter
+from twixt.ipc.ring import layout as at
+from twixt.ipc.ring import memory
+from twixt.ipc.ring.layout import Layout
+from twixt.ipc.ring.reader import RingReader
+from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
-from twixt.ipc.snapshot import Head, Snapshot, new_bodies
-from twixt.render.frame_rows import FrameFacts, row_of
-from twixt.render.history import History
+from twixt.ipc.snapshot import MARK, NO_MARKS, Head, Snapshot, new_bodies
 from twixt.render.interpolation import METHODS, create
-from twixt.render.measure.frames import FrameRow
-from twixt.render.measure.log import FrameLog
-from twixt.render.overlay.panel import messages
+from twixt.render.interpolation.marks import blended, drawable, matched
+from twixt.render.measure.frame_log import FrameLog
+from twixt.render.measure.frame_rows import FrameRow
+from twixt.render.overlay.panel_state import messages
 from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
 from twixt.render.playback.clock import MODES, PlaybackClock
+from twixt.render.snapshots.history import History
+from twixt.render.viewer.frame_record import Drawing, FrameFacts, Latched, Pacing, row_of
 
 MS = 1_000_000
 NOW_NS = 10**12
-PUBLISHED, BODIES = 20, 3
+PUBLISHED, BODIES, MOST_MARKS = 20, 3, 2
 COLUMNS = {"heat": ("<f4", 1), "scale3": ("<f4", 3)}
 # The newest six or so, of sixteen that the ring holds.
-BUDGET = 2300
+BUDGET = 2700
 
 
 class MappedBytes:
@@ -50,7 +51,7 @@ class MappedBytes:
 
 def segment() -> tuple[Layout, bytes]:
     """A ring gone round once, with its plan."""
-    layout = Layout.for_bodies(BODIES, COLUMNS)
+    layout = Layout.for_bodies(BODIES + MOST_MARKS, COLUMNS)
     made = memory.create(layout.segment_bytes)
     writer = RingWriter(made, layout)
     writer.write_scene_version(1)
@@ -60,7 +61,9 @@ def segment() -> tuple[Layout, bytes]:
         bodies["position"] += 0.01
         head = Head(tick=tick, sim_time_ns=tick * 8 * MS, due_ns=NOW_NS + tick * 8 * MS, dt_ns=8 * MS, count=BODIES)
         columns = {"heat": np.zeros(BODIES, "f4"), "scale3": np.ones((BODIES, 3), "f4")}
-        writer.publish(head, bodies, columns)
+        marks = np.zeros(tick % (MOST_MARKS + 1), MARK)
+        marks["key"], marks["orientation"][:, 3] = np.arange(len(marks)), 1
+        writer.publish(head, bodies, columns, marks)
     content = bytes(made.view)
     writer.close()
     return layout, content
@@ -77,6 +80,7 @@ class Viewer:
         self._history = History(6)
         self._newest, self._plan = Head(), Plan(0, 0, 0, 0, 1.0)
         self._log = FrameLog(kept_frames=8)
+        self._marks = NO_MARKS
 
     def replan(self, plan: Plan) -> None:
         self._plan = plan
@@ -89,6 +93,9 @@ class Viewer:
             self._method.add(snapshot)
         self._clock.observe(head.sim_time_ns, head.due_ns, NOW_NS, head.world_epoch, head.plan_number)
         self._newest = head
+        marks, before = drawable(snapshot.marks), self._marks
+        blended(before, marks, matched(before["key"], marks["key"]), 0.5)
+        self._marks = marks
 
     def draw(self, present_ns: int) -> None:
         times = FrameTimes(present_ns - 4 * MS, present_ns - 3 * MS, present_ns - MS, present_ns - MS, present_ns)
@@ -101,10 +108,10 @@ class Viewer:
             shown = SimpleNamespace(main=main, due_ns=self._clock.due_ns(pair.draw_time_ns), group_due_ns={})
             self._method.sample(draw_time_ns)
         facts = FrameFacts(
-            1, planned, times, FrameResult(present_ns, present_ns, 0, ""), 16 * MS, 1, self._clock.state, self._plan,
-            1, self._newest, 0, None, False, 0,
+            1, planned, times, FrameResult(present_ns, present_ns, 0, ""), Pacing(16 * MS, 1),
+            Latched(self._newest, self._plan, self._clock.state, 1, 0), Drawing(shown), is_probe=False, rested_ns=0,
         )  # fmt: skip
-        row = row_of(facts, shown, FrameRow())
+        row = row_of(facts, FrameRow())
         self._log.add(row)
         link = SimpleNamespace(ended=None, status={})
         messages(link, row, self._newest, SimpleNamespace(paused=False))
@@ -198,7 +205,7 @@ class SceneTarget(Target):
 
 def use_scene(scene: Scene, count: int) -> None:
     """What drawing asks of a scene before it draws. count: bodies of the snapshot that came with it."""
-    from twixt.render.camera import OrbitCamera
+    from twixt.render.draw.camera import OrbitCamera
 
     scene.shape_rows(count), scene.parent_rows(count), scene.group_rows(count)
     with contextlib.suppress(TwixtError):

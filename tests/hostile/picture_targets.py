@@ -10,14 +10,14 @@ import numpy as np
 from tests.hostile.memory_targets import SCENES
 from tests.hostile.mutate import FLOATS, WHOLE, Mutator
 from tests.hostile.target import Target
-from twixt.ipc.config import Config
+from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, Head, Snapshot, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.interpolation import METHODS
-from twixt.render.picture.stage import Stage
+from twixt.render.scene.stage import Stage
 
 SIZE_PX = (64, 48)
 MS = 1_000_000

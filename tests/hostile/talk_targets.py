@@ -19,19 +19,20 @@ from tests.hostile.memory_targets import BODIES, COLUMNS, SCENES, use_scene
 from tests.hostile.mutate import Mutator
 from tests.hostile.target import Target
 from tests.sim.lab import Lab
-from twixt.ipc import door as doors
-from twixt.ipc import guest, memory, reception, session, wire
+from twixt.ipc import session
 from twixt.ipc.commands import NAMES, Command
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.layout import Layout
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring_writer import RingWriter
+from twixt.ipc.ring import memory
+from twixt.ipc.ring.layout import Layout
+from twixt.ipc.ring.writer import RingWriter
+from twixt.ipc.session import attached_viewer, listener, service_thread, wire
 from twixt.ipc.snapshot import Head, new_bodies
-from twixt.render.controls import Controls, reflect_slow_physics
-from twixt.render.knobs import Knobs
-from twixt.render.outcome import of_simulation
-from twixt.render.overlay.panel import messages, troubles_told
-from twixt.render.rest import Told
+from twixt.render.controls.key_bindings import Controls, reflect_slow_physics
+from twixt.render.controls.sliders import Knobs
+from twixt.render.overlay.panel_state import messages, troubles_of
+from twixt.render.viewer.idle import ShownStatus
+from twixt.render.viewer.outcome import of_simulation
 
 BOUND_S = 30.0
 COMMANDS = [
@@ -91,18 +92,21 @@ class ToHostTarget(Talk):
 
     def __init__(self, mutator: Mutator) -> None:
         super().__init__(mutator)
-        reception.CALLER_NS, guest.MESSAGES_PER_S = 0, 1 << 30  # all callers are let in and heard
-        self._host = session.Host(session.open_door("host"), SCENES[1], 16, COLUMNS)
+        service_thread.ADMISSION_INTERVAL_NS, attached_viewer.MESSAGES_PER_S = (
+            0,
+            1 << 30,
+        )  # all callers are let in and heard
+        self._host = session.Host(session.open_listener("host"), SCENES[1], 16, COLUMNS)
         self._bodies = new_bodies(4)
         self._publish(1)
         self._link = session.attach("host", BOUND_S)
-        self._path = os.path.join(doors.runtime_folder(), "host" + doors.SUFFIX)
+        self._path = os.path.join(listener.runtime_folder(), "host" + listener.SUFFIX)
 
     def feed(self) -> None:
         draw = self.mutator.random
         said = draw.sample(SAID_BY_VIEWERS, draw.randint(0, 4))
         if draw.random() < 0.5:
-            pieces = [wire.encode("attach", {"owned": False}), *(wire.encode(kind, fields) for kind, fields in said)]
+            pieces = [wire.encode("attach"), *(wire.encode(kind, fields) for kind, fields in said)]
             at = draw.randrange(len(pieces))
             pieces[at] = self.mutator.bytes([pieces[at]])
         else:
@@ -149,8 +153,8 @@ class ToViewerTarget(Talk):
         writer.write_plan(Plan(1, 0, 5, 0, 1.0))
         writer.publish(Head(tick=1), new_bodies(1), {"heat": np.zeros(1, "f4"), "scale3": np.ones((1, 3), "f4")})
         self._writer, self._size = writer, layout.segment_bytes
-        self._door = doors.open_door("host")
-        self._door.listener.setblocking(True)
+        self._listener = listener.open_listener("host")
+        self._listener.socket.setblocking(True)
         self._streams: queue.SimpleQueue[list[tuple[bytes, list[int]]] | None] = queue.SimpleQueue()
         self._server = threading.Thread(target=self._serve, daemon=True)
         self._server.start()
@@ -200,7 +204,7 @@ class ToViewerTarget(Talk):
 
     def _serve(self) -> None:
         while (stream := self._streams.get()) is not None:
-            connection, _ = self._door.listener.accept()
+            connection, _ = self._listener.socket.accept()
             with connection, contextlib.suppress(OSError):
                 connection.settimeout(BOUND_S)
                 for piece, descriptors in stream:
@@ -215,7 +219,7 @@ class ToViewerTarget(Talk):
     def __exit__(self, *_: object) -> None:
         self._streams.put(None)
         self._server.join(BOUND_S)
-        self._door.close()
+        self._listener.close()
         self._writer.close()
         super().__exit__()
 
@@ -223,7 +227,7 @@ class ToViewerTarget(Talk):
 def use(link: session.Link) -> None:
     """What a viewer asks of a link and of what it was told."""
     use_scene(link.scene, 3)
-    controls, knobs, told = Controls("auto", "auto", True), Knobs(), Told()
+    controls, knobs, told = Controls("auto", "auto", True), Knobs(), ShownStatus()
     link.wake_when_newer()
     for _ in range(3):
         link.poll()
@@ -235,16 +239,16 @@ def use(link: session.Link) -> None:
         row = SimpleNamespace(present_ns=0)
         for line in messages(link, row, newest, controls):  # type: ignore[arg-type]
             line.encode()
-        told.is_new(link, True)
+        told.is_changed(link, True)
         controls = reflect_slow_physics(controls, link.status)
-        knobs.reflect(troubles_told(link.status), 0)
+        knobs.reflect(troubles_of(link.status), 0)
         newest.dt_ns / 1e6 / link.status.get("time_scale", 1.0)
         for name, value in link.status.get("diagnostics", {}).items():
             f"{name} {value:.6g}".encode()
         link.description.get("loop")
     json.dumps(link.ask_report(0.0))
     if link.ended is not None:
-        of_simulation(link.ended, False).said.encode()
+        of_simulation(link.ended, False).message.encode()
 
 
 class QuickLab(Lab):
@@ -260,7 +264,7 @@ class CommandTarget(Talk):
 
     def __init__(self, mutator: Mutator) -> None:
         super().__init__(mutator)
-        self._host = session.Host(session.open_door("host"), SCENES[0], 16)
+        self._host = session.Host(session.open_listener("host"), SCENES[0], 16)
         self._lab = QuickLab(self._host)
 
     def feed(self) -> None:

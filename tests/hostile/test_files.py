@@ -11,8 +11,9 @@ import pytest
 
 import twixt
 from tests.hostile.file_targets import a_log
-from twixt.render.measure.log import read_log
-from twixt.render.measure.report import of_log, write_json
+from twixt.ipc.config.output_files import write_json
+from twixt.render.measure.frame_log import read_log
+from twixt.render.measure.report.report import of_log
 
 FRONT_DOOR = Path(__file__).resolve().parents[2] / "twixt.py"
 

@@ -16,9 +16,9 @@ from unittest import mock
 
 from tests.hostile.mutate import TEXTS, Mutator
 from tests.hostile.target import Target
-from twixt.ipc import door
-from twixt.ipc.config import Config
+from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.session import listener
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_LINES: Sequence[Sequence[str]] = [
@@ -49,14 +49,15 @@ COMMAND_LINES: Sequence[Sequence[str]] = [
 ]
 # Where a command line's reading ends and its work begins.
 BORDERS = {
-    "twixt.sim.loop": ("simulate",),
-    "twixt.render.loop": ("view",),
-    "twixt.render.measure.report": ("report_log",),
-    "twixt.render.measure.compare": ("compare_files",),
-    "twixt.render.measure.doctor": ("examine",),
-    "twixt.cli.costs": ("measure",),
-    "twixt.render.bench.motion": ("run",),
-    "twixt.render.bench.clock": ("run",),
+    "twixt.sim.process.physics_run": ("simulate",),
+    "twixt.render.viewer.viewer_run": ("view",),
+    "twixt.render.measure.report.report": ("report_log",),
+    "twixt.render.measure.report.compare": ("compare_files",),
+    "twixt.cli.doctor.machine_checks": ("examine",),
+    "twixt.cli.benches": ("measure_costs",),
+    "twixt.cli.command_line": ("measure_costs",),
+    "twixt.cli.bench.motion.motion_bench": ("run",),
+    "twixt.cli.bench.clock.clock_bench": ("run",),
 }
 
 
@@ -74,9 +75,9 @@ class ArgumentsTarget(Target):
         for module, names in BORDERS.items():
             for name in names:
                 self._stubs.enter_context(mock.patch.object(importlib.import_module(module), name, _no_work))
-        viewer = importlib.import_module("twixt.sim.viewer_process")
+        viewer = importlib.import_module("twixt.sim.process.viewer_process")
         self._stubs.enter_context(mock.patch.object(viewer, "start_viewer", _hand_on))
-        self._stubs.enter_context(mock.patch.object(viewer, "viewer_begun_early", contextlib.nullcontext))
+        self._stubs.enter_context(mock.patch.object(viewer, "early_viewer", contextlib.nullcontext))
         flags = [word for line in COMMAND_LINES for word in line if word.startswith("-")]
         self._words = (*flags, *(word for line in COMMAND_LINES for word in line), *TEXTS[:40], "--", "-h", "-")
 
@@ -89,7 +90,7 @@ class ArgumentsTarget(Target):
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = twixt.main(typed)
         finally:
-            _let_go_of_doors()
+            _let_go_of_listeners()
         assert code in (0, 2), f"exit code {code}"
         assert "Traceback" not in err.getvalue(), err.getvalue()
         # What was typed is quoted, but not over and over.
@@ -132,15 +133,15 @@ class ProcessesTarget(ArgumentsTarget):
         assert shown.stderr, shown
 
 
-_doors: list[door.Door] = []
+_listeners: list[listener.Listener] = []
 
 
 def _no_work(config: Any = None, *_: Any, **how: Any) -> int:
     if isinstance(config, Config):
         assert Config.from_json(config.to_json()) == config
         config.troubles, config.check_files()
-    if isinstance(opened := how.get("door"), door.Door):
-        _doors.append(opened)
+    if isinstance(opened := how.get("listener"), listener.Listener):
+        _listeners.append(opened)
     return 0
 
 
@@ -148,9 +149,9 @@ def _hand_on(_name: str, config: Config, *_: Any) -> None:
     _no_work(config)
 
 
-def _let_go_of_doors() -> None:
-    while _doors:
-        _doors.pop().close()
+def _let_go_of_listeners() -> None:
+    while _listeners:
+        _listeners.pop().close()
 
 
 class EnvironmentTarget(Target):
@@ -171,8 +172,8 @@ class EnvironmentTarget(Target):
         self.fed = os.environ["XDG_RUNTIME_DIR"] = typed[0] if typed else ""
         name = self.mutator.text(["lab", "a-b_c"])
         with mock.patch.object(tempfile, "gettempdir", return_value=self._folder.name):
-            door.running()
-            opened = door.open_door(name)
+            listener.running()
+            opened = listener.open_listener(name)
             opened.close()
 
     def __exit__(self, *_: object) -> None:

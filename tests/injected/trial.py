@@ -23,8 +23,8 @@ from tests.injected.viewer import APART, APART_FROM_PHYSICS, FIRST, Case
 from tests.injected.world import STALL_S
 from tests.starvation import family
 from twixt.render.measure.causes import NO_PART, PARTS
-from twixt.render.measure.log import read_log
-from twixt.render.measure.metrics import Measured, measure
+from twixt.render.measure.frame_log import read_log
+from twixt.render.measure.run_figures import Measured, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("draw", "upload", "user", "gc", "stolen", "stolen longer", "physics", "display")

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 from tests.injected import drawing
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.frame_loop import FrameLoop
-from twixt.render.picture.stage import Stage
+from twixt.render.scene.stage import Stage
+from twixt.render.viewer.frame_loop import FrameLoop
+from twixt.render.viewer.spare_time import SpareTime
 
 STALL_S = 0.030
 STOPS_MS = {"stolen": 20, "stolen longer": 40}
@@ -70,14 +71,14 @@ class Injector:
         if not self._counted and any(case.kind == "gc" for case in self._cases):
             self._heap = [[number] for number in range(HEAP)]  # not before: what is there at the start is frozen
         self._counted += 1
-        self._frame = loop.log.count
+        self._frame = loop.record.log.count
         if self._armed is not None or self._counted < self._at:
             return
         if len(self.fired) < len(self._cases):
             self._armed = self._cases[len(self.fired)]
         elif self._cases:
             # The frames that pay for the last one are over, too.
-            loop._steering.controls = replace(loop.controls, quit=True)
+            loop.input.controls = replace(loop.controls, quit=True)
 
     def fire(self, place: str) -> None:
         """This place is reached."""
@@ -131,7 +132,7 @@ def inject(injector: Injector) -> None:
         setattr(owner, name, call)
 
     wrap(FrameLoop, "frame", injector.begins)
-    wrap(FrameLoop, "_use_idle_time", None, "between")
+    wrap(SpareTime, "between_frames", None, "between")
     wrap(Stage, "draw", None, "draw")
     wrap(SceneRenderer, "upload", None, "upload")
     drawing.fire = injector.fire

@@ -51,7 +51,7 @@ class Channel:
         self.host: session.Host
 
     def open(self, capacity: int = 4, **options: Any) -> session.Host:
-        self.host = session.Host(session.open_door(self.name), Scene([Sphere()] * capacity), capacity, **options)
+        self.host = session.Host(session.open_listener(self.name), Scene([Sphere()] * capacity), capacity, **options)
         return self.host
 
     def attach(self, **options: Any) -> session.Link:

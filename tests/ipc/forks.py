@@ -15,10 +15,11 @@ import sys
 import threading
 from collections import Counter
 
-from twixt.ipc import fork, session
+from twixt.ipc import session
+from twixt.ipc.process import fork
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import Head, new_bodies
-from twixt.sim.watch import Watch
+from twixt.sim.process.watchdog import Watchdog
 
 # A child that has said nothing for so long never will.
 PATIENCE_S = 60
@@ -59,9 +60,9 @@ def child_keeps() -> list[str]:
 
 def live_once(name: str) -> None:
     """A simulation's life, and a viewer's."""
-    watch = Watch(None, lambda: None)
+    watch = Watchdog(None, lambda: None)
     watch.begin()
-    host = session.Host(session.open_door(name), Scene([Sphere()]), 1)
+    host = session.Host(session.open_listener(name), Scene([Sphere()]), 1)
     with contextlib.closing(session.attach(name, PATIENCE_S)) as link:
         for count in (1, 3, 10, 30, 100, 300, 1000, 3000):
             host.publish(Head(tick=count), new_bodies(count))

@@ -14,9 +14,10 @@ import time
 
 import numpy as np
 
-from twixt.ipc import layout, memory
-from twixt.ipc.layout import Layout
-from twixt.ipc.ring import RingReader, RingWriter
+from twixt.ipc.ring import layout, memory
+from twixt.ipc.ring.layout import Layout
+from twixt.ipc.ring.reader import RingReader
+from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.snapshot import BODY, Head, Snapshot
 
 WORDS_PER_BODY = BODY.itemsize // 8

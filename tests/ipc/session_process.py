@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import Any
 
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
@@ -21,7 +22,7 @@ def say(line: object) -> None:
 def host_of(name: str) -> session.Host:
     from twixt.ipc.scene import Scene, Sphere
 
-    host = session.Host(session.open_door(name), Scene([Sphere()]), 1)
+    host = session.Host(session.open_listener(name), Scene([Sphere()]), 1)
     host.publish(Head(tick=1), new_bodies(1))
     return host
 
@@ -43,16 +44,19 @@ def host_that_leaves_its_name(name: str) -> None:
 
 
 def host_stuck(name: str) -> None:
-    """The user's step never returns; the daemon thread ends the run."""
+    """The user's step never returns; the service thread answers once, and ends the run when it is asked again."""
     running = host_of(name)
-    running.on_report = lambda: {"physics": {"steps": 1}}
 
-    def stop() -> None:
-        running.end("interrupted", "the viewer was closed")
+    def stop() -> dict[str, Any]:
+        running.end("interrupted", "asked again")
         say("ended by hook")
         os._exit(7)
 
-    running.on_owned_viewer_gone = stop
+    def answer() -> dict[str, Any]:
+        running.on_report = stop
+        return {"physics": {"steps": 1}}
+
+    running.on_report = answer
     say("ready")
     while True:
         pass
@@ -103,15 +107,15 @@ def viewer(name: str, owned: str = "") -> None:
 
 def viewer_of_another_user(name: str) -> None:
     """Attaches as nobody; the folder was opened for all."""
-    from twixt.ipc import door
+    from twixt.ipc.session import listener
 
     attach = session.attach  # loaded while the files can still be read
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
     # What an outsider would do: go round the checks of its own side.
-    door.runtime_folder = lambda: os.path.join(os.environ["XDG_RUNTIME_DIR"], "twixt")
-    door.check_peer = lambda connection, whom: None
+    listener.runtime_folder = lambda: os.path.join(os.environ["XDG_RUNTIME_DIR"], "twixt")
+    listener.check_peer = lambda connection, whom: None
     try:
         attach(name)
     except TwixtError as error:
@@ -123,13 +127,13 @@ def opener(name: str) -> None:
     say("ready")
     sys.stdin.readline()
     try:
-        door = session.open_door(name)
+        listener = session.open_listener(name)
     except TwixtError:
         say("refused")
         return
     say("opened")
     sys.stdin.readline()
-    door.close()
+    listener.close()
 
 
 if __name__ == "__main__":

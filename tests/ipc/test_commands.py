@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.commands import NAMES, WAITING_LIMIT, Command, CommandError, CommandQueue
-from twixt.ipc.troubles import RULES
+from twixt.ipc.config.troubles import RULES
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

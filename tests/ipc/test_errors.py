@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from twixt.ipc.errors import TwixtError, WorldCrashed, say_exhausted
+from twixt.ipc.errors import exhaustion_advice
 
 
 @pytest.mark.parametrize(
@@ -26,20 +26,12 @@ from twixt.ipc.errors import TwixtError, WorldCrashed, say_exhausted
     ],
 )
 def test_a_system_that_gives_no_more_is_said_with_the_way_out(number: int, says: str) -> None:
-    assert say_exhausted(OSError(number, os.strerror(number))) == says
+    assert exhaustion_advice(OSError(number, os.strerror(number))) == says
     # Compiled code that cannot be imported for it gives the system's words alone.
-    assert say_exhausted(ImportError(f"libGL.so.1: {os.strerror(number)}")) == says
+    assert exhaustion_advice(ImportError(f"libGL.so.1: {os.strerror(number)}")) == says
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_it_is_the_number_of_an_os_error_that_counts_and_not_its_words(number: int) -> None:
-    assert os.strerror(number) in say_exhausted(OSError(number, "the camera does not open"))
-    assert say_exhausted(OSError(errno.EIO, os.strerror(number))) == ""
-
-
-def test_a_crash_of_the_users_world_is_a_message_and_their_traceback_and_no_bad_input() -> None:
-    crash = WorldCrashed("the world ended", "Traceback of theirs")
-    assert isinstance(crash, TwixtError)
-    assert str(crash) == "the world ended"
-    assert crash.traceback_text == "Traceback of theirs"
-    assert (crash.exit_code, TwixtError.exit_code) == (1, 2)
+    assert os.strerror(number) in exhaustion_advice(OSError(number, "the camera does not open"))
+    assert exhaustion_advice(OSError(errno.EIO, os.strerror(number))) == ""

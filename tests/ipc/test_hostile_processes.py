@@ -15,9 +15,9 @@ import pytest
 
 import twixt
 from tests.ipc.hostile_process import WAYS
-from tests.ipc.test_session_processes import BOUND_S, WHOLE, line
+from tests.ipc.session.test_session_processes import BOUND_S, WHOLE, line
 from twixt.ipc import session
-from twixt.ipc.link import LOST
+from twixt.ipc.session.client import LOST
 
 Until = Callable[[Callable[[], Any]], Any]
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -62,11 +62,11 @@ def test_a_viewer_that_writes_into_the_snapshots_dies_of_it_and_physics_is_unhar
     viewer = start_hostile("writing_viewer", channel.name)
     assert line(viewer) == "python refused"
     assert line(viewer) == "mprotect -1"
-    before = bytes(host._segments.memory.view)
+    before = bytes(host._segments.writer.memory.view)
     assert viewer.stdin is not None
     viewer.stdin.write(b"\n")
     assert viewer.wait(BOUND_S) == -signal.SIGSEGV
-    assert bytes(host._segments.memory.view) == before
+    assert bytes(host._segments.writer.memory.view) == before
     until(lambda: host.viewers == 1)
     channel.publish()
     assert [claim.head.tick for claim in honest.unread(WHOLE)] == [1, 2]
@@ -90,7 +90,7 @@ def test_what_a_world_starts_keeps_neither_memory_nor_connection_nor_name_of_its
         assert Path(f"/proc/{child}").exists()
         until(lambda: not _kept_of_ours(child))
         until(lambda: "memfd:twixt" not in Path(f"/proc/{child}/maps").read_text())
-        session.open_door(name).close()  # the name is free for the next simulation
+        session.open_listener(name).close()  # the name is free for the next simulation
     finally:
         link.close()
 

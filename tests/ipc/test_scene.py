@@ -14,9 +14,12 @@ from twixt.ipc.scene import (
     Camera,
     Capsule,
     ColorBy,
+    Compound,
     Cylinder,
     Ellipsoid,
     Group,
+    Mesh,
+    Part,
     Plane,
     Scene,
     SceneError,
@@ -33,7 +36,9 @@ FULL = Scene(
         Cylinder(0.3, 0.01),
         Ellipsoid((3, 2, 1)),
     ],
-    camera=Camera(eye=(1, 2, 3), target=(0, 1, 0), fov_y_deg=50, body=2),
+    camera=Camera(eye=(1, 2, 3), target=(0, 1, 0), fov_y_deg=50, body=2, orthographic=2.5),
+    look="flat",
+    pattern=True,
     ground=-1.5,
     outline=((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0)),
     background=(0.1, 0.2, 0.3),
@@ -46,13 +51,27 @@ FULL = Scene(
 )
 
 
+TETRAHEDRON, ITS_FACES = [(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+PARTS = Scene(
+    [
+        Mesh(TETRAHEDRON, ITS_FACES),
+        Compound([Part(Sphere(0.1)), Part(Mesh(TETRAHEDRON, ITS_FACES, "smooth", (1, 0, 0)), (1, 2, 3), (0, 0, 3, 4))]),
+        Compound([]),
+        Compound([Part(Box(), orientation=(1, 1, 1, 1)), Part(Mesh(TETRAHEDRON, ITS_FACES, "smooth", (1, 0, 0)))]),
+        Sphere(),
+    ]
+)
+
+
 def told(scene: Scene) -> dict[str, Any]:
     """All that a scene says, comparable."""
     names = [name for name in scene.__dataclass_fields__ if name not in ("shapes", "shape_index")]
     return {name: getattr(scene, name) for name in names} | {"index": scene.shape_index.tolist()}
 
 
-@pytest.mark.parametrize("scene", [FULL, Scene(), Scene([Sphere()] * 300)], ids=["all", "nothing", "shapes"])
+@pytest.mark.parametrize(
+    "scene", [FULL, PARTS, Scene(), Scene([Sphere()] * 300)], ids=["all", "parts", "nothing", "shapes"]
+)
 def test_a_viewer_receives_the_whole_scene(scene: Scene) -> None:
     received = Scene.from_bytes(scene.to_bytes())
     assert told(received) == told(scene)
@@ -88,6 +107,12 @@ def test_parents_and_groups_always_arrive_as_they_were_said_and_a_circle_never(
     assert rows == [bodies.index(body) % 2 if body in bodies else -1 for body in range(count)]
 
 
+ORTHOGRAPHIC = (
+    "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that fov_y_deg sees at "
+    "the target, or False for perspective, got"
+)
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -102,6 +127,10 @@ def test_parents_and_groups_always_arrive_as_they_were_said_and_a_circle_never(
         ({"fov_y_deg": 0.99}, "Camera.fov_y_deg must be from 1 to 170, got 0.99"),
         ({"fov_y_deg": 171}, "Camera.fov_y_deg must be from 1 to 170, got 171.0"),
         ({"body": -2}, "Camera.body must be indices of bodies, whole numbers >= 0, got -2"),
+        ({"orthographic": 0}, f"{ORTHOGRAPHIC} 0"),
+        ({"orthographic": "yes"}, f"{ORTHOGRAPHIC} 'yes'"),
+        ({"orthographic": float("inf")}, f"{ORTHOGRAPHIC} inf"),
+        ({"orthographic": None}, f"{ORTHOGRAPHIC} None"),
     ],
 )
 def test_a_camera_that_sees_nothing_is_refused(wrong: dict[str, Any], said: str) -> None:
@@ -113,6 +142,15 @@ def test_a_camera_that_sees_nothing_is_refused(wrong: dict[str, Any], said: str)
 @pytest.mark.parametrize("fov_y_deg", [1, 170])
 def test_a_camera_may_be_as_narrow_and_as_wide_as_it_says(fov_y_deg: float) -> None:
     assert Camera(fov_y_deg=fov_y_deg).fov_y_deg == fov_y_deg
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [(False, False), (np.bool_(False), False), (3, 3.0), (np.float32(0.5), 0.5), (True, 20.0)]
+)
+def test_an_orthographic_camera_keeps_the_height_of_its_picture(given: Any, kept: float) -> None:
+    camera = Camera((10, 0, 0), (0, 0, 0), fov_y_deg=90, orthographic=given)
+    assert camera.orthographic == pytest.approx(kept)
+    assert (camera.orthographic is False) is (kept is False)
 
 
 COLOR = "must be (red, green, blue), each from 0 to 1"
@@ -135,6 +173,8 @@ CORNERS = "Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, g
         ({"background": None}, f"Scene.background {COLOR}, got None"),
         ({"light": 3}, "Scene.light must be three finite numbers, got 3"),
         ({"light": (0, 0, 0)}, "Scene.light must not be the zero vector; it points towards the light"),
+        ({"look": "nice"}, 'Scene.look must be "lit" or "flat", got \'nice\''),
+        ({"look": None}, 'Scene.look must be "lit" or "flat", got None'),
         ({"color_by": "heat"}, "Scene.color_by must be ColorBy(column, low, high), got 'heat'"),
         ({"parents": [0, 1]}, "Scene.parents must map a child to its parent, such as {1: 0}, got [0, 1]"),
         ({"groups": 3}, 'Scene.groups must map names to groups, such as {"hand": Group([4, 5])}, got 3'),
@@ -157,6 +197,7 @@ def test_a_scene_of_nothing_but_defaults_has_a_ground_and_light_and_draws_all_bo
     scene = Scene()
     assert (len(scene.shapes), scene.camera, scene.ground, scene.outline) == (0, None, 0.0, None)
     assert scene.light[2] > 0
+    assert (scene.look, scene.pattern) == ("lit", False)
     assert (scene.unlit, scene.parents, scene.groups, scene.columns, scene.color_by) == (False, {}, {}, {}, None)
 
 
@@ -270,6 +311,9 @@ def test_numpy_indices_are_indices() -> None:
         lambda head: head | {"color_by": {"no_column": 1}},
         lambda head: head | {"columns": {"heat": "cubic"}},
         lambda head: {key: value for key, value in head.items() if key != "columns"},
+        lambda head: head | {"look": 7},
+        lambda head: head | {"camera": head["camera"] | {"orthographic": -1}},
+        lambda head: head | {"camera": head["camera"] | {"lens": 1}},
     ],
 )
 def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
@@ -282,7 +326,7 @@ def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ({"format": 1}, "this viewer reads scenes of format 3, got format 1"),
+        ({"format": 1}, "this viewer reads scenes of format 4, got format 1"),
         ({"bodies": 8}, "a scene of 8 bodies came with 42 bytes of indices"),
         ({"parents": -1}, "a scene of 7 bodies came with 42 bytes of indices"),
         ({"parents": 4, "members": [-1, 0]}, "a scene of 7 bodies came with 42 bytes of indices"),
@@ -296,6 +340,56 @@ def test_a_damaged_scene_says_what_is_wrong_with_it(damage: dict[str, Any], said
     with pytest.raises(SceneError) as refused:
         Scene.from_bytes(json.dumps(json.loads(head) | damage).encode() + b"\n" + indices)
     assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda head: head["shapes"][0].update(vertices=5),
+        lambda head: head["shapes"][0].update(vertices=-1),
+        lambda head: head["shapes"][0].update(faces=1 << 60),
+        lambda head: head["shapes"][1]["parts"][0].__setitem__(0, 7),
+        lambda head: head["shapes"][1]["parts"][0].__setitem__(0, -1),
+        lambda head: head["shapes"][1]["parts"].append([0]),
+        lambda head: head["part_shapes"].append({"kind": "compound", "parts": []}),
+        lambda head: head.pop("part_shapes"),
+    ],
+)
+def test_a_scene_with_damaged_parts_is_refused(damage: Any) -> None:
+    head, _, arrays = PARTS.to_bytes().partition(b"\n")
+    said = json.loads(head)
+    damage(said)
+    with pytest.raises(SceneError):
+        Scene.from_bytes(json.dumps(said).encode() + b"\n" + arrays)
+
+
+def test_a_mesh_of_many_bodies_travels_once() -> None:
+    mesh = Mesh(TETRAHEDRON, ITS_FACES)
+    arms = [Compound([Part(mesh, (place, 0, 0))]) for place in range(50)]
+    alone, often = len(Scene([mesh]).to_bytes()), len(Scene([Mesh(TETRAHEDRON, ITS_FACES), *arms, mesh]).to_bytes())
+    assert often - alone < 50 * 120
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: Part(Compound([])), r"Part.shape must be one shape, such as Sphere\(0.1\)"),  # type: ignore[arg-type]
+        (lambda: Part(Sphere(), orientation=(0, 0, 0, 0)), "four finite numbers, not all 0"),
+        (lambda: Part(Sphere(), position=(0, float("inf"), 0)), "Part.position must be three finite numbers"),
+        (lambda: Compound(Part(Sphere())), "Compound.parts must be a list of parts"),  # type: ignore[arg-type]
+        (lambda: Compound([Sphere()]), r"Compound.parts must be parts, such as Part\(Sphere\(\)\)"),  # type: ignore[list-item]
+    ],
+)
+def test_what_is_no_part_is_refused_in_words(wrong: Any, said: str) -> None:
+    with pytest.raises(SceneError, match=said):
+        wrong()
+
+
+def test_parts_have_unit_orientations_and_a_body_reaches_as_far_as_its_parts() -> None:
+    part = Part(Sphere(0.5), (0, 3, 4), (0, 0, 3, 4))
+    assert part.orientation == (0, 0, 0.6, 0.8)
+    assert Compound([part, Part(Sphere(2))]).reach == 5.5
+    assert Compound([]).reach == 0
 
 
 @pytest.mark.parametrize(

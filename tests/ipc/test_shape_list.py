@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, SceneError, Shape, Sphere
-from twixt.ipc.shape_list import MAX_DISTINCT_SHAPES, ShapeList
+from twixt.ipc.shapes import MAX_DISTINCT_SHAPES, ShapeList
 
 KINDS: list[Shape] = [Sphere(), Sphere(0.1), Box(), Plane(), Capsule(), Cylinder(), Ellipsoid()]
 
@@ -86,7 +86,7 @@ def test_what_is_no_shape_per_body_is_refused_with_an_example(given: Any) -> Non
 def test_a_body_whose_shape_is_none_is_named(given: Any, body: int) -> None:
     with pytest.raises(SceneError) as refused:
         ShapeList.of(given)
-    kinds = "Sphere, Box, Plane, Capsule, Cylinder, Ellipsoid"
+    kinds = "Sphere, Box, Plane, Capsule, Cylinder, Ellipsoid, Mesh, Compound"
     assert str(refused.value) == f"Scene shapes must be one of {kinds}, got 'cube' for body {body}"
 
 

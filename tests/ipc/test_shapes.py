@@ -22,7 +22,7 @@ from twixt.ipc.scene import (
     SceneError,
     Sphere,
 )
-from twixt.ipc.shapes import number, three
+from twixt.ipc.shape_checks import number, vector
 
 INFINITE, NO_NUMBER = float("inf"), float("nan")
 
@@ -138,12 +138,12 @@ def test_a_number_is_pythons_own_wherever_it_comes_from(value: Any) -> None:
 @pytest.mark.parametrize("values", ["abc", None, 3, (1, 2), (1, 2, 3, 4), (1, 2, INFINITE), (1, "2", 3)], ids=repr)
 def test_what_is_no_point_is_refused_with_what_was_given(values: Any) -> None:
     with pytest.raises(SceneError) as refused:
-        three("Camera.eye", values)
+        vector("Camera.eye", values)
     assert str(refused.value) == f"Camera.eye must be three finite numbers, got {values!r}"
 
 
 def test_a_point_is_three_numbers_in_their_order() -> None:
-    assert three("Camera.eye", np.array([1, -2, 3])) == (1.0, -2.0, 3.0)
+    assert vector("Camera.eye", np.array([1, -2, 3])) == (1.0, -2.0, 3.0)
 
 
 HUGE = 10**5000

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from twixt import main
-from twixt.cli.costs import COSTS
-from twixt.ipc.bench import Row, interleaved
+from twixt.cli.bench.rows import Row, taken_us
+from twixt.cli.bench.suite import cost_suite
+from twixt.cli.bench.suite.cost_suite import Rows, SuiteOptions
+from twixt.cli.benches import COSTS
 from twixt.ipc.errors import TwixtError
-from twixt.render.bench import suite
-from twixt.render.bench.suite import Rows, Wanted
 from twixt.render.interpolation import METHODS
 
 ROOT = Path(__file__).parents[2]
@@ -95,11 +95,11 @@ def test_peers_that_are_not_installed_say_how_to_get_them(tmp_path: Path) -> Non
 
 def test_works_and_their_limits_take_turns() -> None:
     turns: list[str] = []
-    medians = interleaved(
+    taken = taken_us(
         3, lambda: turns.append("work"), lambda: turns.append("limit"), calls=2, before=lambda: turns.append("before")
     )
     assert turns == ["before", "work", "work", "before", "limit", "limit"] * 3
-    assert len(medians) == 2
+    assert [len(times) for times in taken] == [3, 3]
 
 
 def three_rows(figure: float) -> Rows:
@@ -111,7 +111,7 @@ def three_rows(figure: float) -> Rows:
 
 @pytest.fixture
 def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suite, "conditions", lambda: {"display": "none"})
+    monkeypatch.setattr(cost_suite, "conditions", lambda: {"display": "none"})
 
 
 @pytest.mark.usefixtures("no_display")
@@ -120,8 +120,8 @@ def test_a_ratio_that_is_worse_by_more_than_allowed_ends_with_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], percent: float | None, code: int
 ) -> None:
     earlier = str(tmp_path / "earlier.json")
-    assert suite.run({"channel": three_rows(30.0)}, Wanted(json_file=earlier)) == 0
-    assert suite.run({"channel": three_rows(45.0)}, Wanted(against=earlier, fail_over=percent)) == code
+    assert cost_suite.run({"channel": three_rows(30.0)}, SuiteOptions(json_file=earlier)) == 0
+    assert cost_suite.run({"channel": three_rows(45.0)}, SuiteOptions(against=earlier, fail_over=percent)) == code
     assert "1.5 WORSE 50%" in capsys.readouterr().out
 
 
@@ -133,7 +133,7 @@ def test_ctrl_c_shows_and_writes_what_was_measured_so_far(tmp_path: Path, capsys
 
     file = tmp_path / "b.json"
     groups = {"channel": three_rows(30.0), "frame": interrupted, "draw": three_rows(1.0)}
-    assert suite.run(groups, Wanted(json_file=str(file))) == 130
+    assert cost_suite.run(groups, SuiteOptions(json_file=str(file))) == 130
     out = capsys.readouterr().out
     assert "publish" in out
     assert "half of it" in out
@@ -180,5 +180,5 @@ def test_a_row_whose_group_fails_says_so(no_display: None, capsys: pytest.Captur
         yield from ()
         raise TwixtError("no display")
 
-    assert suite.run({"draw": broken}, Wanted()) == 0
+    assert cost_suite.run({"draw": broken}, SuiteOptions()) == 0
     assert "not measured: no display" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -140,6 +141,65 @@ def test_a_script_beside_modules_of_our_names_shows(
     )
     assert done.returncode == 0, done.stderr
     assert "published" in done.stdout
+
+
+MISUSE = """
+import twixt
+import twixt.render.playback
+from my_orbit import Orbit
+from twixt.sim.world.world import World
+
+orbit: twixt.World = Orbit(count="many")
+same: World = Orbit()
+clock: int = twixt.render.playback.PlaybackClock()
+twixt.Wrold
+"""
+
+
+@pytest.mark.parametrize("way", ["checkout", "installed"])
+def test_the_readmes_world_passes_strict_type_checks_and_misuse_does_not(
+    request: pytest.FixtureRequest, tmp_path: Path, way: str
+) -> None:
+    (tmp_path / "my_orbit.py").write_text(readmes_world())
+    (tmp_path / "misuse.py").write_text(MISUSE)
+    python, folder = sys.executable, ROOT
+    if way == "installed":
+        python, folder = str(request.getfixturevalue("installed_python")), tmp_path
+    else:
+        subprocess.run(["make", "-s", "types"], cwd=ROOT, check=True)
+
+    def check(name: str) -> list[str]:
+        command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, str(tmp_path / name)]
+        said = subprocess.run(
+            [*command, "--no-error-summary", "--hide-error-context", "--cache-dir", str(tmp_path / "cache")],
+            cwd=folder, env=clean_environment() | {"MYPYPATH": str(tmp_path)}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert not said.stderr
+        return said.stdout.splitlines()
+
+    assert check("my_orbit.py") == []
+    found = check("misuse.py")
+    assert [line.split(":")[1] for line in found] == ["7", "9", "10"], found
+
+
+def readmes_world() -> str:
+    text = (ROOT / "README.md").read_text()
+    blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
+    return next(block for block in blocks if "(World)" in block)
+
+
+def test_the_front_door_lists_what_it_resolves_and_what_type_checkers_read() -> None:
+    import twixt
+
+    assert set(twixt.__all__) == {"main", *twixt._HOMES}
+    assert set(dir(twixt)) == {*twixt.__all__, *twixt._ENGINES, "__version__"}
+    tree = ast.parse((ROOT / "twixt.py").read_text())
+    imports = next(node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+    read = {
+        alias.name: node.module for node in imports.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert read == twixt._HOMES | twixt._ENGINES
+    assert all(getattr(twixt, name).__module__.startswith("twixt") for name in twixt._HOMES)
 
 
 def test_what_is_edited_here_is_what_make_setup_runs(tmp_path: Path) -> None:

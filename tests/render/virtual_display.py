@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes, Pacer
-from twixt.render.pacing.refresh import Refresh
+from twixt.render.pacing.refresh.refresh_estimate import Refresh
 
 MS = 1_000_000
 SWAP_NS = 400_000  # what a swap itself takes

@@ -6,7 +6,7 @@ import functools
 
 
 def eased(old: float, new: float, alpha: float) -> float:
-    """Slow at both ends."""
+    """Blends with a smoothstep weight."""
     return old + (new - old) * alpha * alpha * (3 - 2 * alpha)
 
 

@@ -1,4 +1,4 @@
-"""Every test here has a runtime folder of its own, so that no name meets another's, and what is left is seen."""
+"""A runtime folder for every test here, so that names of simulations do not collide and leftover files are found."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from twixt.ipc.host import Host
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.session import open_door
+from twixt.ipc.session import open_listener
+from twixt.ipc.session.host import Host
 
 
 @pytest.fixture(autouse=True)
@@ -22,11 +22,11 @@ def runtime_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make_host() -> Iterator[Callable[..., Host]]:
-    """Hosts under the name "lab", ended with the test."""
+    """Makes hosts under the name "lab", which end with the test."""
     hosts: list[Host] = []
 
     def make(capacity: int = 4, scene: Scene | None = None) -> Host:
-        hosts.append(Host(open_door("lab"), scene or Scene([Sphere()]), capacity))
+        hosts.append(Host(open_listener("lab"), scene or Scene([Sphere()]), capacity))
         return hosts[-1]
 
     yield make

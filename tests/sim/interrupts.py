@@ -1,10 +1,10 @@
-"""Ctrl-C at a place of one's choice: KeyboardInterrupt, raised wherever Python itself looks for signals.
+"""Ctrl-C at a chosen place: a trace function raises KeyboardInterrupt where Python itself handles signals.
 
-Always: it looks at the beginning of a function, after a call and at the end of a round of a loop, and nowhere else; so
-between `with lock:` and its block no interruption comes, and none is raised there. In this project's code and in
-`contextlib`; inside other libraries it is as at their return. One thread; once. Python raises it in the call itself, a
-trace function in the operation after it: where another handler holds for that one, as on the way out of a `with` that
-returns what it called, none is raised.
+Python handles signals at the beginning of a function, after a call and at the end of an iteration of a loop, and
+nowhere else. So none arrives between `with lock:` and its block, and none is raised there. Places are those in this
+project's code and in `contextlib`; a signal inside another library acts as one at its return. It is raised once, on one
+thread. Python raises it in the call itself, a trace function in the operation after it. If another exception handler
+covers that operation, as at the end of a `with` that returns the result of a call, none is raised.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ BEGIN = -1
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at the `place`-th such place of what is done, if it comes so far."""
+    """KeyboardInterrupt at the `place`-th such place of a call (from 1), if it has so many. came: True if raised."""
 
     def __init__(self, place: int) -> None:
         self._left = place
-        self._before: dict[FrameType, int] = {}  # the operation before, by its place; BEGIN: there is none
+        self._before: dict[FrameType, int] = {}  # offset of the operation before, by frame; BEGIN: none
         self.came = False
 
     def during(self, do: Callable[[], object]) -> None:
-        """Does it; the interruption is caught, as by a notebook."""
+        """Calls `do`; catches the interruption, as a notebook does."""
         was_enabled, before = gc.isenabled(), sys.gettrace()
-        gc.disable()  # an exception in a finalizer is nobody's
-        sys._getframe().f_trace_opcodes = True  # Python 3.12 traces them where some frame asked before `settrace` alone
+        gc.disable()  # an exception raised in a finalizer would not reach the caller
+        sys._getframe().f_trace_opcodes = True  # Python 3.12 traces operations only if a frame asks before `settrace`
         sys.settrace(self._trace)
         try:
             do()
@@ -68,8 +68,8 @@ class Interrupt:
 
 @contextmanager
 def traced() -> Iterator[None]:
-    """Traces all that is done here, and does nothing more. Python 3.13 traces the operations of a function from its second
-    traced call in a row; others see all of them at once."""
+    """Traces the block without an effect. Python 3.13 traces the operations of a function only from its second traced
+    call in a row; other versions trace them from the first."""
 
     def look(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "call":
@@ -88,8 +88,11 @@ def traced() -> Iterator[None]:
 
 
 def on_its_own_thread(test: Callable[..., None]) -> Callable[..., None]:
-    """A test, traced, on a thread that ends with it: from Python 3.12 on, a thread keeps the exception that was handled
-    where a trace function raised, as the context of all that it raises later."""
+    """Decorator: runs a test, traced, on a thread that ends with it.
+
+    From Python 3.12 on, if a trace function raises while an exception is handled, the thread keeps that exception as
+    the context of all later ones.
+    """
 
     def traced_test(*arguments: Any, **named: Any) -> None:
         with traced():
@@ -104,15 +107,15 @@ def on_its_own_thread(test: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Operations:
-    """Of one code object."""
+    """Operations and exception handlers of one code object."""
 
     def __init__(self, code: CodeType) -> None:
         self._names = {one.offset: one.opname for one in dis.get_instructions(code)}
         self._handlers = dis.Bytecode(code).exception_entries
 
     def looks_between(self, last: int, at: int) -> bool:
-        """Whether Python looks for signals after the operation at `last`, and what it raises there meets the handlers of
-        what a trace function raises before the one at `at`."""
+        """True if Python handles signals after the operation at offset `last`, and the same exception handler covers it
+        and the operation at `at`, before which a trace function raises."""
         if last == BEGIN:
             return True
         return self._names.get(last, "").startswith(LOOKS_AFTER) and self._handler(last) == self._handler(at)

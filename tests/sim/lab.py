@@ -1,32 +1,33 @@
-"""Physics in time that only a test moves: a real world on a real host, no clock and no waiting."""
+"""Physics in virtual time, which only a test advances: a real world on a real host, without a clock or real waits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from twixt.ipc.commands import Command
-from twixt.ipc.host import Host
+from twixt.ipc.config.config import Config
+from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import Head
-from twixt.ipc.troubles import Troubles
-from twixt.sim.bodies import Bodies
-from twixt.sim.dt_log import DtLog
-from twixt.sim.physics import Physics
-from twixt.sim.publisher import Publisher
-from twixt.sim.schedule import Schedule
-from twixt.sim.stride import Stride
-from twixt.sim.trouble import Trouble
-from twixt.sim.world import World
+from twixt.sim.process.injected_trouble import InjectedTrouble
+from twixt.sim.process.physics import Physics, physics_def
+from twixt.sim.schedule.dt_log import DtLog
+from twixt.sim.schedule.schedule import Schedule
+from twixt.sim.schedule.step_multiple import Stride
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.world import World
 
 MS = 1_000_000
 MakeHost = Callable[..., Host]
 
 
 class Walk(World):
-    """Bodies that walk at random, each step as costly as it is told."""
+    """Bodies on random walks. spend: called in each step, to take virtual time."""
 
     dt = 0.02
 
@@ -58,7 +59,7 @@ class Published(NamedTuple):
 
 
 class Visible(NamedTuple):
-    """A snapshot at the instant at which viewers could see it."""
+    """Snapshot that became visible to viewers, and the instant of that."""
 
     now_ns: int
     head: Head
@@ -71,7 +72,7 @@ class Visible(NamedTuple):
 class Lab:
     """Physics in virtual time: a step costs `cost_ms`, a wait ends a little late or at a command.
 
-    `published`: what physics gave out, when; `visible`: what viewers could see, when.
+    `published`: calls of `Publisher.publish`; `visible`: snapshots that viewers could read; both with their instants.
     """
 
     def __init__(
@@ -95,28 +96,22 @@ class Lab:
         self.visible: list[Visible] = []
         self.world = world or Walk()
         self.host = host
-        lead_ns = None if lead_ms is None else round(lead_ms * MS)
-        schedule = Schedule(self.world.dt, scale, lead_ns, round(1e9 / publish_hz), stride)
+        config = Config(time_scale=scale, lead_ms=lead_ms, publish_hz=publish_hz)
         self._show = host.publish
         host.publish = self._see  # type: ignore[method-assign]
-        publisher = Publisher(host, schedule.plan, publish_hz, now_ns=self.now_ns)
-        self._publish = publisher.publish
-        publisher.publish = self._note  # type: ignore[method-assign]
-        host.drain_commands = self._drain  # type: ignore[method-assign]
-        if isinstance(self.world, Walk):
-            self.world.spend = self._spend
-        self.physics = Physics(
-            self.world,
-            lambda: type(self.world)(),
-            0,
-            schedule,
-            publisher,
-            host,
-            Trouble(troubles or Troubles(), seed, self._look, self._wait),
-            now_ns=self.now_ns,
+        definition = replace(
+            physics_def(config, self.world, host, stride, now_ns=self.now_ns),
+            seed=0,
+            trouble=InjectedTrouble(troubles or Troubles(), seed, self._look, self._wait),
             wait=self._wait,
             dt_log=dt_log,
         )
+        self._publish = definition.publisher.publish
+        definition.publisher.publish = self._note  # type: ignore[method-assign]
+        host.drain_commands = self._drain  # type: ignore[method-assign]
+        if isinstance(self.world, Walk):
+            self.world.spend = self._spend
+        self.physics = Physics(definition)
         self.physics.start()
 
     @property
@@ -130,10 +125,10 @@ class Lab:
         end_ns = self.ns + length_ms * MS
         while self.ns < end_ns:
             self.physics.turn()
-            self.ns += 1000  # no turn is free
+            self.ns += 1000  # every turn takes some time
 
-    def ask(self, name: str, value: Any = None, drawn_ns: int = 0) -> None:
-        self.commands.append(Command(name, value, draw_time_ns=drawn_ns))
+    def ask(self, name: str, value: Any = None, draw_time_ns: int = 0) -> None:
+        self.commands.append(Command(name, value, draw_time_ns=draw_time_ns))
         self.physics.turn()
 
     def run_steps(self, steps: int) -> None:

@@ -1,4 +1,4 @@
-"""Worlds that misbehave, as a user meets them: at the command line, in a process of their own."""
+"""Worlds with errors, run from the command line in a process of their own."""
 
 from __future__ import annotations
 
@@ -242,12 +242,12 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 def process_state(pid: int) -> str:
-    """S while its main thread sleeps in the kernel."""
+    """State of a process by /proc; S while its main thread sleeps in the kernel."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def waits_in(pid: int) -> str:
-    """The kernel's function that it sleeps in."""
+    """Name of the kernel's function in which a process sleeps."""
     return Path(f"/proc/{pid}/wchan").read_text()
 
 
@@ -274,7 +274,7 @@ def left_behind(runtime_folder: Path) -> list[str]:
         ("NoDiagnostics", 1, "NoDiagnostics.diagnostics raised AttributeError"),
         ("LosesItsScene", 1, "LosesItsScene.scene must be a Scene"),
         ("HangsOnNobody", 1, "Scene.parents must name bodies that are there, 0 to 2, got 9"),
-        ("Speechless", 1, "Speechless.step raised Mute: its words cannot be had, RuntimeError"),
+        ("Speechless", 1, "Speechless.step raised Mute: its message cannot be read, RuntimeError"),
         ("NoConstruction", 1, "NoConstruction.__init__ raised RuntimeError: no such file: robot.xml"),
         ("TooManyShapes", 2, "TooManyShapes.scene has 4 shapes for 3 bodies"),
         ("Nothing", 2, 'has no class "Nothing"'),

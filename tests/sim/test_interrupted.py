@@ -1,4 +1,4 @@
-"""A publish that Ctrl-C ends anywhere, by somebody who goes on: the next one takes its place, whole and right."""
+"""Publishes interrupted by Ctrl-C at any place, in a program that goes on: the next publish is complete and correct."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ipc.ring.segment_checks import check_segment
 from tests.sim.interrupts import Interrupt, on_its_own_thread
-from twixt.ipc.check import check_segment
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.columns import Column
-from twixt.sim.show import View, show
+from twixt.sim.show.show import View, show
+from twixt.sim.world.columns import Column
 
 COLUMNS = {"heat": Column("f4"), "spot": Column("f8", 2)}
 Publish = Callable[[View, int], None]
@@ -79,12 +79,12 @@ def open_view() -> Iterator[Callable[[], View]]:
 
 
 def taken(view: View) -> int:
-    """How many snapshots came to their end: visible, replaced by newer ones, or waiting for room."""
+    """Number of completed publishes: visible, replaced by newer ones, or waiting for memory."""
     host = view._host
     segments = host._segments
     with segments.writing:
         latest = segments.writer.latest
-        return latest + segments.aside.dropped + (segments.aside.waiting(latest) is not None)
+        return latest + segments.waiting.dropped + (segments.waiting.newer_than(latest) is not None)
 
 
 def newest(view: View) -> Any:
@@ -98,7 +98,7 @@ def assert_whole(view: View) -> None:
     segments = view._host._segments
     assert not segments.writing._is_owned(), "whoever publishes holds its lock no longer"  # type: ignore[attr-defined]
     with segments.writing:  # the service thread moves on to another segment meanwhile
-        check_segment(segments.memory)
+        check_segment(segments.writer.memory)
     found, plan = view._host.newest(), view._publisher.plan
     assert found is not None
     assert (found.head.plan_number, found.head.world_epoch) == (plan.number, plan.world_epoch)
@@ -110,10 +110,10 @@ def test_wherever_a_publish_is_interrupted_the_next_is_as_if_it_had_come_to_its_
     open_view: Callable[[], View], publish: Publish
 ) -> None:
     view, twin = open_view(), open_view()
-    for x in range(20):  # round all slots
+    for x in range(20):  # every slot is written
         publish(view, x)
         publish(twin, x)
-    came, place, x = True, 0, 20  # x is odd where it is interrupted
+    came, place, x = True, 0, 20  # x is odd in interrupted publishes
     while came:
         place, x = place + 1, x + 1
         before = taken(view)
@@ -147,11 +147,11 @@ def test_what_an_interrupted_publish_marked_as_cut_is_cut_in_the_next_one(
         before = taken(view)
         interrupt = Interrupt(place)
         interrupt.during(lambda: view.publish(position=position(6, place), ids=ids, cut=[1, 2]))  # noqa: B023
-        came, was_seen, was_begun = interrupt.came, taken(view) > before, view._bodies._cut_keys.size > 0  # type: ignore[union-attr]
+        came, was_seen, was_begun = interrupt.came, taken(view) > before, view._now.cut_keys.size > 0
         if was_seen:
             twin.publish(position=position(6, place), ids=ids, cut=[1, 2])
             assert newest(view) == newest(twin)
-        # Until the publish had come to its mark, nobody knew of it.
+        # A publish that was interrupted before it recorded its cuts has no effect on the next.
         cut = [3] if was_seen or not was_begun else [1, 2, 3]
         view.publish(position=position(6, place), ids=ids, cut=[3])
         twin.publish(position=position(6, place), ids=ids, cut=cut)
@@ -163,7 +163,7 @@ SIGNALLED = """
 import itertools, os, signal, sys, threading
 import numpy as np
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.show import show
+from twixt.sim.show.show import show
 
 view = show(Scene([Sphere()] * 64), viewer=False)
 count, caught, over, is_publishing = itertools.count(1), 0, threading.Event(), False

@@ -1,4 +1,4 @@
-"""A world that grows beyond the memory there is: what fits is shown, it is said once, and the world knows nothing of it."""
+"""A world that grows beyond the memory available: bodies that fit are shown, one warning, no effect on the world."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from tests.end_to_end.processes import PATIENCE_S, until
 from tests.sim.lab import Lab
-from twixt.ipc import memory
-from twixt.ipc.host import Host
-from twixt.ipc.memory import Memory, SharedMemoryError
-from twixt.ipc.room import NoRoom
+from twixt.ipc.ring import memory
+from twixt.ipc.ring.memory import Memory, SharedMemoryError
+from twixt.ipc.ring.memory_budget import NoRoom
 from twixt.ipc.scene import Scene, Sphere
-from twixt.sim.bodies import Bodies
-from twixt.sim.columns import Column
-from twixt.sim.room_to_show import RETRY_NS
-from twixt.sim.show import show
-from twixt.sim.view import View
-from twixt.sim.world import World
+from twixt.ipc.session.host import Host
+from twixt.sim.publish.limits import RETRY_NS
+from twixt.sim.show.show import show
+from twixt.sim.show.view import View
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.columns import Column
+from twixt.sim.world.world import World
 
 ROOM = 4
 
@@ -74,7 +74,7 @@ def test_what_fits_is_shown_and_what_does_not_is_said_once(
     lab.run_ms(2000)
 
     def are_shown() -> bool:
-        lab.run_ms(20)  # the segment is made beside the lab's time
+        lab.run_ms(20)  # the service thread makes the segment in real time
         newest = host.newest()
         return newest is not None and len(newest.bodies) > 40
 
@@ -107,7 +107,7 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
         many = 2 * host.capacity
         monkeypatch.setattr(memory, "make", refuse)
         now_ns = 0
-        monkeypatch.setattr("twixt.sim.view.time.perf_counter_ns", lambda: now_ns)
+        monkeypatch.setattr("twixt.sim.show.view.time.perf_counter_ns", lambda: now_ns)
         for tick in range(2, 40):
             publish(view, tick, many)
             host.await_room(PATIENCE_S)
@@ -129,7 +129,7 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
 
         def is_asked_again() -> bool:
             nonlocal now_ns
-            now_ns += RETRY_NS  # what could not be made before may be told of only now
+            now_ns += RETRY_NS  # a failed attempt from before may be reported only now
             publish(view, 60, many)
             return host.capacity >= many
 
@@ -145,8 +145,8 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
 def test_a_spawn_beyond_the_memory_there_is_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = Bodies(3)
     before = bodies.records.copy()
-    monkeypatch.setattr("twixt.ipc.room.SMALL_BYTES", 0)
-    monkeypatch.setattr("twixt.ipc.room.free_bytes", lambda: 100)
+    monkeypatch.setattr("twixt.ipc.ring.memory_budget.SMALL_BYTES", 0)
+    monkeypatch.setattr("twixt.ipc.ring.memory_budget.free_bytes", lambda: 100)
     with pytest.raises(NoRoom, match="bodies would need .* MiB are free; use fewer bodies"):
         bodies.spawn((1, 0, 0))
     assert np.array_equal(bodies.records, before)

@@ -1,4 +1,4 @@
-"""What a loop of the user's own shows, as a reader finds it."""
+"""Snapshots of a user's own loop, as a reader receives them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Link, attach
 from twixt.ipc.snapshot import Snapshot
-from twixt.sim.show import View, show
+from twixt.sim.show.show import View, show
 
 BALLS = Scene([Sphere()] * 4)
 
@@ -20,15 +20,15 @@ class Watched:
         self.link: Link = attach(self.view.name)
 
     def publish(self, **fields: Any) -> Snapshot:
-        """What the reader sees after a publish."""
+        """Publishes; returns the snapshot that the reader receives."""
         self.view.publish(**fields)
         return self.newest()
 
     def newest(self) -> Snapshot:
-        for _ in range(600):  # at once, unless the segment has grown and the new one is on its way
+        for _ in range(600):  # the first time, unless a larger segment is being made
             self.link.poll()
             pair = self.link.latest_pair()
-            if pair and pair[-1].tick == self.view._tick - 1:
+            if pair and pair[-1].tick == self.view._now.tick - 1:
                 return pair[-1]
             self.link.wait(0.05)
         raise AssertionError("what was published never came")

@@ -23,9 +23,9 @@ from tests.displays.rigs import Display, xvfb
 from tests.end_to_end.processes import FRONT_DOOR, Run, Starter, memories, pause, starter, until
 from tests.soak import flatness
 from tests.soak.flatness import Finding, Sample
-from twixt.render.measure.frames import PACKED
-from twixt.render.measure.log import KEPT_FRAMES, read_log
-from twixt.sim.meter import KEPT_SAMPLES
+from twixt.render.measure.frame_log import KEPT_FRAMES, read_log
+from twixt.render.measure.frame_rows import PACKED
+from twixt.sim.publish.step_meter import KEPT_SAMPLES
 
 HERE = Path(__file__).parent
 NAME = "soak"

@@ -1,7 +1,7 @@
 """Model displays: when a frame that is handed over becomes visible, and when the call that hands it over returns.
 
-One idea: the instants at which frames really become visible are kept in `visible_ns`, whatever the calls let on; what a
-pacer may know is what the calls return. Times are in ns of virtual time.
+One idea: `visible_ns` has the true instants at which frames become visible; a pacer knows only what the calls return.
+Times are in ns of virtual time.
 
     timer           shown at once; swap waits for nothing
     blocking        swap returns when its own frame is shown
@@ -9,7 +9,7 @@ pacer may know is what the calls return. Times are in ns of virtual time.
     queue of N      swap returns when fewer than N frames wait to be shown
     variable        swap returns when its frame is shown: at once, no sooner than 1/144 s after the one before
 
-Always: presents grow, one frame a refresh at most. Knows no pacer.
+Always: presents increase, with at most one frame a refresh. Knows no pacer.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from twixt.render.display.present_times import WAITED_NS, FenceTrial
+from twixt.render.pacing.refresh.fence_trial import WAITED_NS, FenceTrial
 
 SECOND = 1_000_000_000
-# Copying a picture where nothing waits, as Xvfb does it at 800x600; a call that only hands over.
+# Time to copy a picture where nothing waits (Xvfb at 800x600); time of a call that only hands over.
 COPY_NS, CALL_NS = 400_000, 60_000
-# Returns of calls that waited come so much after the refresh.
+# Range of the delay between a refresh and the return of a call that waited for it.
 RETURN_NS = (20_000, 150_000)
-# So many are chosen ahead, by number of the frame.
+# Number of such delays, chosen ahead; frames take them in turn.
 RETURNS = 127
-# Handed over later than this before a refresh, a frame is shown at the next.
+# A frame that is handed over less than this before a refresh is shown at the next one.
 AHEAD_NS = 500_000
-# How a fence is made, see `Display`.
+# How a fence is made, see `ModelDisplay`.
 ALWAYS, TRIED = "always", "tried"
-# The display's word about a frame comes when so many frames after it have been handed over.
+# The display reports a frame when so many frames after it have been handed over.
 WORD_FRAMES_LATER = 2
-# A variable rate: never sooner after a frame than the first, shown again after the second where none comes.
+# Variable rate: shortest time between frames; time after which the last frame is shown again where none comes.
 FASTEST_NS, SLOWEST_NS = round(SECOND / 144), round(SECOND / 48)
 
 
-class Mode(NamedTuple):
-    """A mode of the display: refreshes at begin_ns, begin_ns + period_ns, ... before end_ns (None: for good)."""
+class DisplayMode(NamedTuple):
+    """A mode of the display: refreshes at begin_ns, begin_ns + period_ns, ... before end_ns (None: without end)."""
 
     begin_ns: int
     period_ns: int
@@ -46,36 +46,36 @@ class Mode(NamedTuple):
 
 
 class Fenced(NamedTuple):
-    """What a wait for the next buffer came to. presented_ns: None where it waited for nothing, or is not trusted yet."""
+    """Result of a wait for the next buffer. presented_ns: None where it did not wait or is not trusted yet."""
 
     return_ns: int
     presented_ns: int | None = None
 
 
-class Said(NamedTuple):
-    """The display's own word: when a frame became visible, and the refresh at that time (None where it varies)."""
+class DisplayReport(NamedTuple):
+    """The display's report: when a frame became visible, and the refresh at that time (None where it varies)."""
 
     presented_ns: int
     refresh_ns: int | None
 
 
-def steady(hz: float, begin_ns: int = 0) -> tuple[Mode, ...]:
-    """One mode for good."""
-    return (Mode(begin_ns, round(SECOND / hz)),)
+def steady(hz: float, begin_ns: int = 0) -> tuple[DisplayMode, ...]:
+    """One mode without end."""
+    return (DisplayMode(begin_ns, round(SECOND / hz)),)
 
 
-def changing(hz: float, then_hz: float, at_ns: int, gap_ns: int = 0) -> tuple[Mode, ...]:
-    """Another mode from the first refresh at or after at_ns on, with nothing shown for gap_ns. gap_ns 0: seamless."""
-    first = Mode(0, round(SECOND / hz))
+def changing(hz: float, then_hz: float, at_ns: int, gap_ns: int = 0) -> tuple[DisplayMode, ...]:
+    """Another mode from the first refresh at or after at_ns on; nothing is shown for gap_ns (0: seamless)."""
+    first = DisplayMode(0, round(SECOND / hz))
     change_ns = -(-at_ns // first.period_ns) * first.period_ns
-    return (first._replace(end_ns=change_ns), Mode(change_ns + gap_ns, round(SECOND / then_hz)))
+    return (first._replace(end_ns=change_ns), DisplayMode(change_ns + gap_ns, round(SECOND / then_hz)))
 
 
-class Display:
-    """A display with refreshes whose swap waits for nothing; subclasses say what waits.
+class ModelDisplay:
+    """A display with refreshes whose swap waits for nothing; subclasses define what waits.
 
-    fence_is: "" (there is none), "always" made, or "tried" as twixt's window decides. speaks: `said` gives the display's
-    own word.
+    fence_is: "" (there is none), "always" made, or "tried" as twixt's window decides. speaks: `reports` returns the
+    display's reports.
     """
 
     blocks_next_call = False
@@ -83,26 +83,26 @@ class Display:
 
     def __init__(
         self,
-        modes: Sequence[Mode],
+        modes: Sequence[DisplayMode],
         fence_is: str = "",
         speaks: bool = False,
         ahead_ns: int = AHEAD_NS,
         seed: int = 0,
     ) -> None:
         self.modes, self.fence_is, self.speaks, self.ahead_ns = tuple(modes), fence_is, speaks, ahead_ns
-        self._trial = FenceTrial()
+        self.trial = FenceTrial()
         self.visible_ns: list[int] = []
         choose = random.Random(seed)
         self._returns_ns = tuple(choose.randrange(*RETURN_NS) for _ in range(RETURNS))
-        self._said = 0  # frames spoken of
+        self._reported = 0  # frames reported
 
     @property
     def reported_hz(self) -> float | None:
-        """The rate as the window system tells it: of the first mode."""
+        """Rate as the window system reports it: that of the first mode."""
         return SECOND / self.modes[0].period_ns
 
-    def mode_at(self, at_ns: int) -> Mode:
-        """The mode that is set then."""
+    def mode_at(self, at_ns: int) -> DisplayMode:
+        """The mode set at that instant."""
         if len(self.modes) == 1:
             return self.modes[0]
         return next((mode for mode in reversed(self.modes) if mode.begin_ns <= at_ns), self.modes[0])
@@ -118,7 +118,7 @@ class Display:
         raise AssertionError("the last mode is for good")
 
     def refreshes_between(self, begin_ns: int, end_ns: int) -> float:
-        """Frames that it could show in that time."""
+        """Number of refreshes in that time, not rounded."""
         return sum(
             max(0, min(end_ns, end_ns if mode.end_ns is None else mode.end_ns) - max(begin_ns, mode.begin_ns))
             / mode.period_ns
@@ -126,38 +126,38 @@ class Display:
         )
 
     def first_call(self, at_ns: int) -> int:
-        """The first GL call of a frame: its return."""
+        """Instant at which the first GL call of a frame, made at at_ns, returns."""
         if self.blocks_next_call and self.visible_ns and self.visible_ns[-1] > at_ns:
             return self._returned(self.visible_ns[-1])
         return at_ns
 
     def swap(self, at_ns: int) -> int:
-        """Hands a frame over: the call's return."""
+        """Hands a frame over; returns the instant at which the call returns."""
         self.visible_ns.append(self._shown_at(at_ns))
         return_ns = max(at_ns + CALL_NS, self._swap_waits_until(at_ns))
-        self._trial.swapped(return_ns - at_ns, is_vsynced=self.fence_is == TRIED)
+        self.trial.swapped(return_ns - at_ns, is_vsynced=self.fence_is == TRIED)
         return return_ns
 
     def fence(self, at_ns: int) -> Fenced:
-        """Waits until the frame handed over last is visible, where there is a fence."""
-        if not self.fence_is or (self.fence_is == TRIED and not self._trial.is_on):
+        """Waits, where there is a fence, until the frame handed over last is visible."""
+        if not self.fence_is or (self.fence_is == TRIED and not self.trial.is_on):
             return Fenced(at_ns)
         waits = self.visible_ns[-1] > at_ns
         return_ns = self._returned(self.visible_ns[-1]) if waits else at_ns + CALL_NS
         if self.fence_is == TRIED:
-            is_present = self._trial.fenced(return_ns - at_ns) and self._trial.serves
+            is_present = self.trial.fenced(return_ns - at_ns) and self.trial.serves
         else:
             is_present = return_ns - at_ns > WAITED_NS
         return Fenced(return_ns, return_ns if is_present else None)
 
-    def said(self) -> list[Said]:
-        """What the display has said since this was asked last."""
+    def reports(self) -> list[DisplayReport]:
+        """Reports of the display since the last call."""
         if not self.speaks:
             return []
-        until = max(self._said, len(self.visible_ns) - WORD_FRAMES_LATER)
-        news = self.visible_ns[self._said : until]
-        self._said = until
-        return [Said(at_ns, None if self.varies else self.mode_at(at_ns).period_ns) for at_ns in news]
+        until = max(self._reported, len(self.visible_ns) - WORD_FRAMES_LATER)
+        news = self.visible_ns[self._reported : until]
+        self._reported = until
+        return [DisplayReport(at_ns, None if self.varies else self.mode_at(at_ns).period_ns) for at_ns in news]
 
     def _shown_at(self, at_ns: int) -> int:
         after_ns = at_ns + self.ahead_ns
@@ -170,8 +170,8 @@ class Display:
         return event_ns + self._returns_ns[len(self.visible_ns) % RETURNS]
 
 
-class Timer(Display):
-    """Nothing ever waits; a frame is visible as soon as it is copied. What is reported is hearsay."""
+class Timer(ModelDisplay):
+    """Nothing ever waits; a frame is visible as soon as it is copied. The reported refresh has no effect."""
 
     def _shown_at(self, at_ns: int) -> int:
         return at_ns + COPY_NS
@@ -180,20 +180,20 @@ class Timer(Display):
         return at_ns + COPY_NS
 
 
-class Blocking(Display):
+class Blocking(ModelDisplay):
     """Swap returns when its frame is visible."""
 
     def _swap_waits_until(self, at_ns: int) -> int:
         return self._returned(self.visible_ns[-1])
 
 
-class ReturnsAtOnce(Display):
+class ReturnsAtOnce(ModelDisplay):
     """Swap returns at once; the first GL call of the next frame waits until the frame is visible."""
 
     blocks_next_call = True
 
 
-class Queue(Display):
+class Queue(ModelDisplay):
     """Swap returns when fewer than `length` frames wait to be shown: 2 lets one wait while the next is drawn."""
 
     length = 2
@@ -205,13 +205,13 @@ class Queue(Display):
 
 
 class QueueOfThree(Queue):
-    """A longer one."""
+    """A queue of three frames."""
 
     length = 3
 
 
 class Variable(Blocking):
-    """Follows the frames, from 48 to 144 a second; below, it shows the last frame again and is busy for a while."""
+    """Refreshes when a frame comes, 48 to 144 times a second. Below, it shows the last frame again and is busy then."""
 
     varies = True
 

@@ -1,9 +1,15 @@
-"""Work traces: what each frame costs, and when the machine takes the processor away.
+"""Work traces, generated and recorded: the cost of each frame, and the times at which the processor is taken away.
 
-One idea: a trace is made whole before anything runs, from its seed, so that every contestant meets the same trouble.
-Costs belong to frames by number, loads and stolen time to instants.
+One idea: a whole trace is made from its seed before anything runs, so that every contestant gets the same trace. Costs
+belong to frames by number, loads and stolen time to instants.
 
-Always: costs are > 0; stretches of stolen time do not overlap. Knows neither displays nor pacers.
+`recorded.txt` holds a line of each recording: its name, a colon, and for each frame its cost and the time of its swap
+(the display there waits for nothing, but needs a core for the copy), in units of 10 us. They were taken on two cores
+without a GPU, on Xvfb, with other programs running: 22 s of `twixt run WORLD --log FILE`, once with a busy loop
+on each core, once with programs that wake once a second and take both cores for 40 ms. `line_of`
+(`tests/cli/bench/pacing/recording.py`) makes such a line of any log. Each seed begins at another place.
+
+Always: costs are > 0; stretches of stolen time do not overlap. Knows no pacer.
 """
 
 from __future__ import annotations
@@ -12,19 +18,23 @@ import math
 import random
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
+from twixt.cli.bench.pacing.displays import COPY_NS
+
 MS, SECOND = 1_000_000, 1_000_000_000
-# Costs made before they repeat: more than the frames of a run.
+# Costs before they repeat: more than the frames of a run.
 FRAMES = 2400
-# Loads begin up to so much later: anywhere between two frames.
+# Loads are delayed by up to this, at random: they begin anywhere between two frames.
 LATER_S = 0.1
-# No frame costs exactly what the one before did.
+# Generated costs vary by up to this share, at random.
 SPREAD = 0.03
 
 
 class Load(NamedTuple):
-    """From begin_ns to end_ns frames cost work_ns."""
+    """A load: frames that begin from begin_ns to end_ns cost work_ns."""
 
     begin_ns: int
     end_ns: int
@@ -39,9 +49,9 @@ class Steal(NamedTuple):
 
 
 class Work:
-    """costs_ns, handing_ns: by number of the frame, again from the first when they are used up.
+    """One work trace. costs_ns, handing_ns: by number of the frame, from the first again after the last.
 
-    handing_ns: what passes between the call of swap and the frame's handing over, beyond what that takes on a free core.
+    handing_ns: time between the call of swap and the frame's handing over, beyond that on a free core.
     """
 
     def __init__(
@@ -56,23 +66,23 @@ class Work:
         self._steals_ns = [steal.begin_ns for steal in steals]
 
     def cost_ns(self, number: int, at_ns: int) -> int:
-        """What the frame of that number costs, begun at at_ns."""
+        """Cost of the frame of that number, begun at at_ns."""
         for load in self.loads:
             if load.begin_ns <= at_ns < load.end_ns:
                 return load.work_ns
         return self.costs_ns[number % len(self.costs_ns)]
 
     def handed_over(self, number: int, swap_begin_ns: int) -> int:
-        """When the frame of that number, swapped then, is handed over."""
+        """Instant at which the frame of that number, swapped at swap_begin_ns, is handed over."""
         return swap_begin_ns + self._handing_ns[number % len(self._handing_ns)]
 
     def awake(self, at_ns: int) -> int:
-        """When something due at at_ns really goes on."""
+        """Instant at which the program runs on: at_ns, or the end of stolen time around it."""
         last = bisect_right(self._steals_ns, at_ns) - 1
         return at_ns if last < 0 else max(at_ns, sum(self.steals[last]))
 
     def end_ns(self, begin_ns: int, cost_ns: int) -> int:
-        """When work of cost_ns begun at begin_ns is done."""
+        """Instant at which work of cost_ns begun at begin_ns is done."""
         end_ns = self.awake(begin_ns) + cost_ns
         for steal in self.steals[bisect_left(self._steals_ns, begin_ns + 1) :]:
             if steal.begin_ns >= end_ns:
@@ -81,7 +91,7 @@ class Work:
         return end_ns
 
     def is_light(self, number: int, frames: int, begin_ns: int, end_ns: int, limit_ns: int) -> bool:
-        """No frame of those costs more than limit_ns, and nothing happens in that time."""
+        """True where none of the next `frames` costs more than limit_ns, and no load or stolen time is near."""
         if any(load.begin_ns < end_ns and begin_ns < load.end_ns for load in self.loads):
             return False
         first = bisect_left(self._steals_ns, begin_ns - SECOND // 10)
@@ -94,12 +104,12 @@ Make = Callable[[int], Work]
 
 
 def constant(ms: float) -> Make:
-    """Every frame alike."""
+    """Frames of equal cost."""
     return lambda seed: Work(_about([ms] * FRAMES, seed))
 
 
 def spikes(ms: float, spike_ms: float, one_in: int) -> Make:
-    """One frame of each so many costs more, at a random place among them."""
+    """Frames of equal cost; one in each `one_in`, at a random place, costs more."""
 
     def make(seed: int) -> Work:
         choose = random.Random(seed * 7919 + one_in)
@@ -112,7 +122,7 @@ def spikes(ms: float, spike_ms: float, one_in: int) -> Make:
 
 
 def single(ms: float, spike_ms: float, at_frame: int = 180) -> Make:
-    """One frame alone costs more."""
+    """Frames of equal cost; a single one costs more."""
 
     def make(seed: int) -> Work:
         costs = [ms] * FRAMES
@@ -123,7 +133,7 @@ def single(ms: float, spike_ms: float, at_frame: int = 180) -> Make:
 
 
 def drift(low_ms: float, high_ms: float, seconds: float) -> Make:
-    """Rises and falls slowly."""
+    """A cost that rises and falls slowly, once in `seconds`."""
 
     def make(seed: int) -> Work:
         turns = [0.5 - 0.5 * math.cos(2 * math.pi * (number / 60 / seconds + seed / 10)) for number in range(FRAMES)]
@@ -133,7 +143,7 @@ def drift(low_ms: float, high_ms: float, seconds: float) -> Make:
 
 
 def bimodal(low_ms: float, high_ms: float, share: float) -> Make:
-    """One of two costs, each frame anew."""
+    """One of two costs for each frame; `share` of the frames have the higher."""
 
     def make(seed: int) -> Work:
         choose = random.Random(seed * 104729 + 1)
@@ -143,7 +153,7 @@ def bimodal(low_ms: float, high_ms: float, share: float) -> Make:
 
 
 def step(ms: float, load_ms: float, begin_s: float, seconds: float) -> Make:
-    """A load comes, stays for so long and goes."""
+    """Frames of equal cost, and one load of `seconds`."""
 
     def make(seed: int) -> Work:
         begin_ns = round((begin_s + random.Random(seed).uniform(0, LATER_S)) * SECOND)
@@ -154,7 +164,7 @@ def step(ms: float, load_ms: float, begin_s: float, seconds: float) -> Make:
 
 
 def stolen(ms: float, a_second: float, shortest_ms: float = 5, longest_ms: float = 40) -> Make:
-    """The machine takes the processor away now and then, for so long."""
+    """Frames of equal cost; the processor is taken away `a_second` times a second on average."""
 
     def make(seed: int) -> Work:
         return Work(
@@ -165,7 +175,7 @@ def stolen(ms: float, a_second: float, shortest_ms: float = 5, longest_ms: float
 
 
 def evening(ms: float) -> Make:
-    """As on a desktop in the evening: stretches of other programs' work, some stolen time and a spike now and then."""
+    """A desktop in use: stretches slowed by other programs, some stolen time and single long frames."""
 
     def make(seed: int) -> Work:
         choose = random.Random(seed * 17 + 3)
@@ -207,3 +217,43 @@ WORKS: dict[str, Make] = {
     "stolen 5-40 ms": stolen(9, 1.5),
     "evening": evening(9),
 }
+
+
+UNIT_NS = 10_000
+FILE = Path(__file__).with_name("recorded.txt")
+# Frames between the places at which two seeds begin.
+APART = 137
+
+
+class RecordedWork(NamedTuple):
+    """Cost and swap time of each frame. A swap longer than a copy on a free core delayed its frame."""
+
+    costs_ns: tuple[int, ...]
+    swaps_ns: tuple[int, ...]
+
+
+@cache
+def recordings() -> dict[str, RecordedWork]:
+    """Recorded work by name."""
+    found = {}
+    for line in FILE.read_text(encoding="ascii").splitlines():
+        name, _, frames = line.partition(":")
+        pairs = [frame.split("/") for frame in frames.split()]
+        columns = (tuple(int(pair[column]) * UNIT_NS for pair in pairs) for column in (0, 1))
+        found[name] = RecordedWork(*columns)
+    return found
+
+
+def replayed(name: str) -> Make:
+    """A recording of that name, from another place for each seed."""
+
+    def make(seed: int) -> Work:
+        costs, swaps = recordings()[name]
+        first = seed * APART % len(costs)
+        handing = [max(0, swap_ns - COPY_NS) for swap_ns in swaps]
+        return Work(costs[first:] + costs[:first], handing_ns=handing[first:] + handing[:first])
+
+    return make
+
+
+ALL_WORKS: dict[str, Make] = WORKS | {name: replayed(name) for name in recordings()}

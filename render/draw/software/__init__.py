@@ -1,1 +1,1 @@
-"""What is drawn in another way where a processor draws: pixels are dear there, and copies of memory cheap."""
+"""Drawing paths for contexts in which the CPU draws: there pixels are expensive and copies of memory cheap."""

@@ -13,37 +13,44 @@ from pathlib import Path
 import pytest
 
 from tests.cli.sessions import left_in_session
-from tests.end_to_end.processes import until
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, shown_at
 from twixt import main
 from twixt.cli.bench.evenness import (
     BEFORE,
+    COLUMNS,
     HERE,
     LOOPS,
     NONE,
     Case,
-    Ran,
-    Wanted,
+    CaseFigures,
+    CaseRun,
+    Evenness,
+    EvennessOptions,
+    by_case,
     command_in,
+    conditions,
+    evenness,
     in_order,
-    summary,
-)  # fmt: skip
-from twixt.cli.bench.evenness_figures import Evenness, evenness, several
-from twixt.cli.bench.evenness_page import cells, leave
-from twixt.cli.bench.guest_machine import busy_loops
+    leave,
+    several,
+)
 from twixt.cli.bench.screens import screen
-from twixt.cli.cpu import CpuTime
+from twixt.cli.pages import Results
 from twixt.ipc.errors import TwixtError
-from twixt.render.measure.frames import FrameTable
+from twixt.render.measure.frame_rows import FrameTable
 
 ROOT = Path(__file__).parents[3]
 GOOD = Evenness(600, 60.0, 0.1, 0.5, 0.0, 0.0)
 CALM = Case(NONE, "metronome", HERE)
-TWO_WORLDS = Wanted("here", 1.0, 2, (NONE, LOOPS), ("metronome", "swarm"), None, None, None, "twixt bench evenness")
+TWO_WORLDS = EvennessOptions("here", 1.0, 2, (NONE, LOOPS), ("metronome", "swarm"), None)
 
 
-def ran(figures: Evenness | None, case: Case = CALM, failure: str = "") -> Ran:
-    return Ran(case, 0, figures, 2.0, 0.1, 0.0, failure)
+def ran(figures: Evenness | None, case: Case = CALM, failure: str = "") -> CaseRun:
+    return CaseRun(case, 0, figures, 2.0, 0.1, 0.0, failure)
+
+
+def cells(found: CaseFigures) -> list[str]:
+    return [column.text_of(found) for column in COLUMNS]
 
 
 # -- figures
@@ -100,29 +107,26 @@ def test_every_case_is_measured_once_a_turn_and_versions_swap_places() -> None:
 
 def test_a_run_that_ended_badly_is_said_and_is_not_counted_as_zero(capsys: pytest.CaptureFixture[str]) -> None:
     runs = [ran(GOOD), ran(None, failure="exit code 1: the display went"), ran(GOOD)]
-    case, found = next(iter(summary(runs).items()))
-    assert found["turns"] == 2
-    assert "60.0 (60.0)" in cells(case, found)
-    leave(runs, TWO_WORLDS, "no display", interrupted=True)
+    (found,) = by_case(runs)
+    assert found.turns == 2
+    assert "60.0 (60.0)" in cells(found)
+    leave(runs, TWO_WORLDS, Results(), conditions(runs, TWO_WORLDS, "no display", interrupted=True))
     said = capsys.readouterr().out
     assert "the display went" in said
     assert "Ctrl-C" in said
 
 
 def test_a_case_without_one_good_run_is_not_measured() -> None:
-    case, found = next(iter(summary([ran(None, failure="it hung")]).items()))
-    assert cells(case, found).count("not measured") == 5
+    (found,) = by_case([ran(None, failure="it hung")])
+    assert cells(found).count("not measured") == 5
 
 
 def test_the_page_and_the_json_have_the_figures_and_no_path(tmp_path: Path) -> None:
     folder = str(tmp_path / "earlier")
-    wanted = TWO_WORLDS._replace(
-        before=folder,
-        json_file=str(tmp_path / "a.json"),
-        out=str(tmp_path / "a.md"),
-        command=f"twixt --before {folder}",
-    )
-    leave([ran(GOOD), ran(GOOD, Case(LOOPS, "swarm", BEFORE))], wanted, "Xvfb", interrupted=False)
+    choice = TWO_WORLDS._replace(before=folder)
+    results = Results(f"twixt --before {folder}", str(tmp_path / "a.json"), str(tmp_path / "a.md"))
+    runs = [ran(GOOD), ran(GOOD, Case(LOOPS, "swarm", BEFORE))]
+    leave(runs, choice, results, conditions(runs, choice, "Xvfb", interrupted=False))
     page = (tmp_path / "a.md").read_text()
     assert "| swarm, 2,000 |" in page
     assert folder not in page
@@ -132,16 +136,6 @@ def test_the_page_and_the_json_have_the_figures_and_no_path(tmp_path: Path) -> N
 
 
 # -- real processes
-
-
-def test_busy_loops_use_a_core_each_and_have_gone_after() -> None:
-    begin = CpuTime.now()
-    with busy_loops(2) as pids:
-        until(lambda: all(CpuTime.now(pid).own_s - CpuTime.now().own_s >= 0.05 for pid in pids), "both have run", 10)
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
-    assert CpuTime.now().own_s - begin.own_s >= 0.1  # they count as own once they have ended
 
 
 def test_a_folder_without_twixt_is_refused_and_one_with_it_is_run_by_its_own_python(tmp_path: Path) -> None:
@@ -188,10 +182,13 @@ def test_a_display_that_is_no_program_is_said(
         pass
 
 
-@pytest.mark.parametrize("command", ["guest", "evenness"])
-def test_nan_seconds_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", command, "--seconds", "nan"]) == 2
-    assert "'--seconds': nan is no number" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "got"),
+    [("guest --seconds nan", "nan"), ("evenness --seconds nan", "nan"), ("channel --fail-over inf", "inf")],
+)
+def test_numbers_that_are_not_finite_are_refused(words: str, got: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *words.split()]) == 2
+    assert f"it must be a finite number, got {got}" in capsys.readouterr().err
 
 
 @pytest.mark.display

@@ -42,6 +42,7 @@ class Scenario(NamedTuple):
     writer: write.Writing
     readers: tuple[tuple[read.Part, ...], ...]
     segments: int = 1
+    marks: int = 0  # that each snapshot has
 
 
 def pair(slots: int) -> Scenario:
@@ -51,6 +52,11 @@ def pair(slots: int) -> Scenario:
 
 def in_place(slots: int) -> Scenario:
     return Scenario("in place", slots, write.publishes(slots + 2, slots, in_place=True), ((read.the_pair,),))
+
+
+def with_marks(slots: int) -> Scenario:
+    writer = write.publishes(slots + 2, slots, marks=1)
+    return Scenario("with marks", slots, writer, ((read.the_pair,),), marks=1)
 
 
 def unread(slots: int) -> Scenario:
@@ -88,7 +94,8 @@ def interrupted(slots: int, events: int) -> Scenario:
 def explore(scenario: Scenario, model: str) -> int:
     """All that can happen; the number of states. Raises Violation."""
     slots, domain = scenario.slots, scenario.writer.domain()
-    readers = [read.Reading(slots, parts, domain, scenario.segments) for parts in scenario.readers]
+    segments, marks = scenario.segments, scenario.marks
+    readers = [read.Reading(slots, parts, domain, segments, marks) for parts in scenario.readers]
     return Explorer(
         model,
         [scenario.writer.node(), *(reader.node() for reader in readers)],
@@ -119,7 +126,8 @@ def wrong_in_memory(memory: Mapping[Word, Any], slots: int, segments: int) -> st
         latest = memory[Word(segment, LATEST)]
         for number in range(max(1, latest - 1), latest + 1):
             slot = number % slots
-            held = [memory[Word(segment, name, slot)] for name in PAYLOAD]
+            words = [Word(segment, name, slot) for name in PAYLOAD]
+            held = [memory[word] for word in words if word in memory]
             mark = memory[Word(segment, MARK, slot)]
             if slots < HOLD_THE_PAIR and number < latest and mark > 2 * number:
                 continue

@@ -26,7 +26,7 @@ from tests.ipc.model.channel import (
     found_without,
 )
 from tests.ipc.model.memory_models import ARM, MODELS
-from twixt.ipc import sequence
+from twixt.ipc.ring import sequence
 
 STORIES: tuple[tuple[str, Callable[[int], Scenario], tuple[int, ...]], ...] = (
     ("a pair is copied", channel.pair, SLOTS),
@@ -34,6 +34,7 @@ STORIES: tuple[tuple[str, Callable[[int], Scenario], tuple[int, ...]], ...] = (
     ("the same, by a reader that comes twice", channel.frames, SLOTS[:2]),
     ("two readers, one of each kind", channel.two_readers, SLOTS[:1]),
     ("written in place, a pair is copied", channel.in_place, SLOTS),
+    ("a pair with marks is copied", channel.with_marks, SLOTS[:2]),
     ("growth: the unread of both segments", channel.growth, SLOTS[:2]),
     ("growth: a pair of each segment", channel.pair_across_growth, SLOTS[:2]),
     ("the plan, read twice", channel.plan, SLOTS[:1]),
@@ -48,7 +49,7 @@ Written by `python -m tests.ipc.model.page docs/channel.md STRESS`; type that to
 **The promise.** At any instant the two newest snapshots can be read, complete; a reader never takes a mixture for a
 snapshot; numbers never go back; the writer never waits, and no reader is ever seen by it.
 
-**The sequence**, from `ipc/sequence.py`, where each fence's reason stands:
+**The sequence**, from `ipc/ring/sequence.py`, where each fence's reason stands:
 
 ```
 {sequence}
@@ -58,8 +59,8 @@ snapshot; numbers never go back; the writer never waits, and no reader is ever s
 and explores every interleaving of them: on a memory that keeps the order (SC), with store queues (x86-TSO), and with
 stores and loads of one thread passing each other wherever no fence parts them (ARM: multi-copy atomic, dependencies
 not relied on). The models themselves are held to the known litmus tests: SB, MP, LB, IRIW, WRC, CoRR, CoWR, 2+2W.
-Blocks of a snapshot (records, head, instant) are a word each: any two bytes of a block are alike to the model.
-The writer publishes N + 2 snapshots and so comes round; in the stories of growth, four.
+Blocks of a snapshot (records, head, instant; marks where there are any) are a word each: any two bytes of a block are
+alike to the model. The writer publishes N + 2 snapshots and so comes round; in the stories of growth, four.
 
 ## States explored, nothing wrong in any
 

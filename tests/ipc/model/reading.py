@@ -20,6 +20,7 @@ import numpy as np
 
 from tests.ipc.model.memory_models import AWAIT, BLOCK, DONE, FENCE, LOAD
 from tests.ipc.model.watched import (
+    BESIDE,
     HANDED_OUT,
     HEAD,
     LATEST,
@@ -32,11 +33,11 @@ from tests.ipc.model.watched import (
     slots_of,
     watching,
 )
-from twixt.ipc import ring_reader
-from twixt.ipc import segment as mapped
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring_reader import RingReader
-from twixt.ipc.segment import Claim
+from twixt.ipc.ring import mapped_segment as mapped
+from twixt.ipc.ring import reader as ring_reader
+from twixt.ipc.ring.mapped_segment import Claim
+from twixt.ipc.ring.reader import RingReader
 from twixt.ipc.snapshot import Head
 
 ALL_BYTES = 1 << 40
@@ -72,10 +73,12 @@ class Outcome(NamedTuple):
 class Reading:
     """A reader that does `parts`, one after the other. domain: all values that words may have."""
 
-    def __init__(self, slots: int, parts: tuple[Part, ...], domain: dict[Word, list[int]], segments: int = 1) -> None:
+    def __init__(
+        self, slots: int, parts: tuple[Part, ...], domain: dict[Word, list[int]], segments: int = 1, marks: int = 0
+    ) -> None:
         self.slots, self.domain = slots, domain
         self._parts = parts
-        self._segments = [Segment(index, slots) for index in range(segments)]
+        self._segments = [Segment(index, slots, marks) for index in range(segments)]
         self._kinds = watching(self, mapped.Segment, lambda made: made.memory), claims_told_to(self)
         self._runs: dict[tuple[int, ...], Run] = {}
         self._places: dict[tuple[Any, ...], Place] = {}
@@ -255,6 +258,8 @@ def the_pair(reading: Reading, reader: RingReader) -> None:
     pair = reader.pair()
     for number, snapshot in enumerate(pair, start=reading.latest - len(pair) + 1):
         marks = {RECORDS: first_word(snapshot.bodies), HEAD: snapshot.tick, STAMP: snapshot.published_ns}
+        if len(snapshot.marks):
+            marks[BESIDE] = first_word(snapshot.marks)
         reading.take("pair", number, marks)
 
 

@@ -46,6 +46,12 @@ def test_what_is_written_in_place_is_read_whole(model: str):
 
 
 @pytest.mark.parametrize("model", [SC, ARM])
+def test_marks_beside_the_bodies_are_read_whole(model: str):
+    without_any = explore(channel.pair(3), model)
+    assert explore(channel.with_marks(3), model) > without_any, "a word more in each slot"
+
+
+@pytest.mark.parametrize("model", [SC, ARM])
 @pytest.mark.parametrize("scenario", [channel.growth, channel.pair_across_growth])
 def test_growth_shows_no_incomplete_snapshot_and_no_older_one(scenario, model: str):
     assert explore(scenario(3), model) > 1000

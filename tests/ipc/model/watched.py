@@ -4,7 +4,8 @@ The one idea: nothing of the order of publish and read is written down a second 
 `RingReader` are given a fence, and words that tell a thread of the model (`writing`, `reading`) of each load and store.
 
 A slot is four words here: its sequence word, and one each for all records, for the packed head and for the instant
-stamped into it: any two bytes of a block are alike to the model. What a snapshot holds is its number.
+stamped into it; a fifth for the marks beside the bodies where there are any: any two bytes of a block are alike to the
+model. What a snapshot holds is its number.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 from unittest.mock import patch
 
-from twixt.ipc import layout as at
-from twixt.ipc import ring_reader, ring_writer, segment, sequence
-from twixt.ipc.layout import HEAD_PACKING, Layout
 from twixt.ipc.plan import Plan
+from twixt.ipc.ring import layout as at
+from twixt.ipc.ring import mapped_segment as segment
+from twixt.ipc.ring import reader, sequence, writer
+from twixt.ipc.ring.layout import HEAD_PACKING, Layout
 from twixt.ipc.snapshot import BODY, Head
 
 LATEST, SUCCESSOR, MARK, RECORDS, HEAD, STAMP = "latest", "successor", "sequence", "records", "head", "stamp"
+BESIDE = "beside"  # the records of marks, in the stories that have some
 PLAN_MARK, PLAN_VALUE = "plan sequence", "plan"
-PAYLOAD = (RECORDS, HEAD, STAMP)
+PAYLOAD = (RECORDS, HEAD, STAMP, BESIDE)
 
 
 class Word(NamedTuple):
@@ -44,11 +47,13 @@ HANDED_OUT = Word(1, "handed out")
 
 
 class Segment:
-    """Plain memory in a segment's layout, and what a `Memory` is to the ring."""
+    """Plain memory in a segment's layout, and what a `Memory` is to the ring. marks: how many each snapshot has, 0 or
+    1, beside its one body."""
 
-    def __init__(self, index: int, slots: int) -> None:
+    def __init__(self, index: int, slots: int, marks: int = 0) -> None:
         with slots_of(slots):
-            self.layout = Layout.for_bodies(1)
+            self.layout = Layout.for_bodies(1 + marks)
+        self.marks = marks
         self.index, self.size, self.closed = index, self.layout.segment_bytes, False
         self.view = memoryview(bytearray(self.size))
         self.view[: len(self.layout.header())] = self.layout.header()
@@ -62,6 +67,8 @@ class Segment:
             self.names[self.layout.bodies_offset(slot) // at.WORD] = Word(index, RECORDS, slot)
             self.names[head] = Word(index, HEAD, slot)
             self.names[head + at.PUBLISHED_IN_HEAD] = Word(index, STAMP, slot)
+            if marks:
+                self.names[(self.layout.bodies_offset(slot) + BODY.itemsize) // at.WORD] = Word(index, BESIDE, slot)
 
     def values(self) -> dict[Word, int]:
         values = {name: self._words[word] for word, name in self.names.items()}
@@ -72,10 +79,11 @@ class Segment:
         """Every slot and the plan look whole, and hold `mark` everywhere; slots, plus their index."""
         struct.pack_into("<4qd", self.view, at.PLAN * at.WORD, mark, mark, mark, mark, float(mark))
         for slot in range(self.layout.slots):
-            head = Head(tick=mark + slot, published_ns=mark + slot, count=1)
+            head = Head(tick=mark + slot, published_ns=mark + slot, count=1, marks=self.marks)
             HEAD_PACKING.pack_into(self.view, self.layout.head_offset(slot), *head)
             start = self.layout.bodies_offset(slot)
-            self.view[start : start + BODY.itemsize] = struct.pack("<Q", mark + slot) * (BODY.itemsize // at.WORD)
+            size = (1 + self.marks) * BODY.itemsize
+            self.view[start : start + size] = struct.pack("<Q", mark + slot) * (size // at.WORD)
 
     def close(self) -> None:
         """Plain memory stays."""
@@ -138,6 +146,6 @@ def without(piece: Piece) -> Iterator[None]:
     copy = types.ModuleType(f"sequence_without_{piece.name}")
     exec(compile(source.replace(piece.text, piece.instead), copy.__name__, "exec"), copy.__dict__)
     with contextlib.ExitStack() as patched:
-        for module in (ring_reader, ring_writer, segment):
+        for module in (reader, writer, segment):
             patched.enter_context(patch.object(module, "sequence", copy))
         yield

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from tests.ipc.model.memory_models import DONE, FENCE, STORE
 from tests.ipc.model.watched import HANDED_OUT, Segment, Word, slots_of, watching
-from twixt.ipc import ring_writer
 from twixt.ipc.plan import Plan
-from twixt.ipc.ring_writer import RingWriter
-from twixt.ipc.snapshot import Head, new_bodies
+from twixt.ipc.ring import writer as ring_writer
+from twixt.ipc.ring.writer import RingWriter
+from twixt.ipc.snapshot import MARK, Head, new_bodies
 
 # What a snapshot holds beyond its number when it is begun again after an interruption.
 AGAIN = 100
@@ -26,13 +28,13 @@ AGAIN = 100
 class Writing:
     """actions: what `script` did, as a thread of the model does it. memory: what it began with."""
 
-    def __init__(self, slots: int, script: Callable[[Writing], None], segments: int = 1) -> None:
-        self.segments = [Segment(index, slots) for index in range(segments)]
+    def __init__(self, slots: int, script: Callable[[Writing], None], segments: int = 1, marks: int = 0) -> None:
+        self.segments = [Segment(index, slots, marks) for index in range(segments)]
         self.actions: list[tuple[Any, ...]] = []
         self._holding, self._until_interrupt = 0, -1
         self._before = [segment.values() for segment in self.segments]
         self.memory: dict[Word, Any] = {word: value for values in self._before for word, value in values.items()}
-        self._kind = watching(self, RingWriter, lambda made: made._memory)
+        self._kind = watching(self, RingWriter, lambda made: made.memory)
         with (
             slots_of(slots),
             patch.object(ring_writer, "RingWriter", self._kind),
@@ -63,7 +65,9 @@ class Writing:
         self._holding = holding
         bodies = new_bodies(1)
         bodies.view("<u8")[:] = holding
-        writer.publish(Head(tick=holding), bodies)
+        marks = np.zeros(self.segments[0].marks, MARK)
+        marks.view("<u8")[:] = holding
+        writer.publish(Head(tick=holding), bodies, marks=marks)
 
     def publish_in_place(self, writer: RingWriter, holding: int) -> None:
         self._holding = holding
@@ -124,15 +128,15 @@ class Step:
         return frozenset()
 
 
-def publishes(last: int, slots: int, in_place: bool = False) -> Writing:
-    """Snapshots 1 to `last`, into a fresh segment."""
+def publishes(last: int, slots: int, in_place: bool = False, marks: int = 0) -> Writing:
+    """Snapshots 1 to `last`, into a fresh segment, each with so many marks."""
 
     def script(writing: Writing) -> None:
         writer = writing.writer()
         for number in range(1, last + 1):
             (writing.publish_in_place if in_place else writing.publish)(writer, number)
 
-    return Writing(slots, script)
+    return Writing(slots, script, marks=marks)
 
 
 def publishes_interrupted(events: int, last: int, slots: int) -> Writing:

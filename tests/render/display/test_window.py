@@ -129,6 +129,16 @@ def test_keys_mouse_and_size_arrive(xvfb_display: dict[str, str]) -> None:
         assert program.hear("size")["size"] == [500, 300]
 
 
+def test_a_window_that_shrinks_and_grows_between_two_polls_leaves_no_hole_in_what_is_kept(
+    xvfb_display: dict[str, str],
+) -> None:
+    with client(xvfb_display, "shrink_between") as program:
+        said = program.hear()
+    assert said["size"] == [640, 480]
+    assert said["resizes"] == 2
+    assert said["wrong"] == [0, 0, 0]
+
+
 # By layout: what is pressed, as places of a keyboard (`PLACES`), and the keys that are meant by it.
 LAYOUTS = {
     "us": {

@@ -5,6 +5,7 @@ Runs as a process of its own, in the environment of the display under test.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import sys
 import time
@@ -42,7 +43,7 @@ def describe(window: Any) -> None:
 def probe(window: Any) -> None:
     """Whether swap blocks; then frames as the pacer plans them, beside bare swaps on the same display."""
     from twixt.render.pacing.pacer import FrameTimes, Pacer
-    from twixt.render.pacing.refresh import SwapProbe
+    from twixt.render.pacing.refresh.refresh_estimate import SwapProbe
     from twixt.render.pacing.wait import HybridWait
 
     wait, swaps = HybridWait(), SwapProbe(window.refresh_reported_hz, window.is_called)
@@ -102,6 +103,43 @@ def events(window: Any) -> None:
     say(closed=window.should_close)
 
 
+def shrink_between(window: Any) -> None:
+    """Keeps a picture's backdrop while the window is smaller than was said yet; how many pixels are wrong after it."""
+    from twixt.ipc.scene import Scene
+    from twixt.render.display.window import glfw
+    from twixt.render.draw.camera import OrbitCamera
+    from twixt.render.draw.scene_renderer import SceneRenderer
+
+    def frame(is_kept: bool = True) -> Any:
+        window.screen.use()
+        renderer._background.cache._is_faster = is_kept
+        renderer.draw([], camera.matrices(SIZE_PX), (0, 0, *SIZE_PX))
+        renderer.finish()
+        return renderer.read_pixels()
+
+    def resize(size_px: tuple[int, int]) -> None:
+        glfw.set_window_size(window.handle, *size_px)
+        glfw.get_window_size(window.handle)  # answered when that is done; events wait
+
+    show(window, (0, 0, 0))
+    renderer, camera = SceneRenderer(window.context, Scene([], ground=0.0)), OrbitCamera()
+    before = window.resizes
+    frame()
+    resize((SIZE_PX[0] // 2, SIZE_PX[1] // 2))
+    frame()  # in which it is kept
+    resize(SIZE_PX)
+    window.swap()
+    window.poll()
+    if window.resizes != before:
+        renderer.forget_pixels()
+    wrong = []
+    for _ in range(3):
+        one, plain = frame(), frame(is_kept=False)
+        wrong.append(int((one != plain).any(axis=2).sum()))
+        window.swap()
+    say(size=window.framebuffer_size, resizes=window.resizes - before, wrong=wrong)
+
+
 def hide(window: Any) -> None:
     """Swaps on and on; says when the window is hidden and when it is shown again."""
     show(window, (0, 0, 1), swaps=10)
@@ -125,7 +163,8 @@ def share(window: Any) -> None:
     with glfw_library.sharing():
         from imgui_bundle import imgui
     imgui.create_context()
-    began = imgui.backends.glfw_init_for_opengl(window.pointer, True) and imgui.backends.opengl3_init("#version 330")
+    address = ctypes.cast(window.handle, ctypes.c_void_p).value
+    began = imgui.backends.glfw_init_for_opengl(address, True) and imgui.backends.opengl3_init("#version 330")
     for _ in range(2):
         imgui.backends.opengl3_new_frame()
         imgui.backends.glfw_new_frame()

@@ -13,31 +13,39 @@ import sys
 import moderngl
 import numpy as np
 
+from twixt.ipc.mesh import Mesh
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.camera import OrbitCamera
 from twixt.render.draw.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
+from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.flat.overlay_sheet import Sheet
+from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
+from twixt.render.draw.glsl.pose import PoseVariant
 from twixt.render.draw.layers import Layer
-from twixt.render.draw.panes import Panes, Rectangle
-from twixt.render.draw.pose import PoseVariant
+from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.draw.sheet import Sheet
+from twixt.render.draw.snapshot_ring import LATE_FROM
 
 SIZE_PX = (160, 120)
 WHOLE = (0, 0, *SIZE_PX)
-SHAPES = [Sphere(0.5), Box((0.6, 0.4, 0.3)), Capsule(0.3, 0.4), Cylinder(0.4, 0.4), Ellipsoid((0.6, 0.3, 0.4)), Plane((1.0, 0.6))]  # fmt: skip
+CORNERS, FACES = [(0.3, 0.3, 0.3), (-0.3, -0.3, 0.3), (-0.3, 0.3, -0.3), (0.3, -0.3, -0.3)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]  # fmt: skip
+SHAPES = [
+    Sphere(0.5), Box((0.6, 0.4, 0.3)), Capsule(0.3, 0.4), Cylinder(0.4, 0.4), Ellipsoid((0.6, 0.3, 0.4)), Plane((1.0, 0.6)),
+    Mesh(CORNERS, FACES), Mesh(CORNERS, FACES, "smooth"),
+]  # fmt: skip
 
 
 def picture(context: moderngl.Context) -> np.ndarray:
     """Two of each shape between two snapshots, above a ground with shadows, with dots, lines, panes and a sheet."""
     context.framebuffer([context.renderbuffer(SIZE_PX, 4)], context.depth_renderbuffer(SIZE_PX)).use()
     scene = Scene(SHAPES * 2, outline=((-3, -2, 0), (3, 2, 3)))
-    older, newer = new_bodies(12), new_bodies(12)
-    older["position"] = [(at % 6 - 2.5, at // 6 * 1.5 - 0.5, 0.8 + at // 6) for at in range(12)]
+    older, newer = new_bodies(2 * len(SHAPES)), new_bodies(2 * len(SHAPES))
+    rows = [divmod(at, len(SHAPES)) for at in range(2 * len(SHAPES))]
+    older["position"] = [(across - 2.5, row * 1.5 - 0.5, 0.8 + row) for row, across in rows]
     newer["position"] = older["position"] + (0.1, 0.0, 0.1)
     older["orientation"] = newer["orientation"] = np.array([0.2, 0.3, 0.1, 0.927])
     camera = OrbitCamera.for_scene(scene, older, SIZE_PX[0] / SIZE_PX[1]).matrices(SIZE_PX)
-    renderer = SceneRenderer(context, scene, 4, 12)
+    renderer = SceneRenderer(context, scene, 4, len(older))
     for slot, bodies in enumerate((older, newer)):
         renderer.upload_records(slot, bodies)
     renderer.draw([Layer(0, 1, alpha=0.5, gap_s=1.0, method="linear")], camera, WHOLE)
@@ -50,16 +58,32 @@ def picture(context: moderngl.Context) -> np.ndarray:
         pass
     panes.draw([Rectangle(100, 90, 150, 115)], SIZE_PX)
     sheet.lay(SIZE_PX)
+    cloud(context)
     renderer.finish()
     return renderer.read_pixels()
+
+
+def cloud(context: moderngl.Context) -> None:
+    """So many small spheres, in a corner of the picture, that arrays draw them where OpenGL is the processor's work."""
+    bodies = new_bodies(LATE_FROM + 1)
+    bodies["position"] = np.random.default_rng(0).random((len(bodies), 3))
+    scene = Scene([Sphere(0.01)], ground=None)
+    renderer = SceneRenderer(context, scene, 3, len(bodies))
+    renderer.upload_records(0, bodies)
+    part = 0, 0, 50, 40
+    renderer.draw([Layer(0)], OrbitCamera.for_scene(scene, bodies, 1.25).matrices(part[2:]), part)
+    renderer.finish()
+    renderer.release()
 
 
 def make_all(context: moderngl.Context) -> int:
     """Makes each program that draws bodies, in the variant that has most in it; how many."""
     programs = BodyPrograms(context)
     for name in PASSES:
-        programs.get(name, PoseVariant("mixed", stretched=True, wide=name in SPHERE_PASSES))
-    return len(PASSES)
+        programs.get(name, PoseVariant("mixed", stretched=True, wide=name in SPHERE_PASSES, placed=True))
+    for make in MESH_PROGRAMS.values():
+        make(context)
+    return len(PASSES) + len(MESH_PROGRAMS)
 
 
 def main(path: str) -> None:

@@ -8,14 +8,14 @@ import pytest
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import CORRECTION_STEP, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot, new_bodies
 from twixt.render import interpolation
-from twixt.render.camera import OrbitCamera
+from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame_block import frame_block
+from twixt.render.draw.glsl.pose import FRAME_GLSL, pose_glsl
 from twixt.render.draw.layers import ALL_BLENDED, Discrete, Layer, place
-from twixt.render.draw.pose import FRAME_GLSL, pose_glsl
 from twixt.render.draw.shape_table import shape_table
 from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.interpolation import quaternion
-from twixt.render.picture.mixing import blended
+from twixt.render.scene.method_change import blended
 
 COUNT = 10_000
 INTERVAL_NS = 20_000_000
@@ -85,9 +85,12 @@ def unit(quaternions):
 
 def shader_poses(
     studio, older, newer, alpha, method="linear", before=None, other="", mix=0.0, scale3=None, leftover=None,
-    eye=(0.0, 0.0, 0.0), discrete=ALL_BLENDED,
+    eye=(0.0, 0.0, 0.0), discrete=ALL_BLENDED, places=None,
 ):  # fmt: skip
-    """leftover: what the slot of the snapshot before held before that. eye: positions are from there."""
+    """leftover: what the slot of the snapshot before held before that. eye: positions are from there.
+
+    places: (n, 7) f4, the pose of a part in each body's frame; positions are then those of the parts.
+    """
     context = studio.context
     studio.framebuffer.use()
     snapshots = [older, newer, older[:0] if before is None else before]
@@ -98,13 +101,14 @@ def shader_poses(
     for slot, rows in enumerate(scale3 or ()):
         ring.upload_stretch(slot, rows)
     placed = place(Layer(0, 1, 2, alpha, INTERVAL_S, INTERVAL_S, method, other, mix, discrete=discrete), ring)
+    variant = placed.variant._replace(placed=places is not None)
     program = context.program(
-        vertex_shader="#version 330 core\n" + FRAME_GLSL + pose_glsl(placed.variant) + READ_BACK,
+        vertex_shader="#version 330 core\n" + FRAME_GLSL + pose_glsl(variant) + READ_BACK,
         varyings=["out_position", "out_orientation", "out_scale", "out_color", "out_visible"],
     )
     rows = shape_table(Scene([]), len(older)).rows
     rows["color"] = 255
-    uniforms = context.buffer(placed.block)
+    uniforms = context.buffer(placed.uniforms.packed())
     program["Layer"].binding = 0
     uniforms.bind_to_uniform_block(0)
     camera = OrbitCamera().matrices((4, 3))._replace(eye=eye)
@@ -113,7 +117,9 @@ def shader_poses(
     frame.bind_to_uniform_block(1)
     stretched = placed.variant.stretched
     assert stretched == (scale3 is not None)
-    array = ring.vertex_array(("read back",), program, context.buffer(rows.tobytes()), None, placed.slots, stretched)
+    shapes = context.buffer(rows.tobytes())
+    of_parts = None if places is None else context.buffer(places)
+    array = ring.vertex_array(("read back",), program, shapes, None, placed.slots, stretched, of_parts)
     out = context.buffer(reserve=OUT.itemsize * len(older))
     array.transform(out, context.POINTS, vertices=len(older))
     poses = np.frombuffer(out.read(), OUT)

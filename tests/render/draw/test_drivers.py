@@ -21,13 +21,12 @@ import pytest
 
 from tests.render.draw.drawn_by import SIZE_PX, picture
 from twixt.render.draw.body_programs import PASSES, SPHERE_PASSES
-from twixt.render.draw.pose import WAYS, PoseVariant
-from twixt.render.software_gl import is_software
+from twixt.render.draw.context import is_software
+from twixt.render.draw.glsl.pose import WAYS, PoseVariant
+from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
 
 ROOT = Path(__file__).parents[3]
 STAGES = {"vertex_shader": "vert", "geometry_shader": "geom", "fragment_shader": "frag"}
-# Programs that are made elsewhere than in the picture of `drawn_by`: to measure by.
-NOT_TWIXTS = "render/bench"
 
 Site = tuple[str, str]  # file and function that made a program
 
@@ -67,6 +66,10 @@ def collected() -> Collector:
             for stretched in (False, True):
                 for wide in {False, name in SPHERE_PASSES}:
                     one.make(found, PoseVariant(way, stretched, wide))  # type: ignore[arg-type]
+        for stretched in (False, True):
+            one.make(found, PoseVariant("mixed", stretched, name in SPHERE_PASSES, placed=True))  # type: ignore[arg-type]
+    for make in MESH_PROGRAMS.values():
+        make(found)  # type: ignore[arg-type]
     return found
 
 
@@ -105,7 +108,7 @@ def sites_in_source() -> set[Site]:
     for path in (ROOT / "render").rglob("*.py"):
         file = str(path.relative_to(ROOT))
         for function in ast.walk(ast.parse(path.read_text())):
-            if isinstance(function, ast.FunctionDef) and not file.startswith(NOT_TWIXTS):
+            if isinstance(function, ast.FunctionDef):
                 calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
                 if any(isinstance(call, ast.Attribute) and call.attr == "program" for call in calls):
                     found.add((file, function.name))
@@ -157,7 +160,7 @@ def test_a_driver_of_an_older_version_draws_the_very_same(version: str, drawn: A
     said, pixels = drawn[version]
     if not said["version"].startswith(version):
         pytest.skip(f"no driver that takes MESA_GL_VERSION_OVERRIDE: asked for {version}, got {said['version']}")
-    assert said["programs"] == len(PASSES)
+    assert said["programs"] == len(PASSES) + len(MESH_PROGRAMS)
     if is_software(said["renderer"]):
         assert (pixels == drawn["here"][1]).all()
 
@@ -172,7 +175,7 @@ def test_softpipe_draws_the_same_picture_but_for_edges(drawn: Any) -> None:
     assert off.mean() < 2.0
     assert (off.max(axis=2) > 64).mean() < 0.01
     assert off.mean() < 0.1 * np.abs(here - here.reshape(-1, 3).mean(axis=0)).mean()
-    assert said["programs"] == len(PASSES)
+    assert said["programs"] == len(PASSES) + len(MESH_PROGRAMS)
 
 
 def test_the_picture_shows_everything(drawn: Any) -> None:

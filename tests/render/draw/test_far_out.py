@@ -10,9 +10,9 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, upload
 from twixt.ipc.scene import Box, Capsule, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.camera import OrbitCamera
+from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.layers import Layer
-from twixt.render.labels import Label, place
+from twixt.render.scene.labels import Label, place
 
 # Places that a float32 holds.
 FAR = [(1e5, 0, 0), (1e6, -1e6, 0), (-3e6, 2e6, 1e5)]

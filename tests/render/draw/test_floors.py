@@ -7,7 +7,7 @@ import pytest
 
 from twixt.ipc.scene import Box, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.camera import OrbitCamera
+from twixt.render.draw.camera import OrbitCamera
 
 GRAY, RED = (0.8, 0.8, 0.8), (0.9, 0.2, 0.2)
 BALLS = 12

@@ -14,9 +14,9 @@ from tests.render.draw.test_scene_renderer import BLUE, GREEN, RED, WHITE, bodie
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Group, Plane, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, new_bodies
-from twixt.render.camera import OrbitCamera
+from twixt.render.draw.body_draws import BodyDraws
+from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.layers import CHILDREN, Layer, layer_bodies
-from twixt.render.draw.scene_renderer import SceneRenderer
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)
 
@@ -68,13 +68,13 @@ def test_bodies_of_many_layers_are_drawn_as_if_they_were_one(studio):
 
 def test_draw_calls_are_bounded_by_programs_and_layers_and_without_groups_are_one_a_program(studio, monkeypatch):
     calls = []
-    original = SceneRenderer._draw_bodies
+    original = BodyDraws.draw
 
     def counted(self, name, layers, *rest):
-        calls.extend(name for layer in layers if self._members.of(layer.group, name).drawn(layer.bodies))
+        calls.extend(name for layer in layers if self.members.of(layer.group, name).drawn(layer.bodies))
         original(self, name, layers, *rest)
 
-    monkeypatch.setattr(SceneRenderer, "_draw_bodies", counted)
+    monkeypatch.setattr(BodyDraws, "draw", counted)
     shapes = [Sphere(), Box()] * 8
     studio.picture(Scene(shapes), new_bodies(16))
     assert sorted(calls) == ["large boxes", "points", "shadows"]
@@ -212,10 +212,10 @@ def test_programs_made_ahead_leave_no_trace_and_none_to_make(studio):
     # spheres of a cheaper picture, for the way that is drawn.
     assert made == 6 * 3 - 3 + 4
     np.testing.assert_array_equal(renderer.read_pixels(), before)
-    programs = dict(renderer._programs._made)
+    programs = dict(renderer._bodies.programs._made)
     for method, other in (("none", ""), ("auto", ""), ("hermite", ""), ("linear", "auto")):
         studio.draw(renderer, Layer(0, 1, 2, 0.5, 1.0, 1.0, method, other, 0.5 if other else 0.0))
-    assert renderer._programs._made == programs
+    assert renderer._bodies.programs._made == programs
     np.testing.assert_array_equal(studio.draw(renderer, Layer(0, 1, alpha=0.5)), before)
 
 

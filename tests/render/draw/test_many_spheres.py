@@ -23,12 +23,12 @@ from tests.render.draw.test_scene_renderer import (
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, new_bodies
-from twixt.render.camera import OrbitCamera
-from twixt.render.draw import portions, sphere_drawing
-from twixt.render.draw.detail import Detail
+from twixt.render.draw import body_draws, sphere_draws
+from twixt.render.draw.body_draws import BodyDraws
+from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.layers import Layer
-from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.draw.snapshot_ring import SnapshotRing
+from twixt.render.draw.spheres.sphere_detail import Detail
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)
 PROGRAMS = [("dots", 2.4), ("beads", 6.0), ("discs", 14.0), ("pearls", 22.0), ("balls", 60.0)]
@@ -40,8 +40,8 @@ def drawn_by(monkeypatch):
     """Names the program that draws spheres from now on. few: so many are not asked whether they are too large."""
 
     def by(name, largest_px=128.0, few=0):
-        monkeypatch.setattr(sphere_drawing, "FEW", few)
-        monkeypatch.setattr(sphere_drawing, "choose", lambda *_: Detail(name, largest_px))
+        monkeypatch.setattr(sphere_draws, "FEW", few)
+        monkeypatch.setattr(sphere_draws, "choose", lambda *_: Detail(name, largest_px))
 
     return by
 
@@ -86,7 +86,7 @@ def test_spin_is_seen_where_a_sphere_has_pixels_for_it(studio, drawn_by, name, s
     still, turned = bodies_at((0, 0, 0)), bodies_at((0, 0, 0))
     still["orientation"] = (0.5, 0.1, 0.3, 0.8)
     turned["orientation"] = (*(math.sin(0.4) * np.array(axis)), math.cos(0.4))
-    scene = Scene([Sphere(radius_of(size_px), WHITE)], ground=None)
+    scene = Scene([Sphere(radius_of(size_px), WHITE)], ground=None, pattern=True)
     pictures = [studio.picture(scene, bodies, camera=SIDE).astype(int) for bodies in (still, turned)]
     assert (np.abs(pictures[0] - pictures[1]).max(axis=2) > 10).sum() > 0.05 * size_px**2
 
@@ -157,23 +157,21 @@ def test_what_is_hidden_broken_or_without_size_leaves_no_pixel(studio, drawn_by,
 
 
 @pytest.mark.parametrize("name", ["points", *NAMES])
-def test_in_portions_the_picture_is_the_same(studio, drawn_by, monkeypatch, name):
+def test_in_batches_the_picture_is_the_same(studio, drawn_by, monkeypatch, name):
     drawn_by(name)
     rng = np.random.default_rng(1)
     bodies, scene = bodies_at(*rng.normal(0, 1, (100, 3))), Scene([Sphere(0.1), Box((0.1, 0.1, 0.1))] * 50)
     whole = studio.picture(scene, bodies)
-    monkeypatch.setattr(portions, "UNDIVIDED", 0)
-    monkeypatch.setattr(portions, "PORTION", 7)
+    monkeypatch.setattr(body_draws, "UNDIVIDED", 0)
+    monkeypatch.setattr(body_draws, "BATCH", 7)
     np.testing.assert_array_equal(studio.picture(scene, bodies), whole)
 
 
 def test_no_rectangle_is_drawn_where_none_is_needed(studio, monkeypatch):
     drawn = []
-    original = SceneRenderer._draw_bodies
-    monkeypatch.setattr(
-        SceneRenderer, "_draw_bodies", lambda self, name, *rest: (drawn.append(name), original(self, name, *rest))
-    )
-    monkeypatch.setattr(sphere_drawing, "FEW", 0)
+    original = BodyDraws.draw
+    monkeypatch.setattr(BodyDraws, "draw", lambda self, name, *rest: (drawn.append(name), original(self, name, *rest)))
+    monkeypatch.setattr(sphere_draws, "FEW", 0)
     renderer = studio.renderer(dark([Sphere(0.3)]))
     for place, needed in (((0, 0, 0), False), ((9.5, 0, 0), True), ((0, 3.9, 0), False), ((0, 0, 0), False)):
         upload(renderer, 0, bodies_at((0, 0, 0), place))

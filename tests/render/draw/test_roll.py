@@ -10,11 +10,11 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, WHOLE, matrices, upload
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.camera import OrbitCamera, carried
-from twixt.render.draw import cast_drawing, sphere_drawing
-from twixt.render.draw.detail import Detail
+from twixt.render.draw import ray_cast_draws, sphere_draws
+from twixt.render.draw.camera import OrbitCamera, carried
 from twixt.render.draw.layers import Layer
-from twixt.render.draw.sphere_glsl import LARGEST_POINT_PX
+from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
+from twixt.render.draw.spheres.sphere_detail import Detail
 
 SHAPES = {
     "sphere": Sphere(0.8),
@@ -49,11 +49,11 @@ def test_a_camera_that_rolls_turns_the_picture_and_not_the_light(studio, monkeyp
     if shape == "sphere":
         largest_px = 0.0 if drawn_by == "quads" else LARGEST_POINT_PX
         chosen = Detail("points" if drawn_by == "quads" else drawn_by, largest_px)
-        monkeypatch.setattr(sphere_drawing, "choose", lambda *_: chosen)
+        monkeypatch.setattr(sphere_draws, "choose", lambda *_: chosen)
     else:
         kind = {"box": "boxes"}.get(shape, shape + "s")
         names = (f"{drawn_by}{kind}",) if drawn_by == "large " else (f"{drawn_by}{kind}", f"large {kind}")
-        monkeypatch.setattr(cast_drawing, "cast_passes", lambda *_: names)
+        monkeypatch.setattr(ray_cast_draws, "cast_passes", lambda *_: names)
     # Light from where the turn about the view takes it out of the picture's vertical.
     scene = Scene([SHAPES[shape]], ground=None, light=(0, 0, 1))
     bodies = new_bodies(1)

@@ -11,9 +11,9 @@ from tests.render.draw.conftest import SIZE_PX, matrices, upload
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Plane, Scene, Sphere
 from twixt.ipc.snapshot import VISIBLE, new_bodies
-from twixt.render.camera import OrbitCamera
+from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.context import is_software
 from twixt.render.draw.layers import Layer
-from twixt.render.software_gl import is_software
 
 WHITE, RED, GREEN, BLUE = (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -226,7 +226,7 @@ def test_hidden_and_broken_bodies_leave_no_pixel(studio, shape):
 def test_spin_about_any_axis_is_seen_on_a_sphere(studio, axis):
     still, turned = bodies_at((0, 0, 0)), bodies_at((0, 0, 0))
     turned["orientation"] = (*(math.sin(0.25) * np.array(axis)), math.cos(0.25))
-    scene = Scene([Sphere(1.0)], ground=None)
+    scene = Scene([Sphere(1.0)], ground=None, pattern=True)
     change = np.abs(studio.picture(scene, still).astype(int) - studio.picture(scene, turned)).max(axis=2)
     assert (change > 15).sum() > 100
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from twixt.ipc.mesh import Mesh
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
-from twixt.render.draw.body_programs import PASSES
-from twixt.render.draw.membership import KIND_OF
+from twixt.render.draw.body_programs import ALL_KINDS, PASSES
 from twixt.render.draw.shape_table import KIND_NAMES, KINDS, PALETTE, half_size, shape_table
 
 
@@ -21,13 +21,13 @@ def test_round_shapes_have_half_their_lengths():
 
 def test_every_body_is_of_the_kind_of_its_shape_and_every_kind_has_its_programs():
     rng = np.random.default_rng(0)
-    shapes = [Sphere(), Box(), Plane(), Sphere(2.0), Capsule(), Cylinder(), Ellipsoid()]
+    mesh = Mesh(np.eye(3), [(0, 1, 2)])
+    shapes = [Sphere(), Box(), Plane(), Sphere(2.0), Capsule(), Cylinder(), Ellipsoid(), mesh]
     picked = [shapes[i] for i in rng.integers(0, len(shapes), 100)]
     table = shape_table(Scene(picked), 150)
     told = [KINDS[type(shape)] for shape in picked]
     assert [KIND_NAMES[kind] for kind in table.kinds] == told + [told[-1]] * 50
-    assert set(table.present) == set(told) == set(KIND_OF.values()) - {"all"}
-    assert list(KIND_OF) == list(PASSES)
+    assert set(table.present) == set(told) == {one.kind for one in PASSES.values()} - {ALL_KINDS}
 
 
 def test_only_kinds_that_bodies_have_are_present():

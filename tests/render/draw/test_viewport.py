@@ -8,7 +8,7 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, upload
 from tests.render.draw.test_scene_renderer import WHITE, bodies_at, dark
 from twixt.ipc.scene import Box, Scene, Sphere
-from twixt.render.camera import OrbitCamera
+from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.layers import Layer
 
 HALF_PX = SIZE_PX[0] // 2, SIZE_PX[1]

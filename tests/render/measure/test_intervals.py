@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even, frame, shown_at
-from twixt.render.measure.frames import FrameTable
+from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.intervals import intervals, low_1_percent_fps
-from twixt.render.measure.keys import LOW_1_PERCENT
+from twixt.render.measure.report_keys import LOW_1_PERCENT
 
 
 def of(rows, **known):
@@ -88,7 +88,7 @@ def test_no_rows_at_all_are_no_error():
     assert len(of([frame(0, START_NS, 0)]).interval_ms) == 1
 
 
-def spoken(rows, off_ns=0):
+def is_reported(rows, off_ns=0):
     """The display says when each frame was shown; the swaps came back so much later."""
     return [
         row._replace(swap_end_ns=row.present_ns + off_ns, display_present_ns=row.present_ns, present_source="display")
@@ -98,7 +98,7 @@ def spoken(rows, off_ns=0):
 
 def test_the_displays_own_word_is_the_present_and_no_fit_moves_it():
     presents = [START_NS + i * FRAME_NS + (i % 3) * MS for i in range(60)]
-    timing = of(spoken(shown_at(presents, planned_refreshes=1), 4 * MS))
+    timing = of(is_reported(shown_at(presents, planned_refreshes=1), 4 * MS))
     assert timing.present_ns.tolist() == presents
     assert timing.source == "display"
     assert timing.return_off_ms.tolist() == [4.0] * 60
@@ -106,7 +106,7 @@ def test_the_displays_own_word_is_the_present_and_no_fit_moves_it():
 
 
 def test_a_frame_that_the_display_says_nothing_of_is_placed_by_its_return():
-    rows = spoken(even(60), 4 * MS)
+    rows = is_reported(even(60), 4 * MS)
     rows[30] = rows[30]._replace(
         present_ns=rows[30].swap_end_ns + MS,
         swap_end_ns=rows[30].swap_end_ns,
@@ -116,7 +116,7 @@ def test_a_frame_that_the_display_says_nothing_of_is_placed_by_its_return():
     timing = of(rows)
     assert timing.present_ns.tolist() == [row.present_ns for row in even(60)]
     assert np.isnan(timing.return_off_ms[30])
-    assert not timing.spoken[30]
+    assert not timing.is_reported[30]
 
 
 @pytest.mark.parametrize(("planned_refreshes", "source"), [(1, "swap"), (0, "timer")])

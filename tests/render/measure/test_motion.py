@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, even, frame, shown_at
-from twixt.render.measure.frames import FrameTable
+from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.intervals import intervals
 from twixt.render.measure.motion import motion
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from twixt.ipc import spans
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.spans import PHYSICS, VIEWER, Recorded, Span
-from twixt.ipc.trace_file import write_trace
-from twixt.render.measure.trace_plot import arrows, bars, trace_plot
+from twixt.ipc.trace import spans
+from twixt.ipc.trace.spans import PHYSICS, VIEWER, Recorded, Span
+from twixt.ipc.trace.trace_file import write_trace
+from twixt.render.measure.trace_plot import arrows, trace_plot, trace_spans
 
 MS = 1_000_000
 
@@ -31,7 +31,7 @@ def test_a_span_lies_as_deep_as_the_spans_around_it(tmp_path: Path) -> None:
     import json
 
     document = json.loads(Path(trace_in(tmp_path)).read_text())
-    assert [(bar.process, bar.name, bar.begin_ms, bar.end_ms, bar.depth) for bar in bars(document)] == [
+    assert [(span.process, span.name, span.begin_ms, span.end_ms, span.depth) for span in trace_spans(document)] == [
         ("physics", "step", 0, 5, 0), ("physics", "publish", 5, 6, 0),
         ("viewer", "frame", 10, 26, 0), ("viewer", "events", 10, 12, 1), ("viewer", "swap", 25, 26, 1),
     ]  # fmt: skip

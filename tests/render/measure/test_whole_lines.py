@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.full_disk import no_file_larger_than
-from twixt.render.measure.whole_lines import WholeLines
+from twixt.render.measure.frame_log import WholeLines
 
 LINES = [f"line {number} of many\r\n" for number in range(300)]
 

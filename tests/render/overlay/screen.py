@@ -1,4 +1,4 @@
-"""An overlay drawn offscreen, in frames of a clock that only they move."""
+"""Overlay drawn offscreen, with a clock that only its frames advance."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 import moderngl
 import numpy as np
 
-from twixt.render.controls import KEYS
+from twixt.render.controls.key_bindings import KEYS
 from twixt.render.overlay.overlay import REDRAW_NS, Overlay
-from twixt.render.overlay.state import MODES, OverlayState, Recent
+from twixt.render.overlay.shown_values import MODES, OverlayState, PlotHistory
 
 SIZE_PX = (800, 600)
 NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "delay": (0.0, 0.0)}
-# Where the lines are that unfold, with two diagnostics.
+# Positions of the folds' lines, with two diagnostics.
 SMOOTH_PX, TROUBLE_PX = (60, 182), (570, 136)
-FRAMES_PER_LAYOUT = 6  # frames of 60 Hz for which the panels stand
+FRAMES_PER_LAYOUT = 6  # frames of 60 Hz between two layouts
 FRAME_NS = -(-REDRAW_NS // FRAMES_PER_LAYOUT)
 
 
 def state_of(**changed: Any) -> OverlayState:
-    frames, steps = Recent(), Recent()
+    frames, steps = PlotHistory(), PlotHistory()
     for number in range(300):
         frames.add(16.7 + number % 7, MODES[number // 40 % 3])
         steps.add(3.0)
@@ -35,11 +35,11 @@ def state_of(**changed: Any) -> OverlayState:
 
 
 class Frames:
-    """Frames of one overlay over a picture that is anything but even."""
+    """Frames of one overlay over a picture in which neighbouring pixels differ."""
 
     def __init__(self, context: moderngl.Context) -> None:
-        self.overlay = Overlay()
         self.context, self.now_ns, self.asked = context, 10**15, 0
+        self.overlay = Overlay(self._read_clock)
         self.size_px = (0, 0)
         self.resize(SIZE_PX)
 
@@ -54,25 +54,25 @@ class Frames:
         self.framebuffer.use()
 
     def frame(self, *events: Any, scale: float = 1.0, **changed: Any) -> list[str]:
-        """One frame; keys whose buttons were clicked."""
+        """Draws one frame; returns the keys whose buttons were clicked."""
         self.now_ns += FRAME_NS
         self.context.copy_framebuffer(self.framebuffer, self._picture_framebuffer)
         self.framebuffer.use()
-        return self.overlay.draw(lambda: self._state(changed), events, self.size_px, scale, self.now_ns).pressed
+        return self.overlay.draw(lambda: self._state(changed), events, self.size_px, scale).pressed
 
     def frames(self, count: int, **changed: Any) -> int:
-        """So many; how often the panels were laid out and drawn in them."""
-        before = self.overlay.layouts
+        """Draws `count` frames; returns the number of layouts in them."""
+        before = self.asked
         for _ in range(count):
             self.frame(**changed)
-        return self.overlay.layouts - before
+        return self.asked - before
 
     def play(self, *frames: Iterable[Any]) -> list[str]:
-        """One frame for the events of each; keys whose buttons were clicked."""
+        """Draws one frame for each group of events; returns the keys whose buttons were clicked."""
         return [key for events in frames for key in self.frame(*events)]
 
     def draw_straight(self) -> None:
-        """The panels as they are laid out now, straight over the picture."""
+        """Draws the last layout directly over the picture, without the sheet."""
         self.context.copy_framebuffer(self.framebuffer, self._picture_framebuffer)
         self.framebuffer.use()
         self.overlay._draw_straight(self.size_px)
@@ -80,6 +80,10 @@ class Frames:
     def pixels(self) -> np.ndarray:
         raw = self.framebuffer.read(components=3, alignment=1)
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(self.size_px[1], self.size_px[0], 3)).astype(int)
+
+    def _read_clock(self) -> int:
+        self.now_ns += 1  # so that a redraw takes some time
+        return self.now_ns
 
     def _state(self, changed: dict[str, Any]) -> OverlayState:
         self.asked += 1

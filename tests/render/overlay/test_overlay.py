@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 
 from tests.render.overlay.screen import FRAME_NS, FRAMES_PER_LAYOUT, SIZE_PX, SMOOTH_PX, TROUBLE_PX, state_of
-from twixt.render.controls import KEYS
-from twixt.render.input import MouseButton, MouseMove
-from twixt.render.labels import PlacedLabel
-from twixt.render.measure.frames import FrameRow
+from twixt.render.controls.key_bindings import KEYS
+from twixt.render.display.input import MouseButton, MouseMove
+from twixt.render.measure.frame_rows import FrameRow
+from twixt.render.overlay.imgui_context import LabelOverlay
 from twixt.render.overlay.overlay import LAYOUTS_AT_ONCE, Overlay
-from twixt.render.overlay.panel import Ages, Panel
-from twixt.render.overlay.state import MODES, REMEMBERED, OverlayState, Recent
-from twixt.render.overlay.words import LabelOverlay
+from twixt.render.overlay.panel_state import DrawnAge, Panel
+from twixt.render.overlay.shown_values import MODES, REMEMBERED, OverlayState, PlotHistory
+from twixt.render.scene.labels import PlacedLabel
 
 TROUBLES = {"slow_physics": (20.0, 120.0), "stall": (500.0, 5.0), "drop": (5.0,), "delay": (80.0, 20.0)}
 
 
 def test_the_latency_shown_is_the_age_of_what_is_drawn_not_of_what_the_clock_asked_for() -> None:
-    ages = Ages()
+    ages = DrawnAge()
     assert ages.mean_ms is None
     for frame in range(12):  # ten frames a second of states that are a tenth of a second apart
-        ages.note(FrameRow(present_ns=10**9 + frame * 10**7, draw_due_ns=10**9, offset_ns=0, clock_mode="ahead"))
+        ages.add(FrameRow(present_ns=10**9 + frame * 10**7, draw_due_ns=10**9, offset_ns=0, clock_mode="ahead"))
     assert ages.mean_ms == pytest.approx(55)
-    ages.note(FrameRow(present_ns=10**10, draw_due_ns=10**9, clock_mode="paused"))
+    ages.add(FrameRow(present_ns=10**10, draw_due_ns=10**9, clock_mode="paused"))
     assert ages.mean_ms == pytest.approx(55), "a pause adds no latency"
 
 
@@ -46,8 +46,8 @@ class Screen:
         self.context = context
         self.framebuffer = context.framebuffer([context.renderbuffer(SIZE_PX, 4)])
         self.framebuffer.use()
-        self.overlay = Overlay()
         self.now_ns = 10**15  # of a clock that only frames move
+        self.overlay = Overlay(lambda: self.now_ns)
         self.asked = 0
         self.turned = []
         self.all_off = False
@@ -63,7 +63,7 @@ class Screen:
         for _ in range(frames):
             self.framebuffer.clear()
             self.now_ns += FRAME_NS
-            used = self.overlay.draw(ask, events, SIZE_PX, scale, self.now_ns)
+            used = self.overlay.draw(ask, events, SIZE_PX, scale)
             pressed += used.pressed
             self.turned += used.turned
             self.all_off |= used.all_off
@@ -127,7 +127,7 @@ def test_words_and_plots_are_drawn_and_the_middle_of_the_picture_stays_free(scre
 
 def test_the_strip_shows_each_mode_in_its_own_colour(screen):
     def strip_colors(*modes):
-        frames = Recent()
+        frames = PlotHistory()
         for mode in modes:
             for _ in range(REMEMBERED // len(modes)):
                 frames.add(16.7, mode)
@@ -333,7 +333,7 @@ def test_no_panel_lies_over_another_or_beyond_the_window_whatever_its_size(scree
 
 def test_a_viewer_that_knows_nothing_yet_has_an_overlay(screen):
     for _ in range(LAYOUTS_AT_ONCE):
-        screen.overlay.draw(lambda: OverlayState(Recent(), Recent()), (), SIZE_PX)
+        screen.overlay.draw(lambda: OverlayState(PlotHistory(), PlotHistory()), (), SIZE_PX)
 
 
 def test_a_tiny_window_is_no_trouble(screen):
@@ -354,7 +354,7 @@ def test_drawing_it_leaves_moderngls_own_drawing_alone(screen):
 
 
 def test_of_what_nothing_is_known_yet_no_curve_is_drawn(screen):
-    few = Recent()
+    few = PlotHistory()
     for _ in range(60):
         few.add(25.0, "interpolated")
     screen.show(frames=2 * FRAMES_PER_LAYOUT, frames_shown=few)
@@ -364,7 +364,7 @@ def test_of_what_nothing_is_known_yet_no_curve_is_drawn(screen):
 
 
 def test_recent_keeps_the_newest_in_order():
-    recent = Recent()
+    recent = PlotHistory()
     assert len(recent.figures_ms) == 0
     assert recent.mean_ms() == 0
     for number in range(REMEMBERED + 10):
@@ -376,7 +376,7 @@ def test_recent_keeps_the_newest_in_order():
 
 def test_without_an_overlay_its_library_is_never_loaded():
     code = (
-        "import sys, twixt.render.draw.scene_renderer, twixt.render.camera, twixt.render.overlay.state; "
+        "import sys, twixt.render.draw.scene_renderer, twixt.render.draw.camera, twixt.render.overlay.shown_values; "
         "sys.exit('imgui_bundle' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""When the overlay's panels are drawn anew, and that laying them over is drawing them."""
+"""Redraws of the overlay's panels: when they happen; a copied sheet has the pixels of panels drawn directly."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tests.render.overlay.screen import FRAME_NS, SIZE_PX, TROUBLE_PX, Frames, state_of
-from twixt.render.controls import KEYS
-from twixt.render.input import MouseButton, MouseMove, PointerLeft, Scroll
+from twixt.render.controls.key_bindings import KEYS
+from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.overlay.overlay import EARLY_NS, LAYOUTS_AT_ONCE, REDRAW_NS
-from twixt.render.overlay.panel import Panel
+from twixt.render.overlay.panel_state import Panel
 
 SECOND = 60  # frames
 ON_A_PANEL, ON_NONE = MouseMove(100, 60, 0), MouseMove(400, 300, 0)
@@ -77,7 +77,7 @@ def test_a_slider_let_go_while_the_panels_are_hidden_is_in_nobodys_hand(screen):
     panel._overlay = screen.overlay
     screen.play([MouseMove(*TROUBLE_PX, 0)], [DOWN], [UP], [], [])
     screen.play([MouseMove(700, 201, 0)], [], [DOWN], [])
-    panel.pass_by([UP, ON_NONE], 1.0)
+    panel.pass_hidden_events([UP, ON_NONE], 1.0)
     screen.play([], [], [], [])
     assert not screen.overlay.is_in_use
     screen.play([PointerLeft(0)])
@@ -133,7 +133,7 @@ def test_another_scale_is_drawn_at_once(screen):
 
 def test_what_has_just_changed_is_drawn_at_once(screen):
     screen.frames(2)
-    screen.overlay.stir()
+    screen.overlay.request_layout()
     assert screen.frames(1, note="clock: auto") == 1
 
 
@@ -164,9 +164,9 @@ def test_a_wheel_turned_between_two_redraws_is_not_lost(screen):
 def test_spare_time_before_a_frame_takes_the_redraw_off_it(screen):
     screen.frames(SECOND)
     screen.now_ns += EARLY_NS
-    before = screen.overlay.layouts
+    before = screen.asked
     assert _early(screen, 10**9)
-    assert screen.overlay.layouts == before + 1
+    assert screen.asked == before + 1
     assert screen.frames(1) == 0, "the frame lays over what is there"
     assert not _early(screen, 10**9), "not so soon again"
     laid = screen.pixels()
@@ -196,8 +196,15 @@ def test_the_framebuffer_in_use_stays_in_use(screen):
     assert screen.context.fbo.glo == screen.framebuffer.glo
 
 
+def test_a_frame_that_is_not_shown_yet_keeps_its_pixels(screen):
+    before = screen.pixels()
+    screen.now_ns += EARLY_NS
+    assert _early(screen, 10**9)
+    np.testing.assert_array_equal(screen.pixels(), before)
+
+
 def _early(screen: Frames, spare_ns: int) -> bool:
-    return screen.overlay.redraw_early(state_of, screen.size_px, 1.0, spare_ns, screen.now_ns)
+    return screen.overlay.redraw_early(lambda: screen._state({}), screen.size_px, 1.0, screen.now_ns + 1 + spare_ns)
 
 
 def test_frames_of_the_test_are_frames_of_sixty_hertz():
@@ -206,7 +213,7 @@ def test_frames_of_the_test_are_frames_of_sixty_hertz():
 
 def test_once_ready_the_first_frame_only_lays_the_panels_over(context):
     screen = Frames(context)
-    for _ in screen.overlay.get_ready(state_of, SIZE_PX, 1.0):
+    for _ in screen.overlay.prepare(state_of, SIZE_PX, 1.0):
         pass
     screen.now_ns = screen.overlay._laid_out_ns
     assert screen.frames(1) == 0
@@ -219,10 +226,10 @@ def test_once_ready_the_first_frame_only_lays_the_panels_over(context):
 
 def test_only_the_librarys_native_module_is_loaded_and_the_rest_can_be_later():
     code = (
-        "import sys, twixt.render.overlay.panel, twixt.render.overlay.words\n"
+        "import sys, twixt.render.overlay.panel_state, twixt.render.overlay.imgui_context\n"
         "assert not {'asyncio', 'imgui_bundle'} & set(sys.modules), 'more than needed'\n"
         "import imgui_bundle\n"
-        "from twixt.render.overlay.context import imgui\n"
+        "from twixt.render.overlay.imgui_context import imgui\n"
         "assert imgui_bundle.imgui is imgui\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

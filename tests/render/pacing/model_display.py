@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes, Pacer
-from twixt.render.pacing.refresh import Refresh
+from twixt.render.pacing.refresh.refresh_estimate import Refresh
 
 MS = 1_000_000
 SIXTY_HZ_NS = round(1e9 / 60)
@@ -115,6 +115,20 @@ class Queue(Blocking):
         full = len(self._pending) == self._pending.maxlen
         end_ns = max(begin_ns + SWAP_NS, round(self._pending[0]) if full else 0)
         return Swapped(end_ns, round(seen_ns))
+
+
+class Called(Blocking):
+    """Swap waits for the compositor's call, which comes `uneven_ms` (standard deviation) around its frame's refresh."""
+
+    def __init__(self, seed: int, uneven_ms: float, *, is_called: bool = True) -> None:
+        super().__init__()
+        self._chance, self._uneven_ns = random.Random(seed), uneven_ms * MS
+        self.refresh = Refresh(True, SIXTY_HZ_NS, "called", is_called)
+
+    def swap(self, begin_ns: int) -> Swapped:
+        seen_ns = round(self.seen_ns(begin_ns))
+        called_ns = seen_ns + round(self._chance.gauss(0, self._uneven_ns))
+        return Swapped(max(begin_ns + SWAP_NS, called_ns), seen_ns)
 
 
 class Variable(Blocking):

@@ -42,6 +42,24 @@ def test_three_of_four_long_frames_widen_to_hold_them(works_ms: list[float]) -> 
     assert 20 * MS <= choice.interval_ns <= 21 * MS
 
 
+def test_after_frames_were_forgotten_a_replay_widens_as_soon_as_at_the_start() -> None:
+    mixed = [24.0, 5.0] * 300
+
+    def frames_until_widened(choice: IntervalChoice) -> int:
+        now_ns, count = 0, 0
+        while not choice.widened and count < len(mixed):
+            now_ns = played(choice, [mixed[count]], now_ns)
+            count += 1
+        return count
+
+    fresh = frames_until_widened(warm(IntervalChoice(16 * MS)))
+    assert fresh < len(mixed), "only a replay widens for these"
+    choice = warm(IntervalChoice(16 * MS))
+    played(choice, ([17.0] + [5.0] * 20) * 80)
+    choice.forget()
+    assert frames_until_widened(warm(choice)) <= fresh + 3
+
+
 def test_a_change_says_why() -> None:
     choice = warm(IntervalChoice(16 * MS))
     reasons = [choice.frame(20 * MS, i * 20 * MS) for i in range(1, 4)]

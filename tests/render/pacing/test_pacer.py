@@ -20,7 +20,7 @@ from tests.render.virtual_display import (
     presents_ms,
 )
 from twixt.render.pacing.pacer import FrameTimes, Pacer
-from twixt.render.pacing.refresh import UNKNOWN
+from twixt.render.pacing.refresh.refresh_estimate import UNKNOWN
 
 SIXTY_HZ = 1000 * MS / 60
 

@@ -10,6 +10,7 @@ from tests.render.pacing.model_display import (
     MS,
     AtOnce,
     Blocking,
+    Called,
     Display,
     Machine,
     Queue,
@@ -24,10 +25,11 @@ from tests.render.pacing.model_display import (
 )
 from twixt.cli.bench.pacing import works
 from twixt.cli.bench.pacing.displays import Fenced, ReturnsAtOnce, steady
-from twixt.cli.bench.pacing.play import drive, landed, probed
+from twixt.cli.bench.pacing.play import drive, probed, twixt_pacer
 from twixt.render.pacing import Pacer, Refresh
-from twixt.render.pacing.frames import FrameResult, FrameTimes
 from twixt.render.pacing.pacer import FENCED_IN_A_ROW
+from twixt.render.pacing.policy import FrameResult, FrameTimes
+from twixt.render.pacing.refresh.fence_trial import FRAMES_UNTIL_AGAIN
 
 
 def constant(ms: float) -> Work:
@@ -79,7 +81,7 @@ def test_where_swap_returns_at_once_no_return_is_a_present_and_the_pacer_says_so
     pacer = pacer_for(display)
     shown = play(pacer, display, constant(10), 4)
     assert any("the display keeps the pace" in frame.result.reason for frame in shown[:10])
-    assert pacer.present_source == "timer"
+    assert pacer.last_source == "timer"
     counted = [frame.result.present_ns - frame.times.swap_end_ns for frame in shown[120:]]
     assert min(counted) > 1 * MS, "seen after the return"
 
@@ -88,7 +90,7 @@ def test_where_swap_returns_at_once_no_return_is_a_present_and_the_pacer_says_so
 def test_a_fence_makes_it_plain_blocking(display: Display) -> None:
     pacer = pacer_for(display)
     shown = play(pacer, display, constant(10), 4, fence=True)
-    assert pacer.present_source == "fence"
+    assert pacer.last_source == "fence"
     assert max(abs(frame.seen_ns - frame.result.present_ns) for frame in since(shown, 1)) < MS
     latency_ms = [(frame.seen_ns - frame.times.start_ns) / MS for frame in since(shown, 1)]
     assert sorted(latency_ms)[len(latency_ms) // 2] < 16, "drawn shortly before it is seen, nothing is queued"
@@ -112,6 +114,17 @@ def test_a_display_of_variable_rate_is_given_the_rate_that_the_work_allows() -> 
     assert share_off(shown) <= 0.01
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("uneven_ms", [1, 2.5, 4])
+def test_a_compositor_that_calls_unevenly_stays_the_display_that_it_is(uneven_ms: float, seed: int) -> None:
+    def is_known(is_called: bool) -> bool:
+        shown = play(pacer_for(display := Called(seed, uneven_ms, is_called=is_called)), display, constant(5), 8)
+        return not any("from here" in frame.plan.reason + frame.result.reason for frame in shown)
+
+    assert is_known(is_called=True)
+    assert uneven_ms != 4 or not is_known(is_called=False), "without that knowledge it looks like a busy machine"
+
+
 def test_10_ms_at_90_hz_are_90_frames_where_the_display_takes_them_so_late() -> None:
     prompt, slow = Blocking((0, 90), guard_ns=400_000), Blocking((0, 90), guard_ns=3_000_000)
     assert fps(since(play(pacer_for(prompt), prompt, constant(10), 6), 2)) == pytest.approx(90, rel=0.002)
@@ -127,15 +140,11 @@ def test_a_frame_done_too_early_for_its_planned_refresh_is_held_back() -> None:
     assert all(frame.seen_ns - frame.times.swap_begin_ns < 17 * MS for frame in since(shown, 3)), "not a refresh early"
 
 
-def test_the_displays_own_word_is_the_best_source_and_lasts_while_it_speaks() -> None:
+def test_a_swap_that_waits_is_the_source_where_no_fence_serves() -> None:
     display = Blocking()
     pacer = pacer_for(display)
-    shown = play(pacer, display, constant(3), 1)
-    assert pacer.present_source == "swap"
-    pacer.display_said(shown[-2].seen_ns, 16_666_667)
-    assert pacer.present_source == "display"
-    play(pacer, display, constant(3), 3, from_ns=shown[-1].times.swap_end_ns)
-    assert pacer.present_source == "swap"
+    play(pacer, display, constant(3), 1)
+    assert pacer.last_source == "swap"
 
 
 def test_a_bound_on_the_rate_holds_on_every_display_and_leaves_again() -> None:
@@ -199,7 +208,7 @@ class _Hasty(ReturnsAtOnce):
 
 def test_a_fence_that_waits_for_nothing_is_not_believed_again_and_again() -> None:
     display = _Hasty(steady(60))
-    seen = drive(landed(display, probed(display)[0]), display, works.constant(12)(1), 10**9, 19 * 10**9)
+    seen = drive(twixt_pacer(display, probed(display)[0]), display, works.constant(12)(1), 10**9, 19 * 10**9)
     assert sum("from here" in frame.reason for frame in seen) <= 12
     late = [frame for frame in seen if frame.visible_ns > 3 * 10**9]
     assert len(late) >= 0.97 * 16 * 60
@@ -207,7 +216,7 @@ def test_a_fence_that_waits_for_nothing_is_not_believed_again_and_again() -> Non
 
 def test_each_frames_present_is_known_by_what_the_pacer_believed_of_it() -> None:
     display = _Hasty(steady(60))
-    pacer = landed(display, probed(display)[0])
+    pacer = twixt_pacer(display, probed(display)[0])
     sources: list[str] = []
     frame_done = pacer.frame_done
 
@@ -220,7 +229,7 @@ def test_each_frames_present_is_known_by_what_the_pacer_believed_of_it() -> None
     seen = drive(pacer, display, works.constant(12)(1), 10**9, 12 * 10**9)
     keeps = [i for i, frame in enumerate(seen) if "the display keeps the pace" in frame.reason]
     disproved = next(i for i in keeps if set(sources[i - FENCED_IN_A_ROW : i]) == {"fence"})
-    after = [source for source in sources[disproved + 1 : disproved + 400] if source]
+    after = [source for source in sources[disproved + 1 : disproved + FRAMES_UNTIL_AGAIN] if source]
     assert after
     assert "fence" not in after
     assert set(sources) <= {"fence", "swap", "timer", ""}

@@ -49,7 +49,7 @@ def test_no_times_make_it_raise_stall_or_go_back(
         begin_ns = work_end_ns + to_swap
         presented_ns = None if fence % 3 else begin_ns + fence
         pacer.frame_done(FrameTimes(start_ns, start_ns, work_end_ns, begin_ns, begin_ns + swap, presented_ns))
-        pacer.display_said(now_ns + said, None if said % 2 else abs(said))
+        pacer.display_reported(now_ns + said, None if said % 2 else abs(said))
         now_ns = begin_ns + swap
 
 
@@ -64,7 +64,7 @@ def test_instants_from_nowhere_do_not_make_it_raise_or_go_back(
         assert 0 <= plan.start_ns - now_ns <= MOST_WAIT_NS
         pacer.drawn(one_ns, other_ns)
         pacer.frame_done(FrameTimes(one_ns, other_ns, one_ns, now_ns, other_ns, one_ns))
-        pacer.display_said(other_ns, refresh_ns)  # type: ignore[arg-type]
+        pacer.display_reported(other_ns, refresh_ns)  # type: ignore[arg-type]
         pacer.at_most(refresh_ns)
 
 

@@ -7,7 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.pacing.wait import FIRST_MARGIN_NS, LARGEST_MARGIN_NS, SMALLEST_MARGIN_NS, HybridWait, Margin
+from twixt.render.pacing.wait import FIRST_MARGIN_NS, LARGEST_MARGIN_NS, SMALLEST_MARGIN_NS, HybridWait, SpinMargin
+from twixt.render.viewer.spare_time import AheadSchedule
 
 
 class Machine:
@@ -48,6 +49,30 @@ def test_a_wait_within_the_margin_is_spun_alone() -> None:
     assert machine.slept == []
 
 
+def test_what_has_time_is_slept_to_and_not_spun() -> None:
+    machine = Machine()
+    wait = HybridWait(machine.clock, machine.sleep)
+    woke_ns = wait.about(10_000_000)
+    assert woke_ns - 10_000_000 < machine.oversleep_ns + 5_000
+    assert len(machine.slept) == 1
+    wait.about(10_000_000)
+    assert len(machine.slept) == 1
+
+
+def test_a_wait_in_two_parts_wakes_as_exactly_as_one() -> None:
+    machine = Machine(oversleep_ns=300_000)
+    wait, ahead = HybridWait(machine.clock, machine.sleep), AheadSchedule()
+    late_ns = []
+    for start_ns in range(20_000_000, 800_000_000, 10_000_000):
+        due_ns = ahead.begin_ns(machine.clock(), start_ns)
+        assert due_ns is not None
+        wait.about(due_ns)
+        machine.now_ns += 600_000  # of work
+        ahead.done(due_ns, machine.clock())
+        late_ns.append(wait.until(start_ns) - start_ns)
+    assert max(late_ns) <= 2_000
+
+
 def test_the_margin_learns_how_late_sleeps_end_here() -> None:
     machine = Machine(oversleep_ns=700_000)
     wait = HybridWait(machine.clock, machine.sleep)
@@ -57,7 +82,7 @@ def test_the_margin_learns_how_late_sleeps_end_here() -> None:
 
 
 def test_one_hiccup_does_not_raise_the_margin() -> None:
-    margin = Margin()
+    margin = SpinMargin()
     for oversleep_ns in [100_000] * 40 + [9_000_000]:
         margin.observe(oversleep_ns)
     assert margin.margin_ns <= 200_000
@@ -65,7 +90,7 @@ def test_one_hiccup_does_not_raise_the_margin() -> None:
 
 @given(st.lists(st.integers(0, 50_000_000), max_size=100))
 def test_the_margin_always_stays_between_its_bounds(oversleeps: list[int]) -> None:
-    margin = Margin()
+    margin = SpinMargin()
     for oversleep_ns in oversleeps:
         margin.observe(oversleep_ns)
         assert SMALLEST_MARGIN_NS <= margin.margin_ns <= LARGEST_MARGIN_NS

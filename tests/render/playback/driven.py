@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from twixt.cli.bench.clock.traces import MS, SECOND, START_NS
 from twixt.ipc.plan import Plan
 from twixt.render.playback import PlaybackClock
-from twixt.render.playback.traces import MS, SECOND, START_NS
 
 FRAME_NS = SECOND // 60
 STEP_NS = SECOND // 60
@@ -23,7 +23,7 @@ class Shown:
     """One frame."""
 
     at_s: float
-    drawn_ns: int
+    draw_time_ns: int
     newest_ns: int
     scale: float
 
@@ -67,7 +67,7 @@ class Driven:
 
     def speeds(self, frames: list[Shown]) -> list[float]:
         """Relative to the scale of each frame."""
-        return [(b.drawn_ns - a.drawn_ns) / FRAME_NS / b.scale for a, b in pairwise(frames)]
+        return [(b.draw_time_ns - a.draw_time_ns) / FRAME_NS / b.scale for a, b in pairwise(frames)]
 
     def _publish(self) -> None:
         while self.scale > 0:

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from twixt.cli.bench.clock.traces import MS, START_NS
 from twixt.render.playback import MODES, PlaybackClock
 from twixt.render.playback.stream import Stream
-from twixt.render.playback.traces import MS, START_NS
 
 STEP_NS = 16 * MS
 

@@ -7,15 +7,15 @@ from itertools import pairwise
 import pytest
 
 from tests.render.playback.driven import FRAME_NS, STEP_NS, Driven
+from twixt.cli.bench.clock.traces import MS, SECOND, START_NS
 from twixt.ipc.errors import TwixtError
 from twixt.render.playback import MODES, PREFERENCES, PlaybackClock
-from twixt.render.playback.traces import MS, SECOND, START_NS
 
 CLOCKS = [("auto", prefer) for prefer in PREFERENCES] + [(mode, "latency") for mode in sorted(set(MODES) - {"auto"})]
 
 
 def never_back(frames) -> bool:
-    return all(b.drawn_ns >= a.drawn_ns for a, b in pairwise(frames))
+    return all(b.draw_time_ns >= a.draw_time_ns for a, b in pairwise(frames))
 
 
 @pytest.mark.parametrize("start_ns", [0, START_NS, 1 << 62])
@@ -26,14 +26,14 @@ def test_physics_stopped_for_a_minute_is_held_and_goes_on_without_a_rush(mode, p
     driven = Driven(clock, early, start_ns=start_ns)
     driven.run(4)
     stopped = driven.run(60, stopped=True)
-    assert stopped[60].drawn_ns == stopped[-1].drawn_ns
+    assert stopped[60].draw_time_ns == stopped[-1].draw_time_ns
     assert clock.state.held
     driven.replan(1.0, from_newest=True)
     after = driven.run(4)
     assert never_back(driven.shown)
     assert max(driven.speeds(after)) <= 2.01
     assert sum(speed == 0 for speed in driven.speeds(after)) <= 3
-    assert after[-1].drawn_ns - stopped[-1].drawn_ns > 3.8 * SECOND
+    assert after[-1].draw_time_ns - stopped[-1].draw_time_ns > 3.8 * SECOND
     assert abs(clock.state.offset_ns) < 60 * MS, "the stop bought latency"
 
 
@@ -54,7 +54,7 @@ def test_plan_after_a_stop_that_comes_before_the_step_it_starts_from_leaves_no_c
     after = driven.run(4)
     assert never_back(driven.shown)
     assert max(driven.speeds(after)) <= max(2.01, unseen), "more in a frame than a gap"
-    assert after[-1].drawn_ns - stopped[-1].drawn_ns > 3.8 * SECOND
+    assert after[-1].draw_time_ns - stopped[-1].draw_time_ns > 3.8 * SECOND
     assert abs(clock.state.offset_ns) < 100 * MS, "the stop bought latency"
 
 
@@ -62,12 +62,12 @@ def test_plan_after_a_stop_that_comes_before_the_step_it_starts_from_leaves_no_c
 def test_machine_suspended_for_an_hour_goes_on_at_once(mode, prefer):
     clock = PlaybackClock(mode, prefer)
     driven = Driven(clock)
-    before = driven.run(4)[-1].drawn_ns
+    before = driven.run(4)[-1].draw_time_ns
     driven.now_ns += 3600 * SECOND
     driven.replan(1.0, from_newest=True)
     after = driven.run(3)
     assert never_back(driven.shown)
-    assert after[-1].drawn_ns - before < 3.2 * SECOND
+    assert after[-1].draw_time_ns - before < 3.2 * SECOND
     assert all(0.5 <= speed <= 1.51 for speed in driven.speeds(after)[10:])
 
 
@@ -93,7 +93,7 @@ def test_paused_while_the_scale_changes_goes_on_at_the_new_one():
     driven.run(2)
     driven.replan(0.0)
     still = driven.run(1)
-    assert len({frame.drawn_ns for frame in still}) == 1
+    assert len({frame.draw_time_ns for frame in still}) == 1
     driven.replan(0.25)
     assert all(0.9 < speed < 1.1 for speed in driven.speeds(driven.run(2)))
 
@@ -111,9 +111,9 @@ def test_with_a_reach_it_plays_on_at_the_rate_that_held_and_then_holds(mode, pre
     clock.reach_ns = 250 * MS
     driven, frames = silent(clock)
     newest = frames[-1].newest_ns
-    assert frames[-1].drawn_ns == pytest.approx(newest + 250 * MS, abs=MS)
-    assert max(frame.drawn_ns for frame in frames) <= newest + 250 * MS
-    beyond = [frame for frame in frames if newest + 10 * MS < frame.drawn_ns < newest + 180 * MS]
+    assert frames[-1].draw_time_ns == pytest.approx(newest + 250 * MS, abs=MS)
+    assert max(frame.draw_time_ns for frame in frames) <= newest + 250 * MS
+    beyond = [frame for frame in frames if newest + 10 * MS < frame.draw_time_ns < newest + 180 * MS]
     assert all(speed == pytest.approx(1, abs=0.06) for speed in driven.speeds(beyond))
     assert clock.state.held
     assert clock.state.room_ns < 0
@@ -124,13 +124,13 @@ def test_when_snapshots_come_again_a_clock_beyond_them_waits_and_never_steps_bac
     clock = PlaybackClock(mode, prefer)
     clock.reach_ns = 250 * MS
     driven, frames = silent(clock, 0.2)
-    was_beyond = frames[-1].drawn_ns - frames[-1].newest_ns
+    was_beyond = frames[-1].draw_time_ns - frames[-1].newest_ns
     assert was_beyond > 0 or mode == "newest-two"
     after = driven.run(2)  # the due instants were kept: what was missed comes at once
     assert never_back(driven.shown)
     if mode == "auto":
         assert min(driven.speeds(after)) >= 0.5, "it was where it should be"
-    assert after[-1].drawn_ns <= after[-1].newest_ns
+    assert after[-1].draw_time_ns <= after[-1].newest_ns
 
 
 def test_short_silence_is_not_seen_with_a_reach():
@@ -147,7 +147,7 @@ def test_reach_is_of_simulated_time_at_any_scale():
     driven = Driven(clock, scale=0.25)
     driven.run(3)
     frames = driven.run(2, stopped=True)
-    assert frames[-1].drawn_ns - frames[-1].newest_ns == pytest.approx(50 * MS, abs=MS // 10)
+    assert frames[-1].draw_time_ns - frames[-1].newest_ns == pytest.approx(50 * MS, abs=MS // 10)
     assert driven.speeds(frames)[4] == pytest.approx(1, abs=0.06)
 
 

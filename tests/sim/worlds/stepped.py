@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import sys
 
-from twixt.sim.world import World, filled_bodies, load_world, state_hash
+from twixt.sim.world.world import World, filled_bodies, state_hash
 from twixt.sim.worlds import WORLDS
+from twixt.sim.worlds.find import load_world
 
 SETTINGS = {"swarm": (("count", "2000"),)}
 # All but the one that multiplies matrices.
@@ -17,7 +18,7 @@ STEPS = 60
 
 
 def stepped(name: str, steps: int = STEPS) -> World:
-    """The world called `name` after so many steps, seed 0."""
+    """The world `name` after `steps` steps, seed 0."""
     world = load_world(name, SETTINGS.get(name, ()), seed=0)
     for _ in range(steps):
         world.step(world.dt)
@@ -25,7 +26,7 @@ def stepped(name: str, steps: int = STEPS) -> World:
 
 
 def hashes() -> dict[str, str]:
-    """Of every pinned world's state after `STEPS`."""
+    """Hash of every pinned world's state after `STEPS`, by name."""
     return {name: state_hash(stepped(name)) for name in EXACT}
 
 

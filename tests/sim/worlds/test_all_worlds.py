@@ -1,4 +1,4 @@
-"""What holds for every built-in world."""
+"""Rules for every built-in world."""
 
 from __future__ import annotations
 
@@ -9,18 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
-from twixt.sim.world import (
-    World,
-    drawable_scene,
-    filled_bodies,
-    find_world,
-    load_world,
-    make_world,
-    reset_world,
-    state_hash,
-)
+from twixt.sim.world.world import World, drawable_scene, filled_bodies, reset_world, state_hash
 from twixt.sim.worlds import WORLDS
 from twixt.sim.worlds.balls import turned
+from twixt.sim.worlds.find import find_world, load_world, make_world
 
 SETTLED_STEPS = 90
 EVERY_WORLD = pytest.mark.parametrize("name", sorted(WORLDS))
@@ -82,7 +74,7 @@ def moved(world: World) -> NDArray[np.void]:
 
 
 def same_where_shown(one: NDArray[np.void], other: NDArray[np.void]) -> bool:
-    """All but the epochs."""
+    """True if the visible bodies are equal in all fields but the epochs."""
     shown = (one["flags"] & VISIBLE) != 0
     fields = [name for name in BODY.names or () if name != "epoch"]
     return all(np.array_equal(one[name][shown], other[name][shown]) for name in fields)
@@ -120,7 +112,13 @@ def test_velocities_are_given_and_those_of_the_positions(name: str) -> None:
         along = np.abs((expected * world.bodies.orientation[lasting]).sum(axis=1))
         twists.append(2 * np.arccos(np.minimum(along, 1.0)))
         turns.append(np.linalg.norm(turn, axis=1))
-    # Contacts, threads and curves bend the way within a step: in general it is the mean speed's.
+    # On average the displacement follows the mean velocity; contacts, threads and curves change it within a step.
     assert np.mean(np.concatenate(errors)) <= 0.25 * np.mean(np.concatenate(ways)) + 1e-9
     if (flags & HAS_ANGULAR_VELOCITY).all():
         assert np.mean(np.concatenate(twists)) <= 0.25 * np.mean(np.concatenate(turns)) + 1e-3
+
+
+@EVERY_WORLD
+def test_round_bodies_show_their_rotation_but_where_pixels_are_measured(name: str) -> None:
+    scene = load_world(name).scene
+    assert scene.pattern is not scene.unlit

@@ -1,3 +1,5 @@
+"""The world `spinners`: orientations, angular velocities, and tips as children."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -9,12 +11,12 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
 from twixt.sim.worlds.spinners import TIP_M, Spinners
 
-# float32 holds a quaternion to this; a turn is 6.3.
+# Error of an angle from a quaternion in float32, radians.
 ROUNDING_RAD = 1e-6
 
 
 def angle_between(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Radians between orientations (n, 4), the short way."""
+    """Smallest rotation angles between orientations (n, 4), radians."""
     along = np.minimum(np.abs((first.astype(float) * second).sum(axis=1)), 1.0)
     return 2 * np.arccos(along)
 
@@ -46,7 +48,7 @@ def test_angular_velocities_are_those_of_the_orientations() -> None:
     world.step(world.dt)
     h = 1e-6
     before, after = world.orientation_at(world.dt - h), world.orientation_at(world.dt + h)
-    # The vector part of after times the inverse of before is half the rotation vector, for a small one.
+    # For a small rotation, the vector part of (after x inverse of before) is half the rotation vector.
     vector = before[:, 3:] * after[:, :3] - after[:, 3:] * before[:, :3] - np.cross(after[:, :3], before[:, :3])
     vector *= np.sign((before * after).sum(axis=1, keepdims=True))
     assert world.bodies.angular_velocity[: len(vector)] == pytest.approx(vector / h, rel=1e-4, abs=1e-4)

@@ -1,3 +1,5 @@
+"""The world `swarm`: places, velocities and records of its bodies."""
+
 from __future__ import annotations
 
 import math
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
-from twixt.sim.world import check_writes_all, load_world
+from twixt.sim.world.world_guard import check_writes_all
+from twixt.sim.worlds.find import load_world
 from twixt.sim.worlds.swarm import MANY, Swarm
 
 
@@ -59,7 +62,7 @@ def test_orientations_are_always_unit_and_turn_as_the_angular_velocities_say(swa
     h = 0.01
     before, after = (at(swarm, time_s + offset)["orientation"].astype(float) for offset in (-h, h))
     assert np.abs(np.linalg.norm(before, axis=1) - 1).max() < 1e-5
-    # The vector part of after times the inverse of before is half the rotation vector, for a small one.
+    # For a small rotation, the vector part of (after x inverse of before) is half the rotation vector.
     vector = before[:, 3:] * after[:, :3] - after[:, 3:] * before[:, :3] - np.cross(after[:, :3], before[:, :3])
     assert np.abs(vector / h - at(swarm, time_s)["angular_velocity"]).max() < 1e-3
 

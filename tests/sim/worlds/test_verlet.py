@@ -1,3 +1,5 @@
+"""The world `verlet`: threads, pins, wind and ball."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -53,7 +55,7 @@ def test_velocities_are_those_by_which_the_beads_moved() -> None:
     speed = world.bodies.velocity.copy()
     world.step(DT)
     after = world.bodies.velocity
-    # Over a step the mean of the speeds at both ends is the way, but for what threads change within it.
+    # The displacement in a step is the mean velocity of both ends times dt, except for the threads' corrections.
     error = np.linalg.norm(world.bodies.position - before - (speed + after) / 2 * DT, axis=1)
     assert np.median(error) < 0.2 * np.median(np.linalg.norm(after, axis=1) * DT)
     assert error[beads] < 1e-4

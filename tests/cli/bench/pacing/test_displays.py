@@ -7,11 +7,11 @@ from twixt.cli.bench.pacing.displays import (
     COPY_NS,
     TRIED,
     Blocking,
+    DisplayReport,
     Fenced,
     Queue,
     QueueOfThree,
     ReturnsAtOnce,
-    Said,
     Timer,
     Variable,
     changing,
@@ -92,9 +92,9 @@ def test_the_displays_word_comes_two_frames_later() -> None:
     heard = []
     for at in (1, 11, 21, 31):
         display.swap(at * MS)
-        heard.append(display.said())
-    assert heard == [[], [], [Said(10 * MS, 10 * MS)], [Said(20 * MS, 10 * MS)]]
-    assert Blocking(HUNDRED_HZ).said() == []
+        heard.append(display.reports())
+    assert heard == [[], [], [DisplayReport(10 * MS, 10 * MS)], [DisplayReport(20 * MS, 10 * MS)]]
+    assert Blocking(HUNDRED_HZ).reports() == []
 
 
 def test_a_variable_rate_follows_frames_within_its_bounds() -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 
 from twixt.cli.bench.pacing.displays import Blocking, steady
-from twixt.cli.bench.pacing.figures import LOST_FRAME_MS, errors_ms, figures, hitches_ms
-from twixt.cli.bench.pacing.play import Seen
+from twixt.cli.bench.pacing.play import LOST_FRAME_MS, PlayedFrame, errors_ms, figures, hitches_ms
 
 MS = 1_000_000
 DISPLAY = Blocking(steady(100))
 
 
-def shown(*visible_ms: float, drawn_ms: tuple[float, ...] = ()) -> list[Seen]:
+def shown(*visible_ms: float, drawn_ms: tuple[float, ...] = ()) -> list[PlayedFrame]:
     drawn_ms = drawn_ms or visible_ms
-    return [Seen(0, round(d * MS), round(v * MS), 10 * MS) for d, v in zip(drawn_ms, visible_ms, strict=True)]
+    return [PlayedFrame(0, round(d * MS), round(v * MS), 10 * MS) for d, v in zip(drawn_ms, visible_ms, strict=True)]
 
 
 def test_a_frame_that_comes_a_refresh_late_is_a_hitch_of_one_refresh() -> None:

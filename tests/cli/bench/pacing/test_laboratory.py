@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from twixt.cli.bench.pacing import bars, cases, page
-from twixt.cli.bench.pacing.figures import figures
-from twixt.cli.bench.pacing.laboratory import CONTESTANTS, LANDED, Found, Row, Wanted, played
-from twixt.cli.bench.pacing.never_widen import NeverWiden
-from twixt.cli.bench.pacing.oracle import best
-from twixt.cli.bench.pacing.play import Contestant, Seen, drive, landed, play, probed
-from twixt.cli.commands import command_line
+from twixt.cli.bench.pacing import cases, pacing_page
+from twixt.cli.bench.pacing.cases import CONTESTANTS, TWIXT
+from twixt.cli.bench.pacing.laboratory import CaseRow, LaboratoryOptions, LaboratoryResults, played
+from twixt.cli.bench.pacing.play import Contestant, PlayedFrame, drive, figures, play, probed, twixt_pacer
+from twixt.cli.bench.pacing.yardsticks import NeverWiden, best
+from twixt.cli.command_line import command_line
+from twixt.cli.pages import Results, markdown
 from twixt.render.pacing import FramePlan, FrameTimes, Refresh
 
 
@@ -38,7 +38,7 @@ def test_the_probe_finds_what_the_model_does(display: str, waits: bool) -> None:
 
 def test_all_frames_are_drawn_for_when_they_are_seen_under_even_work() -> None:
     display = cases.SHAPES["blocking"].made(2)
-    of = figures(play(landed, display, cases.ALL_WORKS["constant 5 ms"](2), 3, 2), display)
+    of = figures(play(twixt_pacer, display, cases.ALL_WORKS["constant 5 ms"](2), 3, 2), display)
     assert of.fps == pytest.approx(60, abs=0.3)
     assert of.error_p99_ms < 1
 
@@ -59,7 +59,7 @@ class Half:
     def frame_done(self, times: FrameTimes) -> None:
         self._shown_ns = times.swap_end_ns
 
-    def display_said(self, presented_ns: int, refresh_ns: int | None) -> None: ...
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None: ...
 
 
 def test_a_pacer_at_half_the_rate_loses_half_the_frames_evenly_and_misses_bars() -> None:
@@ -68,13 +68,13 @@ def test_a_pacer_at_half_the_rate_loses_half_the_frames_evenly_and_misses_bars()
     assert of.fps == pytest.approx(30, abs=0.2)
     assert of.lost_per_s == pytest.approx(30, abs=0.2)
     assert of.cost == pytest.approx(16.7 * 30, rel=0.03)
-    by_name = {bar.name: bar for bar in bars.of_trials(Half, [0])}
+    by_name = {bar.name: bar for bar in cases.of_trials(Half, [0])}
     assert not by_name["20 ms load, blocking: back after"].is_met
     assert by_name["20 ms load, blocking: frames until widened"].figure == 0
 
 
 def test_a_fixed_interval_widens_for_no_load_and_keeps_spikes_single() -> None:
-    by_name = {bar.name: bar for bar in bars.of_trials(NeverWiden, [0, 1])}
+    by_name = {bar.name: bar for bar in cases.of_trials(NeverWiden, [0, 1])}
     assert by_name["one 25 ms frame, timer: slow intervals"].is_met
     assert by_name["25 ms in one of 30, timer"].is_met
     assert not by_name["20 ms load, timer: frames until widened"].is_met
@@ -124,7 +124,7 @@ def test_the_command_plays_and_leaves_a_document(tmp_path: Path, capsys: pytest.
 
 def test_fail_says_by_its_exit_code_that_a_bar_is_not_met(monkeypatch: pytest.MonkeyPatch) -> None:
     what = ["bench", "pacing", "--seeds", "1", "--quick", "--display", "blocking", "--display", "queue of two"]
-    monkeypatch.setattr(bars, "COST_MORE", -1e6)
+    monkeypatch.setattr(cases, "COST_MORE", -1e6)
     assert command_line([*what, "--fail"]) == 1
     assert command_line(what) == 0
 
@@ -137,18 +137,19 @@ def test_an_unknown_display_is_refused_with_those_there_are() -> None:
 
 
 def test_equal_seeds_give_equal_figures() -> None:
-    wanted = Wanted(seeds=1, quick=True, displays=("timer",), works=("stolen 5-40 ms",))
-    assert played(wanted).rows == played(wanted).rows
-    assert played(wanted).rows[0].contestant == LANDED
+    choice = LaboratoryOptions(seeds=1, quick=True, displays=("timer",), works=("stolen 5-40 ms",))
+    assert played(choice).rows == played(choice).rows
+    assert played(choice).rows[0].contestant == TWIXT
 
 
 def test_the_page_tells_of_every_display_and_every_work() -> None:
-    assert {name.split(",")[0] for name in cases.SHAPES} == set(page.DISPLAYS)
-    assert set(cases.ALL_WORKS) == set(page.WORKS)
+    assert {name.split(",")[0] for name in cases.SHAPES} == set(pacing_page.DISPLAYS)
+    assert set(cases.ALL_WORKS) == set(pacing_page.WORKS)
 
 
 def test_the_page_says_which_bars_are_not_met() -> None:
-    said = page.page(Found([], [bars.most("too slow", 3, 2, "s"), bars.most("dear", 9, 7, "cost")], [], 1, 4), "typed")
+    bars = [cases.most("too slow", 3, 2, "s"), cases.most("dear", 9, 7, "cost")]
+    said = markdown(pacing_page.page(LaboratoryResults([], bars, [], 1, 4), Results("typed")))
     assert "| too slow | 3 s | <= 2 | **not met** |" in said
     assert "- dear: 9 cost, must be <= 7" in said
     assert "0 of 2 are met" in said
@@ -168,9 +169,9 @@ def test_a_run_is_written_frame_by_frame_with_the_pacers_reasons(tmp_path: Path)
 
 
 def test_the_page_lists_where_a_fixed_interval_costs_much_less() -> None:
-    of = figures([Seen(0, at, at, 10) for at in (0, 10**7, 2 * 10**7)], cases.SHAPES["blocking"].made(0), 0)
+    of = figures([PlayedFrame(0, at, at, 10) for at in (0, 10**7, 2 * 10**7)], cases.SHAPES["blocking"].made(0), 0)
     rows = [
-        Row("a screen", work, contestant, of._replace(cost=cost))
+        CaseRow("a screen", work, contestant, of._replace(cost=cost))
         for work, contestant, cost in (
             ("w", "twixt", 300),
             ("w", "never widen", 100),
@@ -178,6 +179,6 @@ def test_the_page_lists_where_a_fixed_interval_costs_much_less() -> None:
             ("v", "never widen", 100),
         )
     ]
-    said = page.page(Found(rows, [], [], 1, 4), "typed")
+    said = markdown(pacing_page.page(LaboratoryResults(rows, [], [], 1, 4), Results("typed")))
     assert "In 1 of 2 cases" in said
     assert "| a screen: w | 300 | 100 |" in said

@@ -7,10 +7,9 @@ import random
 import pytest
 
 from twixt.cli.bench.pacing import cases
-from twixt.cli.bench.pacing.figures import Figures, figures
-from twixt.cli.bench.pacing.never_widen import NeverWiden
-from twixt.cli.bench.pacing.play import Enter, landed, play
+from twixt.cli.bench.pacing.play import ContestantFactory, Figures, figures, play, twixt_pacer
 from twixt.cli.bench.pacing.works import MS, Make, Work, constant, step
+from twixt.cli.bench.pacing.yardsticks import NeverWiden
 
 SECONDS = 8.0
 
@@ -29,9 +28,9 @@ def sliced(ms: float, share: float) -> Make:
     return make
 
 
-def of(display_name: str, make: Make, seed: int, enter: Enter = landed) -> Figures:
+def of(display_name: str, make: Make, seed: int, make_contestant: ContestantFactory = twixt_pacer) -> Figures:
     display = cases.SHAPES[display_name].made(seed)
-    return figures(play(enter, display, make(seed), SECONDS, seed), display)
+    return figures(play(make_contestant, display, make(seed), SECONDS, seed), display)
 
 
 @pytest.mark.parametrize("seed", [301, 302])
@@ -58,7 +57,7 @@ def test_a_busy_machine_where_swap_returns_at_once_is_no_other_refresh(work: str
 
 def test_where_swap_returns_at_once_a_load_that_ended_is_forgotten() -> None:
     display = cases.SHAPES["returns at once"].made(7)
-    seen = play(landed, display, step(8, 20, 2, 2)(7), SECONDS, 7)
+    seen = play(twixt_pacer, display, step(8, 20, 2, 2)(7), SECONDS, 7)
     assert max(frame.refreshes for frame in seen if frame.start_ns < 3.5e9) == 2
     assert {frame.refreshes for frame in seen if frame.start_ns > 7e9} == {1}
 

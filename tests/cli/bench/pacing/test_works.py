@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from twixt.cli.bench.pacing.recorded import ALL_WORKS, FILE, UNIT_NS, line_of, recordings
-from twixt.cli.bench.pacing.works import Load, Steal, Work
-from twixt.render.measure.frames import FrameRow
-from twixt.render.measure.log import FrameLog
+from tests.cli.bench.pacing.recording import line_of
+from twixt.cli.bench.pacing.works import ALL_WORKS, FILE, UNIT_NS, Load, Steal, Work, recordings
+from twixt.render.measure.frame_log import FrameLog
+from twixt.render.measure.frame_rows import FrameRow
 
 MS = 1_000_000
 

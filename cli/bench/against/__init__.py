@@ -1,0 +1,1 @@
+"""`twixt bench against`: share of correct verdicts of `twixt measure --against`."""

@@ -1,0 +1,1 @@
+"""`twixt bench clock`: playback clocks on traces."""

@@ -1,0 +1,1 @@
+"""`twixt bench guest`: slowdown of a loop that never waits, by its viewer."""

@@ -1,0 +1,1 @@
+"""`twixt bench motion`: drawn motion compared with the truth."""

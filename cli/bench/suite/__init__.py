@@ -1,0 +1,1 @@
+"""`twixt bench`: groups of rows measured, shown, written, compared."""

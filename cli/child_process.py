@@ -1,0 +1,144 @@
+"""Child processes of a measurement: twixt's own commands, parts of a benchmark, programs for comparison.
+
+Always: a process has ended when its context ends, by SIGTERM, then by SIGKILL. A process that fails raises TwixtError
+with the last line of its standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import twixt
+from twixt.ipc.errors import TwixtError
+
+# Longest wait for a process (seconds): a world of a million bodies takes long to make.
+PATIENCE_S = 90.0
+# Interval of polling (seconds).
+POLL_S = 0.01
+# Time to end after SIGTERM; then SIGKILL (seconds).
+FAREWELL_S = 5.0
+
+
+def command(*arguments: str) -> list[str]:
+    """Command `twixt ARGUMENTS...`, run by this Python and this twixt."""
+    return [sys.executable, "-P", str(twixt.__file__), *arguments]
+
+
+def python(code: str) -> list[str]:
+    """Command that runs code by this Python, where `import twixt` finds this twixt."""
+    folder = os.path.dirname(os.path.abspath(str(twixt.__file__)))
+    return [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {folder!r})\n{code}"]
+
+
+@contextmanager
+def process(
+    arguments: list[str],
+    environ: dict[str, str] | None = None,
+    is_read: bool = False,
+    farewell_s: float = FAREWELL_S,
+    **how: Any,
+) -> Iterator[Process]:
+    """Runs a program as long as the context lasts.
+
+    environ: the whole environment; None: that of this process. is_read: standard output is read by `Process.lines`
+    while the program runs, and `Process.out` is empty. farewell_s: time after SIGTERM, then SIGKILL. how: further
+    arguments of `subprocess.Popen`.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        begin_ns = time.perf_counter_ns()
+        popen = subprocess.Popen(
+            arguments,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if is_read else out,
+            stderr=errors,
+            **how,
+        )
+        try:
+            yield Process(popen, begin_ns, out, errors)
+        finally:
+            end(popen, farewell_s)
+
+
+class Process:
+    """A child process, started at the instant `begin_ns`, and its output."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], begin_ns: int, out: IO[bytes], errors: IO[bytes]) -> None:
+        self.begin_ns = begin_ns
+        self._popen, self._out, self._errors = popen, out, errors
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._popen.poll() is None
+
+    @property
+    def out(self) -> str:
+        """Its standard output until now."""
+        self._out.seek(0)
+        return self._out.read().decode(errors="replace")
+
+    def lines(self) -> Iterator[str]:
+        """Its standard output, line by line as it comes, until it is closed. Started with `is_read`."""
+        assert self._popen.stdout is not None, "started with is_read"
+        for line in self._popen.stdout:
+            yield line.decode(errors="replace")
+
+    def wait(self, timeout_s: float = PATIENCE_S) -> None:
+        """Waits for its end. Raises TwixtError where its exit code is not 0, or after `timeout_s`."""
+        if failure := self.failure(timeout_s):
+            raise TwixtError(f"{self._name}: {failure}")
+
+    def failure(self, timeout_s: float = PATIENCE_S) -> str:
+        """Waits until it has ended; returns the reason where it failed, else an empty string."""
+        try:
+            code = self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return f"it took longer than {timeout_s:g} s"
+        return f"exit code {code}: {self.last_words()}" if code else ""
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Polls a condition until it holds. Raises TwixtError, which names `what`, where the process ends first, or
+        after `PATIENCE_S`."""
+        ends_s = time.monotonic() + PATIENCE_S
+        while not condition():
+            if not self.is_alive:
+                raise TwixtError(f"{self._name} ended before {what}: {self.last_words()}")
+            if time.monotonic() > ends_s:
+                raise TwixtError(f"{self._name}: waited {PATIENCE_S:g} s in vain until {what}")
+            time.sleep(POLL_S)
+
+    def last_words(self) -> str:
+        """The last line of its standard error."""
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    @property
+    def _name(self) -> str:
+        """Its arguments without folders; "its process" where it runs code."""
+        arguments = [str(part) for part in self._popen.args[1:] if part != "-P"]  # type: ignore[index,union-attr]
+        return "its process" if arguments[:1] == ["-c"] else " ".join(map(os.path.basename, arguments))
+
+
+def end(child: subprocess.Popen[Any], farewell_s: float = FAREWELL_S) -> None:
+    """Ends the child: SIGTERM, and SIGKILL after `farewell_s`. Closes its output."""
+    for ask in (child.terminate, child.kill):
+        if child.poll() is None:
+            ask()
+            try:
+                child.wait(farewell_s)
+            except subprocess.TimeoutExpired:
+                continue
+    if child.stdout is not None:
+        child.stdout.close()

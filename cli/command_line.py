@@ -1,0 +1,253 @@
+"""Commands after `twixt`, in the order in which a newcomer meets them.
+
+Always: a command's work is imported when it runs; `--help` and shell completion do not import numpy.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import twixt
+from twixt.cli.benches import COST_OPTIONS, COSTS, PEERS, benches, measure_costs
+from twixt.cli.flags import argument, complete_simulations, complete_worlds, option, typed
+from twixt.cli.lazy_commands import CommandGroup, CommandTable
+from twixt.ipc.config.config import BOTH, MEASURE, SIM, VIEW
+from twixt.ipc.errors import INTERRUPTED, REFUSED
+from twixt.ipc.trace import startup_times
+
+if TYPE_CHECKING:
+    from twixt.ipc.config.config import Config
+
+MEASURE_SECONDS = 10.0
+
+commands = CommandTable()
+EXISTING_FILE = click.Path(exists=True, dir_okay=False)
+WORLD = argument("world", default="balls", shell_complete=complete_worlds)
+
+
+def command_line(arguments: list[str]) -> int:
+    """Runs a command line; returns the exit code. Click prints the errors that it finds itself."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a file name of any bytes can be printed on any terminal
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = group().main(args=arguments, prog_name="twixt", standalone_mode=False, obj=arguments)
+    except click.ClickException as error:
+        error.show()
+        return REFUSED
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.Abort as abort:
+        if isinstance(abort.__cause__, EOFError):  # click treats it as Ctrl-C
+            raise abort.__cause__ from None
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def group() -> click.Group:
+    """The group of all commands."""
+    about = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    made = CommandGroup(commands, default="run", name="twixt", help=ABOUT, context_settings=about)
+    return click.version_option(twixt.__version__)(made)
+
+
+ABOUT = """Physics in one process, drawing in another, and a picture that stays smooth.
+
+\b
+twixt                                   the default world in a window
+twixt run --slow-physics 40             physics too slow: the picture stays even
+twixt run my_module:MyWorld --set count=500
+twixt measure --slow-physics 40         how even, in numbers
+
+WORLD is the name of a built-in world (twixt worlds), module:Class of your own, or a MuJoCo model's file.
+Without a command, twixt means twixt run.
+"""
+
+
+@commands.command(WORLD, sides=(BOTH, SIM, VIEW))
+def run(**values: Any) -> int:
+    """Physics and a viewer, together; closing the window ends both."""
+    return _run(_config(**values))
+
+
+@commands.command(
+    WORLD,
+    option(
+        "--against",
+        metavar="FLAGS",
+        help="run in turns without (A) and with these further flags (B), such as '--clock ahead', and say which "
+        "figures differ; --fail-if then limits B - A",
+    ),
+    option(
+        "--repeat",
+        type=click.IntRange(1, 1000),
+        metavar="N",
+        help="runs of each with --against, of 4 s by default [10]",
+    ),
+    sides=(BOTH, SIM, VIEW, MEASURE),
+)
+@click.pass_context
+def measure(
+    context: click.Context, seconds: float | None, fail_if: tuple[str, ...],
+    against: str | None, repeat: int | None, **values: Any,
+) -> int:  # fmt: skip
+    """Run for --seconds [10], report how even the picture was, exit with 1 when a limit is broken."""
+    if against is not None:
+        from twixt.cli.against import runs_in_turns as in_turns
+
+        words = context.find_root().obj or sys.argv[1:]
+        return in_turns.measure(words, against, repeat or in_turns.REPEAT, values["json"], fail_if, _seconds_of)
+    if repeat is not None:
+        raise click.UsageError(f"--repeat {repeat} is for --against FLAGS; add that, or leave it out", context)
+    from twixt.render.measure.report_keys import read_limits
+
+    read_limits(fail_if)
+    values |= {"fail_if": fail_if}
+    return _run(_config(**values, seconds=MEASURE_SECONDS if seconds is None else seconds, report=True))
+
+
+@commands.command(
+    WORLD,
+    option("--steps", type=click.IntRange(min=1), help="end after this many steps"),
+    option("--hash", "print_hash", is_flag=True, help="print a hash of the final state"),
+    option("--json", "json_file", metavar="FILE", help="write the physics and channel figures; - for standard output"),
+    sides=(BOTH, SIM),
+)
+def sim(steps: int | None, print_hash: bool, json_file: str | None, **values: Any) -> int:
+    """Physics alone; viewers may attach and leave (twixt view)."""
+    from twixt.cli.find_world import find_world_or_model
+    from twixt.ipc.config.output_files import check_file
+    from twixt.ipc.session import open_listener
+    from twixt.sim.process.physics_run import simulate
+
+    config = _config(**values)
+    if json_file is not None:
+        check_file("--json", json_file)
+    listener = open_listener(config.name or "default")
+    return simulate(
+        config,
+        listener=listener,
+        viewer=None,
+        steps=steps,
+        print_hash=print_hash,
+        json_file=json_file,
+        find=find_world_or_model,
+    )
+
+
+@commands.command(
+    argument("name", required=False, shell_complete=complete_simulations),
+    option("--wait", is_flag=True, help="wait for a simulation that is not there yet, or that ended and comes back"),
+    sides=(BOTH, VIEW),
+)
+def view(name: str | None, wait: bool, **values: Any) -> int:
+    """Attach another viewer to a running simulation."""
+    from twixt.render.viewer.viewer_run import view as render
+
+    return render(_config(**values), name, owned=False, wait=wait)
+
+
+@commands.command(
+    argument("log", type=EXISTING_FILE),
+    option("--json", "json_file", metavar="FILE", help="write the report as JSON; - for standard output"),
+    option("--plot", metavar="FILE", help="write the frame-pacing plot (PNG)"),
+)
+def report(log: str, json_file: str | None, plot: str | None) -> int:
+    """The report of a frame log written with --log."""
+    from twixt.render.measure.report.report import report_log
+
+    return report_log(log, json_file, plot)
+
+
+@commands.command(
+    argument("a", type=EXISTING_FILE),
+    argument("b", type=EXISTING_FILE),
+    option("--plot", metavar="FILE", help="draw both runs, one above the other (PNG)"),
+)
+def compare(a: str, b: str, plot: str | None) -> int:
+    """Two frame logs or reports beside each other."""
+    from twixt.render.measure.report.compare import compare_files
+
+    return compare_files(a, b, plot)
+
+
+@commands.command()
+def doctor() -> int:
+    """Check this machine: GL, display, vsync, refresh, clock, sleep, shared memory."""
+    from twixt.cli.doctor.machine_checks import examine
+
+    return examine()
+
+
+@commands.command(
+    *COST_OPTIONS,
+    option("--peers", is_flag=True, help="other viewers on the same scene, too, where they are installed"),
+    subcommands=benches,
+)
+@click.pass_context
+def bench(context: click.Context, peers: bool, **wanted: Any) -> int:
+    """Costs of everything, each beside its physical limit; truth and evenness of the motion.
+
+    Without a command, all costs are measured.
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    return measure_costs([name for name in COSTS if name != PEERS or peers], **wanted)
+
+
+@commands.command()
+def worlds() -> None:
+    """The built-in worlds."""
+    from twixt.sim.worlds import WORLDS
+
+    for name, entry in WORLDS.items():
+        click.echo(f"{name:12} {entry.description}")
+
+
+def _config(**values: Any) -> Config:
+    from twixt.ipc.config.config import Config
+
+    config = Config(**values, command=typed(), started_ns=twixt.STARTED_NS)
+    config.check_files()
+    if ":" not in config.world:
+        # Built-in worlds gain nothing from one thread of linear algebra per core. numpy would start these threads, and
+        # they spin for 40 ms, on the core where the viewer starts. A user's own world keeps numpy's default.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    return config
+
+
+def _seconds_of(words: list[str]) -> float:
+    """Duration of `twixt measure WORDS`, in seconds. Raises the errors of that command for words that it refuses."""
+    with commands["measure"].build("measure").make_context("measure", list(words)) as context:
+        told = {name: value for name, value in context.params.items() if name not in ("against", "repeat")}
+    return _config(**told).seconds or MEASURE_SECONDS
+
+
+def _run(config: Config) -> int:
+    """Runs physics in this process and a viewer in a child; returns the exit code. The viewer starts first, while this
+    process imports numpy and makes the world."""
+    from twixt.ipc.session import open_listener
+    from twixt.sim.engines.mujoco.model_file import is_model
+    from twixt.sim.process.viewer_process import start_viewer
+    from twixt.sim.worlds import WORLDS
+
+    if config.world not in WORLDS and (":" not in config.world or is_model(config.world)):
+        from twixt.cli.find_world import find_world_or_model
+
+        find_world_or_model(config.world)  # raises the error before a window opens
+    startup_times.ended("physics_command")
+    name = config.name or f"run-{os.getpid()}"
+    listener = open_listener(name)
+    viewer = start_viewer(name, config)
+    gc.disable()  # imports leave no garbage
+    from twixt.cli.find_world import find_world_or_model
+    from twixt.sim.process.physics_run import simulate
+
+    gc.enable()
+    startup_times.ended("physics_imports")
+    return simulate(config, listener=listener, viewer=viewer, find=find_world_or_model)

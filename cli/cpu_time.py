@@ -1,0 +1,137 @@
+"""CPU time of cores, of a process and of all other programs; busy programs as a load beside a measurement.
+
+Reads /proc (Linux, proc(5)). Cores are those that this process may use (its affinity mask): programs on other cores
+disturb no measurement. Always: a time that is unknown for the cores is None; for a process it is 0.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+# A busy program at normal priority, which ends with the process that started it.
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    for _ in range(10**6): pass"
+# Time over which free cores are measured (seconds).
+FREE_CORES_S = 0.5
+
+
+class CoreTime(NamedTuple):
+    """CPU time since the machine was started, in seconds, summed over some cores."""
+
+    busy_s: float  # used by programs and the kernel
+    stolen_s: float  # of a virtual machine: kept by its host
+
+
+def of_usable_cores() -> CoreTime | None:
+    """CPU time of the cores that this process may use, until now; None where the system does not report it."""
+    try:
+        with open("/proc/stat", encoding="ascii") as file:
+            return of_cores(file.read(), os.sched_getaffinity(0))
+    except (OSError, AttributeError, ValueError):
+        return None
+
+
+def of_cores(stat: str, cores: Collection[int]) -> CoreTime | None:
+    """CPU time of these cores. stat: text of /proc/stat, which has a line for each core that is on. None where it has
+    none of them. Raises ValueError for another text."""
+    names = {f"cpu{core}" for core in cores}
+    lines = [line.split() for line in stat.splitlines()]
+    ticks = [[int(word) for word in words[1:9]] for words in lines if words and words[0] in names]
+    if not ticks:
+        return None
+    ticks_s = os.sysconf("SC_CLK_TCK")
+    user, nice, system, _idle, _waiting, irq, soft, stolen = (sum(each) / ticks_s for each in zip(*ticks, strict=True))
+    return CoreTime(user + nice + system + irq + soft, stolen)
+
+
+def of_process(pid: int) -> float:
+    """CPU time of a process until now, without its children, in seconds; 0 where it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            ticks = sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+    except (OSError, ValueError):
+        return 0.0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def of_this_process() -> float:
+    """CPU time of this process until now, with its children that have ended, in seconds."""
+    own = os.times()
+    return own.user + own.system + own.children_user + own.children_system
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """CPU times until the instant `at_s`, in seconds. all_s: of all programs, on the usable cores. own_s: of this process,
+    its children that have ended, and the processes given to `now`."""
+
+    at_s: float
+    all_s: float | None
+    stolen_s: float | None
+    own_s: float
+
+    @staticmethod
+    def now(*living: int) -> CpuTime:
+        """CPU times until now. living: ids of processes that count as own, too, such as a display that was started for
+        the measurement."""
+        own_s = of_this_process() + sum(map(of_process, living))
+        cores = of_usable_cores()
+        if cores is None:
+            return CpuTime(time.monotonic(), None, None, own_s)
+        return CpuTime(time.monotonic(), cores.busy_s, cores.stolen_s, own_s)
+
+    def others_since(self, begin: CpuTime) -> float | None:
+        """Mean number of usable cores that other programs used since `begin`; None where unknown."""
+        if self.all_s is None or begin.all_s is None:
+            return None
+        others_s = (self.all_s - begin.all_s) - (self.own_s - begin.own_s)
+        return max(0.0, others_s) / max(self.at_s - begin.at_s, 1e-3)
+
+    def stolen_since(self, begin: CpuTime) -> float | None:
+        """Mean number of usable cores that the host of a virtual machine kept since `begin`; None where unknown."""
+        if self.stolen_s is None or begin.stolen_s is None:
+            return None
+        return max(0.0, self.stolen_s - begin.stolen_s) / max(self.at_s - begin.at_s, 1e-3)
+
+    def lost_since(self, begin: CpuTime) -> float | None:
+        """Mean number of usable cores that other programs used or the host kept since `begin`; None where unknown."""
+        others, stolen = self.others_since(begin), self.stolen_since(begin)
+        return None if others is None or stolen is None else others + stolen
+
+
+def usable_cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_cores() -> float | None:
+    """Number of cores that this process may use, less those that other programs use, on average over `FREE_CORES_S`.
+
+    None where unknown.
+    """
+    begin = CpuTime.now()
+    time.sleep(FREE_CORES_S)
+    lost = CpuTime.now().lost_since(begin)
+    return None if lost is None else max(0.0, usable_cores() - lost)
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[list[int]]:
+    """Process ids of `count` busy programs at normal priority, which end with the context and with this process."""
+    loops: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(count):
+            # In a process group of its own: Ctrl-C reaches the measurement alone, which ends them.
+            loops.append(subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0))
+        yield [loop.pid for loop in loops]
+    finally:
+        for loop in loops:
+            loop.kill()
+        for loop in loops:
+            loop.wait()

@@ -1,0 +1,1 @@
+"""`twixt doctor`: what this machine can do for a smooth picture."""

@@ -1,0 +1,36 @@
+"""Names of the rules by which a user's column is blended: `linear`, `angle`, `none`, or a reference to a function.
+
+A rule is one of `RULES`, or `module:function` for one of the user's, called with (old, new, alpha).
+Imports neither numpy nor the user's module: the configuration is checked by these rules before they are imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# linear: on a straight line from old to new. angle: radians, along the shorter arc. none: the older value until the
+# newer snapshot's instant. latest: the newest published value at once.
+RULES = ("linear", "angle", "none", "latest")
+# Name of the only column with a fixed meaning in drawing: each body's scale along its own x, y and z.
+SCALE3 = "scale3"
+
+
+def is_reference(text: Any) -> bool:
+    """True if `text` is written module:name, such as my_rules:ease."""
+    if not isinstance(text, str):
+        return False
+    module, _, name = text.partition(":")
+    return name.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def is_rule(rule: Any) -> bool:
+    """True if `rule` is one of `RULES` or a reference."""
+    return rule in RULES or is_reference(rule)
+
+
+def unknown_rule(column: str, rule: Any) -> str:
+    """Error text for an unknown `rule`."""
+    return (
+        f"the rule of column {column!r} must be one of {', '.join(RULES)}, or module:function "
+        f"for one of your own, got {rule!r}"
+    )

@@ -1,0 +1,1 @@
+"""Configuration of a run: its fields, the rules for their values, the reading of flags."""

@@ -1,0 +1,67 @@
+"""Files that flags name for results: checked before a run, written at its end.
+
+Always: a file that cannot be written raises an error with the system's reason and the flag to change.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from typing import Any
+
+from twixt.ipc.config.rules import ConfigError
+from twixt.ipc.errors import TwixtError
+
+
+def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
+    """Raises ConfigError unless `path` can be written, or made in its folder, and a picture's name ends in .png.
+
+    "-", standard output, is for --json alone.
+    """
+    if not isinstance(path, str) or not path:
+        raise ConfigError(f"{flag} must be the name of a file, got {path!r}")
+    if path == "-" and flag == "--json":
+        return
+    if path == "-":
+        raise ConfigError(f"{flag} -: only --json is written to standard output; name a file")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
+    if is_picture and not path.lower().endswith(".png"):
+        raise ConfigError(f"{flag} writes a PNG file, got {path!r}; name it {path}.png")
+
+
+def write_text(path: str, text: str, flag: str = "--out") -> None:
+    """Writes a text file. flag: the one that named it. Raises TwixtError."""
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise TwixtError(
+            f"cannot write {path!r}: {error.strerror}; give {flag} a file in a folder that exists and has room"
+        ) from None
+
+
+def write_json(document: dict[str, Any], path: str) -> None:
+    """Writes the document that --json names; `-` is standard output. Numbers of numpy's become Python's; those that are
+    not finite become null. Raises TwixtError."""
+    text = json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        write_text(path, text, "--json")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

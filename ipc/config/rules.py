@@ -1,0 +1,183 @@
+"""Readers of the texts of flags, and checks of the configuration's values.
+
+A reader (`read_...`) raises ValueError for a text of another form; a message of its own says how to write it. A check
+raises ConfigError with value, rule and way out for a value that breaks the rule that its docstring states. what: the
+name that the user typed, such as `--fps`. Standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from twixt.ipc.column_rules import is_reference
+from twixt.ipc.config.troubles import FORMS, RULES, breaks_rule
+from twixt.ipc.errors import TwixtError
+
+# Lowest rate, Hz: frames or snapshots at longer intervals show no motion, and a run may end between two of them.
+SLOWEST_HZ = 0.1
+# Largest number: no setting needs more, and larger times, in ns, overflow 64 bits.
+MOST = 1e9
+
+
+Way = tuple[str, str]  # method of interpolation and clock; "": the run's own
+
+
+class ConfigError(TwixtError):
+    """A flag's value that breaks its rule."""
+
+
+def is_finite(value: Any) -> bool:
+    """True if `value` is a real number and neither infinite nor NaN."""
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def positive(what: str, value: float | None, most: float = MOST) -> None:
+    """None, or a finite number above 0, up to `most`."""
+    if value is not None and not (is_finite(value) and value > 0):
+        raise ConfigError(f"{what} must be a finite number > 0, got {value!r}")
+    if value is not None and value > most:
+        raise ConfigError(f"{what} must be at most {most:g}, got {value:g}")
+
+
+def rate(what: str, value: float | None) -> None:
+    """None, or a rate in Hz, from `SLOWEST_HZ` to `MOST`."""
+    positive(what, value)
+    if value is not None and value < SLOWEST_HZ:
+        raise ConfigError(f"{what} must be at least {SLOWEST_HZ:g} a second, got {value:g}")
+
+
+def not_negative(what: str, value: float | None, most: float = math.inf) -> None:
+    """None, or a finite number from 0 to `most`."""
+    if value is not None and not (is_finite(value) and 0 <= value <= most):
+        bound = f" and <= {most:g}" if most < math.inf else ""
+        raise ConfigError(f"{what} must be a finite number >= 0{bound}, got {value!r}")
+
+
+def whole(what: str, value: Any, at_least: int) -> None:
+    """A whole number, at least `at_least`."""
+    if not isinstance(value, int) or value < at_least:
+        raise ConfigError(f"{what} must be a whole number >= {at_least}, got {value!r}")
+
+
+def nice(what: str, value: Any) -> None:
+    """A nice value that needs no privilege: 0 to 19."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 19:
+        raise ConfigError(
+            f"{what} must be a whole number from 0 (as other programs) to 19 (after all of them), got {value!r}; "
+            "leave it out for 0"
+        )
+
+
+def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """One of the texts in `allowed`."""
+    if value not in allowed:
+        raise ConfigError(f"{what} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def pair(what: str, value: Any, form: str) -> tuple[Any, Any]:
+    """A tuple or list of two values; returns them. form: the way to write them, for the message."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ConfigError(f"{what} must be two values, {form}, got {value!r}")
+    return value[0], value[1]
+
+
+def size(what: str, value: Any) -> None:
+    """Width and height of a window, in pixels, each from 16 to 16384."""
+    width, height = pair(what, value, "(width, height)")
+    if not (isinstance(width, numbers.Integral) and isinstance(height, numbers.Integral)):
+        raise ConfigError(f"{what} must be whole numbers of pixels, got {value!r}")
+    if not (16 <= int(width) <= 16384 and 16 <= int(height) <= 16384):
+        raise ConfigError(f"{what} must be from 16x16 to 16384x16384, got {width}x{height}")
+
+
+def reference(what: str, value: Any) -> None:
+    """A reference to a function of the user's, module:function."""
+    if not is_reference(value):
+        raise ConfigError(f"{what} must be module:function, such as my_marks:draw, got {value!r}")
+
+
+def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
+    """A method of interpolation: built in, or module:Class. That module is imported only when it is used."""
+    if value not in built_in and not is_reference(value):
+        names = ", ".join(built_in)
+        raise ConfigError(f"{what} must be one of {names}, or module:Class for one of your own, got {value!r}")
+
+
+def plain_name(what: str, value: Any) -> None:
+    """None, or a name that is safe in a file name: ASCII letters, digits, - and _, at most 64."""
+    plain = value.replace("-", "").replace("_", "") if isinstance(value, str) else ""
+    if value is not None and not (plain.isalnum() and plain.isascii() and len(value) <= 64):
+        raise ConfigError(f"{what} must be letters, digits, - and _, at most 64, got {value!r}")
+
+
+def trouble(what: str, kind: str, value: Any) -> None:
+    """None, or figures of a kind of trouble that keep `RULES[kind]`."""
+    if breaks_rule(kind, value):
+        got = FORMS[kind].format(*value) if kind in FORMS else value
+        raise ConfigError(f"{what} must be {RULES[kind]}, got {got}")
+
+
+def ways(what: str, value: Any, built_in: tuple[str, ...], clocks: tuple[str, ...]) -> None:
+    """None, or two pairs of a method and a clock, "" for the run's own."""
+    if value is None:
+        return
+    for half in pair(what, value, '(("none", ""), ("auto", "")), a method and a clock each'):
+        its_method, its_clock = pair(f"a half of {what}", half, '(method, clock), "" for the run\'s own')
+        if its_method != "":
+            method(f"a half of {what}", its_method, built_in)
+        if its_clock != "":
+            one_of(f"the clock of a half of {what}", its_clock, clocks)
+
+
+def read_range_ms(text: str) -> tuple[float, float]:
+    """Reads `40` or `20-120`: shortest and longest time, ms."""
+    low_text, dash, high_text = text.partition("-")
+    low = float(low_text)
+    high = float(high_text) if dash else low
+    return low, high
+
+
+def read_stall(text: str) -> tuple[float, float]:
+    """Reads `500@5`: length of a stall in ms, and the interval between stalls in simulated seconds; `0`: no stalls."""
+    length_text, at, every_text = text.partition("@")
+    if not at and text.strip() == "0":
+        return 0.0, 1.0
+    if not at:
+        raise ValueError("write it as MS@SECONDS, such as 500@5")
+    return float(length_text), float(every_text)
+
+
+def read_delay(text: str) -> tuple[float, float]:
+    """Reads `80` or `80+-20`: mean delay and jitter (largest difference from the mean), ms."""
+    mean_text, sign, jitter_text = text.replace("±", "+-").partition("+-")
+    return float(mean_text), float(jitter_text) if sign else 0.0
+
+
+def read_size(text: str) -> tuple[int, int]:
+    """Reads `800x600`: width and height, pixels."""
+    width, _, height = text.lower().partition("x")
+    return int(width), int(height)
+
+
+def read_auto_ms(text: str) -> float | None:
+    """Reads `auto` (None) or a time in ms."""
+    return None if text == "auto" else float(text)
+
+
+def read_setting(text: str) -> tuple[str, str]:
+    """Reads `count=500`: name and value, both text."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.isidentifier():
+        raise ValueError("write it as name=value, such as count=500")
+    return key, value
+
+
+def read_split(text: str) -> tuple[Way, Way]:
+    """Reads `none,auto`, `auto@newest-two,auto@auto` or `@buffered,@auto`: the left half, then the right."""
+    halves = text.split(",")
+    if len(halves) != 2:
+        raise ValueError("write it as LEFT,RIGHT, such as none,auto or @newest-two,@auto")
+    (left, _, left_clock), (right, _, right_clock) = (half.strip().partition("@") for half in halves)
+    return (left, left_clock), (right, right_clock)

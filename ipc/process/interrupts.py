@@ -1,0 +1,140 @@
+"""Detects Ctrl-C even where a library replaces or drops the KeyboardInterrupt, and delays it in short blocks.
+
+The one idea: C code of a library that is interrupted during its import raises an error of its own. So Python also
+writes the signals' numbers into a pipe (signal.set_wakeup_fd), which is read afterwards.
+
+Always: handlers stay as they are, except for the milliseconds of `held_back`; Ctrl-C is recorded in the main thread
+alone, and not where another wake-up descriptor for signals is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+
+from twixt.ipc.process import fork
+
+_noting: NotedCtrlC | None = None
+
+
+class Terminated(BaseException):
+    """Raised in the main thread by SIGTERM or SIGHUP."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def was_dropped() -> bool:
+    """True if Ctrl-C came without an effect: Python drops a KeyboardInterrupt raised in one of its own callbacks, as
+    every import runs some. To be called after another handler of Ctrl-C is installed."""
+    return _noting is not None and _noting.came
+
+
+@contextlib.contextmanager
+def dropped_ctrl_c_raised() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end of the block if Ctrl-C came in it and was dropped.
+
+    For blocks of our imports in the user's process. No effect where the user has a handler of Ctrl-C, or another
+    wake-up descriptor for signals is set.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    with NotedCtrlC() as ctrl_c:
+        try:
+            yield
+        except ImportError as error:  # what numpy makes of a KeyboardInterrupt
+            if ctrl_c.came:
+                raise KeyboardInterrupt from error
+            raise
+        if ctrl_c.came:
+            raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Delay Ctrl-C until the end of a block of some ms that must not be interrupted. For the main thread: others get
+    no signals."""
+    theirs = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(theirs):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    owner_pid = os.getpid()
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != owner_pid:  # a child that another thread forked meanwhile
+            theirs(number, frame)
+        came.append((number, frame))
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, theirs)
+        if came:
+            theirs(*came[0])
+
+
+class NotedCtrlC:
+    """Records Ctrl-C from the beginning of a `with` block to its end."""
+
+    def __enter__(self) -> NotedCtrlC:
+        global _noting
+        self._is_noting = threading.current_thread() is threading.main_thread()
+        if not self._is_noting:
+            return self
+        with fork.LOCK:
+            self._reading, self._writing = os.pipe()
+            fork.guard(self)
+        for end in (self._reading, self._writing):
+            os.set_blocking(end, False)
+        theirs = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        if theirs == -1:
+            _noting = self
+        else:
+            self._end(theirs)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    @property
+    def came(self) -> bool:
+        """True if Ctrl-C came since the last call. False where it is not recorded."""
+        if not self._is_noting:
+            return False
+        try:
+            return signal.SIGINT in os.read(self._reading, 4096)
+        except BlockingIOError:
+            return False
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`: a child has signals of its own."""
+        self._end()
+
+    def _end(self, wakeup_fd: int = -1) -> None:
+        global _noting
+        if not self._is_noting:
+            return
+        with fork.LOCK:
+            self._is_noting = False
+            _noting = None if _noting is self else _noting
+            restore_wakeup_fd(self._writing, wakeup_fd)
+            os.close(self._reading)
+            os.close(self._writing)
+
+
+def restore_wakeup_fd(ours: int, previous: int) -> None:
+    """Restore the wake-up descriptor that signals had before, unless another has been set since."""
+    now = signal.set_wakeup_fd(-1)
+    try:
+        signal.set_wakeup_fd(previous if now == ours else now)
+    except (ValueError, OSError):  # it was closed meanwhile
+        pass

@@ -1,0 +1,201 @@
+"""Imports the user's code by name, and reports what it raises with the user's own lines alone.
+
+The one idea: code of the user's (a world, a method, a rule, a drawing) is imported in one place, and its exceptions
+become one error: `UserCodeCrashed`, "... raised ...". A viewer that runs code named by its simulation searches the
+simulation's folders for it.
+
+Always: the user's folders are searched last, after the standard library and installed packages, but before twixt's own
+folder; a traceback that is shown has the user's frames alone. The built-in worlds count as the user's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from types import ModuleType, TracebackType
+
+import twixt
+from twixt.ipc.errors import FAILED, TwixtError
+from twixt.ipc.process.interrupts import Terminated
+
+_TWIXT_FOLDER = os.path.realpath(twixt.__path__[0]) + os.sep
+_PARTS = tuple(os.path.join(_TWIXT_FOLDER, part) + os.sep for part in ("cli", "ipc", "render", "sim"))
+_TWIXT_CODE = (*_PARTS, _TWIXT_FOLDER + "twixt.py", _TWIXT_FOLDER + "__init__.py")
+# Code of the built-in worlds, which counts as the user's, and the module among it that makes worlds.
+_WORLD_CODE = tuple(
+    os.path.join(_TWIXT_FOLDER, "sim", place)
+    for place in ("worlds" + os.sep, "contacts" + os.sep, "reproducible_math.py")
+)
+_WORLD_MAKER = os.path.join(_TWIXT_FOLDER, "sim", "worlds", "find.py")
+
+# Key of `code_folders` in a simulation's description.
+CODE_FOLDERS = "code_folders"
+# Most folders taken from a simulation; a Python path has a handful.
+MOST_FOLDERS = 64
+_INSTALLED = ("site-packages", "dist-packages")
+_folders: list[str] = []  # of the simulation that is viewed
+
+
+class UserCodeCrashed(TwixtError):
+    """Code of the user's raised, or left a world that cannot be stepped. traceback_text: the user's frames alone."""
+
+    exit_code = FAILED
+
+    def __init__(self, message: str, traceback_text: str = "") -> None:
+        super().__init__(message)
+        self.traceback_text = traceback_text
+
+
+def crash_of(what: str, error: BaseException) -> UserCodeCrashed:
+    """The crash of the user's `what`, such as `Orbit.step`, which raised `error`."""
+    return UserCodeCrashed(f"{what} raised {error_text(error)}", user_traceback(error))
+
+
+# In lower case because it is used in `with`. Made by contextlib it would take three times as long, in each step.
+class calling_user_code:
+    """Turns what the user's code raises inside into `UserCodeCrashed`. what: as in `crash_of`.
+
+    refusals: a `TwixtError` raised inside passes unchanged, because it refuses a value that the user gave (a
+    constructor's argument), which is no crash. KeyboardInterrupt, Terminated and SystemExit always pass.
+    """
+
+    __slots__ = ("_refusals", "_what")
+
+    def __init__(self, what: str, refusals: bool = False) -> None:
+        self._what, self._refusals = what, refusals
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, UserCodeCrashed | KeyboardInterrupt | Terminated | SystemExit):
+            return
+        if self._refusals and isinstance(error, TwixtError):
+            return
+        raise crash_of(self._what, error) from error
+
+
+def import_user_module(module_name: str, flag: str = "") -> ModuleType:
+    """Imports a module from the user's folders or the Python path. flag: the option that named it, for the messages.
+
+    Raises TwixtError where there is no such module, UserCodeCrashed where importing it raised.
+    """
+    by_flag = f"{flag}: " if flag else ""
+    try:
+        here = os.getcwd()
+    except OSError as error:
+        raise TwixtError(
+            f'{by_flag}"{module_name}" is looked for in the current folder, which is gone ({error.strerror}); '
+            "cd to one that is there"
+        ) from None
+    add_user_folders_to_path()
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        # Missing is the module itself or a package of it; a missing import inside the module is a crash of the user's.
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            folders = list(dict.fromkeys((*_folders, here)))
+            hint = near_name(module_name, _modules_in(folders)) or "go to the folder it lies in, or set PYTHONPATH"
+            where = f"in {', '.join(folders)} or on the Python path"
+            raise TwixtError(f'{by_flag}no module named "{module_name}" {where}; {hint}') from None
+        raise crash_of(f"{by_flag}importing {module_name}", error) from error
+
+
+def near_name(word: str, known: Iterable[str]) -> str:
+    """Suggestion of the known word nearest to `word`, `did you mean "..."?`; empty where none is near."""
+    import difflib  # needed for an error alone
+
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f'did you mean "{near[0]}"?' if near else ""
+
+
+def _modules_in(folders: Iterable[str]) -> list[str]:
+    names: set[str] = set()
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            names.update(entry[:-3] for entry in os.listdir(folder) if entry.endswith(".py"))
+    return sorted(names)
+
+
+def code_folders() -> list[str]:
+    """Folders of `sys.path` without the standard library, installed packages and twixt: the script's, PYTHONPATH's."""
+    library, found = os.path.dirname(os.__file__), dict[str, None]()
+    for entry in sys.path:
+        try:
+            folder = os.path.abspath(entry)
+            folder.encode()  # a path that is not valid text cannot be sent
+        except (OSError, ValueError):
+            continue
+        is_library = f"{folder}{os.sep}".startswith(f"{library}{os.sep}") or os.path.basename(folder) in _INSTALLED
+        if not is_library and os.path.isdir(folder) and not _holds_twixt(folder):
+            found[folder] = None
+    return list(found)[:MOST_FOLDERS]
+
+
+def _holds_twixt(folder: str) -> bool:
+    """True for twixt's own folder, and for one in which it lies as a package (for type checkers)."""
+    ours = os.path.join(folder, "twixt", "__init__.py")
+    return os.path.realpath(folder) + os.sep == _TWIXT_FOLDER or os.path.realpath(ours) == _TWIXT_FOLDER + "twixt.py"
+
+
+def set_code_folders(folders: Iterable[str]) -> None:
+    """Set the folders of the viewed simulation: the user's modules are searched there, then in the current folder."""
+    _folders[:] = folders
+
+
+def add_user_folders_to_path() -> None:
+    """Append the user's folders to `sys.path`, the current one last; twixt's own folder, if it is there, after them.
+
+    It is there when `twixt.py` is run as a file or its folder is in PYTHONPATH, and holds `sim`, `render` and `ipc`,
+    which must not hide the user's modules. It is not removed: a process that a world spawns must find `twixt` too.
+    """
+    own = os.path.realpath(twixt.__path__[0])
+    ours = [entry for entry in sys.path if entry and os.path.realpath(entry) == own]
+    rest = [entry for entry in sys.path if entry not in ours]
+    folder = os.getcwd()
+    rest += [each for each in dict.fromkeys((*_folders, folder)) if each not in rest and os.path.realpath(each) != own]
+    sys.path[:] = rest + ours[:1] if ours or os.path.realpath(folder) != own else [*rest, folder]
+
+
+def error_text(error: BaseException) -> str:
+    """Class and message of an error, also where its `__str__` raises."""
+    try:
+        words = str(error)
+    except Exception as another:
+        words = f"its message cannot be read, {type(another).__name__}"
+    return f"{type(error).__name__}: {words}".rstrip(": ")
+
+
+def user_traceback(error: BaseException) -> str:
+    """Traceback of `error` and its causes, without our frames. Empty if no frame is the user's: the call itself failed,
+    such as by the number of arguments, which the error's message says."""
+    report = traceback.TracebackException.from_exception(error)
+    return "".join(report.format()) if _strip(report, set()) else ""
+
+
+def _strip(report: traceback.TracebackException | None, seen: set[int]) -> bool:
+    """Removes our frames from an exception and its causes; True if a frame of the user's is left."""
+    if report is None or id(report) in seen:
+        return False
+    seen.add(id(report))
+    kept = [frame for frame in report.stack if not _is_ours(frame.filename)]
+    report.stack = traceback.StackSummary.from_list(kept)
+    # An exception that points at a line of its own (SyntaxError) needs no frame.
+    left = bool(kept) or hasattr(report, "msg")
+    for cause in (report.__cause__, report.__context__, *(report.exceptions or ())):
+        left = _strip(cause, seen) or left
+    return left
+
+
+def _is_ours(filename: str) -> bool:
+    if filename.startswith("<frozen importlib") or filename == importlib.__file__:
+        return True
+    path = os.path.realpath(filename)
+    return path.startswith(_TWIXT_CODE) and (path == _WORLD_MAKER or not path.startswith(_WORLD_CODE))

@@ -1,0 +1,257 @@
+"""Offsets of all words in a segment. Arithmetic only: touches no memory, reads no clock.
+
+    0      identity: magic, format, sizes, capacity, number of columns    written once, before anyone maps it
+    64     table of the user's columns, one cache line each               written once
+    3072   live words, each on a cache line of its own: latest, successor, scene version, plan
+    4096   slot 0, slot 1, ...: sequence word (64 B), head (128 B), records, one block per column
+
+Records are those of the bodies, and right after them those of the marks: both are 64 bytes, and `capacity` of the two
+together fit. A column has room for as many rows, of which only bodies use one.
+
+The one idea: capacity and columns determine everything else, so the reader of a layout (from a segment, or from a
+message) computes it again from these two, and refuses one that differs. No other number that was read is used.
+
+Always: every block starts on a cache line; blocks do not overlap; the slots fill the segment exactly.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.snapshot import BODY, HEAD, MARK
+
+# Raised whenever a word moves or changes its meaning: viewer and simulation must agree on it.
+FORMAT = 2
+MAGIC = int.from_bytes(b"twixtseg", "little")
+
+WORD = 8
+CACHE_LINE = 64
+SLOTS_OFFSET = 4096
+
+# Two complete snapshots must exist at any instant while a third is written and a reader reads: four slots at least.
+# Sixteen keep a burst for a viewer that missed a few frames. In between, memory decides.
+MIN_SLOTS = 4
+MAX_SLOTS = 16
+RING_BYTES = 256 * 1024 * 1024
+
+# A gigabyte of records in each slot. A limit, so that a damaged number cannot cause a huge allocation.
+MAX_CAPACITY = 1 << 24
+MAX_COLUMNS = 32
+MAX_COLUMN_WIDTH = 64
+MAX_NAME_BYTES = 40
+COLUMN_DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
+
+IDENTITY = np.dtype(
+    [
+        (name, "<u8")
+        for name in ("magic", "format", "segment_bytes", "slots", "slot_bytes", "capacity", "columns", "reserved")
+    ]
+)
+COLUMN_ROW = np.dtype([("name", f"S{MAX_NAME_BYTES}"), ("dtype", "S8"), ("width", "<u8"), ("reserved", "<u8")])
+COLUMN_TABLE_OFFSET = CACHE_LINE
+
+# Indices of live words, in words of 8 bytes from the start of the segment.
+LATEST = 3072 // WORD
+SUCCESSOR = 3136 // WORD
+SCENE_VERSION = 3200 // WORD
+PLAN_SEQUENCE = 3264 // WORD
+PLAN = PLAN_SEQUENCE + 1  # number, world epoch, wall_ns, sim_time_ns, rate
+
+HEAD_IN_SLOT = CACHE_LINE
+# The head as it is packed and unpacked: 8-byte fields only, without the reserved words, which stay zero.
+HEAD_FIELDS = tuple(name for name in HEAD.names or () if name != "reserved")
+HEAD_PACKING = struct.Struct("<" + "".join("d" if HEAD[name].kind == "f" else "q" for name in HEAD_FIELDS))
+PUBLISHED_IN_HEAD = HEAD_FIELDS.index("published_ns")  # in words
+BODIES_IN_SLOT = HEAD_IN_SLOT + HEAD.itemsize
+
+
+class LayoutError(TwixtError):
+    """A capacity or column that is out of range, or a segment whose header is invalid."""
+
+
+class ColumnBlock(NamedTuple):
+    """One block of the user's own values: `width` values of `dtype` for each body, at `offset` in the slot."""
+
+    name: str
+    dtype: str
+    width: int
+    offset: int
+
+    @property
+    def bytes_per_body(self) -> int:
+        """Bytes of one body's values."""
+        return np.dtype(self.dtype).itemsize * self.width
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Offsets and sizes of one segment, in bytes. Made by `for_bodies`, `from_dict` or `from_segment` alone."""
+
+    capacity: int
+    columns: tuple[ColumnBlock, ...]
+    slots: int
+    slot_bytes: int
+    segment_bytes: int
+    format: int = FORMAT
+
+    @staticmethod
+    def for_bodies(capacity: int, columns: Mapping[str, tuple[str, int]] | None = None) -> Layout:
+        """Layout for `capacity` bodies and marks, and columns, name -> (dtype, values per body). Raises LayoutError."""
+        if not isinstance(capacity, int | np.integer) or not 0 <= capacity <= MAX_CAPACITY:
+            raise LayoutError(f"a segment holds from 0 to {MAX_CAPACITY} bodies, got {capacity!r}")
+        capacity = int(capacity)
+        named = dict(columns or {})
+        if len(named) > MAX_COLUMNS:
+            raise LayoutError(f"a world declares at most {MAX_COLUMNS} columns, got {len(named)}; widen some instead")
+        offset = _aligned(BODIES_IN_SLOT + capacity * BODY.itemsize)
+        placed = []
+        for name, (dtype, width) in named.items():
+            column = ColumnBlock(_checked_name(name), _checked_dtype(name, dtype), _checked_width(name, width), offset)
+            placed.append(column)
+            offset = _aligned(offset + capacity * column.bytes_per_body)
+        slots = max(MIN_SLOTS, min(MAX_SLOTS, RING_BYTES // offset))
+        return Layout(capacity, tuple(placed), slots, offset, SLOTS_OFFSET + slots * offset)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The layout as a JSON-able message, read by `from_dict`."""
+        return {
+            "format": self.format,
+            "segment_bytes": self.segment_bytes,
+            "slots": self.slots,
+            "slot_bytes": self.slot_bytes,
+            "capacity": self.capacity,
+            "columns": [[column.name, column.dtype, column.width] for column in self.columns],
+        }
+
+    @staticmethod
+    def from_dict(message: Any) -> Layout:
+        """The layout of `to_dict`. Raises LayoutError for anything else."""
+        try:
+            _check_format(message["format"])
+            columns = {name: (dtype, width) for name, dtype, width in message["columns"]}
+            layout = Layout.for_bodies(message["capacity"], columns)
+        except (KeyError, TypeError, ValueError) as error:
+            raise LayoutError(f"the layout received is damaged ({error!r}); restart the simulation") from error
+        if layout.to_dict() != message:
+            raise LayoutError(f"the layout received contradicts itself: {message!r}, expected {layout.to_dict()!r}")
+        return layout
+
+    @staticmethod
+    def from_segment(segment: memoryview | bytes) -> Layout:
+        """The layout that a segment's header states, checked against the size of `segment`. Raises LayoutError."""
+        if len(segment) < SLOTS_OFFSET:
+            raise LayoutError(f"a segment is at least {SLOTS_OFFSET} bytes, got {len(segment)}")
+        identity = np.frombuffer(segment, IDENTITY, 1)[0]
+        if int(identity["magic"]) != MAGIC:
+            raise LayoutError(f"this memory is no segment of twixt: it starts with {int(identity['magic']):#x}")
+        count = int(identity["columns"])
+        if count > MAX_COLUMNS:
+            _check_format(int(identity["format"]))
+            raise LayoutError(f"the segment's header is damaged: {count} columns, at most {MAX_COLUMNS} are possible")
+        rows = np.frombuffer(segment, COLUMN_ROW, count, COLUMN_TABLE_OFFSET) if count else ()
+        layout = Layout.from_dict(
+            {
+                **{
+                    name: int(identity[name]) for name in ("format", "segment_bytes", "slots", "slot_bytes", "capacity")
+                },
+                "columns": [
+                    [row["name"].decode("ascii", "replace"), row["dtype"].decode("ascii", "replace"), int(row["width"])]
+                    for row in rows
+                ],
+            }
+        )
+        if layout.segment_bytes > len(segment):
+            raise LayoutError(
+                f"the segment's header claims {layout.segment_bytes} bytes, the mapping has {len(segment)}"
+            )
+        return layout
+
+    def header(self) -> bytes:
+        """The bytes that `from_segment` reads: identity and column table."""
+        identity = np.zeros(1, IDENTITY)
+        identity[0] = (
+            MAGIC,
+            self.format,
+            self.segment_bytes,
+            self.slots,
+            self.slot_bytes,
+            self.capacity,
+            len(self.columns),
+            0,
+        )
+        table = np.zeros(MAX_COLUMNS, COLUMN_ROW)
+        for row, column in enumerate(self.columns):
+            table[row] = (column.name.encode(), column.dtype.encode(), column.width, 0)
+        return identity.tobytes() + table.tobytes()
+
+    def slot_of(self, number: int) -> int:
+        """Index of the slot of snapshot `number`."""
+        return number % self.slots
+
+    def slot_offset(self, slot: int) -> int:
+        """Offset of the slot, bytes from the start of the segment."""
+        return SLOTS_OFFSET + slot * self.slot_bytes
+
+    def sequence_word(self, slot: int) -> int:
+        """Index of the slot's sequence word, in words from the start of the segment."""
+        return self.slot_offset(slot) // WORD
+
+    def head_offset(self, slot: int) -> int:
+        """Offset of the slot's head, bytes from the start of the segment."""
+        return self.slot_offset(slot) + HEAD_IN_SLOT
+
+    def bodies_offset(self, slot: int) -> int:
+        """Offset of the slot's records, bytes from the start of the segment."""
+        return self.slot_offset(slot) + BODIES_IN_SLOT
+
+    def snapshot_bytes(self, count: int, marks: int = 0) -> int:
+        """Bytes to read for a snapshot of `count` bodies: head, records, columns; and of `marks` marks."""
+        return HEAD.itemsize + count * self.bytes_per_body + marks * MARK.itemsize
+
+    @property
+    def bytes_per_body(self) -> int:
+        """Bytes of a record and its row in each column."""
+        return BODY.itemsize + sum(column.bytes_per_body for column in self.columns)
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // CACHE_LINE) * CACHE_LINE
+
+
+def _check_format(found: Any) -> None:
+    if found != FORMAT:
+        raise LayoutError(
+            f"this twixt reads segments of format {FORMAT}, the simulation writes format {found!r}; "
+            "run both from the same version"
+        )
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > MAX_NAME_BYTES:
+        raise LayoutError(
+            f"a column's name must be a plain identifier of at most {MAX_NAME_BYTES} letters, got {name!r}"
+        )
+    return name
+
+
+def _checked_dtype(name: str, dtype: Any) -> str:
+    if not isinstance(dtype, str) or dtype not in COLUMN_DTYPES:
+        try:
+            dtype = np.dtype(dtype).str
+        except (TypeError, ValueError, SyntaxError):
+            pass
+    if not isinstance(dtype, str) or dtype not in COLUMN_DTYPES:
+        raise LayoutError(f"column {name!r} must have one of the dtypes {', '.join(COLUMN_DTYPES)}, got {dtype!r}")
+    return dtype
+
+
+def _checked_width(name: str, width: Any) -> int:
+    if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= MAX_COLUMN_WIDTH:
+        raise LayoutError(f"column {name!r} must have from 1 to {MAX_COLUMN_WIDTH} values per body, got {width!r}")
+    return width

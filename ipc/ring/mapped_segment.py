@@ -1,0 +1,183 @@
+"""A segment mapped by a reader: its snapshots, and a check that each is still intact.
+
+The one idea: check, use, check again. A `Claim` is a view of a snapshot in the ring. It may be copied or uploaded, and
+then `is_valid()` is False if the writer overwrote it meanwhile; the copy is then discarded.
+
+Copies reuse arrays of earlier copies that are no longer in use (`SpareArrays`), because the first access to new memory
+is slow. An array to which only the store refers is free. Views, buffers and slices of an array refer to it as well, so
+an array in use is never overwritten.
+
+Always: for any contents of the memory (a damaged header, an impossible count) the outcome is a TwixtError, never a
+crash or a huge allocation. A few spare arrays are kept at most, none of them large. Used by one thread. Not here: the
+order of loads (`sequence`), which snapshot to read (`reader`).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.ring import layout as at
+from twixt.ipc.ring import sequence
+from twixt.ipc.ring.layout import HEAD_PACKING, Layout, LayoutError
+from twixt.ipc.ring.memory import Memory
+from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head, Snapshot
+
+# Arrays kept: a pair in use and the pair that is copied meanwhile. Largest one kept: for larger arrays the copy takes
+# longer than the first access.
+MOST_KEPT, LARGEST_BYTES = 4, 4 << 20
+# References to a free array: the store's list, and the argument of `getrefcount` itself.
+OWN_REFERENCES = 2
+NO_BYTES = memoryview(b"")
+
+
+class SpareArrays:
+    """Arrays of bodies, each given out again once it is free."""
+
+    def __init__(self) -> None:
+        self._arrays: list[NDArray[np.void]] = []
+
+    def take(self, count: int) -> NDArray[np.void]:
+        """An array of `count` records, dtype `BODY`, with undefined contents."""
+        arrays = self._arrays
+        for index in range(len(arrays)):  # a name for an array would be a reference to it
+            if len(arrays[index]) == count and sys.getrefcount(arrays[index]) == OWN_REFERENCES:
+                return arrays[index]
+        made = np.empty(count, BODY)
+        if made.nbytes <= LARGEST_BYTES:
+            self._arrays = [*arrays[1 - MOST_KEPT :], made]
+        return made
+
+
+class Claim:
+    """Views of snapshot `number` in its slot. Results from `bodies`, `columns` and `marks` are valid only if
+    `is_valid()` is True afterwards.
+
+    bodies: the bytes of `head.count` records. columns: name -> the bytes of `head.count` rows. marks: the bytes of
+    `head.marks` records.
+    """
+
+    __slots__ = ("_segment", "bodies", "columns", "head", "marks", "number", "torn")
+
+    def __init__(self, segment: Segment, number: int, head: Head) -> None:
+        self.number = number
+        self.head = head
+        self.bodies, self.columns, self.marks = segment.blocks(number, head.count, head.marks)
+        self.torn: bool | None = None  # None: not checked yet
+        self._segment = segment
+
+    @property
+    def bytes(self) -> int:
+        """Bytes to read for the whole snapshot."""
+        return self._segment.layout.snapshot_bytes(self.head.count, self.head.marks)
+
+    def copied_marks(self) -> NDArray[np.void]:
+        """A private copy of the marks, (m,) of dtype MARK. As all that is read, to be used only if `is_valid()`."""
+        return np.frombuffer(bytearray(self.marks), MARK) if self.head.marks else NO_MARKS
+
+    def is_valid(self) -> bool:
+        """True if all bytes read so far were this snapshot's. To be called after the use."""
+        self.torn = not self._segment.still_holds(self.number)
+        return not self.torn
+
+    def copy(self) -> Snapshot | None:
+        """A private copy, or None when it was overwritten meanwhile."""
+        return self._segment.copy(self)
+
+
+class Segment:
+    """One mapped segment and its words."""
+
+    def __init__(self, memory: Memory, fence: sequence.Fence) -> None:
+        self.layout = Layout.from_segment(memory.view)
+        self.memory = memory
+        self._spare = SpareArrays()
+        self._words: sequence.Words = memory.view[: self.layout.segment_bytes].cast("Q")
+        self._fence = fence
+
+    @property
+    def words(self) -> sequence.Words:
+        """All words of the segment. Raises LayoutError after `close`, and in a forked child."""
+        if self.memory.closed:  # in a forked child an access would be a segmentation fault
+            raise LayoutError(
+                "this channel is closed, or belongs to the process that forked this one; attach again in this process"
+            )
+        return self._words
+
+    def latest(self) -> int:
+        """Number of the newest complete snapshot, 0 before the first."""
+        return sequence.read_latest(self.words, self._fence, at.LATEST)
+
+    def claim(self, number: int) -> Claim | None:
+        """Snapshot `number`, or None when its slot holds another. Raises LayoutError for a damaged head."""
+        offset = self.layout.head_offset(self.layout.slot_of(number))
+        values = sequence.read_slot(
+            self.words,
+            self._fence,
+            self._sequence_word(number),
+            number,
+            lambda: HEAD_PACKING.unpack_from(self.memory.view, offset),
+        )
+        if values is None:
+            return None
+        head = Head(*values)
+        fits = 0 <= head.count <= head.count + head.marks <= self.layout.capacity
+        if not fits or not math.isfinite(head.rate):
+            raise LayoutError(
+                f"snapshot {number} is damaged: {head.count} bodies and {head.marks} marks where "
+                f"{self.layout.capacity} fit, rate {head.rate}; restart the simulation"
+            )
+        return Claim(self, number, head)
+
+    def still_holds(self, number: int) -> bool:
+        """True if all bytes read since `claim` were snapshot `number`'s."""
+        return sequence.end_read(self.words, self._fence, self._sequence_word(number), number)
+
+    def blocks(self, number: int, count: int, marks: int) -> tuple[memoryview, dict[str, memoryview], memoryview]:
+        """Bytes of the snapshot's `count` bodies, of `count` rows of each column, and of `marks` marks."""
+        slot, view = self.layout.slot_of(number), self.memory.view
+        start, bodies = self.layout.slot_offset(slot), self.layout.bodies_offset(slot)
+        columns = {
+            column.name: view[start + column.offset : start + column.offset + count * column.bytes_per_body]
+            for column in self.layout.columns
+        }
+        ends = bodies + count * BODY.itemsize
+        return view[bodies:ends], columns, view[ends : ends + marks * MARK.itemsize] if marks else NO_BYTES
+
+    def copy(self, claim: Claim) -> Snapshot | None:
+        """A private copy of the claim, or None when it was overwritten meanwhile."""
+        head = claim.head
+        bodies = self._spare.take(head.count)
+        _copy_bytes(bodies, claim.bodies)
+        columns: dict[str, np.ndarray] = {}
+        for column in self.layout.columns:
+            shape = (head.count,) if column.width == 1 else (head.count, column.width)
+            columns[column.name] = np.empty(shape, column.dtype)
+            _copy_bytes(columns[column.name], claim.columns[column.name])
+        marks = claim.copied_marks() if head.marks else NO_MARKS
+        if not claim.is_valid():
+            return None
+        return Snapshot(
+            head.sim_time_ns,
+            bodies,
+            columns,
+            tick=head.tick,
+            due_ns=head.due_ns,
+            published_ns=head.published_ns,
+            rate=head.rate,
+            dt_ns=head.dt_ns,
+            step_cost_ns=head.step_cost_ns,
+            world_epoch=head.world_epoch,
+            marks=marks,
+        )
+
+    def _sequence_word(self, number: int) -> int:
+        return self.layout.sequence_word(self.layout.slot_of(number))
+
+
+def _copy_bytes(into: np.ndarray, source: memoryview) -> None:
+    # As plain bytes: one copy that lets other threads run; of records numpy would make one copy per field.
+    np.copyto(into.reshape(-1).view(np.uint8), np.frombuffer(source, np.uint8))

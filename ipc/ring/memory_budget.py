@@ -1,0 +1,100 @@
+"""Memory that is available, so that a request that is too large is refused before it is made.
+
+Why before: Linux grants memory that may not exist (overcommit); the kernel later kills a process, not always the one
+that allocated it. Always: the minimum over the machine and every control group of this process. Not here: the
+allocation. Where the system does not report available memory (not Linux), all sizes pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.ring.layout import MAX_CAPACITY, MIN_SLOTS, Layout
+from twixt.ipc.snapshot import BODY
+
+# Smaller requests are not checked: a check takes 0.1 ms.
+SMALL_BYTES = 16 << 20
+# Files of a control group, by version: its limit, its usage, and the part of the usage that is reclaimable cache.
+GROUP_FILES = {
+    2: ("memory.max", "memory.current", "inactive_file"),
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+
+
+class NoRoom(TwixtError):
+    """A request for more memory than is available, or for more bodies than a segment can hold."""
+
+
+def require(size: int, what: str) -> None:
+    """Raises NoRoom unless `size` bytes are available. what: their use, such as "100 bodies"."""
+    free = free_bytes() if size >= SMALL_BYTES else None
+    if free is not None and size > free:
+        raise NoRoom(f"{what} would need {mib(size)}, {mib(free)} are free; use fewer bodies")
+
+
+def require_bodies(count: int, own_bytes: int, columns: Mapping[str, tuple[str, int]] | None = None) -> None:
+    """Raises NoRoom unless there is memory for `count` bodies, `own_bytes` each, and for a segment of them with
+    `columns`, name -> (dtype, values per body)."""
+    if count <= MAX_CAPACITY:
+        return require(count * own_bytes + Layout.for_bodies(count, columns).segment_bytes, f"{count:,} bodies")
+    need = count * (own_bytes + MIN_SLOTS * BODY.itemsize)
+    raise NoRoom(
+        f"there must be at most {MAX_CAPACITY:,} bodies, got {count:,}, which would need {mib(need)}; use fewer bodies"
+    )
+
+
+def mib(size: int) -> str:
+    """`size` as text, in MiB."""
+    return f"{size >> 20:,} MiB"
+
+
+def free_bytes(proc: str = "/proc", groups: str = "/sys/fs/cgroup") -> int | None:
+    """Bytes that may still be allocated, the minimum of machine and control groups; None where the system does not
+    report them. proc, groups: folders of the system's files."""
+    known = [left for left in (_machine_has(proc), *_groups_leave(proc, groups)) if left is not None]
+    return max(0, min(known)) if known else None
+
+
+def _machine_has(proc: str) -> int | None:
+    for line in _lines(f"{proc}/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _groups_leave(proc: str, groups: str) -> Iterator[int | None]:
+    for line in _lines(f"{proc}/self/cgroup"):
+        _, kinds, path = line.rstrip("\n").split(":", 2)
+        if kinds not in ("", "memory"):
+            continue
+        version, top = (2, groups) if kinds == "" else (1, f"{groups}/memory")
+        # A process in a container may see the path from outside, but only its own group's files.
+        while True:
+            yield _group_leaves(os.path.join(top, path.lstrip("/")), version)
+            if path in ("", "/"):
+                break
+            path = os.path.dirname(path)
+
+
+def _group_leaves(folder: str, version: int) -> int | None:
+    limit_file, used_file, reclaimable = GROUP_FILES[version]
+    limit, used = _number(f"{folder}/{limit_file}"), _number(f"{folder}/{used_file}")
+    if limit is None or used is None:
+        return None
+    kept = [int(line.split()[1]) for line in _lines(f"{folder}/memory.stat") if line.startswith(f"{reclaimable} ")]
+    return limit - used + sum(kept)
+
+
+def _number(file: str) -> int | None:
+    text = "".join(_lines(file)).strip()
+    return int(text) if text.isdigit() else None  # "max": no limit
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as lines:
+            return list(lines)
+    except OSError:
+        return []

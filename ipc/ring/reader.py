@@ -1,0 +1,216 @@
+"""A viewer's side of the ring: unread snapshots, the two newest, the plan. It writes no word of the segment.
+
+The one idea: a reader gets a `Claim`, a view of a snapshot in the ring (`mapped_segment`). One that the writer
+overwrote during its use is discarded, and newer ones are read.
+
+Always: numbers are delivered in order and once at most, also across a growth; damaged memory is a TwixtError. Used by
+one thread. Not here: the order of loads (`sequence`), how new segments arrive (`client`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from twixt.ipc.plan import FASTEST, SLOWEST, Plan
+from twixt.ipc.ring import layout as at
+from twixt.ipc.ring import sequence
+from twixt.ipc.ring.layout import Layout, LayoutError
+from twixt.ipc.ring.mapped_segment import Claim, Segment
+from twixt.ipc.ring.memory import Memory
+from twixt.ipc.ring.sequence import Fence, make_fence
+from twixt.ipc.snapshot import Snapshot
+
+# Attempts at a read that the writer overtakes, before the reader gives up for this frame. A writer without pauses
+# overtakes a few reads of a hundred; a writer of an ordinary rate, none.
+ATTEMPTS = 16
+# Most segments mapped at once, one for each growth since the last read. A viewer that does not read maps no more.
+MOST_SEGMENTS = 8
+NO_PLAN = Plan(number=0, world_epoch=0, wall_ns=0, sim_time_ns=0, rate=1.0)
+
+
+@dataclass
+class Counters:
+    """Counts of one reader since it began. A pair: the two newest snapshots, both whole."""
+
+    pairs_read: int = 0
+    retries: int = 0  # reads repeated because the writer overtook them
+    pairs_failed: int = 0  # reads that ended without the pair for that reason
+    skipped: int = 0  # snapshots never read whole: overwritten first, or beyond the byte budget
+    bytes_per_snapshot: int = 0  # of the newest one delivered
+
+
+class RingReader:
+    """A reader of the ring in `memory`, and of the larger ones that follow it."""
+
+    def __init__(self, memory: Memory, fence: Fence | None = None) -> None:
+        self.counters = Counters()
+        self._fence = fence or make_fence()
+        self._segments = [Segment(memory, self._fence)]  # oldest first; more than one only until the old one is read
+        self._attached_at = self._segments[0].latest()
+        self._read = 0  # the last number delivered
+        self._whole: tuple[int, int] = (-1, -1)  # the last two numbers that proved valid
+        self._plan = NO_PLAN
+        self._plan_state = 0
+
+    @property
+    def layout(self) -> Layout:
+        """Layout of the newest segment."""
+        return self._segments[-1].layout
+
+    @property
+    def latest(self) -> int:
+        """The number of the newest complete snapshot, 0 before the first."""
+        return self._segments[-1].latest()
+
+    @property
+    def has_successor(self) -> bool:
+        """True once there is a larger segment: to be requested and passed to `follow`."""
+        return self._segments[-1].words[at.SUCCESSOR] != 0
+
+    @property
+    def is_full(self) -> bool:
+        """True while too many segments are unread to `follow` another."""
+        return len(self._segments) >= MOST_SEGMENTS
+
+    @property
+    def has_unread(self) -> bool:
+        """True if `unread` has snapshots to deliver or segments to close. Costs a load of one word."""
+        return self._segments[-1].words[at.LATEST] > self._read or len(self._segments) > 1
+
+    @property
+    def scene_version(self) -> int:
+        """Version of the newest scene."""
+        return self._segments[-1].words[at.SCENE_VERSION]
+
+    def follow(self, memory: Memory) -> None:
+        """Adds the successor's memory. Unread snapshots of the old one are delivered first, then that is closed."""
+        self._segments.append(Segment(memory, self._fence))
+        self._plan_state = 0
+
+    def unread(self, byte_budget: int) -> Iterator[Claim]:
+        """Unread snapshots, oldest first: as many of the newest as fit the budget, the newest always.
+
+        Use each claim, and check its `is_valid()`, before the next. After one that was torn, newer ones follow,
+        fewer at each attempt. A reader that is slower than the writer skips what would be torn too, else it would read
+        little else: on a slow machine, of 119 snapshots read in a frame, 112 were torn.
+        """
+        newest, delivered, pace = 0, 0, 0  # pace: snapshots published during one delivery
+        for attempt in range(ATTEMPTS):
+            before, newest = newest, self.latest
+            if newest <= self._read:
+                break
+            self.counters.retries += attempt > 0
+            if delivered:
+                pace = max(1, -(-(newest - before) // delivered))
+            most = max(2, len(self._segments) * at.MAX_SLOTS >> attempt)
+            claims, delivered = self._gather(newest, byte_budget, most, pace), 0
+            for claim in claims:
+                self._deliver(claim)
+                delivered += 1
+                yield claim
+                if claim.torn:
+                    self.counters.skipped += 1
+                    if delivered < len(claims) - 1:
+                        break
+                elif claim.torn is False:
+                    self._whole = (self._whole[1], claim.number)
+            if claims and not claims[delivered - 1].torn:
+                self._count_pair(claims)
+                break
+        else:
+            self.counters.pairs_failed += 1
+        self._close_old_segments()
+
+    def pair(self) -> tuple[Snapshot, ...]:
+        """Private copies of the two newest snapshots, older first; fewer where fewer were published, none where the
+        writer overtook every attempt."""
+        for attempt in range(ATTEMPTS):
+            newest = self.latest
+            if newest == 0:
+                return ()
+            self.counters.retries += attempt > 0
+            copies = [self._copy(number) for number in (newest - 1, newest) if number > 0]
+            whole = tuple(snapshot for snapshot in copies if snapshot is not None)
+            if len(whole) == len(copies):
+                self.counters.pairs_read += len(whole) == 2
+                return whole
+        self.counters.pairs_failed += 1
+        return ()
+
+    def newest(self) -> Snapshot | None:
+        """A private copy of the newest snapshot; None before the first, or where the writer overtook every attempt."""
+        attempts = (self._copy(number) for _ in range(ATTEMPTS) if (number := self.latest))
+        return next((snapshot for snapshot in attempts if snapshot is not None), None)
+
+    def plan(self) -> Plan:
+        """The plan in force; the last one known while it is being replaced. Before the first: rate 1, number 0. Raises
+        LayoutError for a rate out of range."""
+        words = self._segments[-1].words
+        if words[at.PLAN_SEQUENCE] == self._plan_state:
+            return self._plan
+        for _ in range(ATTEMPTS):
+            record = sequence.read_record(words, self._fence, at.PLAN_SEQUENCE, len(Plan._fields))
+            if record is not None:
+                plan = Plan(*struct.unpack("<4qd", struct.pack("<5Q", *record[1])))
+                if not plan.is_sound:
+                    raise LayoutError(
+                        f"the plan is damaged: its rate must be 0, or from {SLOWEST:g} to {FASTEST:g}, "
+                        f"got {plan.rate}; restart the simulation"
+                    )
+                self._plan_state, self._plan = record[0], plan
+                break
+        return self._plan
+
+    def close(self) -> None:
+        """Closes the memory. It stays mapped while there are views of it."""
+        for segment in self._segments:
+            segment.memory.close()
+
+    def _claim(self, number: int) -> Claim | None:
+        for segment in reversed(self._segments):
+            claim = segment.claim(number)
+            if claim is not None:
+                return claim
+        return None
+
+    def _copy(self, number: int) -> Snapshot | None:
+        claim = self._claim(number)
+        return None if claim is None else claim.copy()
+
+    def _gather(self, newest: int, byte_budget: int, most: int, pace: int) -> list[Claim]:
+        """Claims of `most` unread snapshots, oldest first, walking back from the newest until budget or ring ends. pace:
+        more snapshots that the writer will have published by the end of a delivery; what it overwrites then is left
+        out."""
+        claims: list[Claim] = []
+        before = newest - most
+        if pace:
+            before = min(newest - 1, max(before, newest + 1 + pace - self.layout.slots))
+        for number in range(newest, max(self._read, before), -1):
+            claim = self._claim(number)
+            if claim is None:  # overwritten: then so is all that is older
+                break
+            byte_budget -= claim.bytes
+            if claims and byte_budget < 0:
+                break
+            claims.append(claim)
+        return claims[::-1]
+
+    def _deliver(self, claim: Claim) -> None:
+        self.counters.skipped += max(0, claim.number - max(self._read, self._attached_at) - 1)
+        size = claim.bytes
+        if size != self.counters.bytes_per_snapshot:  # else each frame would store a new int object
+            self.counters.bytes_per_snapshot = size
+        self._read = claim.number
+
+    def _count_pair(self, claims: list[Claim]) -> None:
+        newest = claims[-1].number
+        if self._whole == (newest - 1, newest):
+            self.counters.pairs_read += 1
+        elif any(claim.torn for claim in claims):
+            self.counters.pairs_failed += 1
+
+    def _close_old_segments(self) -> None:
+        while len(self._segments) > 1 and self._read >= self._segments[0].latest():
+            self._segments.pop(0).memory.close()

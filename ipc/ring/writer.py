@@ -1,0 +1,299 @@
+"""Physics' side of the ring: each snapshot is one copy into the next slot. It never waits for a reader.
+
+The one idea: a slot is begun, filled and ended. `publish` fills it by a copy; `begin` returns it to the caller, to be
+filled in place.
+
+Always: `publish` checks a snapshot before it writes any of it; an interrupted publish (Ctrl-C) leaves the last
+snapshots complete, and the next publish uses its slot; the cost does not depend on readers.
+Not here: the order of stores (`sequence`), the meaning of a head's numbers.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.plan import Plan
+from twixt.ipc.ring import layout as at
+from twixt.ipc.ring import sequence
+from twixt.ipc.ring.layout import HEAD_PACKING, LATEST, Layout, LayoutError
+from twixt.ipc.ring.memory import Memory
+from twixt.ipc.ring.sequence import Fence, make_fence
+from twixt.ipc.ring.slot import WORDS, WORDS_PER_RECORD, OpenSlot, RingError, Slot, kind_of, words_of_marks
+from twixt.ipc.snapshot import BODY, NO_MARKS, Head
+
+NO_WORDS = np.zeros(0, WORDS)
+
+
+class Stored(NamedTuple):
+    """A complete snapshot in its slot: the arrays are views of the segment's memory."""
+
+    number: int
+    head: Head
+    bodies: NDArray[np.void]
+    columns: dict[str, NDArray[np.generic]]
+    marks: NDArray[np.void]
+
+
+class RingWriter:
+    """The one writer of a segment. Used by one thread at a time.
+
+    memory: fresh (zeroed) and at least `layout.segment_bytes` long. now_ns: the clock of `published_ns`.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        layout: Layout,
+        fence: Fence | None = None,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        if memory.size < layout.segment_bytes:
+            raise LayoutError(f"this layout needs {layout.segment_bytes} bytes of memory, got {memory.size}")
+        self.layout = layout
+        self.memory = memory
+        self._fence = fence or make_fence()
+        self._now_ns = now_ns
+        header = layout.header()
+        memory.view[: len(header)] = header
+        self._words: sequence.Words = memory.view[: layout.segment_bytes].cast("Q")
+        self._slots = [Slot(memory.view, layout, slot) for slot in range(layout.slots)]
+        self._opened: OpenSlot | None = None
+        self._source: NDArray[np.void] | None = None
+        self._source_words = NO_WORDS
+
+    @staticmethod
+    def grown(memory: Memory, layout: Layout, old: RingWriter) -> RingWriter:
+        """A writer that continues the numbers of `old` in larger memory or with other columns. The last two snapshots
+        are copied, with new columns zero. After that nothing may be published in `old`; once viewers can request the
+        new memory, call `old.set_successor()`."""
+        if layout.capacity < old.layout.capacity:
+            raise LayoutError(
+                f"a grown segment holds at least {old.layout.capacity} bodies, got room for {layout.capacity}"
+            )
+        before = {column[:3] for column in old.layout.columns}
+        shared = [column.name for column in layout.columns if column[:3] in before]
+        new = RingWriter(memory, layout, now_ns=old._now_ns)
+        for stored in old.last_two():
+            rows = {name: np.zeros((len(stored.bodies), width), dtype) for name, dtype, width, _ in layout.columns}
+            rows |= {name: stored.columns[name] for name in shared}
+            slot, count, marks = new._begin(stored.number), len(stored.bodies), len(stored.marks)
+            slot.resized(count)[...] = stored.bodies.view(WORDS)
+            slot.mark_words(count, marks)[...] = stored.marks.view(WORDS)
+            new._end(slot, _packed(stored.head, count, marks), count, rows, stored.head.published_ns)
+        new._words[at.SCENE_VERSION] = old._words[at.SCENE_VERSION]
+        plan = sequence.read_record(old._words, new._fence, at.PLAN_SEQUENCE, len(Plan._fields))
+        if plan is not None and plan[0]:
+            sequence.write_record(new._words, new._fence, at.PLAN_SEQUENCE, plan[1])
+        return new
+
+    @property
+    def latest(self) -> int:
+        """The number of the last snapshot published, 0 for none."""
+        return self._open_words()[at.LATEST]
+
+    @property
+    def plan_number(self) -> int:
+        """The number of the plan written last, 0 for none."""
+        return self._open_words()[at.PLAN]
+
+    @property
+    def is_open(self) -> bool:
+        """True while a slot is written in place, and after an interruption of that."""
+        return self._opened is not None
+
+    def publish(
+        self,
+        head: Head,
+        bodies: NDArray[np.void],
+        columns: Mapping[str, NDArray[np.generic]] = {},
+        marks: NDArray[np.void] = NO_MARKS,
+    ) -> int:
+        """Copies a snapshot into the ring and makes it visible. Returns the instant of that, `published_ns`.
+
+        bodies: BODY records, shape (n,). marks: MARK records, shape (m,), n + m <= capacity. columns: exactly those of
+        the layout, n rows each. `count`, `marks` and `published_ns` of `head` are filled in. Raises before anything is
+        written.
+        """
+        # The same array as last time is not checked again.
+        records = self._source_words if bodies is self._source else self._checked_words(bodies)
+        count = len(records) // WORDS_PER_RECORD
+        mark_count = 0 if marks is NO_MARKS else self._checked_count(marks, count)
+        if columns or self.layout.columns:
+            self._check_columns(count, columns)
+        packed = _packed(head, count, mark_count)
+        slot = self._begin()
+        slot.tag = None
+        target = slot.words if count == slot.count else slot.resized(count)
+        target[...] = records
+        if mark_count:
+            slot.mark_words(count, mark_count)[...] = words_of_marks(marks)
+        return self._end(slot, packed, count, columns)
+
+    def begin(self, count: int, marks: int = 0) -> OpenSlot:
+        """The next snapshot's slot, of `count` bodies and `marks` marks, to be written in place in a `with` block.
+        Raises RingError."""
+        self._require_room(count, marks)
+        slot = self._begin()
+        self._opened = opened = OpenSlot(slot.number, count, slot, self.complete, self.forget, marks)
+        return opened
+
+    def complete(self, opened: OpenSlot) -> int:
+        """Makes a slot visible, with its head and columns, at the end of its block. Returns `published_ns`."""
+        if opened is not self._opened:
+            raise RingError(
+                "while a snapshot was being written in place another was begun, which took its place; "
+                "end a slot's block, once, before the next publish"
+            )
+        if self.memory.closed:
+            self._open_words()
+        columns = opened.columns
+        if columns or self.layout.columns:
+            self._check_columns(opened.count, columns)
+        packed = _packed(opened.head, opened.count, opened.mark_count)
+        opened.drop()
+        return self._end(self._slots[opened.number % self.layout.slots], packed, opened.count, columns)
+
+    def check(self, head: Head, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
+        """Raises RingError for a snapshot that cannot be published, however much room there is."""
+        self._check_columns(count, columns)
+        _packed(head, count, head.marks)
+
+    def forget(self, opened: OpenSlot) -> None:
+        """Closes `opened` without publishing it; the next publish takes its slot."""
+        if opened is self._opened:
+            self._opened = None
+
+    def write_plan(self, plan: Plan) -> None:
+        """Replaces the plan; readers see the old or the new one, whole."""
+        number, world_epoch, wall_ns, sim_time_ns, rate = plan
+        values = struct.unpack("<5Q", struct.pack("<4qd", number, world_epoch, wall_ns, sim_time_ns, rate))
+        sequence.write_record(self._open_words(), self._fence, at.PLAN_SEQUENCE, values)
+
+    def write_scene_version(self, version: int) -> None:
+        """Writes the version of the scene."""
+        self._open_words()[at.SCENE_VERSION] = version
+
+    def set_successor(self) -> None:
+        """Sets the word by which readers request the next segment, the last one written here. Drops an open slot."""
+        if self._opened is not None:
+            self._opened.drop()
+        self._open_words()[at.SUCCESSOR] = 1
+
+    def last_two(self) -> list[Stored]:
+        """The newest complete snapshots, at most two, older first. Views: the next publishes overwrite them."""
+        latest = self.latest
+        return [self._stored(number) for number in (latest - 1, latest) if number > 0]
+
+    def close(self) -> None:
+        """Closes the memory; viewers keep what they have mapped. Idempotent."""
+        self._slots = []
+        self.forget_source()
+        self._words = memoryview(b"").cast("Q")
+        self.memory.close()
+
+    def _begin(self, number: int | None = None) -> Slot:
+        """The slot of snapshot `number`, or of the next one, marked as being written."""
+        words = self._words if not self.memory.closed else self._open_words()
+        if self._opened is not None:  # its block was interrupted, or still runs and will raise at its end
+            self._opened.drop()
+        if number is None:
+            number = sequence.next_number(words, LATEST)
+        slot = self._slots[number % self.layout.slots]
+        sequence.begin_write(words, self._fence, slot.sequence, number)
+        slot.number = number
+        return slot
+
+    def _end(
+        self,
+        slot: Slot,
+        packed_head: bytes,
+        count: int,
+        columns: Mapping[str, NDArray[np.generic]],
+        published_ns: int | None = None,
+    ) -> int:
+        """Writes the rest of the slot, and makes its snapshot visible. Returns `published_ns`, by default now."""
+        if columns:
+            for name, rows in slot.columns.items():
+                np.copyto(rows[:count], columns[name].reshape(count, rows.shape[1]))
+        slot.head[:] = packed_head
+        if published_ns is None:
+            published_ns = self._now_ns()
+        words = self._words
+        words[slot.published] = published_ns
+        sequence.end_write(words, self._fence, LATEST, slot.sequence, slot.number)
+        return published_ns
+
+    def _open_words(self) -> sequence.Words:
+        if self.memory.closed:
+            raise RingError(
+                "this channel is closed, or belongs to the process that forked this one; "
+                "publish in the process that made it"
+            )
+        return self._words
+
+    def _checked_words(self, bodies: NDArray[np.void]) -> NDArray[np.uint64]:
+        """The words of `bodies`, which are kept as the source of the next publish."""
+        if (
+            not isinstance(bodies, np.ndarray)
+            or bodies.ndim != 1
+            or (bodies.dtype is not BODY and bodies.dtype != BODY)
+        ):
+            raise RingError(f"bodies must be a one-dimensional array of BODY records, got {kind_of(bodies)}")
+        self._require_room(len(bodies))
+        if not bodies.flags.c_contiguous:
+            return np.ascontiguousarray(bodies).view(WORDS)
+        self._source, self._source_words = bodies, bodies.view(WORDS)
+        return self._source_words
+
+    def forget_source(self) -> None:
+        """Drops the reference to the bodies last published."""
+        self._source, self._source_words = None, NO_WORDS
+
+    def _checked_count(self, marks: NDArray[np.void], bodies: int) -> int:
+        """Number of `marks` to be written after so many bodies. Raises RingError."""
+        count = len(words_of_marks(marks)) // WORDS_PER_RECORD
+        self._require_room(bodies, count)
+        return count
+
+    def _require_room(self, count: int, marks: int = 0) -> None:
+        if count + marks > self.layout.capacity:
+            got = f"{count} and {marks} marks" if marks else f"{count}"
+            raise RingError(f"this segment holds {self.layout.capacity} bodies, got {got}; grow it first")
+
+    def _check_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
+        names = {column.name for column in self.layout.columns}
+        if names != set(columns):
+            raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")
+        for name, dtype, width, _ in self.layout.columns:
+            rows = columns[name]
+            if not (
+                isinstance(rows, np.ndarray)
+                and rows.dtype == dtype
+                and rows.shape[:1] == (count,)
+                and rows.size == count * width
+            ):
+                raise RingError(f"column {name!r} must be {count} rows of {width} x {dtype}, got {kind_of(rows)}")
+
+    def _stored(self, number: int) -> Stored:
+        slot = self._slots[number % self.layout.slots]
+        head = Head(*HEAD_PACKING.unpack(slot.head))
+        columns = {name: rows[: head.count] for name, rows in slot.columns.items()}
+        marks = slot.marks(head.count, head.marks) if head.marks else NO_MARKS
+        return Stored(number, head, slot.all_words.view(BODY)[: head.count], columns, marks)
+
+
+def _packed(head: Head, count: int, marks: int) -> bytes:
+    if head.count != count or head.marks != marks:
+        head = head._replace(count=count, marks=marks)
+    try:
+        return HEAD_PACKING.pack(*head)
+    except (struct.error, TypeError) as error:
+        raise RingError(
+            f"a head's times and counters must be whole numbers of 64 bits, its rate a float ({error}): got {head!r}"
+        ) from error

@@ -1,0 +1,37 @@
+"""Public names of the session between a simulation and its viewers: `Host`, `Link`, `attach`, `Ended`.
+
+    listener = open_listener(name); host = Host(listener, scene, capacity)      the simulation: publish, write_plan, ...
+    link = attach(name)                                                         a viewer: poll, unread, send, ...
+
+The one idea: the name is taken first, with the standard library alone, so that a viewer can be started and can
+connect while the simulation still imports numpy and its world. Other modules are imported when first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twixt.ipc.commands import Command
+from twixt.ipc.session.listener import Listener, open_listener, running
+
+if TYPE_CHECKING:
+    from twixt.ipc.session.client import Ended, Link, attach
+    from twixt.ipc.session.host import Host
+
+__all__ = ["Command", "Ended", "Host", "Link", "Listener", "attach", "open_listener", "running"]
+
+_HOMES = {
+    "Host": "twixt.ipc.session.host",
+    "Link": "twixt.ipc.session.client",
+    "Ended": "twixt.ipc.session.client",
+    "attach": "twixt.ipc.session.client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value

@@ -1,0 +1,189 @@
+"""One viewer on the simulation's side: its connection, the messages queued for it, the limit on those it sends.
+
+The one idea: of each kind of message at most one is queued for a viewer, the latest. A viewer that never reads
+(stopped, or broken) costs a bounded amount of memory and no time, whatever is posted to it.
+
+Always: nothing here waits, except `flush_all`; a message that is sent in part is finished before the next; wakes have
+a pipe of their own, so that the stepping thread may send one while other messages are being sent. Used by the service
+thread alone, except for `wake`, which any thread may call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from twixt.ipc.process import fork
+from twixt.ipc.session import wire
+
+# Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
+# user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
+MESSAGES_PER_S = 1000
+# A command counts as this many messages: a hundred a second, where repeated keys and moving sliders make forty.
+# Reading a hundred holds the interpreter's lock, which the stepping thread needs, for one or two ms of that second.
+COMMAND_WEIGHT = 10
+# Bytes read at once: some forty commands, so that a flood is noticed early.
+RECEIVE_BYTES = 4096
+SECOND_NS = 1_000_000_000
+
+
+class HostRequests(Protocol):
+    """Part of the host that the service thread calls.
+
+    scene: version and bytes. describe_for_viewer: the description. segment_for_viewer: its fields, and a descriptor
+    that the caller owns. has_newer: True for a newer snapshot or plan. report_for_viewer: the report's blocks.
+    work: does a piece of other work; True while there is more.
+    """
+
+    scene: tuple[int, bytes]
+
+    def describe_for_viewer(self) -> dict[str, Any]: ...
+    def segment_for_viewer(self) -> tuple[dict[str, Any], int]: ...
+    def has_newer(self, number: int, plan_number: int) -> bool: ...
+    def report_for_viewer(self) -> dict[str, Any] | None: ...
+    def work(self) -> bool: ...
+
+
+class AttachedViewer:
+    """One accepted connection. attached: its first message was a valid `attach`. muted_until_ns: no message is read
+    before that instant."""
+
+    def __init__(self, connection: socket.socket, now_ns: int) -> None:
+        connection.setblocking(False)
+        self.connection = connection
+        fork.guard(self)
+        self.connected_ns = now_ns
+        self.attached = False
+        self.lead_ns = 0
+        self.report_number: int | None = None
+        self.scene_version = 0
+        self.status: dict[str, Any] | None = None
+        self.status_ns = -SECOND_NS
+        self.muted_until_ns = 0
+        self._second_began_ns = now_ns
+        self._weight_this_second = 0
+        self._inbox = wire.Inbox(wire.VIEWER_JSON_LIMIT)
+        self._sending: wire.Outgoing | None = None
+        self._unsent: dict[str, wire.Outgoing] = {}
+        self._wake: tuple[int, int] | None = None
+        self._wake_lock = threading.Lock()  # no byte may be written to a descriptor that was closed and reused
+
+    def post(self, kind: str, content: bytes, descriptors: Sequence[int] = ()) -> None:
+        """Queue a message in place of an older one of its kind. Takes the descriptors over."""
+        if older := self._unsent.get(kind):
+            older.close()
+        self._unsent[kind] = wire.Outgoing(content, descriptors)
+
+    def flush(self) -> None:
+        """Send as much as fits into the socket. Raises OSError where the viewer has gone."""
+        while self._sending or self._unsent:
+            if self._sending is None:
+                self._sending = self._unsent.pop(next(iter(self._unsent)))
+            if not self._sending.send(self.connection):
+                return
+            self._sending = None
+
+    @property
+    def has_more(self) -> bool:
+        """True if a message waits for room in the socket."""
+        return bool(self._sending or self._unsent)
+
+    def receive(self, now_ns: int) -> list[wire.Message] | None:
+        """Messages completed by the next piece, without waiting; None where the viewer has gone, or is muted. Raises
+        WireError."""
+        if self.muted_until_ns > now_ns:
+            return None
+        messages = wire.receive(self.connection, self._inbox, piece_bytes=RECEIVE_BYTES)
+        if messages:
+            if now_ns - self._second_began_ns >= SECOND_NS:
+                self._second_began_ns, self._weight_this_second = now_ns, 0
+            self._weight_this_second += sum(COMMAND_WEIGHT if message.kind == "command" else 1 for message in messages)
+            if self._weight_this_second > MESSAGES_PER_S:
+                self.muted_until_ns = self._second_began_ns + SECOND_NS
+        return messages
+
+    def open_wake(self) -> int:
+        """Make the pipe for wakes. Returns a duplicate of the read end, for the viewer; the caller closes it.
+
+        A pipe wakes in half the time of a socket. Both ends stay open here: without a reader a write would raise
+        SIGPIPE, which may kill the process, while a pipe that is never read only becomes full.
+        """
+        self._wake = os.pipe()
+        os.set_blocking(self._wake[1], False)
+        return os.dup(self._wake[0])
+
+    def wake(self) -> None:
+        """Send one wake, from any thread. Never waits, never raises."""
+        with self._wake_lock:
+            if self._wake is not None:
+                try:
+                    os.write(self._wake[1], b"w")
+                except OSError:  # full, because the viewer does not read it
+                    pass
+
+    def close(self) -> None:
+        """Close the connection and the pipe, and drop queued messages."""
+        with self._wake_lock:
+            self._close_all()
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`."""
+        self._close_all()
+
+    def _close_all(self) -> None:
+        with fork.LOCK:
+            self.connection.close()
+            if self._wake is not None:
+                wire.close_all(self._wake)
+                self._wake = None
+        self._inbox.close()
+        for message in (*self._unsent.values(), *((self._sending,) if self._sending else ())):
+            message.close()
+        self._unsent.clear()
+        self._sending = None
+
+
+def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
+    """Send all queued messages, for at most `patience_ns`."""
+    deadline_ns = time.perf_counter_ns() + patience_ns
+    unfinished = list(viewers)
+    while True:
+        for viewer in list(unfinished):
+            with contextlib.suppress(OSError):
+                viewer.flush()
+                if viewer.has_more:
+                    continue
+            unfinished.remove(viewer)
+        left_ns = deadline_ns - time.perf_counter_ns()
+        if not unfinished or left_ns <= 0:
+            return
+        poller = select.poll()
+        for viewer in unfinished:
+            poller.register(viewer.connection, select.POLLOUT)
+        poller.poll(-(-left_ns // 1_000_000))
+
+
+def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: int = 0) -> bytes:
+    """Encode a message with a field of the user's, `theirs`. If that cannot be encoded, the error is printed and the
+    field is sent as None."""
+    try:
+        return wire.encode(kind, fields, descriptors=descriptors)
+    except wire.WireError:
+        sys.excepthook(*sys.exc_info())
+        return wire.encode(kind, {**fields, theirs: None}, descriptors=descriptors)
+
+
+def call_guarded(callback: Callable[[], Any] | None) -> Any:
+    """Result of a callback; None if it raises: the error is printed, and the service thread continues."""
+    try:
+        return callback() if callback is not None else None
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        return None

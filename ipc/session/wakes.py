@@ -1,0 +1,95 @@
+"""Wakes between threads: of viewers that wait for a publish, and of the service thread.
+
+Always: a wake never waits for the one that is woken; an interruption (Ctrl-C) of `wake_all` loses no wake, the next
+call sends it. A forked child keeps no end of a `SelfPipe`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections import deque
+
+from twixt.ipc.process import fork
+from twixt.ipc.session import wire
+from twixt.ipc.session.attached_viewer import AttachedViewer
+
+
+class WakeQueue:
+    """Viewers that requested a wake. The service thread adds and removes them, the publishing thread wakes them."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[AttachedViewer] = deque()
+        self._being_woken: AttachedViewer | None = None  # removed from the queue, perhaps not woken yet
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, viewer: AttachedViewer) -> None:
+        """Add a viewer; it is in the queue at most once."""
+        if viewer not in self._waiting:
+            self._waiting.append(viewer)
+
+    def remove(self, viewer: AttachedViewer) -> bool:
+        """Remove a viewer. False if it is not in the queue, because a publish has woken it."""
+        try:
+            self._waiting.remove(viewer)
+        except ValueError:
+            return False
+        return True
+
+    def wake_all(self) -> None:
+        """Send one wake to each viewer in the queue. Without any it costs the test of an empty queue."""
+        if self._being_woken is not None:  # an interruption came between its removal from the queue and its wake
+            self._being_woken.wake()
+            self._being_woken = None
+        while self._waiting:
+            try:
+                self._being_woken = self._waiting[0]
+                viewer = self._waiting.popleft()
+            except IndexError:  # the service thread has removed it
+                break
+            viewer.wake()
+            self._being_woken = None
+
+    def clear(self) -> None:
+        """Drop all requests, in a forked child."""
+        self._waiting.clear()
+
+
+class SelfPipe:
+    """A pair of sockets by which any thread ends the `poll` of one thread (the self-pipe trick, D. J. Bernstein)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        with fork.LOCK:
+            self._reading, self._writing = socket.socketpair()
+            fork.guard(self)
+        self._reading.setblocking(False)
+
+    def fileno(self) -> int:
+        """Descriptor that is readable after `notify`."""
+        return self._reading.fileno()
+
+    def notify(self) -> None:
+        """End the present `poll`, or the next one. From any thread; no effect after `close`."""
+        # Buffer full: a wake-up is already pending. Closed: the thread has ended.
+        with self._lock, contextlib.suppress(OSError):
+            self._writing.send(b"p", wire.SEND_FLAGS)
+
+    def drain(self) -> None:
+        """Take in all notifications so far."""
+        with contextlib.suppress(BlockingIOError):
+            self._reading.recv(4096)
+
+    def close(self) -> None:
+        """Close both ends."""
+        with self._lock:
+            fork.close(self._writing, self._reading)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. A new lock: a thread of the parent may have held the old one."""
+        self._lock = threading.Lock()
+        self._reading.close()
+        self._writing.close()

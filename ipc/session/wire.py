@@ -1,0 +1,232 @@
+"""Messages over the session connection: a kind, a few fields, optional raw bytes and descriptors.
+
+The one idea: input comes from another process, so it is checked before it is used. A message is a fixed header
+(magic, format, number of descriptors, lengths), a JSON object with its `kind`, then raw bytes. The receiver sets a
+limit for every length and checks it as soon as the header is complete.
+
+Always: damaged, oversized or foreign input raises `WireError`, never another error, and never blocks; the first six
+bytes (magic, format) mean the same in every format, so that a mismatch of versions is recognized; a descriptor
+is closed unless a message took it. Not done here: waiting, and the check of the peer's user (`listener`).
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process import fork
+
+# Version of the framing and of the messages' fields, the same on both sides. Raised with every change of either.
+FORMAT = 1
+MAGIC = b"TWXT"
+HEADER = struct.Struct("<4sHHII")  # magic, format, descriptors, JSON bytes, raw bytes
+# Longest JSON from a viewer, bytes. The largest message is a command, some 200 bytes.
+VIEWER_JSON_LIMIT = 4096
+# Longest JSON and raw part from physics, bytes. The largest JSON is the report's blocks, some 10 KiB. The largest raw
+# part is a scene, 2 bytes a body and some 150 a distinct shape: 12 MB with a million bodies and every shape used.
+HOST_JSON_LIMIT = 1 << 20
+HOST_RAW_LIMIT = 64 << 20
+DESCRIPTORS_LIMIT = 2
+# Most descriptors received before the messages that they belong to are complete.
+PENDING_DESCRIPTORS_LIMIT = 8
+# Begin of JSON's escape of a UTF-16 surrogate, \ud800 to \udfff. A character above U+FFFF is written as two of them.
+SURROGATE = b"\\ud"
+# Bytes taken from the kernel at once.
+RECEIVE_BYTES = 1 << 16
+# Never waits, and raises no SIGPIPE where the reader has gone.
+SEND_FLAGS = getattr(socket, "MSG_DONTWAIT", 0) | getattr(socket, "MSG_NOSIGNAL", 0)
+
+
+class WireError(TwixtError):
+    """Received bytes that are not a valid message, or a message that cannot be encoded."""
+
+
+class FormatMismatch(WireError):
+    """The other side uses another format."""
+
+
+class Message(NamedTuple):
+    """One message received. Its receiver owns `descriptors` and closes them."""
+
+    kind: str
+    fields: dict[str, Any]
+    raw: bytes = b""
+    descriptors: tuple[int, ...] = ()
+
+
+def encode(kind: str, fields: dict[str, Any] | None = None, raw: bytes = b"", descriptors: int = 0) -> bytes:
+    """Bytes of a message. descriptors: number of those sent with it. Raises WireError where JSON cannot encode `fields`
+    or a part is over its limit."""
+    try:
+        text = json.dumps({**(fields or {}), "kind": kind}, default=_plain).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise WireError(f"a {kind} message must be made of what JSON knows ({error})") from error
+    if len(text) > HOST_JSON_LIMIT or len(raw) > HOST_RAW_LIMIT:
+        raise WireError(
+            f"a {kind} message may hold {HOST_JSON_LIMIT} bytes of JSON and {HOST_RAW_LIMIT} raw ones, "
+            f"got {len(text)} and {len(raw)}"
+        )
+    return HEADER.pack(MAGIC, FORMAT, descriptors, len(text), len(raw)) + text + raw
+
+
+def _plain(value: Any) -> Any:
+    """JSON form of a value that JSON does not know: Python numbers and lists for numpy's, else its text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+class Inbox:
+    """Assembles messages from the pieces that a stream delivers.
+
+    Keeps at most one incomplete message between calls of `feed`. json_limit, raw_limit: bytes of a message.
+    descriptors_limit: of a message. `close` closes descriptors that no message took.
+    """
+
+    def __init__(self, json_limit: int, raw_limit: int = 0, descriptors_limit: int = 0) -> None:
+        self._limits = json_limit, raw_limit, descriptors_limit
+        self._bytes = bytearray()
+        self._descriptors: list[int] = []
+
+    def feed(self, piece: bytes, descriptors: Sequence[int] = ()) -> list[Message]:
+        """Add a piece and return the messages that it completes. Raises WireError."""
+        self._descriptors.extend(descriptors)
+        if len(self._descriptors) > PENDING_DESCRIPTORS_LIMIT:
+            raise WireError(f"{len(self._descriptors)} descriptors came that no message claims")
+        self._bytes += piece
+        complete: list[Message] = []
+        try:
+            while (message := self._next()) is not None:
+                complete.append(message)
+        except WireError:
+            for message in complete:  # they are not returned
+                close_all(message.descriptors)
+            raise
+        return complete
+
+    def _next(self) -> Message | None:
+        if self._bytes[:4] != MAGIC[: len(self._bytes)]:
+            raise WireError("the other side does not speak twixt's channel; is the name taken by another program?")
+        if len(self._bytes) >= 6 and (theirs := int.from_bytes(self._bytes[4:6], "little")) != FORMAT:
+            raise FormatMismatch(
+                f"the other side speaks channel format {theirs}, this one format {FORMAT}; "
+                "use the same version of twixt for the simulation and the viewer"
+            )
+        if len(self._bytes) < HEADER.size:
+            return None
+        _, _, descriptors, json_bytes, raw_bytes = HEADER.unpack_from(self._bytes)
+        for got, limit in zip((json_bytes, raw_bytes, descriptors), self._limits, strict=True):
+            if got > limit:
+                raise WireError(
+                    f"a message of {json_bytes} + {raw_bytes} bytes with {descriptors} descriptors is over "
+                    f"the limits {self._limits}"
+                )
+        end = HEADER.size + json_bytes + raw_bytes
+        if len(self._bytes) < end:
+            return None
+        kind, fields = _parse(bytes(self._bytes[HEADER.size : HEADER.size + json_bytes]))
+        if descriptors > len(self._descriptors):
+            raise WireError(f"{kind} announced {descriptors} descriptors, {len(self._descriptors)} came")
+        raw = bytes(self._bytes[end - raw_bytes : end])
+        taken, self._descriptors = tuple(self._descriptors[:descriptors]), self._descriptors[descriptors:]
+        del self._bytes[:end]
+        return Message(kind, fields, raw, taken)
+
+    def close(self) -> None:
+        """Close descriptors that no message took, and drop an incomplete message."""
+        close_all(self._descriptors)
+        self._descriptors.clear()
+        self._bytes.clear()
+
+
+def _parse(text: bytes) -> tuple[str, dict[str, Any]]:
+    try:
+        fields = json.loads(text)
+        if SURROGATE in text.lower():  # a surrogate without its pair cannot be encoded as UTF-8
+            fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
+        kind = fields.pop("kind")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise WireError(f"a message that is no JSON object with a kind ({type(error).__name__})") from error
+    if not isinstance(fields, dict) or not isinstance(kind, str):
+        raise WireError(f"a message's kind must be text, got {kind!r}")
+    return kind, fields
+
+
+def whole_number(fields: dict[str, Any], name: str) -> int:
+    """The field `name` as an integer that fits 64 bits, signed. Raises WireError."""
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 63) <= value < 1 << 63:
+        raise WireError(f"{name} must be a whole number of 64 bits, got {str(value)[:40]!r}")
+    return value
+
+
+def receive(
+    connection: socket.socket, inbox: Inbox, descriptors_limit: int = 0, piece_bytes: int = RECEIVE_BYTES
+) -> list[Message] | None:
+    """Receive at most `piece_bytes` without waiting; returns the messages completed by it, or None at the end of the
+    stream. Raises WireError.
+
+    The kernel closes descriptors beyond `descriptors_limit`; with 0, all of them. With descriptors the piece is
+    `RECEIVE_BYTES`.
+    """
+    try:
+        if descriptors_limit:
+            piece, came = _receive_with_descriptors(connection, descriptors_limit)
+        else:
+            piece, came = connection.recv(piece_bytes, socket.MSG_DONTWAIT), []
+    except BlockingIOError:
+        return []
+    except OSError:
+        return None
+    if not piece:
+        close_all(came)
+        return None
+    return inbox.feed(piece, came)
+
+
+def _receive_with_descriptors(connection: socket.socket, limit: int) -> tuple[bytes, list[int]]:
+    flags = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+    came = array.array("i")
+    piece, ancillary, _, _ = connection.recvmsg(RECEIVE_BYTES, socket.CMSG_SPACE(limit * came.itemsize), flags)
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            came.frombytes(content[: len(content) - len(content) % came.itemsize])
+    return piece, list(came)
+
+
+class Outgoing:
+    """One message to be sent, in as many parts as the socket takes. Owns its descriptors."""
+
+    def __init__(self, content: bytes, descriptors: Sequence[int] = ()) -> None:
+        self._rest = memoryview(content)
+        self._descriptors = list(descriptors)
+
+    def send(self, connection: socket.socket) -> bool:
+        """Send without waiting; True once all bytes are sent. Raises OSError where the other side has gone."""
+        while self._rest:
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", self._descriptors))]
+            try:
+                sent = connection.sendmsg([self._rest], rights if self._descriptors else [], SEND_FLAGS)
+            except BlockingIOError:
+                return False
+            self.close()
+            self._rest = self._rest[sent:]
+        return True
+
+    def close(self) -> None:
+        """Close this side's copy of the descriptors."""
+        with fork.LOCK:  # a forked child closes them, and may reuse their numbers
+            close_all(self._descriptors)
+            self._descriptors.clear()
+
+
+def close_all(descriptors: Sequence[int]) -> None:
+    """Close each. One that is closed already is skipped: in a forked child the memory's own hook may have closed it."""
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)

@@ -1,0 +1,95 @@
+"""Checks of the values of shapes and scenes: numbers, vectors, lengths, colours.
+
+Always: what passes is finite, and made of Python's own floats, whatever type was given. SceneError otherwise, with the
+name of the field, the rule and the value.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from twixt.ipc.errors import TwixtError
+
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]  # xyzw
+Color = tuple[float, float, float]  # red, green, blue, 0..1
+# Replaces a whole number that is too long to print.
+LARGE = "a larger whole number"
+# A length as near to 1 as this is 1: what was made one stays as it is.
+UNIT_WITHIN = 1e-12
+
+
+class SceneError(TwixtError):
+    """A scene that cannot be drawn."""
+
+
+def text_of(value: Any) -> str:
+    """`repr` of `value`; `LARGE` for a whole number with more digits than Python prints."""
+    try:
+        return repr(value)
+    except ValueError:
+        return LARGE
+
+
+def number(name: str, value: Any) -> float:
+    """`value` as a finite Python float. Raises SceneError."""
+    found = _numbers(value) if isinstance(value, numbers.Real) else ()
+    if not found or not math.isfinite(found[0]):
+        got = LARGE if isinstance(value, int) else repr(value)
+        raise SceneError(f"{name} must be a finite number, got {got}")
+    return found[0]
+
+
+def vector(name: str, values: Any) -> Vector:
+    """`values` as a tuple of three finite numbers. Raises SceneError."""
+    found = _numbers(values)
+    if len(found) != 3 or not all(math.isfinite(value) for value in found):
+        raise SceneError(f"{name} must be three finite numbers, got {text_of(values)}")
+    return found[0], found[1], found[2]
+
+
+def quaternion(name: str, values: Any) -> Quaternion:
+    """`values` as a unit quaternion xyzw, from one of any length but 0. Raises SceneError."""
+    found = _numbers(values)
+    length = math.hypot(*found)
+    if len(found) != 4 or not math.isfinite(length) or length == 0:
+        raise SceneError(f"{name} must be a quaternion xyzw, four finite numbers, not all 0, got {text_of(values)}")
+    if abs(length - 1) < UNIT_WITHIN:
+        length = 1.0
+    x, y, z, w = (value / length for value in found)
+    return x, y, z, w
+
+
+def lengths(name: str, values: Any, count: int) -> tuple[float, ...]:
+    """`values` as a tuple of `count` lengths in metres, finite and > 0. Raises SceneError."""
+    found = _numbers(values)
+    if len(found) != count or not all(math.isfinite(value) and value > 0 for value in found):
+        wanted = "a finite length" if count == 1 else f"{count} finite lengths"
+        raise SceneError(f"{name} must be {wanted} > 0 (metres), got {text_of(values)}")
+    return found
+
+
+def color_or_none(name: str, color: Any) -> Color | None:
+    """None, or `color` as a tuple of three numbers from 0 to 1. Raises SceneError."""
+    if color is None:
+        return None
+    found = _numbers(color)
+    if len(found) != 3 or not all(0 <= channel <= 1 for channel in found):
+        raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {text_of(color)}")
+    return found[0], found[1], found[2]
+
+
+def set_field(instance: Any, name: str, value: Any) -> None:
+    """Sets a field of a frozen dataclass in its `__post_init__`."""
+    object.__setattr__(instance, name, value)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    """The numbers in `values`, or the one number, as Python floats; empty if any is not a number."""
+    try:
+        found = (values,) if isinstance(values, numbers.Real) else tuple(values)
+        return tuple(float(value) for value in found) if all(isinstance(value, numbers.Real) for value in found) else ()
+    except (TypeError, OverflowError):  # not iterable, or a whole number beyond the range of a float
+        return ()

@@ -1,0 +1,287 @@
+"""Records timed spans of a process in memory that outlives it: the recorder behind `--profile`.
+
+The one idea: a span is five numbers in a ring that both processes of a run have mapped. The process that ends last
+reads both rings, so that the spans of a process killed in the middle of a frame are there up to that instant.
+
+Always: nothing grows, a process keeps its newest `KEPT_SPANS`; one thread of a process records, the one that made
+its `Recorder`; a span counts once it is whole. Instants are `time.perf_counter_ns`, which processes share.
+Without `--profile` the recorder is `NOT_RECORDED`, whose methods record nothing, so that callers need no test. In a
+forked child the copy of a recorder records nothing. Not here: the format of the trace file (`trace_file`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import struct
+import sys
+import threading
+import time
+from typing import Any, NamedTuple
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process import fork, mappings
+from twixt.ipc.trace import startup_times
+
+# Spans each process keeps: six minutes of a viewer at 60 frames a second (12 a frame), two of physics at 1000 steps.
+# 40 bytes each, 10 MB, allocated at the first access.
+KEPT_SPANS = 1 << 18
+SPAN = struct.Struct("<5q")  # begin_ns, end_ns, a, b, kind
+HEAD_BYTES = 64  # of the memory, then of each ring
+ORIGIN_WORD, FRONT_WORD = 0, 1  # of the memory's head: instant 0 of the time axis, id of the process that made it
+COUNT_WORD, PROCESS_WORD = 0, 1  # of a ring's head: spans recorded so far, id of the process that records; 0: none yet
+
+PHYSICS, VIEWER = 0, 1
+SIDES = ("physics", "viewer")
+
+
+class Kind(NamedTuple):
+    """Kind of a span. a, b: names of its two values; "" for a value that is not used. start_part: the part of the
+    start that such a span is, by its name in the report. beside: recorded of another thread's work."""
+
+    name: str
+    a: str = ""
+    b: str = ""
+    start_part: str = ""
+    beside: bool = False
+
+
+# A span has its kind as an index into this list.
+KINDS: list[Kind] = []
+
+
+def _kind(name: str, a: str = "", b: str = "", start_part: str = "", beside: bool = False) -> int:
+    KINDS.append(Kind(name, a, b, start_part, beside))
+    return len(KINDS) - 1
+
+
+START = _kind("start")
+IMPORT_WORLD = _kind("import the world")
+MAKE_WORLD = _kind("make the world", start_part="physics_world")
+FIRST_SNAPSHOT = _kind("first snapshot", start_part="physics_first_snapshot")
+AWAIT_VIEWER = _kind("wait for the viewer", start_part="physics_viewer")
+STEP = _kind("step", "tick", "multiple")
+WORK = _kind("injected work")
+STALL = _kind("injected stall")
+PUBLISH = _kind("publish", "tick", "lateness_ns")
+WAIT = _kind("wait")
+COMMAND = _kind("command")
+GARBAGE = _kind("garbage", "generation")
+PACE = _kind("pace", "lead_ns", "rate_ppm")
+WINDOW = _kind("window", start_part="viewer_window")
+IMPORTS = _kind("imports", start_part="viewer_imports")
+PROBE = _kind("probe the display", start_part="viewer_probe")
+ATTACH = _kind("attach", start_part="viewer_attach")
+PROGRAMS = _kind("programs", start_part="viewer_scene")
+LOAD = _kind("import the overlay", beside=True)
+FRAME = _kind("frame", "frame", "drawn_tick")
+EVENTS = _kind("events")
+INTAKE = _kind("read and upload", "ticks")
+DRAW = _kind("clock and draw", "offset_ns")
+OVERLAY = _kind("overlay")
+FINISH = _kind("finish (GPU)")
+SLOW_RENDER = _kind("injected drawing work")
+AWAIT_SWAP = _kind("wait for the swap")
+SWAP = _kind("swap", "frame")
+LOG = _kind("write the log")
+ACCOUNT = _kind("account")
+REST = _kind("rest")
+AHEAD = _kind("ahead of the frame", "ticks")
+
+
+class Span(NamedTuple):
+    """One span as it is recorded. kind: index into `KINDS`, which names a and b."""
+
+    begin_ns: int
+    end_ns: int
+    a: int
+    b: int
+    kind: int
+
+
+class Recorded(NamedTuple):
+    """Spans of one process: the newest, in the order of their recording. overwritten: number of older ones."""
+
+    side: int
+    process_id: int
+    spans: list[Span]
+    overwritten: int
+
+
+class Spans:
+    """Interface of a recorder, and the null object: its methods record nothing."""
+
+    def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
+        """Records one span. The begin of the next lap stays."""
+
+    def start(self, begin_ns: int) -> None:
+        """Sets the begin of the next lap."""
+
+    def lap(self, kind: int, a: int = 0, b: int = 0) -> None:
+        """Records a span from the end of the lap before until now, which begins the next lap."""
+
+    def end_part(self, kind: int) -> None:
+        """Ends a part of the start: records a lap of this kind. Its startup time is noted without a recorder too."""
+        startup_times.ended(KINDS[kind].start_part)
+        self.lap(kind)
+
+
+NOT_RECORDED = Spans()
+
+
+class Recorder(Spans):
+    """Records the spans of this process into its ring. Made by `SpanMemory.recorder`, used by the thread that made
+    it. Garbage collections in that thread are recorded by themselves."""
+
+    def __init__(self, ring: memoryview, kept: int) -> None:
+        self._bytes = ring
+        self._words = ring[:HEAD_BYTES].cast("q")
+        self._words[PROCESS_WORD] = os.getpid()
+        self._count, self._kept = self._words[COUNT_WORD], kept
+        self._last_ns = time.perf_counter_ns()
+        self._thread, self._garbage_ns = threading.get_ident(), 0
+        gc.callbacks.append(self._collected)
+        fork.guard(self)
+
+    def add(self, kind: int, begin_ns: int, end_ns: int, a: int = 0, b: int = 0) -> None:
+        count = self._count
+        SPAN.pack_into(self._bytes, HEAD_BYTES + count % self._kept * SPAN.size, begin_ns, end_ns, a, b, kind)
+        self._count = self._words[COUNT_WORD] = count + 1
+
+    def start(self, begin_ns: int) -> None:
+        self._last_ns = begin_ns
+
+    def lap(self, kind: int, a: int = 0, b: int = 0) -> None:
+        now_ns = time.perf_counter_ns()
+        self.add(kind, self._last_ns, now_ns, a, b)
+        self._last_ns = now_ns
+
+    def close(self) -> None:
+        """Stops recording garbage collections."""
+        with contextlib.suppress(ValueError):
+            gc.callbacks.remove(self._collected)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. The ring is the parent's; spans added here go into private memory, never read."""
+        self.close()
+        self._kept, self._count = 1, 0
+        self._bytes = _nowhere()
+        self._words = self._bytes[:HEAD_BYTES].cast("q")
+
+    def _collected(self, phase: str, about: dict[str, Any]) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        now_ns = time.perf_counter_ns()
+        if phase == "start":
+            self._garbage_ns = now_ns
+        elif self._garbage_ns:
+            self.add(GARBAGE, self._garbage_ns, now_ns, about.get("generation", 0))
+
+
+class SpanMemory:
+    """The rings of both processes, in memory without a name: the kernel frees it with the last of them.
+
+    path: by which another process of this user opens it, until `close`.
+    """
+
+    def __init__(self, descriptor: int, kept: int = KEPT_SPANS, path: str = "") -> None:
+        self.path = path
+        self._descriptor, self._kept = descriptor, kept
+        self._view = memoryview(mappings.map_shared(descriptor, _bytes_of(kept)))
+        self._words = self._view[:HEAD_BYTES].cast("q")
+        fork.guard(self)
+
+    @classmethod
+    def create(cls, origin_ns: int, kept: int = KEPT_SPANS) -> SpanMemory:
+        """New memory, whose time axis begins at `origin_ns`. Raises TwixtError where it cannot be made."""
+        try:
+            descriptor, path = _new_descriptor(_bytes_of(kept))
+            memory = cls(descriptor, kept, path)
+        except OSError as error:
+            needed = f"{_bytes_of(kept) >> 20} MB"
+            raise TwixtError(f"--profile needs {needed} of memory: {error.strerror}; leave it out") from error
+        memory._words[ORIGIN_WORD], memory._words[FRONT_WORD] = origin_ns, os.getpid()
+        return memory
+
+    @classmethod
+    def open(cls, path: str, kept: int = KEPT_SPANS) -> SpanMemory:
+        """Opens the span memory that another process made, by its `path`. Raises OSError where that has ended."""
+        memory = cls(os.open(path, os.O_RDWR | os.O_CLOEXEC), kept)
+        memory.close()
+        return memory
+
+    @property
+    def origin_ns(self) -> int:
+        """Instant 0 of the time axis."""
+        return int(self._words[ORIGIN_WORD])
+
+    @property
+    def front(self) -> int:
+        """Id of the process that made it."""
+        return int(self._words[FRONT_WORD])
+
+    def recorder(self, side: int) -> Recorder:
+        """A recorder of this process, into the ring of `side`."""
+        return Recorder(self._ring(side), self._kept)
+
+    def recorded(self) -> list[Recorded]:
+        """Spans so far of each side that ever recorded."""
+        return [recorded for side in range(len(SIDES)) if (recorded := self._read(side)) is not None]
+
+    def close(self) -> None:
+        """Closes the descriptor: other processes can no longer open the memory, this one uses it. Idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            if self.path and not self.path.startswith("/proc/"):
+                os.unlink(self.path)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`. In the child it is replaced by empty private memory."""
+        self._descriptor, self._kept = -1, 1
+        self._view = _nowhere()
+        self._words = self._view[:HEAD_BYTES].cast("q")
+
+    def _ring(self, side: int) -> memoryview:
+        ring_bytes = HEAD_BYTES + self._kept * SPAN.size
+        begin = HEAD_BYTES + side * ring_bytes
+        return self._view[begin : begin + ring_bytes]
+
+    def _read(self, side: int) -> Recorded | None:
+        ring = self._ring(side)
+        words = ring[:HEAD_BYTES].cast("q")
+        count, process_id, kept = words[COUNT_WORD], words[PROCESS_WORD], self._kept
+        if not process_id:
+            return None
+        spans = [Span(*each) for each in SPAN.iter_unpack(ring[HEAD_BYTES : HEAD_BYTES + min(count, kept) * SPAN.size])]
+        if count > kept:
+            # The oldest one is left out: a process that was killed may have been overwriting it.
+            spans = spans[count % kept + 1 :] + spans[: count % kept]
+        return Recorded(side, process_id, spans, count - len(spans))
+
+
+def _nowhere() -> memoryview:
+    """Private memory for rings of one span."""
+    return memoryview(bytearray(_bytes_of(1)))
+
+
+def _bytes_of(kept: int) -> int:
+    return HEAD_BYTES + len(SIDES) * (HEAD_BYTES + kept * SPAN.size)
+
+
+def _new_descriptor(size: int) -> tuple[int, str]:
+    """Descriptor of new memory, and the path by which other processes open it."""
+    if not hasattr(os, "memfd_create"):  # untested
+        import tempfile
+
+        descriptor, path = tempfile.mkstemp(prefix="twixt-trace-")
+        os.ftruncate(descriptor, size)
+        return descriptor, path
+    descriptor = mappings.new_memory(size, f"{mappings.NAME}-trace")
+    if sys.platform == "linux":
+        import fcntl
+
+        # A reader of memory that was shortened would be killed by SIGBUS.
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -1,0 +1,213 @@
+"""User input between frames (keys, mouse, sliders), and the plans and status messages of physics.
+
+Input for this viewer takes effect in the very next frame. Input for physics is sent as a command; its answer is a new
+plan or status. Always: settings of the viewer are those in use; settings of physics follow its plan and status, except
+between a key and the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from twixt.ipc.commands import Command
+from twixt.ipc.config.config import Config
+from twixt.render.controls.key_bindings import Controls, act, bound, note_of, reflect_slow_physics
+from twixt.render.display.input import Event, Key, MouseButton, MouseMove, Scroll
+from twixt.render.draw.camera import OrbitCamera
+from twixt.render.scene.stage import Stage
+
+if TYPE_CHECKING:
+    from twixt.ipc.plan import Plan
+    from twixt.ipc.session.client import Link
+    from twixt.render.controls.sliders import Turned
+
+
+# Time for which the note about a key is shown.
+NOTE_NS = 3_000_000_000
+
+
+def covers_nothing(_x_px: float, _y_px: float) -> bool:
+    """Returns False for every pixel: no panel is shown."""
+    return False
+
+
+class UserInput:
+    """Input of one viewer's user, obeyed between frames.
+
+    controls: the present settings. early: input from before the first picture; the first frame obeys it.
+    """
+
+    def __init__(self, config: Config, link: Link, stage: Stage, early: Sequence[Event]) -> None:
+        self.controls = replace(first_controls(config), own_loop=link.description.get("loop") == "user")
+        self._link, self._stage, self._early = link, stage, early
+        self._pointer = Pointer()
+        self._note, self._noted_ns = "", 0
+        self._acted_ns = 0  # of the last command, until a new plan arrives
+        self._plan_number = link.plan().number
+        self._status: dict[str, Any] = {}
+        self._choose()
+
+    def follow(self, link: Link) -> None:
+        """Sends commands to another simulation from now on; settings are taken over from its first status and plan."""
+        self.controls = replace(self.controls, own_loop=link.description.get("loop") == "user")
+        self._link, self._status, self._acted_ns = link, {}, 0
+        self._plan_number = link.plan().number
+
+    def obey(
+        self,
+        events: list[Event],
+        height_px: int,
+        draw_time_ns: int,
+        covers: Callable[[float, float], bool] = covers_nothing,
+    ) -> int:
+        """Obeys keys and mouse. Returns the instant (ns) of the last input whose effect this frame shows, or 0.
+
+        height_px: of the window. draw_time_ns: simulated time that the user saw. covers: of a pixel, True if a panel
+        covers it.
+        """
+        if self._early:
+            events, self._early = [*self._early, *events], []
+        elif not events:
+            return 0
+        acted_ns = 0
+        for event in events:
+            if isinstance(event, Key) and (key := bound(event)):
+                acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
+        camera = self._stage.camera
+        if camera is not None:
+            acted_ns = self._pointer.move_camera(camera, events, height_px, covers) or acted_ns
+        return acted_ns
+
+    def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
+        """Obeys one key. Returns `acted_ns` if it changed a setting of this viewer, 0 for commands and no effect."""
+        before = self.controls
+        self.controls, command = act(key, before, acted_ns, draw_time_ns)
+        if note := note_of(key, before, self.controls):
+            self.say(note, acted_ns)
+        if command is not None:
+            self._send(command)
+            return 0
+        if self.controls.frame_all:
+            self.controls = before
+            self._stage.frame_all()
+            return acted_ns
+        self._choose()
+        return acted_ns if self.controls != before else 0
+
+    def say(self, note: str, now_ns: int) -> None:
+        """Shows `note` on the picture for `NOTE_NS`."""
+        self._note, self._noted_ns = note, now_ns
+
+    def note(self, now_ns: int) -> str:
+        """Note for the user about the last key; empty after `NOTE_NS`."""
+        return self._note if now_ns - self._noted_ns <= NOTE_NS else ""
+
+    def press_all(self, keys: Sequence[str], now_ns: int, draw_time_ns: int) -> None:
+        """Presses the keys of overlay buttons that were clicked just now."""
+        for key in keys:
+            self.press(key, now_ns, draw_time_ns)
+
+    def turn(self, turned: Turned) -> None:
+        """Obeys moved sliders of the overlay."""
+        for command in turned.commands:
+            self._link.send(command)  # not `_send`: these commands change no plan, from which a frame knows the effect
+        if turned.buffer_ms is not None:
+            self._stage.clock.buffer_ms = turned.buffer_ms or None
+
+    def screenshot_taken(self) -> None:
+        """Resets the request for a screenshot, after it was taken."""
+        self.controls = replace(self.controls, screenshot=False)
+
+    def reflect(self, plan: Plan) -> int:
+        """Takes over the plan and status of physics. Returns the instant (ns) of the user's last command if a new plan
+        answers it, in the first frame that follows the plan; else 0."""
+        self._reflect_status(plan)
+        if plan.number == self._plan_number:
+            return 0
+        self._plan_number = plan.number
+        self.controls = replace(self.controls, paused=plan.rate == 0, time_scale=plan.rate or self.controls.time_scale)
+        acted_ns, self._acted_ns = self._acted_ns, 0
+        return acted_ns
+
+    def _reflect_status(self, plan: Plan) -> None:
+        """Takes over what another viewer or a flag has set, so that keys go on from there."""
+        before, status = self._status, self._link.status
+        if status is before:
+            return
+        self._status = status
+        if not before or status.get("slow_physics_ms") != before.get("slow_physics_ms"):
+            self.controls = reflect_slow_physics(self.controls, status)
+        if not before:
+            scale = status.get("time_scale", self.controls.time_scale)
+            # A plan without a wall instant waits for the first viewer: that is no pause.
+            is_paused = plan.rate == 0 and plan.wall_ns != 0
+            self.controls = replace(self.controls, paused=is_paused, time_scale=scale)
+
+    def _choose(self) -> None:
+        now = self.controls
+        self._stage.choose(now.interpolation, now.clock, now.prefer, now.split, now.trails)
+
+    def _send(self, command: Command) -> None:
+        self._link.send(command)
+        self._acted_ns = command.acted_ns
+
+
+def first_controls(config: Config) -> Controls:
+    """Settings by the flags; in a split view those of the right half, the run's own picture."""
+    method, clock = ("", "") if config.split is None else config.split[1]
+    own = method or config.interpolation
+    return Controls(
+        own,
+        clock or config.clock,
+        config.overlay,
+        prefer=config.prefer,
+        split=config.split is not None,
+        trails=config.trails,
+        own_method=own if ":" in own else None,
+    )
+
+
+class Pointer:
+    """Mouse control of the camera: drag orbits, right or middle drag pans, the wheel zooms.
+
+    Always: a drag that begins on a panel never moves the camera, also after the pointer has left the panel; a drag that
+    begins on the picture goes on over panels; releasing a button ends its own drag only, wherever it happens. With
+    several buttons down, the last one pressed drags.
+    """
+
+    def __init__(self) -> None:
+        self._down: list[str] = []  # in the order in which they went down on the picture
+        self._at_px: tuple[float, float] | None = None
+
+    def move_camera(
+        self,
+        camera: OrbitCamera,
+        events: Iterable[Event],
+        height_px: int,
+        covers: Callable[[float, float], bool] = covers_nothing,
+    ) -> int:
+        """Obeys this frame's mouse events. Returns the instant (ns) of the last that moved the camera, or 0.
+
+        covers: of a pixel, True if a panel covers it.
+        """
+        acted_ns = 0
+        for event in events:
+            if isinstance(event, MouseButton):
+                is_panels = self._at_px is not None and covers(*self._at_px)
+                self._down = [button for button in self._down if button != event.button]
+                if event.pressed and not is_panels:
+                    self._down.append(event.button)
+            elif isinstance(event, Scroll):
+                if self._at_px is None or not covers(*self._at_px):
+                    camera.zoom(event.dy)
+                    acted_ns = event.acted_ns
+            elif isinstance(event, MouseMove):
+                before, self._at_px = self._at_px, (event.x_px, event.y_px)
+                if not self._down or before is None:
+                    continue
+                move = camera.orbit if self._down[-1] == "left" else camera.pan
+                move(event.x_px - before[0], event.y_px - before[1], height_px)
+                acted_ns = event.acted_ns
+        return acted_ns

@@ -1,0 +1,142 @@
+"""Changes of a window's display (monitor, mode, suspend) that make the measured refresh invalid.
+
+The one idea: each sign of a change is compared with its value at the last look; a change is reported once, in words.
+On X11 the monitor is the one that contains the window's middle. On Wayland a window does not know its position: the
+monitor is the one that the compositor names with a present. Where it names none, the only monitor is taken; with
+several it is not known.
+
+Always: an unknown value (None, 0) is no change. A look costs microseconds: on X11 the server is asked only when
+monitors come and go. Another mode of the same monitor is not reported there, because GLFW does not report it; the
+pacer measures the new refresh. `Changes` is pure.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any, NamedTuple
+
+from twixt.render.display import glfw_library
+
+glfw_library.choose()
+import glfw  # noqa: E402  (after its library is chosen)
+
+# The machine slept if the clock that counts its sleep gained more than this on the one that does not.
+SLEPT_NS = 100_000_000
+# Interval in which modes are read on Wayland, where the client knows them without asking.
+MODES_EVERY_NS = 500_000_000
+
+
+class Signs(NamedTuple):
+    """Signs at one look. monitor: id of the monitor that shows the window, 0: not known. mode: its width and height in
+    pixels and its refresh rate in Hz, as reported. monitors: number of monitors. asleep_ns: lead of the clock that
+    counts the machine's sleep."""
+
+    monitor: int = 0
+    mode: tuple[int, ...] = ()
+    monitors: int = 0
+    asleep_ns: int | None = None
+
+
+class Changes:
+    """Compares the signs of one display with those of the last look."""
+
+    def __init__(self) -> None:
+        self._last = Signs()
+
+    def look(self, signs: Signs) -> list[str]:
+        """Changes since the last look, in words."""
+        last, changes = self._last, []
+        self._last = Signs(
+            signs.monitor or last.monitor, signs.mode or last.mode, signs.monitors or last.monitors, signs.asleep_ns
+        )
+        if last.monitor and signs.monitor and signs.monitor != last.monitor:
+            changes.append("the window is on another monitor")
+        elif last.mode and signs.mode and signs.mode != last.mode:
+            changes.append(f"the monitor's mode changed to {_words(signs.mode)}")
+        if last.monitors and signs.monitors and signs.monitors != last.monitors:
+            changes.append(f"there are {signs.monitors} monitors now")
+        if last.asleep_ns is not None and signs.asleep_ns is not None:
+            slept_ns = signs.asleep_ns - last.asleep_ns
+            if slept_ns > SLEPT_NS:
+                changes.append(f"the machine slept for {slept_ns / 1e9:.1f} s")
+        return changes
+
+
+def _words(mode: tuple[int, ...]) -> str:
+    width, height, hz = mode
+    return f"{width}x{height}, {hz} Hz as reported"
+
+
+class Monitor(NamedTuple):
+    """Position and mode (width and height in pixels, refresh in Hz as reported) of a monitor. name: its id."""
+
+    name: int
+    x: int
+    y: int
+    mode: tuple[int, int, int]
+
+    def holds(self, x: int, y: int) -> bool:
+        return self.x <= x < self.x + self.mode[0] and self.y <= y < self.y + self.mode[1]
+
+
+class WindowPlace:
+    """Monitor of one window, and its changes. Made after the first frame is on the screen, because asking the server
+    for monitors takes time."""
+
+    def __init__(self, handle: Any, is_wayland: bool) -> None:
+        self._is_wayland = is_wayland
+        self._changes = Changes()
+        self._middle = 0, 0
+        self._looked_ns = 0
+        self._monitors = _monitors(is_wayland)
+        self._are_stale = False
+        glfw.set_monitor_callback(self._on_monitor)
+        if not is_wayland:
+            self._on_position(handle, *glfw.get_window_pos(handle))
+            glfw.set_window_pos_callback(handle, self._on_position)
+        self.look(0)
+
+    def look(self, output: int) -> list[str]:
+        """Changes since the last look, in words. output: id of the monitor that the compositor names, 0: none."""
+        now_ns = time.perf_counter_ns()
+        if self._are_stale or (self._is_wayland and now_ns - self._looked_ns > MODES_EVERY_NS):
+            self._are_stale, self._looked_ns = False, now_ns
+            self._monitors = _monitors(self._is_wayland)
+        monitor = self._monitor(output)
+        name, mode = (monitor.name, monitor.mode) if monitor else (output, ())
+        return self._changes.look(Signs(name, mode, len(self._monitors), _asleep_ns(now_ns)))
+
+    def _monitor(self, output: int) -> Monitor | None:
+        if self._is_wayland:
+            named = [monitor for monitor in self._monitors if monitor.name == output]
+            return named[0] if named else None if output else self._only()
+        return next((monitor for monitor in self._monitors if monitor.holds(*self._middle)), None)
+
+    def _only(self) -> Monitor | None:
+        return self._monitors[0] if len(self._monitors) == 1 else None
+
+    def _on_position(self, window: Any, x: int, y: int) -> None:
+        width, height = glfw.get_window_size(window)
+        self._middle = x + width // 2, y + height // 2
+
+    def _on_monitor(self, _monitor: Any, _event: int) -> None:
+        self._are_stale = True
+
+
+def _monitors(is_wayland: bool) -> list[Monitor]:
+    found = []
+    for monitor in glfw.get_monitors() or []:
+        mode = glfw.get_video_mode(monitor)
+        if mode is not None:
+            name = glfw.get_wayland_monitor(monitor) if is_wayland else monitor
+            number = ctypes.cast(name, ctypes.c_void_p).value or 0
+            size = mode.size.width, mode.size.height
+            found.append(Monitor(number, *glfw.get_monitor_pos(monitor), (*size, mode.refresh_rate)))
+    return found
+
+
+def _asleep_ns(now_ns: int) -> int | None:
+    """Lead of the clock that counts the machine's sleep over the one that does not."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)  # Linux
+    return None if boot is None else time.clock_gettime_ns(boot) - now_ns

@@ -1,0 +1,190 @@
+"""Draw calls of bodies: one for each program and layer that has bodies of the program's kind.
+
+Where the CPU draws, large draws are split into batches. llvmpipe processes all points of a draw before the first
+pixel, then reads them back tile by tile: with 100,000 points, each is fetched from memory again. A flush after each
+batch keeps the points in the cache: 100,000 points are 1.2 times as fast, a million 1.45 times. (Batches do not make
+two threads work in parallel: Mesa 22 waits in a flush until all pixels are complete.) A GPU gains nothing by batches
+and gets each draw whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.ipc.snapshot import BODY
+from twixt.render.draw.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Membership
+from twixt.render.draw.context import gl_function
+from twixt.render.draw.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
+from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.meshes.mesh_buffers import LayerMeshes
+from twixt.render.draw.meshes.mesh_programs import MESH_POSE
+from twixt.render.draw.part_rows import PartRows, are_alike, moved_rows, part_rows
+from twixt.render.draw.snapshot_ring import SnapshotRing
+from twixt.render.draw.spheres.sphere_common import ALL_PX
+
+POINTS = moderngl.POINTS
+LAYER_STRIDE = 256  # bytes; the largest UNIFORM_BUFFER_OFFSET_ALIGNMENT that OpenGL permits
+KEEP_ALPHA = (moderngl.SRC_ALPHA, moderngl.ONE_MINUS_SRC_ALPHA, moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA)
+# The same for premultiplied colours. Colour and alpha then have the same factors, and the source needs none: software
+# drawing takes 4 % less time for a pile of balls.
+PREMULTIPLIED = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
+# Bodies between two flushes. A flush costs about 0.03 ms, too much below 1,000 bodies; above 4,000 the cache is too
+# small.
+BATCH = 2048
+# Draws of up to this many bodies are not split: all their points fit the cache.
+UNDIVIDED = 16_384
+ALL_BODIES = 1 << 32
+
+Range = tuple[float, float]  # widths of bodies, px: above the first, up to the second
+
+
+class BodyDraws:
+    """Draws a scene's bodies from the ring of snapshots: `begin` a picture, then `draw` it program by program.
+
+    room: number of bodies that the lists are made for. parts: rows of these bodies, if the scene has compounds; the
+    ring then has a record for each row.
+    """
+
+    def __init__(
+        self, context: moderngl.Context, target: FrameTarget, scene: Scene, ring: SnapshotRing, is_software: bool
+    ) -> None:
+        self.ring, self.is_software = ring, is_software
+        self.programs = BodyPrograms(context)
+        self.room = ring.capacity
+        self.parts = part_rows(scene, self.room)
+        self.members = Membership(context, scene, self.room, self.parts)
+        self._scene = scene
+        self._of_rows = np.zeros(0, BODY)  # reused for each snapshot
+        self._context, self._target = context, target
+        self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
+        self._flush: Callable[[], object] | None = gl_function("glFlush") if is_software else None
+        self._view: SceneView | None = None
+
+    @property
+    def scene(self) -> Scene:
+        """The scene that is drawn, with one shape a row if bodies have several parts."""
+        return self._scene if self.parts is None else self.parts.scene
+
+    def take_scene(self, scene: Scene) -> None:
+        """Uploads the shapes of all bodies, and the lists of bodies that each program draws."""
+        before, self.parts = self.parts, part_rows(scene, self.room)
+        self._scene = scene
+        self.ring.forget_vertex_arrays()
+        self.members.release()
+        self.members = Membership(self._context, scene, self.room, self.parts)
+        if not are_alike(before, self.parts):
+            self.ring.rearrange(lambda held: moved_rows(before, self.parts, held))
+
+    def make_room(self, count: int) -> None:
+        """Makes the lists for at least `count` bodies."""
+        if count > self.room:
+            while self.room < count:
+                self.room *= 2
+            self.take_scene(self._scene)
+
+    def records_of_rows(self, parts: PartRows, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
+        """The record of its body for each row of a snapshot of `count` bodies; valid until the next call."""
+        if len(self._of_rows) < len(parts.bodies):
+            self._of_rows = np.empty(len(parts.bodies), BODY)
+        return parts.gather(np.frombuffer(bodies, BODY, count), self._of_rows)
+
+    def variant_of(self, view: SceneView, name: str, variant: PoseVariant) -> PoseVariant:
+        """Variant of the program `name` (one of PASSES) that draws layers of this variant in this view."""
+        return view.variant_of(variant, name in SPHERE_PASSES)._replace(placed=self.parts is not None)
+
+    def count(self, name: str, layers: Sequence[PlacedLayer]) -> int:
+        """Number of bodies that this program draws in these layers."""
+        return sum(self.members.of(layer.group, name).drawn(layer.bodies) for layer in layers)
+
+    def begin(self, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
+        """Writes the uniform blocks of a picture's layers, in the order of their numbers."""
+        self._view = view
+        if self._layer_blocks.size < len(layers) * LAYER_STRIDE:
+            self._layer_blocks.release()
+            self._layer_blocks = self._context.buffer(reserve=2 * len(layers) * LAYER_STRIDE, dynamic=True)
+        self._layer_blocks.write(
+            b"".join(layer.uniforms.packed().ljust(LAYER_STRIDE, b"\0") for layer in layers) or b"\0"
+        )
+
+    def draw(
+        self,
+        name: str,
+        layers: Sequence[PlacedLayer],
+        range_px: Range = ALL_PX,
+        most: int = ALL_BODIES,
+        order: moderngl.Buffer | None = None,
+    ) -> None:
+        """Draws the bodies of the pass `name` (one of PASSES) in these layers.
+
+        range_px: widths of the bodies that the program draws. most: largest number of bodies drawn of a layer.
+        order: body numbers in drawing order, in place of the program's own list.
+        Restores the depth mask, the viewport and the blend function of pictures.
+        """
+        found = [(layer, self.members.of(layer.group, name)) for layer in layers]
+        counted = [(layer, members, members.drawn(layer.bodies)) for layer, members in found]
+        if not any(count for *_, count in counted):
+            return
+        view, target, settings = self._view, self._target.framebuffer, PASSES[name]
+        assert view is not None
+        self._context.enable_only(settings.flags)
+        if settings.is_premultiplied:
+            self._context.blend_func = PREMULTIPLIED
+        target.depth_mask = settings.writes_depth
+        for layer, members, count in counted:
+            if not count:
+                continue
+            variant = self.variant_of(view, name, layer.variant)
+            program = self.programs.get(name, variant)
+            indices = members.indices if order is None else order
+            key = (name, layer.group, variant, order is None)
+            array = self.ring.vertex_array(
+                key, program, self.members.shape_rows, indices, layer.slots, variant.stretched, self.members.places
+            )
+            if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):
+                uniform.value = range_px
+            if settings.is_guarded:
+                target.viewport = guarded(view.viewport)
+            self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
+            self._render(array, min(count, most))
+            target.viewport = view.viewport
+        target.depth_mask = True
+        self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
+
+    def write_poses(self, layer: PlacedLayer, meshes: LayerMeshes, first: int, count: int) -> None:
+        """Writes the poses of `count` bodies that are meshes, from the list's place `first` on, into `meshes.poses`."""
+        assert self._view is not None
+        variant = self.variant_of(self._view, MESH_POSES, layer.variant)
+        program, key = self.programs.get(MESH_POSES, variant), (MESH_POSES, layer.group, variant)
+        array = self.ring.vertex_array(
+            key, program, self.members.shape_rows, meshes.bodies, layer.slots, variant.stretched, self.members.places
+        )
+        self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
+        start = first * MESH_POSE.itemsize
+        array.transform(meshes.poses, POINTS, vertices=count, first=first, buffer_offset=start)
+
+    def flush(self) -> None:
+        """Calls glFlush where the CPU draws: it starts on the pixels of all draws so far."""
+        if self._flush is not None:
+            self._flush()
+
+    def release(self) -> None:
+        """Gives the snapshots' and shapes' GPU memory back."""
+        self.ring.release()
+        self.members.release()
+
+    def _render(self, array: moderngl.VertexArray, count: int) -> None:
+        """Draws the first `count` of the array's points, in batches where that is faster."""
+        draw, flush, last = array.render, self._flush, 0
+        if flush is not None and count > UNDIVIDED:
+            # The only loop in Python over bodies: one turn for each batch.
+            last = (count - 1) // BATCH * BATCH
+            for first in range(0, last, BATCH):
+                draw(POINTS, BATCH, first=first)
+                flush()
+        draw(POINTS, count - last, first=last)

@@ -1,0 +1,1 @@
+"""Background, dots and lines, and the overlay's rectangles."""

@@ -1,0 +1,171 @@
+"""Background of a picture: one colour, and the grid on the ground.
+
+The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. Its lines are many and
+faint, so they are plain OpenGL lines: smooth ones cost software drawing three times as much. It hides nothing (bodies
+below the ground are seen) and is drawn before the bodies.
+
+Where the CPU draws, background and grid are copied from a cached picture: software/background_cache.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import moderngl
+
+from twixt.ipc.scene import Scene
+from twixt.render.draw.body_draws import KEEP_ALPHA
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget, SceneView
+from twixt.render.draw.glsl.pose import FRAME_GLSL
+from twixt.render.draw.software.background_cache import BackgroundCache
+
+# The spacing of the finest lines is the largest power of ten metres up to this share of the camera's distance.
+FINEST_SHARE = 1 / 8
+# Radius of the grid and, within it, of the finest lines, in camera distances.
+GRID_DISTANCES, FINE_DISTANCES = 2.2, 0.75
+# The finest lines fade out over this share of the way to the next spacing: later there would be hundreds.
+FINE_SHARE = 0.65
+FINE_ALPHA, COARSE_ALPHA = 0.30, 0.40
+
+# Lines 0 .. n-1 run along x, n .. 2n-1 along y; each is a chord of the circle that bounds the grid.
+_GRID_VERTEX = (
+    "#version 330 core\n"
+    + FRAME_GLSL
+    + """
+uniform int lines_each_way;
+uniform float spacing;
+uniform vec2 nearest;   // the line of each way that is nearest to the middle, from there
+uniform float radius;
+out vec2 from_middle;   // in radii of the grid
+void main() {
+    int line = gl_VertexID / 2;
+    bool along_x = line < lines_each_way;
+    float number = float(line % lines_each_way - lines_each_way / 2);
+    float off = (along_x ? nearest.y : nearest.x) + number * spacing;
+    float chord = sqrt(max(radius * radius - off * off, 0.0)) * float((gl_VertexID & 1) * 2 - 1);
+    vec2 at = along_x ? vec2(chord, off) : vec2(off, chord);
+    from_middle = at / radius;
+    vec3 seen = view * vec3(grid.xy + at, up_eye.w);
+    gl_Position = clip_of(seen);
+}
+"""
+)
+_GRID_FRAGMENT = """#version 330 core
+uniform vec4 tint;
+in vec2 from_middle;
+out vec4 color;
+void main() {
+    float inside = max(1.0 - dot(from_middle, from_middle), 0.0);
+    color = vec4(tint.rgb, tint.a * inside * inside);
+}
+"""
+
+
+class GridLevel(NamedTuple):
+    """Lines of one spacing."""
+
+    spacing_m: float
+    radius_m: float
+    alpha: float
+
+
+def grid_levels(distance_m: float) -> list[GridLevel]:
+    """Levels of the grid at this distance from the target: powers of ten metres, the finest fading as it grows.
+
+    Continuous: at the next power of ten each level has reached the radius and alpha of the level before it.
+    """
+    decades = math.log10(distance_m * FINEST_SHARE)
+    gone = decades - math.floor(decades)
+    spacing_m, full_m, fine_m = 10.0 ** math.floor(decades), distance_m * GRID_DISTANCES, distance_m * FINE_DISTANCES
+    levels = [
+        GridLevel(spacing_m * 10, full_m + (fine_m - full_m) * gone, COARSE_ALPHA + (FINE_ALPHA - COARSE_ALPHA) * gone),
+        GridLevel(spacing_m * 100, full_m, COARSE_ALPHA),
+    ]
+    if gone < FINE_SHARE:
+        levels.append(GridLevel(spacing_m, fine_m, FINE_ALPHA * (1 - gone / FINE_SHARE)))
+    return levels
+
+
+class Grid:
+    """The lines on the ground around the camera's target."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._program = context.program(vertex_shader=_GRID_VERTEX, fragment_shader=_GRID_FRAGMENT)
+        self._vertex_array = context.vertex_array(self._program, [])
+        self._program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+
+    def draw(self, camera: CameraMatrices) -> None:
+        """Draws the grid of this camera, or nothing if eye and target are equal: so far off that they round alike."""
+        distance_m = math.dist(camera.eye, camera.target)
+        if distance_m == 0:
+            return
+        for level in grid_levels(distance_m):
+            lines = 2 * math.ceil(level.radius_m / level.spacing_m) + 1
+            self._program["lines_each_way"] = lines
+            self._program["spacing"] = level.spacing_m
+            self._program["nearest"] = tuple(_nearest_line(at, level.spacing_m) for at in camera.target[:2])
+            self._program["radius"] = level.radius_m
+            self._program["tint"] = (0.55, 0.60, 0.68, level.alpha)
+            self._vertex_array.render(moderngl.LINES, vertices=4 * lines)
+
+
+def _nearest_line(at_m: float, spacing_m: float) -> float:
+    """Signed distance from a coordinate to the nearest line, metres."""
+    return math.floor(at_m / spacing_m + 0.5) * spacing_m - at_m
+
+
+class Background:
+    """Draws what is behind all bodies. cache: None where the GPU draws."""
+
+    def __init__(self, context: moderngl.Context, is_software: bool) -> None:
+        self._context, self._grid = context, Grid(context)
+        self.cache = BackgroundCache(context) if is_software else None
+        self._resizes = 0  # calls of `forget_pixels`
+
+    def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
+        """Everything that the background's pixels depend on. frame_key: `FrameUniforms.key`."""
+        return frame_key, scene.background, scene.ground, self._resizes
+
+    def lay(self, target: FrameTarget, view: SceneView, key: tuple[object, ...]) -> None:
+        """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`."""
+        scene = view.scene
+
+        def draw() -> None:
+            target.framebuffer.clear(*scene.background, 1.0, depth=1.0)
+            if scene.ground is not None:
+                self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
+                self._context.enable_only(moderngl.BLEND)
+                self._grid.draw(view.camera)
+
+        if self.cache is None or scene.ground is None:
+            draw()
+        else:
+            self.cache.lay(target.framebuffer, view.viewport, key, draw)
+
+    def lay_ahead(self, target: FrameTarget, view: SceneView, key: tuple[object, ...]) -> bool:
+        """Lays the background between two frames; False if nothing was done, since it would save no time."""
+        if self.cache is None or not self.cache.lay_ahead(target.framebuffer, view.viewport, key):
+            return False
+        target.uncut()
+        return True
+
+    @property
+    def is_copied(self) -> bool:
+        """True if copies of pixels are known to be faster than drawing."""
+        return self.cache is not None and self.cache.is_copied
+
+    def forget_pixels(self) -> None:
+        """Has the background drawn again: while the window was smaller, cached pixels may have been outside it."""
+        self._resizes += 1
+
+    def end_frame(self) -> None:
+        """Ends the frame: a background that was laid ahead is no longer valid."""
+        if self.cache is not None:
+            self.cache.forget_ahead()
+
+    def release(self) -> None:
+        """Gives the kept pixels' memory back."""
+        if self.cache is not None:
+            self.cache.release()

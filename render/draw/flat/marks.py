@@ -1,0 +1,301 @@
+"""Marks: round dots and thin lines among the bodies, for trails, the user's own drawing and the scene's outline.
+
+The one idea: each call is one upload into a reused buffer and one draw call, whatever the number of marks. A line is a
+quad in the plane of the picture, equally wide at every distance; edges of dots and lines fade over a pixel.
+
+Always: marks that are not finite are skipped; bodies hide marks and marks hide nothing. Positions are uploaded relative
+to the eye, which is subtracted before they are rounded to float32: positions in double precision are as steady far from
+the origin as near it.
+"""
+
+from __future__ import annotations
+
+import moderngl
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Vector
+from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget, Viewport
+from twixt.render.draw.glsl.pose import FRAME_GLSL
+
+POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
+LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
+# Marks that a buffer has room for at first; it doubles when there are more.
+LEAST_CAPACITY = 1024
+ORIGIN = (0.0, 0.0, 0.0)
+OUTLINE_COLOR = (158, 173, 199, 140)
+EDGES = np.array([(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7)])
+
+_FINITE = """
+// By the bits, NaN above all: compilers may turn a comparison with NaN round.
+bool is_finite(vec3 v) {
+    return all(lessThan(floatBitsToUint(v) & 0x7FFFFFFFu, uvec3(0x7F800000u)));
+}
+"""
+
+# A point that must not be seen is put on the far plane, not outside the picture: one clipped point slows software
+# drawing of all points.
+_POINT_VERTEX = (
+    "#version 330 core\n"
+    + FRAME_GLSL
+    + _FINITE
+    + """
+uniform float size_px;
+in vec3 position;
+in vec4 color;
+flat out vec4 tint;
+void main() {
+    tint = color;
+    gl_PointSize = size_px + 1.0;
+    vec3 seen = view * position;
+    gl_Position = clip_of(seen);
+    if (!is_finite(position) || any(greaterThanEqual(abs(gl_Position.xyz), gl_Position.www))) {
+        gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+        gl_PointSize = 1.0;
+        tint = vec4(0.0);
+    }
+}
+"""
+)
+_POINT_FRAGMENT = """#version 330 core
+uniform float size_px;
+flat in vec4 tint;
+out vec4 color;
+void main() {
+    float from_middle_px = length(gl_PointCoord - 0.5) * (size_px + 1.0);
+    float covered = clamp(0.5 * size_px + 0.5 - from_middle_px, 0.0, 1.0);
+    if (covered * tint.a <= 0.0) discard;
+    color = vec4(tint.rgb, tint.a * covered);
+}
+"""
+
+_LINE_VERTEX = (
+    "#version 330 core\n"
+    + FRAME_GLSL
+    + _FINITE
+    + """
+in vec3 start;
+in vec3 end;
+in vec4 color;
+out vec3 from, to;
+out vec4 tint;
+void main() {
+    from = view * start;
+    to = view * end;
+    tint = is_finite(start) && is_finite(end) ? color : vec4(0.0);
+    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+"""
+)
+_LINE_GEOMETRY = (
+    "#version 330 core\nlayout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
+    + FRAME_GLSL
+    + """
+in vec3 from[], to[];
+in vec4 tint[];
+const float HALF_WIDTH_PX = 1.0;
+noperspective out float across;
+flat out vec4 line_tint;
+
+void main() {
+    vec3 a = from[0], b = to[0];
+    if (tint[0].a <= 0.0) return;
+    // Cut at the near plane here: behind the eye of a perspective camera a line has no direction in the picture.
+    float near = lens.w / (lens.z - 1.0) * 1.001;
+    if (!PARALLEL) {
+        if (-a.z < near && -b.z < near) return;
+        if (-a.z < near) a = mix(b, a, (-b.z - near) / (a.z - b.z));
+        if (-b.z < near) b = mix(a, b, (-a.z - near) / (b.z - a.z));
+    }
+    vec4 begin = clip_of(a), end = clip_of(b);
+    vec2 along = (end.xy / end.w - begin.xy / begin.w) * picture.xy;
+    if (dot(along, along) < 1e-6) return;
+    vec2 aside = normalize(vec2(-along.y, along.x)) * (2.0 * HALF_WIDTH_PX) / picture.xy;
+    for (int corner = 0; corner < 4; corner++) {
+        float side = float((corner & 1) * 2 - 1);
+        across = side * HALF_WIDTH_PX;
+        line_tint = tint[0];
+        gl_Position = corner >= 2 ? end : begin;
+        gl_Position.xy += side * aside * gl_Position.w;
+        EmitVertex();
+    }
+    EndPrimitive();
+}
+"""
+)
+_LINE_FRAGMENT = """#version 330 core
+noperspective in float across;
+flat in vec4 line_tint;
+out vec4 color;
+void main() { color = vec4(line_tint.rgb, line_tint.a * (1.0 - abs(across))); }
+"""
+
+
+class Marks:
+    """Rows in a buffer that grows, drawn by one program. flags: moderngl's enable flags."""
+
+    flags = 0
+
+    def __init__(self, context: moderngl.Context, program: moderngl.Program, row: np.dtype, layout: str) -> None:
+        self.program = program
+        self._context, self._row, self._layout = context, row, layout
+        self._buffer: moderngl.Buffer | None = None
+        self._vertex_array: moderngl.VertexArray | None = None
+        self.count = 0  # of the marks set last
+        program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+
+    def draw(self) -> None:
+        """Draws the marks set last, with the current depth test."""
+        if self.count and self._vertex_array is not None:
+            self._vertex_array.render(moderngl.POINTS, vertices=self.count)
+
+    def _set(self, rows: NDArray[np.void]) -> None:
+        self.count = len(rows)
+        if not self.count:
+            return
+        if self._buffer is None or self._buffer.size < rows.nbytes:
+            capacity = LEAST_CAPACITY
+            while capacity < self.count:
+                capacity *= 2
+            if self._buffer is not None and self._vertex_array is not None:
+                self._vertex_array.release()
+                self._buffer.release()
+            self._buffer = self._context.buffer(reserve=capacity * self._row.itemsize, dynamic=True)
+            names = self._row.names or ()
+            self._vertex_array = self._context.vertex_array(self.program, [(self._buffer, self._layout, *names)])
+        self._buffer.write(rows)
+
+
+class Dots(Marks):
+    """Round dots."""
+
+    flags = moderngl.PROGRAM_POINT_SIZE
+
+    def __init__(self, context: moderngl.Context) -> None:
+        program = context.program(vertex_shader=_POINT_VERTEX, fragment_shader=_POINT_FRAGMENT)
+        super().__init__(context, program, POINT, "3f 4f1")
+
+    def set(self, positions: ArrayLike, colors: ArrayLike, size_px: float, eye: Vector = ORIGIN) -> None:
+        """Replaces the dots. positions: (n, 3), metres. colors: (n, 4) or one (4,), rgba 0..255. size_px: diameter.
+
+        eye: position of the picture's camera, metres. Raises TwixtError.
+        """
+        if not 0 < size_px < np.inf:
+            raise TwixtError(f"the size of points must be a finite number of pixels > 0, got {size_px!r}")
+        places = _places("positions", positions, eye)
+        rows = np.empty(len(places), POINT)
+        rows["position"], rows["color"] = places, _colors(colors, len(places))
+        self.program["size_px"] = float(size_px)
+        self._set(rows)
+
+
+class SmoothLines(Marks):
+    """Straight lines, a pixel wide."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        program = context.program(
+            vertex_shader=_LINE_VERTEX, geometry_shader=_LINE_GEOMETRY, fragment_shader=_LINE_FRAGMENT
+        )
+        super().__init__(context, program, LINE, "3f 3f 4f1")
+
+    def set(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike, eye: Vector = ORIGIN) -> None:
+        """Replaces the lines. starts, ends: (n, 3), metres. colors: (n, 4) or one (4,), rgba 0..255.
+
+        eye: position of the picture's camera, metres. Raises TwixtError.
+        """
+        begin, end = _places("starts", starts, eye), _places("ends", ends, eye)
+        if len(begin) != len(end):
+            raise TwixtError(f"lines need as many ends as starts, got {len(begin)} starts and {len(end)} ends")
+        rows = np.empty(len(begin), LINE)
+        rows["start"], rows["end"], rows["color"] = begin, end, _colors(colors, len(begin))
+        self._set(rows)
+
+
+class Outline:
+    """The twelve edges of one box."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._lines = SmoothLines(context)
+        self._edges = np.zeros((2, 0, 3))  # where they start and end
+        self._eye: Vector | None = None  # of the picture drawn last
+
+    def set(self, corners: tuple[Vector, Vector]) -> None:
+        """Replaces the box. corners: lowest and highest, metres, world."""
+        low, high = np.array(corners, np.float64)
+        eight = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)])
+        self._edges, self._eye = eight[EDGES.T], None
+
+    def draw(self, eye: Vector) -> None:
+        """Draws all edges with the current depth test. eye: position of the picture's camera, metres."""
+        if eye != self._eye:
+            self._eye = eye
+            starts, ends = self._edges
+            self._lines.set(starts, ends, np.array(OUTLINE_COLOR, np.uint8), eye)
+        self._lines.draw()
+
+
+class MarkDrawing:
+    """Draws dots and lines into pictures. Their programs are compiled when they are first needed."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._context = context
+        self._dots: Dots | None = None
+        self._lines: SmoothLines | None = None
+        self._in_frame = self._in_last_frame = False
+
+    @property
+    def are_drawn(self) -> bool:
+        """True if this frame or the one before has dots or lines."""
+        return self._in_frame or self._in_last_frame
+
+    def dots(self) -> Dots:
+        """The dots, for `Dots.set` and then `draw`."""
+        self._dots = self._dots or Dots(self._context)
+        return self._dots
+
+    def lines(self) -> SmoothLines:
+        """The lines, for `SmoothLines.set` and then `draw`."""
+        self._lines = self._lines or SmoothLines(self._context)
+        return self._lines
+
+    def note(self, marks: Marks) -> None:
+        """Records that the frame has these marks."""
+        self._in_frame = self._in_frame or marks.count > 0
+
+    def draw(self, marks: Marks, target: FrameTarget, viewport: Viewport) -> None:
+        """Draws the marks set last into the picture at `viewport`."""
+        framebuffer = target.framebuffer
+        framebuffer.use()
+        framebuffer.viewport = framebuffer.scissor = viewport
+        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | marks.flags)
+        framebuffer.depth_mask = False
+        marks.draw()
+        framebuffer.depth_mask = True
+        target.uncut()
+
+    def end_frame(self) -> None:
+        """Ends the frame."""
+        self._in_last_frame, self._in_frame = self._in_frame, False
+
+
+def _places(name: str, values: ArrayLike, eye: Vector) -> NDArray[np.float32]:
+    """Positions relative to the eye, (n, 3), metres. Raises TwixtError for another shape."""
+    places = np.asarray(values)
+    if places.size == 0:
+        return np.zeros((0, 3), np.float32)
+    if places.ndim != 2 or places.shape[1] != 3:
+        raise TwixtError(f"{name} must be three numbers a row, shape (n, 3), got {places.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if places.dtype != np.float32:
+            return (places.astype(np.float64) - eye).astype(np.float32)
+        # In the same two steps as the shaders of bodies.
+        high = np.array(eye, np.float32)
+        return (places - high) - (np.array(eye) - high).astype(np.float32)
+
+
+def _colors(values: ArrayLike, count: int) -> NDArray[np.uint8]:
+    colors = np.asarray(values, np.uint8)
+    if colors.shape not in ((4,), (count, 4)) and count:
+        raise TwixtError(f"colors must be rgba from 0 to 255, shape ({count}, 4) or (4,), got {colors.shape}")
+    return colors if count else np.zeros((0, 4), np.uint8)

@@ -1,0 +1,1 @@
+"""GLSL that several programs share."""

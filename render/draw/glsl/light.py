@@ -1,0 +1,74 @@
+"""GLSL of lighting, the same for all shapes.
+
+A hemisphere (bright sky, dim floor), one directional light, a soft highlight. Brightness is added up in linear
+light and encoded for the display by one square root; colours stay display-encoded throughout, and a warm or
+cool tint replaces the colour of the light. The viewer is taken as infinitely far away, so that the highlight needs no
+view direction of its own in every pixel. In software drawing lighting is the most expensive part of a pixel.
+"""
+
+LIGHT_GLSL = """
+const vec3 WARM = vec3(1.02, 1.00, 0.94);
+const vec3 COOL = vec3(0.93, 0.98, 1.08);
+
+// albedo: display-encoded. Cosines of the normal: towards the light, upward, with the mirrored light's way to the
+// eye, facing the eye.
+vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float facing) {
+    // Wrapped a little past the terminator: a soft, larger light.
+    float sun = max(towards * 0.85 + 0.15, 0.0);
+    sun *= sun;
+    float brightness = sqrt(0.34 + 0.22 * upward + 0.92 * sun);
+    float gloss = max(mirrored, 0.0);
+    gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
+    float grazing = 1.0 - facing;
+    return albedo * (mix(COOL, WARM, sun) * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
+}
+
+// The same without a tint, as one factor of the albedo.
+float brightness(vec3 normal, float facing, vec3 light, vec3 up) {
+    float towards = dot(normal, light), sun = max(towards * 0.85 + 0.15, 0.0);
+    float gloss = pow(max(2.0 * normal.z * towards - light.z, 0.0), 16.0), grazing = 1.0 - facing;
+    return sqrt(0.34 + 0.22 * dot(normal, up) + 0.92 * sun * sun) + 0.20 * gloss + 0.10 * grazing * grazing;
+}
+
+// normal: unit, eye space. facing: cosine between the normal and the way to the eye.
+// light: towards it, eye space. up: the world's z, eye space.
+vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
+    float towards = dot(normal, light);
+    return lit_by(albedo, towards, dot(normal, up), 2.0 * normal.z * towards - light.z, facing);
+}
+"""
+
+# The look "flat": a plain colour, and a darker line along the border. Where a body is narrower than 10 px the line fades,
+# and it is gone at 6 px.
+OUTLINE_GLSL = """
+const float OUTLINE_PX = 1.5, OUTLINE_TONE = 0.5;
+// inside_px: from the body's border. width_px: of the body.
+vec3 with_outline(vec3 color, float inside_px, float width_px) {
+    float strength = (1.0 - OUTLINE_TONE) * clamp(0.25 * width_px - 1.5, 0.0, 1.0);
+    return color * (1.0 - strength * clamp(OUTLINE_PX + 0.5 - inside_px, 0.0, 1.0));
+}
+"""
+
+# The same light for spheres without a square root in each pixel: brightness as a polynomial in the cosines, fitted over
+# the visible half of spheres from all sides (mean error 0.016). Its linear part is a dot product with one direction.
+BASE, SQUARE, LINEAR_LIGHT, LINEAR_UP = 0.612, 0.232, 0.236, 0.156
+POLYNOMIAL_GLSL = (
+    f"""
+const float BASE = {BASE}, SQUARE = {SQUARE};
+vec3 brightness_by_normal(vec3 light, vec3 up) {{ return {LINEAR_LIGHT} * light + {LINEAR_UP} * up; }}
+"""
+    + """
+
+// linear: of the normal along `brightness_by_normal`; the others as for `lit_by`.
+vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored, float facing) {
+    float brightness = BASE + linear + SQUARE * towards * towards;
+    float sun = max(towards * 0.85 + 0.15, 0.0);
+    float gloss = max(mirrored, 0.0);
+    gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
+    float grazing = 1.0 - facing;
+    // From cool to warm as the sun comes in.
+    vec3 tint = vec3(0.93, 0.98, 1.08) + vec3(0.09, 0.02, -0.14) * (sun * sun);
+    return albedo * (tint * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
+}
+"""
+)

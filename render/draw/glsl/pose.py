@@ -1,0 +1,396 @@
+"""GLSL for the pose of a body between two snapshots, computed in the vertex shader from the 64-byte records.
+
+The one idea: snapshots lie in GPU buffers exactly as they lay in shared memory, and every program that draws
+bodies begins with the text of `pose_glsl`, whose `drawn_pose()` returns the body's pose. So a frame costs one
+small uniform write, whatever the number of bodies, and all shapes move by the same rule. OpenGL guarantees 16 vertex
+inputs: a record is read as four inputs of 16 bytes, and unpacked here.
+
+Always: a body keeps the older snapshot's pose until the newer's instant if its continuity (low half of the epoch)
+differs between the two, if only the older has it, or if it is not finite in the newer. A part is placed in its body's
+frame after that, so that it moves on an arc where its body spins. A record that is hidden or not finite is not drawn.
+A scale does not change its sign. Positions are relative to the eye before they are blended, so that motion far from
+the origin is as smooth as near it. `twixt.render.interpolation` has the numpy reference of each method; a test compares
+the two.
+Quaternions are xyzw, rotations radians about the world's axes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+from twixt.render.interpolation import trusted_range
+from twixt.render.interpolation.trusted_range import FARTHEST, MOST_TURN_RAD
+
+# moderngl's format of one `BODY` record, and of its scale a second time, as a half float.
+RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
+SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
+STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
+# Format of a body's shape row, see shape_table.py.
+SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
+# Format of a part's pose in its body's frame, see part_rows.py.
+PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
+
+METHODS = ("none", "linear", "hermite", "auto")
+# Kinds of motion, each a program of its own: none and linear; hermite and auto; a mix of any two methods.
+WAYS = ("linear", "curved", "mixed")
+
+
+class PoseVariant(NamedTuple):
+    """Variant of the pose program. way: one of WAYS. stretched: bodies have a scale along each of their axes.
+
+    wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
+    a darker outline. placed: each row is a part at a pose in its body's frame.
+    """
+
+    way: str = "linear"
+    stretched: bool = False
+    wide: bool = False
+    parallel: bool = False
+    outlined: bool = False
+    placed: bool = False
+
+
+def bits_of(value: float) -> int:
+    """Bits of a float32 as an integer; shaders compare magnitudes by these bits."""
+    return int.from_bytes(struct.pack("<f", value), "little")
+
+
+# Uniform blocks of a picture and of a layer, shared by all programs. frame_block.py packs them.
+FRAME_GLSL = """
+layout(std140) uniform Frame {
+    mat3 view;           // directions: world to eye
+    vec4 view_turn;      // the same rotation, as a quaternion
+    vec4 eye_high;       // where the eye is: the nearest float32, metres, world
+    vec4 eye_low;        // what that leaves
+    vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
+    vec4 picture;        // width, height in px; metres a pixel spans, at 1 m distance or everywhere if orthographic;
+                         // w: 1 when the camera is orthographic
+    vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
+    vec4 up_eye;         // world z in eye space; w: height of the ground above the eye, metres
+    vec4 light_world;    // towards the light, world; w: the share of black that is not seen on the ground
+    vec4 grid;           // x, y of the grid of lines' middle, from the eye, metres; left, bottom of the picture in px
+    vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture; z: 1 when round shapes have
+                         // their pattern
+};
+
+// Before anything is rounded: two large numbers near each other have an exact difference.
+vec3 place_from_eye(vec3 place) { return (place - eye_high.xyz) - eye_low.xyz; }
+
+// Perspective or orthographic. Programs of bodies are compiled for one of the two, by `switches_glsl`.
+#ifndef PARALLEL
+#define PARALLEL (picture.w > 0.5)
+#endif
+
+// Clip w of a point at this depth (metres in front of the eye).
+float w_at(float depth) { return PARALLEL ? 1.0 : depth; }
+vec4 clip_of(vec3 seen) { return vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, w_at(-seen.z)); }
+// Along the line of sight to a point, of any length. Eye space.
+vec3 sight_to(vec3 seen) { return PARALLEL ? vec3(0.0, 0.0, -1.0) : seen; }
+// Window depth (0..1), and its change by a metre towards the eye.
+float window_depth(float depth) {
+    return PARALLEL ? 0.5 + 0.5 * (lens.w - lens.z * depth) : 0.5 - 0.5 * lens.z + 0.5 * lens.w / depth;
+}
+float depth_by_metre(float depth) { return PARALLEL ? 0.5 * lens.z : 0.5 * lens.w / (depth * depth); }
+"""
+
+LAYER_GLSL = """
+layout(std140) uniform Layer {
+    vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other;
+                         // w: 1 where velocities are what float32 leaves of positions
+    vec4 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
+    ivec4 counts;        // bodies of the older, the newer and the one before
+    ivec4 methods;       // the method, the other method; 1 where colours, and scales along each axis, are not blended
+};
+"""
+
+# Quaternions xyzw and rotation vectors, as in render/interpolation/quaternion.py with numpy. `unit` returns a unit
+# quaternion for any finite input.
+ROTATE_GLSL = """
+vec3 rotate(vec4 turn, vec3 v) {
+    return v + 2.0 * cross(turn.xyz, cross(turn.xyz, v) + turn.w * v);
+}
+"""
+
+QUATERNION_GLSL = """
+// What has no length counts as not turned. By its largest part first: squares of large ones are no float.
+vec4 unit(vec4 turn) {
+    vec4 size = abs(turn);
+    float largest = max(max(size.x, size.y), max(size.z, size.w));
+    if (largest < 1e-15) return vec4(0.0, 0.0, 0.0, 1.0);
+    turn /= largest;
+    return turn * inversesqrt(dot(turn, turn));
+}
+
+vec4 turn_after(vec4 second, vec4 first) {
+    return vec4(second.w * first.xyz + first.w * second.xyz + cross(second.xyz, first.xyz),
+                second.w * first.w - dot(second.xyz, first.xyz));
+}
+
+vec4 back(vec4 turn) { return vec4(-turn.xyz, turn.w); }
+
+// The turn about a rotation vector (axis times radians), by any angle. Euler 1775. Half an angle that is pi more
+// changes but the sign of the quaternion, so the sine and cosine of -pi/2 .. pi/2 do: Abramowitz and Stegun 1964,
+// 4.3.97 and 4.3.99, to 2e-9. OpenGL promises no digits of its own, and llvmpipe's take four times as long.
+vec4 turn_of(vec3 rotation) {
+    float half_angle = 0.5 * length(rotation), halves = floor(half_angle * 0.318309886 + 0.5);
+    // pi in two parts: its product with a whole number keeps all digits.
+    float a = (half_angle - halves * 3.140625) - halves * 9.67653590e-4, a2 = a * a;
+    float per_a = 1.0 + a2 * (-0.1666666664 + a2 * (0.0083333315 + a2 * (-0.0001984090
+                  + a2 * (0.0000027526 - a2 * 0.0000000239))));
+    float cosine = 1.0 + a2 * (-0.4999999963 + a2 * (0.0416666418 + a2 * (-0.0013888397
+                   + a2 * (0.0000247609 - a2 * 0.0000002605))));
+    return vec4(rotation * (0.5 * per_a * (halves > 0.0 ? a / half_angle : 1.0)), cosine);
+}
+
+// The shortest rotation vector of a unit turn; the angle by Abramowitz and Stegun 1964, 4.4.49, to 2e-8.
+vec3 rotation_of(vec4 turn) {
+    if (turn.w < 0.0) turn = -turn;
+    float sine = length(turn.xyz);
+    float small = min(sine, turn.w), large = max(sine, turn.w), t = small / large, t2 = t * t;
+    float angle = t * (1.0 + t2 * (-0.3333314528 + t2 * (0.1999355085 + t2 * (-0.1420889944 + t2 * (0.1065626393
+                  + t2 * (-0.0752896400 + t2 * (0.0429096138 + t2 * (-0.0161657367 + t2 * 0.0028662257))))))));
+    angle = sine > turn.w ? 1.570796327 - angle : angle;
+    return turn.xyz * (sine > 1e-4 ? 2.0 * angle / sine : 2.0);
+}
+"""
+
+_POSE = """
+in uvec4 older_place;        // position, epoch
+in vec4 older_orientation;
+in uvec4 older_motion;       // velocity, flags and scale
+in uvec4 older_spin;         // angular velocity, colour
+in uvec4 newer_place;
+in vec4 newer_orientation;
+in uvec4 newer_motion;
+in uvec4 newer_spin;
+in uvec4 before_place;
+in uvec4 before_motion;
+in vec3 older_stretch;
+in vec3 newer_stretch;
+in vec3 shape_size;
+in vec4 shape_color;
+#if PLACED
+in vec3 local_position;      // metres at scale 1
+in vec4 local_orientation;
+
+// A half float, IEEE 754 2008. Inputs for both scales would be two more than OpenGL guarantees.
+float half_of(uint bits) {
+    uint size = bits & 0x7FFFu;
+    float value = size < 0x400u ? float(size) * 5.9604645e-8 : uintBitsToFloat((size << 13) + 0x38000000u);
+    if (size >= 0x7C00u) value = uintBitsToFloat(0x7F800000u);
+    return (bits & 0x8000u) == 0u ? value : -value;
+}
+#define older_scale half_of(older_motion.w >> 16)
+#define newer_scale half_of(newer_motion.w >> 16)
+#else
+in float older_scale;
+in float newer_scale;
+#endif
+
+const uint SIZE_BITS = 0x7FFFFFFFu;
+
+struct Pose {
+    vec3 position;           // from the eye, along the world's axes, metres
+    vec4 orientation;
+    vec3 scale;              // along its own axes
+    vec3 color;
+    bool visible;
+};
+
+// By the bits, which order as the magnitudes do, NaN above all: compilers may turn a comparison with NaN round.
+bool is_below(uvec3 bits, uint bound) { return all(lessThan(bits & SIZE_BITS, uvec3(bound))); }
+
+bool is_finite(uvec4 place, vec4 orientation, float scale) {
+    return is_below(place.xyz, FARTHEST) && (floatBitsToUint(scale) & SIZE_BITS) < FARTHEST
+           && all(lessThan(floatBitsToUint(orientation) & SIZE_BITS, uvec4(FARTHEST)));
+}
+
+float squared(vec3 v) { return dot(v, v); }
+
+// Hermite 1878: of the way, of the older and of the newer velocity.
+vec3 hermite_weights(float s) {
+    return vec3(s * s * (3.0 - 2.0 * s), s * (1.0 - s) * (1.0 - s), s * s * (s - 1.0));
+}
+
+// Whether the curve from the older to the newer can be trusted: `curve_is_trusted` of
+// render/interpolation/methods/auto.py, with its names. Both accelerations are compared times both gaps,
+// and lengths by their squares.
+bool curve_is_trusted(vec3 way, vec3 v0, vec3 v1) {
+    vec3 vb = uintBitsToFloat(before_motion.xyz);
+    vec3 way_before = uintBitsToFloat(older_place.xyz) - uintBitsToFloat(before_place.xyz);
+    if (gl_VertexID >= counts.z || gaps.y <= 0.0 || ((older_place.w ^ before_place.w) & CONTINUITY) != 0u
+        || (before_motion.w & HAS_VELOCITY) == 0u || !is_below(before_motion.xyz, LARGEST_COMPARED)
+        || !is_below(older_motion.xyz, LARGEST_COMPARED) || !is_below(newer_motion.xyz, LARGEST_COMPARED)
+        || !is_below(floatBitsToUint(way), LARGEST_COMPARED)
+        || !is_below(floatBitsToUint(way_before), LARGEST_COMPARED)) return false;
+    float g = gaps.x, gb = gaps.y;
+    vec3 j = v1 - v0, jb = v0 - vb;
+    if (squared(j * gb - jb * g) >= ACCELERATION_CHANGE2 * min(squared(j * gb), squared(jb * g))) return false;
+    vec3 e = way - (v0 + v1) * (0.5 * g), eb = way_before - (vb + v0) * (0.5 * gb);
+    float most_lag = 0.5 * min(g, gb);
+    float lag = clamp((dot(e, j) + dot(eb, jb)) / (squared(j) + squared(jb)), -most_lag, most_lag);
+    float leaving = dot(v0, j), arriving = dot(v1, j);
+    float forth = leaving + arriving < 0.0 ? -dot(way, j) : dot(way, j);
+    return squared(e - lag * j) <= WAY_OFF2 * g * g * squared(j)
+           && squared(eb - lag * jb) <= WAY_OFF2 * gb * gb * squared(jb)
+           && ((leaving < 0.0 && arriving > 0.0) || max(abs(leaving), abs(arriving)) * g <= SWING * forth);
+}
+
+vec3 position_by(int method, float s) {
+    vec3 older = uintBitsToFloat(older_place.xyz), way = uintBitsToFloat(newer_place.xyz) - older;
+    vec3 start = place_from_eye(older), straight = start + way * s;
+    if (method < HERMITE || (older_motion.w & newer_motion.w & HAS_VELOCITY) == 0u
+        || !is_below(older_motion.xyz, FARTHEST) || !is_below(newer_motion.xyz, FARTHEST)) return straight;
+    vec3 older_velocity = uintBitsToFloat(older_motion.xyz), newer_velocity = uintBitsToFloat(newer_motion.xyz);
+    if (method == AUTO && !curve_is_trusted(way, older_velocity, newer_velocity)) return straight;
+    vec3 weights = hermite_weights(s);
+    vec3 bent = start + way * weights.x + gaps.x * (older_velocity * weights.y + newer_velocity * weights.z);
+    return is_below(floatBitsToUint(bent), FARTHEST) ? bent : straight;
+}
+
+// The shortest way (Shoemake 1985), or the curve of Kim, Kim, Shin 1995: see hermite.py there, with its names.
+vec4 orientation_by(int method, float s) {
+    vec4 start = unit(older_orientation), whole = turn_after(unit(newer_orientation), back(start));
+    vec4 turned = start, last = vec4(0.0, 0.0, 0.0, 1.0);
+    vec3 missing = rotation_of(whole);
+    float share = s;
+    if (method >= HERMITE && (older_motion.w & newer_motion.w & HAS_ANGULAR_VELOCITY) != 0u
+        && is_below(older_spin.xyz, FARTHEST) && is_below(newer_spin.xyz, FARTHEST)) {
+        float third = gaps.x * (1.0 / 3.0), left = 1.0 - s;
+        vec3 leaving = third * uintBitsToFloat(older_spin.xyz), arriving = third * uintBitsToFloat(newer_spin.xyz);
+        vec3 between = 0.5 * (leaving + arriving);
+        vec4 undone = turn_after(turn_after(turn_of(-between), turn_of(-arriving)), turn_after(whole, turn_of(-leaving)));
+        vec3 off = rotation_of(undone);
+        float change = 3.0 * length(arriving - leaving);
+        bool is_led = method == HERMITE || length(off) <= TURN_OFF_RAD + TURN_OFF_OF_CHANGE * change;
+        if (is_led && 9.0 * max(squared(leaving), squared(arriving)) < MOST_TURN2) {
+            missing = off;
+            share = hermite_weights(s).x;
+            turned = turn_after(turn_of(leaving * (1.0 - left * left * left)), start);
+            last = turn_after(turn_of(arriving * (s * s * s)), turn_of(between * share));
+        }
+    }
+    return normalize(turn_after(last, turn_after(turn_of(missing * share), turned)));
+}
+
+vec3 color_of(uvec4 spin) {
+    return vec3(spin.w & 255u, (spin.w >> 8) & 255u, (spin.w >> 16) & 255u) * (1.0 / 255.0);
+}
+
+// What would pass zero, or is not finite, stays until the newer's instant.
+float scale_at(float older, float newer, float share) {
+    bool stays = older * newer < 0.0 || (floatBitsToUint(newer) & SIZE_BITS) >= FARTHEST;
+    return stays ? older : older + (newer - older) * share;
+}
+
+#if PLACED
+// From the pose of a body to that of its part. The part's position is stretched with the body. Its own axes are turned
+// with it, and each is scaled by as much as its direction in the body: exact for turns by right angles.
+void place_part(inout Pose pose, float scale) {
+    pose.position += rotate(pose.orientation, local_position * pose.scale);
+    pose.orientation = turn_after(pose.orientation, local_orientation);
+    pose.visible = pose.visible && is_below(floatBitsToUint(pose.position), FARTHEST);
+#if STRETCHED
+    vec3 x = rotate(local_orientation, vec3(1.0, 0.0, 0.0)), y = rotate(local_orientation, vec3(0.0, 1.0, 0.0));
+    vec3 along = vec3(length(x * pose.scale), length(y * pose.scale), length(cross(x, y) * pose.scale));
+    pose.scale = scale < 0.0 ? -along : along;
+#endif
+}
+#endif
+
+Pose drawn_pose() {
+    float share = mix(shares.x, shares.y, shares.z);
+    Pose pose;
+    pose.visible = (older_motion.w & VISIBLE) != 0u && is_finite(older_place, older_orientation, older_scale);
+    bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
+                     && is_finite(newer_place, newer_orientation, newer_scale);
+    pose.position = place_from_eye(uintBitsToFloat(older_place.xyz));
+    if (shares.w != 0.0) pose.position += uintBitsToFloat(older_motion.xyz);
+    pose.orientation = unit(older_orientation);
+    float scale = older_scale;
+    pose.color = color_of(older_spin);
+#if STRETCHED
+    pose.scale = older_stretch;
+    pose.visible = pose.visible && is_below(floatBitsToUint(older_stretch), FARTHEST);
+#endif
+    if (continues) {
+        pose.position = position_by(METHOD, shares.x);
+        pose.orientation = orientation_by(METHOD, shares.x);
+#if MIXED
+        // The same way round as the reference: from the method's pose to the other's.
+        pose.position += (position_by(methods.y, shares.y) - pose.position) * shares.z;
+        vec3 between = rotation_of(turn_after(orientation_by(methods.y, shares.y), back(pose.orientation)));
+        pose.orientation = turn_after(turn_of(between * shares.z), pose.orientation);
+#endif
+        scale = scale_at(older_scale, newer_scale, share);
+        pose.color += (color_of(newer_spin) - pose.color) * (methods.z != 0 ? 0.0 : share);
+#if STRETCHED
+        float stretch_share = methods.w != 0 ? 0.0 : share;
+        pose.scale.x = scale_at(older_stretch.x, newer_stretch.x, stretch_share);
+        pose.scale.y = scale_at(older_stretch.y, newer_stretch.y, stretch_share);
+        pose.scale.z = scale_at(older_stretch.z, newer_stretch.z, stretch_share);
+#endif
+    }
+#if STRETCHED
+    pose.scale = abs(pose.scale) * scale;
+#else
+    pose.scale = vec3(scale);
+#endif
+    pose.color *= shape_color.rgb;
+#if PLACED
+    place_part(pose, scale);
+#endif
+    return pose;
+}
+
+// What is round has one size.
+float mean_scale(Pose pose) {
+#if STRETCHED
+    return sign(pose.scale.x) * pow(abs(pose.scale.x * pose.scale.y * pose.scale.z), 1.0 / 3.0);
+#else
+    return pose.scale.x;
+#endif
+}
+"""
+
+
+def switches_glsl(variant: PoseVariant) -> str:
+    """GLSL that defines PARALLEL and OUTLINED, each true or false. It follows `#version`."""
+    defined = {"PARALLEL": variant.parallel, "OUTLINED": variant.outlined}
+    return "".join(f"#define {name} {str(value).lower()}\n" for name, value in defined.items())
+
+
+def frame_glsl(variant: PoseVariant) -> str:
+    """FRAME_GLSL for one kind of camera and look, chosen when the program is compiled. It follows `#version`."""
+    return switches_glsl(variant) + FRAME_GLSL
+
+
+def pose_glsl(variant: PoseVariant) -> str:
+    """GLSL that declares `drawn_pose()`. It follows `#version` and FRAME_GLSL, whose `place_from_eye` it uses.
+
+    Contains QUATERNION_GLSL and ROTATE_GLSL.
+    """
+    constants: dict[str, object] = {
+        "FARTHEST": f"{bits_of(FARTHEST):#x}u",
+        "LARGEST_COMPARED": f"{bits_of(trusted_range.LARGEST_COMPARED):#x}u",
+        "CONTINUITY": f"{CONTINUITY_MASK}u",
+        "VISIBLE": f"{VISIBLE}u",
+        "HAS_VELOCITY": f"{HAS_VELOCITY}u",
+        "HAS_ANGULAR_VELOCITY": f"{HAS_ANGULAR_VELOCITY}u",
+        "ACCELERATION_CHANGE2": trusted_range.ACCELERATION_CHANGE**2,
+        "WAY_OFF2": trusted_range.WAY_OFF**2,
+        "SWING": trusted_range.SWING,
+        "TURN_OFF_RAD": trusted_range.TURN_OFF_RAD,
+        "TURN_OFF_OF_CHANGE": trusted_range.TURN_OFF_OF_CHANGE,
+        "MOST_TURN2": MOST_TURN_RAD**2,
+        "HERMITE": METHODS.index("hermite"),
+        "AUTO": METHODS.index("auto"),
+        "METHOD": METHODS.index("linear") if variant.way == "linear" else "methods.x",
+        "MIXED": int(variant.way == "mixed"),
+        "STRETCHED": int(variant.stretched),
+        "PLACED": int(variant.placed),
+    }
+    defined = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+    return defined + LAYER_GLSL + QUATERNION_GLSL + ROTATE_GLSL + _POSE

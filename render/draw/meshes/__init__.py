@@ -1,0 +1,1 @@
+"""Triangle meshes: their buffers, programs and draw calls."""

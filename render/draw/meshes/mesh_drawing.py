@@ -1,0 +1,181 @@
+"""Draws the bodies whose shape is a mesh: poses first, once a body, then an instanced draw for each distinct mesh.
+
+Poses are computed before anything else of a picture is drawn: the driver then has nothing to interrupt.
+
+Always: a scene without meshes costs a comparison. Faces have hard edges; soft silhouettes are drawn over all bodies at
+the end, where they are affordable and the framebuffer has one sample a pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import moderngl
+
+from twixt.ipc.mesh import Mesh
+from twixt.render.draw.body_draws import KEEP_ALPHA, PREMULTIPLIED, BodyDraws
+from twixt.render.draw.body_programs import MESH_POSES, Membership
+from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget
+from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun
+from twixt.render.draw.meshes.mesh_programs import MESH_POSE, MESH_PROGRAMS, POSE_INPUTS, POSE_OUTPUTS, SHADOWS
+from twixt.render.draw.quality_levels import LEVELS, Level
+
+# Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.
+MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
+ALL = -1  # in place of the number of a run
+
+
+class _Drawn(NamedTuple):
+    """Bodies of a picture that share a mesh. number: of the run in `layer.runs`. bodies: their number."""
+
+    layer: LayerMeshes
+    number: int
+    run: MeshRun
+    mesh: MeshOnGpu
+    bodies: int
+
+
+class MeshDrawing:
+    """Draws meshes: `pose` at the start of a picture, then the other calls in the picture's order."""
+
+    def __init__(self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws) -> None:
+        self._context, self._target, self._bodies = context, target, bodies
+        self._programs: dict[str, moderngl.Program] = {}
+        self._buffers = MeshBuffers(context)
+        self._layers: dict[str | None, LayerMeshes] = {}
+        self._listed: Membership | None = None  # what `_layers` are lists of
+        self._drawn: list[_Drawn] = []  # in this picture
+
+    def pose(self, layers: Sequence[PlacedLayer]) -> None:
+        """Computes the poses of all meshes of a picture."""
+        self._drawn = []
+        self._list()
+        for layer in layers if self._layers else ():
+            listed = self._layers.get(layer.group)
+            if listed is None:
+                continue
+            for first, count in listed.spans(layer.bodies):
+                self._bodies.write_poses(layer, listed, first, count)
+            for number, run in enumerate(listed.runs):
+                if count := run.drawn(layer.bodies):
+                    self._drawn.append(_Drawn(listed, number, run, self._buffers[run.digest], count))
+
+    def draw(self, level: Level) -> None:
+        """Draws the faces."""
+        if self._drawn:
+            self._context.enable_only(moderngl.DEPTH_TEST)
+        for drawn in self._drawn:
+            array = self._instances(_faces(drawn.mesh, level), drawn, drawn.mesh.triangles)
+            array.render(moderngl.TRIANGLES, instances=drawn.bodies)
+
+    def draw_shadows(self) -> None:
+        """Draws the shadows on the ground, each a soft spot of the size of the mesh's bounds."""
+        casting = [drawn for drawn in self._drawn if not drawn.mesh.bounds.is_plate]
+        if not casting:
+            return
+        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+        self._context.blend_func = PREMULTIPLIED
+        self._target.framebuffer.depth_mask = False
+        program = self._program(SHADOWS)
+        for layer, _, run, mesh, count in casting:
+            program["middle"] = tuple(mesh.bounds.middle.tolist())
+            program["half_size"] = tuple(mesh.bounds.half_size.tolist())
+            self._rows(layer, program).render(moderngl.POINTS, vertices=count, first=run.first)
+        self._target.framebuffer.depth_mask = True
+        self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
+
+    def draw_silhouettes(self, level: Level) -> None:
+        """Draws the soft silhouettes, over all bodies of the picture."""
+        edges = sum(drawn.mesh.edge_count * drawn.bodies for drawn in self._drawn)
+        most = MOST_EDGES_SOFTWARE if self._bodies.is_software else MOST_EDGES_GPU
+        if not 0 < edges <= most or not level.fine or self._target.framebuffer.samples:
+            return
+        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+        self._target.framebuffer.depth_mask = False
+        for drawn in self._drawn:
+            if drawn.mesh.edges is not None:
+                array = self._instances(_silhouettes(drawn.mesh), drawn, drawn.mesh.edges)
+                array.render(moderngl.LINES_ADJACENCY, instances=drawn.bodies)
+        self._target.framebuffer.depth_mask = True
+
+    def prepare(self) -> bool:
+        """Compiles, by drawing one body, a program that a cheaper level will need; False when none is left."""
+        for drawn in self._drawn if self._bodies.is_software else ():
+            for level in LEVELS:
+                if (name := _faces(drawn.mesh, level)) not in self._programs:
+                    self._instances(name, drawn, drawn.mesh.triangles).render(moderngl.TRIANGLES, instances=1)
+                    return True
+        return False
+
+    def prepare_poses(self, layer: PlacedLayer) -> None:
+        """Compiles the program that computes the poses of this layer, by a body's."""
+        self._list()
+        if (listed := self._layers.get(layer.group)) is not None:
+            self._bodies.write_poses(layer, listed, 0, 1)
+
+    def release(self) -> None:
+        """Gives the meshes' GPU memory back."""
+        self._drawn, self._listed = [], None
+        self._buffers.keep([])
+        self._forget_layers()
+
+    def _list(self) -> None:
+        """For a new scene, or room for more bodies: uploads the meshes, and lists the bodies that have them by layer."""
+        members = self._bodies.members
+        if members is self._listed:
+            return
+        self._listed, self._drawn = members, []
+        self._forget_layers()
+        self._buffers.keep(shape for shape in members.scene.distinct_shapes if isinstance(shape, Mesh))
+        for group in members.layers:
+            if len(bodies := members.of(group, MESH_POSES).bodies):
+                self._layers[group] = LayerMeshes(self._context, members.scene, bodies)
+
+    def _forget_layers(self) -> None:
+        for layer in self._layers.values():
+            layer.release()
+        self._layers.clear()
+
+    def _program(self, name: str) -> moderngl.Program:
+        program = self._programs.get(name)
+        if program is None:
+            program = self._programs[name] = MESH_PROGRAMS[name](self._context)
+            program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+        return program
+
+    def _instances(self, name: str, drawn: _Drawn, indices: moderngl.Buffer) -> moderngl.VertexArray:
+        """Vertex array of this program with a mesh's vertices, and the poses of its bodies, one an instance."""
+        layer, number, run, mesh, _ = drawn
+        array = layer.arrays.get((name, number))
+        if array is None:
+            program = self._program(name)
+            array = self._context.vertex_array(
+                program, [(mesh.vertices, "3f 3f", "place", "normal")], index_buffer=indices, skip_errors=True
+            )
+            start = run.first * MESH_POSE.itemsize
+            for attribute, (form, offset) in POSE_INPUTS.items():
+                location = program[attribute].location  # type: ignore[union-attr]
+                array.bind(location, "f", layer.poses, form, start + offset, MESH_POSE.itemsize, 1)
+            layer.arrays[name, number] = array
+        return array
+
+    def _rows(self, layer: LayerMeshes, program: moderngl.Program) -> moderngl.VertexArray:
+        """Vertex array of a program that takes poses as points."""
+        array = layer.arrays.get((SHADOWS, ALL))
+        if array is None:
+            form = " ".join(form for form, _ in POSE_INPUTS.values())
+            array = layer.arrays[SHADOWS, ALL] = self._context.vertex_array(
+                program, [(layer.poses, form, *POSE_OUTPUTS)], skip_errors=True
+            )
+        return array
+
+
+def _faces(mesh: MeshOnGpu, level: Level) -> str:
+    """Name of the program that draws a mesh's faces at this level."""
+    return f"{'' if level.fine else 'plain '}{'flat' if mesh.is_flat else 'smooth'} faces"
+
+
+def _silhouettes(mesh: MeshOnGpu) -> str:
+    return f"{'flat' if mesh.is_flat else 'smooth'} silhouettes"

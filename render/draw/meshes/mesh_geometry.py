@@ -1,0 +1,139 @@
+"""Arrays of a mesh as drawing uploads them: vertices, triangles, silhouette edges, bounds.
+
+The one idea: OpenGL gives all pixels of a triangle the `flat` outputs of its last vertex. So a flat mesh needs one
+vertex a face that carries the face's normal, and shares all other vertices: half as many as three a face. Exact at
+edges, where normals from derivatives of the position are not.
+
+Always: each face is drawn once. Where a mesh has normals of vertices, its faces are turned so that their front is where
+these point. Pure: arrays in, arrays out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.mesh import Mesh
+
+# Row of the buffer of vertices.
+VERTEX = np.dtype([("place", "<f4", 3), ("normal", "<f4", 3)])
+# Corners of a face: the edge from the first to the second, and the corner across from it.
+EDGES_OF_FACE = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+# A mesh whose smallest extent is below this share of the next one is a plate, as a height field is.
+PLATE_SHARE = 0.1
+
+
+class MeshGeometry(NamedTuple):
+    """A mesh for the GPU. vertices: (n,) of dtype VERTEX. triangles: (f, 3), u4.
+
+    is_flat: each face has one normal, that of its last vertex.
+    """
+
+    vertices: NDArray[np.void]
+    triangles: NDArray[np.uint32]
+    is_flat: bool
+
+
+class MeshBounds(NamedTuple):
+    """Box around a mesh in its own frame, metres: its middle and half its extents."""
+
+    middle: NDArray[np.float32]
+    half_size: NDArray[np.float32]
+
+    @property
+    def is_plate(self) -> bool:
+        """True for a mesh that is thin along one axis only."""
+        thin, next_one, _ = sorted(self.half_size.tolist())
+        return thin <= PLATE_SHARE * next_one
+
+
+def mesh_geometry(mesh: Mesh) -> MeshGeometry:
+    """Vertices and triangles of a mesh."""
+    if mesh.normals is None:
+        return _flat(mesh.vertices, mesh.faces)
+    vertices = np.empty(len(mesh.vertices), VERTEX)
+    vertices["place"], vertices["normal"] = mesh.vertices, mesh.normals
+    return MeshGeometry(vertices, _turned(mesh.vertices, mesh.faces, mesh.normals), is_flat=False)
+
+
+def mesh_bounds(mesh: Mesh) -> MeshBounds:
+    """Box around the vertices that faces use."""
+    used = mesh.vertices[np.unique(mesh.faces)]
+    low, high = used.min(axis=0), used.max(axis=0)
+    return MeshBounds((low + high) / 2, (high - low) / 2)
+
+
+def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
+    """Edges as OpenGL's lines with adjacency, (e, 4), u4: a corner across, both ends, the corner across from it.
+
+    An edge of one face alone has that face's corner twice. Vertices at the same place are taken as one. Of an edge of
+    more than two faces two are taken.
+    """
+    triangles, one_at = geometry.triangles, _first_at_place(geometry.vertices["place"])
+    corners = np.concatenate([triangles[:, edge] for edge in EDGES_OF_FACE])
+    ends = np.sort(one_at[corners[:, :2]], axis=1).astype(np.uint64)
+    key = (ends[:, 0] << np.uint64(32)) | ends[:, 1]
+    order = np.argsort(key, kind="stable")
+    order = order[ends[order, 0] != ends[order, 1]]
+    key, corners = key[order], corners[order]
+    first = np.flatnonzero(np.diff(key, prepend=~key[:1]))
+    second = np.minimum(first + 1, len(key) - 1)
+    second = np.where(key[second] == key[first], second, first)
+    start, end, across = corners[first].T
+    return np.stack([across, start, end, corners[second, 2]], axis=1)
+
+
+def face_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """Unit normals (f, 3), to where the corners are seen counter-clockwise; 0 for a face without an area."""
+    corners = vertices.astype(np.float64)[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(normals, axis=1, keepdims=True)
+    return np.divide(normals, length, out=np.zeros_like(normals), where=length > 0).astype(np.float32)
+
+
+def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometry:
+    """Geometry in which the last vertex of each face is its own: of all vertices, and of copies where those end."""
+    owned, triangles = _owned_last(faces, len(places))
+    copies = np.flatnonzero(~owned)
+    vertices = np.zeros(len(places) + len(copies), VERTEX)
+    vertices["place"][: len(places)] = places
+    vertices["place"][len(places) :] = places[triangles[copies, 2]]
+    triangles[copies, 2] = np.arange(len(places), len(vertices))
+    vertices["normal"][triangles[:, 2]] = face_normals(places, faces)
+    return MeshGeometry(vertices, triangles, is_flat=True)
+
+
+def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
+    """Faces with their corners turned round so that many end with a vertex that no other face ends with.
+
+    Returns which do, (f,), and the faces. Each corner is tried in turn.
+    """
+    triangles = faces.copy()
+    is_taken, owned = np.zeros(count, np.bool_), np.zeros(len(faces), np.bool_)
+    for last in (2, 0, 1):
+        left = np.flatnonzero(~owned)
+        left = left[~is_taken[faces[left, last]]]
+        vertices, first = np.unique(faces[left, last], return_index=True)
+        is_taken[vertices] = owned[left[first]] = True
+        triangles[left[first]] = np.roll(faces[left[first]], 2 - last, axis=1)
+    return owned, triangles
+
+
+def _turned(places: NDArray[np.float32], faces: NDArray[np.uint32], normals: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Faces, turned over where their corners' normals point to their back."""
+    toward = (normals[faces].sum(axis=1) * face_normals(places, faces)).sum(axis=1)
+    return np.where((toward < 0)[:, None], faces[:, ::-1], faces)
+
+
+def _first_at_place(places: NDArray[np.float32]) -> NDArray[np.intp]:
+    """For each vertex the number of a vertex at its place, the same for all that are there."""
+    x, y, z = (places + np.float32(0)).T  # -0 becomes 0
+    order = np.lexsort((z, y, x))
+    ordered = places[order]
+    is_new = np.ones(len(places), np.bool_)
+    is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    first = np.empty(len(places), np.intp)
+    first[order] = order[np.flatnonzero(is_new)[np.cumsum(is_new) - 1]]
+    return first

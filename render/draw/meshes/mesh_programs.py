@@ -1,0 +1,285 @@
+"""Programs that draw meshes: poses of bodies, faces in two qualities, soft silhouettes, shadows.
+
+The one idea: a vertex must not compute its body's pose, which costs as much as a body of another shape. So one pass
+computes the poses of all bodies that are meshes, with `drawn_pose()` as for every shape, into a buffer (transform
+feedback); the faces read it as inputs that change once an instance.
+
+Always: both sides of a face are drawn, each lit as the side that is seen. Normals follow the scales along the body's
+axes by the inverse transpose. Edges of faces are hard; `silhouette_program` adds a border one pixel wide around them
+that fades out, on the outside, so that it needs nothing of what was drawn before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import moderngl
+import numpy as np
+
+from twixt.render.draw.glsl.light import LIGHT_GLSL, POLYNOMIAL_GLSL
+from twixt.render.draw.glsl.pose import FRAME_GLSL, PoseVariant, pose_glsl
+from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
+
+# What the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales. Eye
+# space, metres. color: as shape and record say; w: 1 for a body that is drawn, else 0.
+MESH_POSE = np.dtype([("place", "<f4", 3), ("axes", "<f4", (3, 3)), ("color", "<f4", 4)])
+POSE_OUTPUTS = ("pose_place", "pose_x", "pose_y", "pose_z", "pose_color")
+# Of `VertexArray.bind`: format of each of them in a row of MESH_POSE, and its offset, bytes.
+POSE_INPUTS = {
+    "pose_place": ("3f", 0),
+    "pose_x": ("3f", 12),
+    "pose_y": ("3f", 24),
+    "pose_z": ("3f", 36),
+    "pose_color": ("4f", 48),
+}
+
+_POSE_MAIN = """
+out vec3 pose_place, pose_x, pose_y, pose_z;
+out vec4 pose_color;
+void main() {
+    Pose pose = drawn_pose();
+    vec4 turn = turn_after(view_turn, pose.orientation);
+    pose_place = view * pose.position;
+    pose_x = rotate(turn, vec3(pose.scale.x, 0.0, 0.0));
+    pose_y = rotate(turn, vec3(0.0, pose.scale.y, 0.0));
+    pose_z = rotate(turn, vec3(0.0, 0.0, pose.scale.z));
+    pose_color = vec4(pose.color, pose.visible && all(greaterThan(pose.scale, vec3(0.0))) ? 1.0 : 0.0);
+    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+"""
+
+_POSE_INPUTS = """
+in vec3 pose_place, pose_x, pose_y, pose_z;
+in vec4 pose_color;
+"""
+
+# Beyond the far plane with all its vertices, a body that is not drawn costs no pixel.
+_VERTEX = (
+    _POSE_INPUTS
+    + """
+in vec3 place, normal;
+
+vec3 place_in_eye_space() { return pose_place + pose_x * place.x + pose_y * place.y + pose_z * place.z; }
+
+vec3 normal_in_eye_space() {
+    vec3 scaled = normal / vec3(dot(pose_x, pose_x), dot(pose_y, pose_y), dot(pose_z, pose_z));
+    vec3 turned = pose_x * scaled.x + pose_y * scaled.y + pose_z * scaled.z;
+    return turned * inversesqrt(max(dot(turned, turned), 1e-30));
+}
+
+vec4 projected(vec3 at) {
+    return pose_color.w > 0.5 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
+}
+"""
+)
+
+_SMOOTH_VERTEX = """
+out vec3 at, turned;
+flat out vec3 albedo;
+void main() {
+    at = place_in_eye_space();
+    turned = normal_in_eye_space();
+    albedo = pose_color.rgb;
+    gl_Position = projected(at);
+}
+"""
+
+_SMOOTH_FRAGMENT = """
+in vec3 at, turned;
+flat in vec3 albedo;
+out vec4 color;
+void main() {
+    color = vec4(albedo, 1.0);
+    if (light_eye.w > 0.5) return;
+    vec3 facing = normalize(gl_FrontFacing ? turned : -turned);
+    color.rgb = lit(albedo, facing, clamp(-dot(facing, normalize(sight_to(at))), 0.0, 1.0), light_eye.xyz, up_eye.xyz);
+}
+"""
+
+# As the faces of boxes: one tone, and brighter where it is seen from the side. See `shade` in boxes.py.
+_FLAT_TONE = """
+vec3 tone_of(vec3 albedo, vec3 facing) {
+    return light_eye.w > 0.5 ? albedo : lit(albedo, facing, 1.0, light_eye.xyz, up_eye.xyz);
+}
+
+float grazing_light(vec3 normal, vec3 at) {
+    float grazing = 1.0 - abs(dot(normal, normalize(sight_to(at))));
+    return light_eye.w > 0.5 ? 0.0 : 0.10 * grazing * grazing;
+}
+"""
+
+_FLAT_VERTEX = (
+    _FLAT_TONE
+    + """
+out vec3 at;
+flat out vec3 turned, tone;
+void main() {
+    at = place_in_eye_space();
+    turned = normal_in_eye_space();
+    tone = tone_of(pose_color.rgb, dot(turned, sight_to(at)) > 0.0 ? -turned : turned);
+    gl_Position = projected(at);
+}
+"""
+)
+
+_FLAT_FRAGMENT = (
+    _FLAT_TONE
+    + """
+in vec3 at;
+flat in vec3 turned, tone;
+out vec4 color;
+void main() { color = vec4(tone + grazing_light(turned, at), 1.0); }
+"""
+)
+
+# The plain quality: brightness by a polynomial, once a vertex.
+_PLAIN_VERTEX = """
+SHADING out vec3 tone;
+void main() {
+    vec3 at = place_in_eye_space(), facing = normal_in_eye_space();
+    if (dot(facing, sight_to(at)) > 0.0) facing = -facing;
+    float towards = dot(facing, light_eye.xyz);
+    float shade = BASE + dot(facing, brightness_by_normal(light_eye.xyz, up_eye.xyz)) + SQUARE * towards * towards;
+    tone = pose_color.rgb * (light_eye.w > 0.5 ? 1.0 : shade);
+    gl_Position = projected(at);
+}
+"""
+_PLAIN_FRAGMENT = "SHADING in vec3 tone;\nout vec4 color;\nvoid main() { color = vec4(tone, 1.0); }\n"
+
+_EDGE_VERTEX = """
+out vec3 corner_at, corner_albedo, corner_tone;
+void main() {
+    corner_at = place_in_eye_space();
+    corner_albedo = pose_color.rgb;
+    corner_tone = corner_albedo;
+#if !FLAT
+    vec3 facing = normal_in_eye_space();
+    if (dot(facing, sight_to(corner_at)) > 0.0) facing = -facing;
+    if (light_eye.w < 0.5)
+        corner_tone = lit(corner_albedo, facing, -dot(facing, normalize(sight_to(corner_at))), light_eye.xyz, up_eye.xyz);
+#endif
+    gl_Position = projected(corner_at);
+}
+"""
+
+# An edge is on the silhouette if both of its faces are seen on the same side of it.
+_EDGE_GEOMETRY = """
+layout(lines_adjacency) in;
+layout(triangle_strip, max_vertices = 4) out;
+in vec3 corner_at[], corner_albedo[], corner_tone[];
+noperspective out float covered;
+out vec3 tone;
+
+vec2 px_of(int corner) { return gl_in[corner].gl_Position.xy / gl_in[corner].gl_Position.w * (0.5 * picture.xy); }
+
+// Of the face on this side of the edge that is turned to the eye.
+vec3 tone_at(int corner) {
+#if FLAT
+    vec3 start = corner_at[1], along = corner_at[2] - start;
+    vec3 first = cross(along, corner_at[0] - start), second = cross(corner_at[3] - start, along);
+    vec3 facing = normalize(dot(first, sight_to(start)) < 0.0 ? first : second);
+    if (dot(facing, sight_to(start)) > 0.0) facing = -facing;
+    return tone_of(corner_albedo[0], facing) + grazing_light(facing, corner_at[corner]);
+#else
+    return corner_tone[corner];
+#endif
+}
+
+void emit_side(int corner, vec2 outward) {
+    for (int side = 0; side < 2; side++) {
+        gl_Position = gl_in[corner].gl_Position;
+        gl_Position.xy += outward * (float(side) * gl_Position.w);
+        covered = 1.0 - float(side);
+        tone = tone_at(corner);
+        EmitVertex();
+    }
+}
+
+void main() {
+    for (int corner = 0; corner < 4; corner++) {
+        vec4 place = gl_in[corner].gl_Position;
+        if (place.w <= 0.0 || place.z <= -place.w || place.z >= place.w) return;
+    }
+    vec2 start = px_of(1), along = px_of(2) - start;
+    vec2 across = normalize(vec2(-along.y, along.x) + 1e-12);
+    float one = dot(px_of(0) - start, across), other = dot(px_of(3) - start, across);
+    if (one * other < 0.0) return;
+    vec2 outward = across * ((one + other > 0.0 ? -2.0 : 2.0) / picture.xy);
+    emit_side(1, outward);
+    emit_side(2, outward);
+    EndPrimitive();
+}
+"""
+
+_EDGE_FRAGMENT = """
+noperspective in float covered;
+in vec3 tone;
+out vec4 color;
+void main() { color = vec4(tone, covered); }
+"""
+
+_SHADOW_VERTEX = (
+    _POSE_INPUTS
+    + SHADOW_CASTER_GLSL
+    + """
+uniform vec3 middle, half_size;  // of the mesh's bounds
+void main() {
+    vec3 at = pose_place + pose_x * middle.x + pose_y * middle.y + pose_z * middle.z;
+    vec3 size = half_size * vec3(length(pose_x), length(pose_y), length(pose_z));
+    cast_shadow(transpose(view) * at, size, pose_color.w > 0.5);
+}
+"""
+)
+
+
+def mesh_pose_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program that writes rows of MESH_POSE; takes GL_POINTS of bodies, for transform feedback."""
+    return context.program(vertex_shader=_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)
+
+
+def face_program(context: moderngl.Context, is_flat: bool, is_fine: bool) -> moderngl.Program:
+    """Program of a mesh's faces; takes GL_TRIANGLES, an instance a body."""
+    head = FRAME_GLSL, LIGHT_GLSL, POLYNOMIAL_GLSL
+    if not is_fine:
+        vertex, fragment = _PLAIN_VERTEX, _PLAIN_FRAGMENT
+    elif is_flat:
+        vertex, fragment = _FLAT_VERTEX, _FLAT_FRAGMENT
+    else:
+        vertex, fragment = _SMOOTH_VERTEX, _SMOOTH_FRAGMENT
+    shading = "flat" if is_flat else "smooth"
+    return context.program(
+        vertex_shader=_text(*head, _VERTEX, vertex).replace("SHADING", shading),
+        fragment_shader=_text(*head, fragment).replace("SHADING", shading),
+    )
+
+
+def silhouette_program(context: moderngl.Context, is_flat: bool) -> moderngl.Program:
+    """Program of soft silhouettes; takes GL_LINES_ADJACENCY, an instance a body."""
+    head = f"#define FLAT {int(is_flat)}\n", FRAME_GLSL, LIGHT_GLSL
+    return context.program(
+        vertex_shader=_text(*head, _VERTEX, _EDGE_VERTEX),
+        geometry_shader=_text(*head, _FLAT_TONE, _EDGE_GEOMETRY),
+        fragment_shader=_text(_EDGE_FRAGMENT),
+    )
+
+
+def mesh_shadow_program(context: moderngl.Context) -> moderngl.Program:
+    """Program of meshes' shadows on the ground; takes GL_POINTS of rows of MESH_POSE."""
+    return shadow_program_of(context, "", FRAME_GLSL + _SHADOW_VERTEX)
+
+
+SHADOWS = "shadows"
+MESH_PROGRAMS: dict[str, Callable[[moderngl.Context], moderngl.Program]] = {
+    "smooth faces": partial(face_program, is_flat=False, is_fine=True),
+    "flat faces": partial(face_program, is_flat=True, is_fine=True),
+    "plain smooth faces": partial(face_program, is_flat=False, is_fine=False),
+    "plain flat faces": partial(face_program, is_flat=True, is_fine=False),
+    "smooth silhouettes": partial(silhouette_program, is_flat=False),
+    "flat silhouettes": partial(silhouette_program, is_flat=True),
+    SHADOWS: mesh_shadow_program,
+}
+
+
+def _text(*parts: str) -> str:
+    return "#version 330 core\n" + "\n".join(parts)

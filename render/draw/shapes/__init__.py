@@ -1,0 +1,1 @@
+"""Programs of ray cast shapes, planes and shadows."""

@@ -1,0 +1,178 @@
+"""Ellipsoids (see ray_cast.py), and spheres with a scale along each axis.
+
+The one idea: with lengths in half axes, an ellipsoid is a ball of radius 1, and a straight ray stays straight.
+"""
+
+from __future__ import annotations
+
+from twixt.render.draw.shapes.ray_cast import CastShape, PointCast
+from twixt.render.draw.shapes.round_skin import (
+    PLAIN_SKIN_FRAGMENT,
+    PLAIN_SKIN_VERTEX,
+    POINT_SKIN_FRAGMENT,
+    POINT_SKIN_VERTEX,
+    QUAD_SKIN_FRAGMENT,
+    QUAD_SKIN_GEOMETRY,
+)
+
+_SIZE = "vec3 size_of(Pose pose) { return shape_size * pose.scale; }"
+_SUPPORT = "float support(vec3 size, vec3 along) { return length(size * along); }"
+_AROUND = "float around(vec3 size) { return max(max(size.x, size.y), size.z); }"
+
+# In half axes: u to the right in the picture, v up, h to the eye, all at right angles.
+_BALL = """
+flat out vec4 turn;    // u by a pixel to the right, and by one up; v by one up
+flat out vec4 deep;    // depth by u, v, h; at the middle
+flat out vec4 bent;    // the normal across the view by u, v, h; towards the eye by h
+flat out vec4 bent_up; // the normal's third by v, h
+
+struct Ball {
+    vec3 u, v, h;  // body's frame
+    mat3 uvw;      // the normal's, eye space
+    float px;      // radii that a pixel spans, of the ball with as much in it
+};
+
+Ball ball_of(Body body) {
+    vec3 per_size = 1.0 / body.size, sight = body.sight;
+    vec3 to_eye = normalize(-(body.right * sight.x + body.up * sight.y + body.back * sight.z));
+    float steep = length(to_eye * per_size);
+    vec3 right = body.right * per_size * body.metres_px, up = body.up * per_size * body.metres_px;
+    Ball ball;
+    ball.h = to_eye * per_size / steep;
+    ball.u = normalize(right - ball.h * dot(right, ball.h));
+    ball.v = cross(ball.h, ball.u);
+    turn = vec4(dot(right, ball.u), dot(up, ball.u), dot(up, ball.v), 0.0);
+    vec3 backward = body.back * body.size * depth_by_metre(body.depth);
+    deep = vec4(dot(backward, ball.u), dot(backward, ball.v), dot(backward, ball.h), window_depth(body.depth));
+    vec3 sideways = normalize(ball.u * per_size), third = cross(to_eye, sideways);
+    vec3 of_v = ball.v * per_size, of_h = ball.h * per_size;
+    bent = vec4(dot(ball.u * per_size, sideways), dot(of_v, sideways), dot(of_h, sideways), steep);
+    bent_up = vec4(dot(of_v, third), dot(of_h, third), 0.0, 0.0);
+    ball.uvw = transpose(mat3(body.right, body.up, body.back)) * mat3(sideways, third, to_eye);
+    ball.px = body.metres_px * pow(per_size.x * per_size.y * per_size.z, 1.0 / 3.0);
+    return ball;
+}
+"""
+
+_NORMAL = """
+vec3 normal_of(vec3 q) {
+    vec3 normal = vec3(dot(bent.xyz, q), bent_up.x * q.y + bent_up.y * q.z, bent.w * q.z);
+    return normal * inversesqrt(dot(normal, normal));
+}
+"""
+
+_POINT_VERTEX = (
+    POINT_SKIN_VERTEX
+    + _BALL
+    + """
+// Pattern: its middle and least are the ws of `turn` and `bent_up`.
+flat out vec4 first;   // the body's x by u, v, h, so much that times y it is the pattern; red
+flat out vec4 second;  // y; green; blue is the z of `bent_up`
+
+void show(Body body, vec2 middle) {
+    Ball ball = ball_of(body);
+    vec3 color = skin_color(body);
+    float strength = pattern_depth(ball.px);
+    first = vec4(vec3(ball.u.x, ball.v.x, ball.h.x) * (2.0 * strength / ball.px), color.r);
+    second = vec4(ball.u.y, ball.v.y, ball.h.y, color.g);
+    bent_up.zw = vec2(color.b, 1.0 - 2.0 * strength);
+    turn.w = 1.0 - strength;
+    light_skin(ball.uvw, middle);
+}
+"""
+)
+
+_POINT_FRAGMENT = (
+    POINT_SKIN_FRAGMENT
+    + """
+flat in vec4 turn, deep, bent, bent_up, first, second;
+"""
+    + _NORMAL
+    + """
+void main() {
+    vec2 off = gl_FragCoord.xy - vec2(light_uvw.w, up_uvw.w);
+    float u = dot(off, turn.xy), v = off.y * turn.z, room = 1.0 - u * u - v * v;
+    // Half of what a pixel to the right and one up take away.
+    vec2 slope = vec2(u * turn.x, u * turn.y + v * turn.z);
+    float covered = 0.5 * room * inversesqrt(max(dot(slope, slope), 1e-9)) + 0.5;
+    vec3 q = vec3(u, v, sqrt(max(room, 0.0)));
+    gl_FragDepth = depth_of(dot(deep.xyz, q) + deep.w, covered);
+    float pattern = clamp(dot(first.xyz, q) * dot(second.xyz, q) + turn.w, bent_up.w, 1.0);
+    float width_px = 2.0 / max(turn.x, turn.z);
+    color = covering(skin(vec3(first.w, second.w, bent_up.z), normal_of(q), pattern), covered, width_px);
+}
+"""
+)
+
+_PLAIN_VERTEX = (
+    PLAIN_SKIN_VERTEX
+    + _BALL
+    + """
+void show(Body body, vec2 middle) {
+    Ball ball = ball_of(body);
+    light_skin(body, ball.uvw, ball.px);
+    bent_up.zw = middle;
+}
+"""
+)
+
+_PLAIN_FRAGMENT = (
+    PLAIN_SKIN_FRAGMENT
+    + "flat in vec4 turn, deep, bent, bent_up;\n"
+    + _NORMAL
+    + """
+void main() {
+    vec2 off = gl_FragCoord.xy - bent_up.zw;
+    float u = dot(off, turn.xy), v = off.y * turn.z, room = 1.0 - u * u - v * v;
+    vec3 q = vec3(u, v, sqrt(max(room, 0.0)));
+    gl_FragDepth = room > 0.0 ? dot(deep.xyz, q) + deep.w : 1.0;
+    color = skin(normal_of(q));
+}
+"""
+)
+
+_QUAD_GEOMETRY = (
+    QUAD_SKIN_GEOMETRY
+    + """
+// Rays are in half axes from here on.
+void paint(Body body) {
+    float radius = pow(body.size.x * body.size.y * body.size.z, 1.0 / 3.0);
+    paint_skin(body, radius);
+    extent = vec4(body.size, extent.w * radius);
+    across.xyz /= body.size;
+    upward.xyz /= body.size;
+    way.xyz /= body.size;
+    from_eye.xyz /= body.size;
+}
+"""
+)
+
+_QUAD_FRAGMENT = (
+    QUAD_SKIN_FRAGMENT
+    + """
+void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
+    float per_dd = 1.0 / dot(d, d), nearest = -dot(p, d) * per_dd;
+    vec3 aside = p + d * nearest;
+    float room = 1.0 - dot(aside, aside);
+    // Half of what a pixel to the right and one up take away.
+    vec2 slope = vec2(dot(aside, across.xyz), dot(aside, upward.xyz)) * px_move;
+    covered = 0.5 * room * inversesqrt(max(dot(slope, slope), 1e-12)) + 0.5;
+    t = nearest - sqrt(max(room, 0.0) * per_dd);
+}
+
+vec3 shade(vec3 q, vec3 d, float per_px) {
+    vec3 normal = normalize(q * extent.yzx * extent.zxy);
+    return skin(normal, d * extent.xyz, q.xy * per_px);
+}
+"""
+)
+
+ELLIPSOID = CastShape(
+    _SIZE,
+    _SUPPORT,
+    _AROUND,
+    PointCast(_POINT_VERTEX, _POINT_FRAGMENT),
+    PointCast(_PLAIN_VERTEX, _PLAIN_FRAGMENT),
+    _QUAD_GEOMETRY,
+    _QUAD_FRAGMENT,
+)

@@ -1,0 +1,101 @@
+"""Pixels kept in a texture, copied from and to a framebuffer.
+
+The one idea: between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order
+of channels and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down.
+
+Always: places are counted from the bottom left, in the texture as in the framebuffer.
+"""
+
+from __future__ import annotations
+
+from ctypes import POINTER, byref, c_double, c_int, c_uint, c_void_p
+from functools import cache
+
+from twixt.render.draw.context import gl_function
+from twixt.render.draw.frame_block import Viewport
+
+COLOR_BIT, DEPTH_BIT, STENCIL_BIT = 0x4000, 0x100, 0x400
+READ_FRAMEBUFFER, DRAW_FRAMEBUFFER, FRAMEBUFFER = 0x8CA8, 0x8CA9, 0x8D40
+SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x8CE0
+# RGBA without a size takes the channel order of the data given with it: B, G, R, A for windows. Other framebuffers
+# have RGBA8.
+RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
+
+
+class Functions:
+    """OpenGL functions by their names. are_there: all were found."""
+
+    def __init__(self) -> None:
+        whole, names = c_int, POINTER(c_uint)
+        self.glBlitFramebuffer = gl_function("glBlitFramebuffer", *[whole] * 8, c_uint, c_uint)
+        self.glBindFramebuffer = gl_function("glBindFramebuffer", c_uint, c_uint)
+        self.glDisable = gl_function("glDisable", c_uint)
+        self.glClearDepth = gl_function("glClearDepth", c_double)
+        self.glClear = gl_function("glClear", c_uint)
+        self.glGenTextures = gl_function("glGenTextures", whole, names)
+        self.glBindTexture = gl_function("glBindTexture", c_uint, c_uint)
+        self.glTexImage2D = gl_function(
+            "glTexImage2D", c_uint, whole, whole, whole, whole, whole, c_uint, c_uint, c_void_p
+        )
+        self.glGenFramebuffers = gl_function("glGenFramebuffers", whole, names)
+        self.glFramebufferTexture2D = gl_function("glFramebufferTexture2D", c_uint, c_uint, c_uint, c_uint, whole)
+        self.glDeleteFramebuffers = gl_function("glDeleteFramebuffers", whole, names)
+        self.glDeleteTextures = gl_function("glDeleteTextures", whole, names)
+        self.are_there = all(self.__dict__.values())
+
+
+@cache
+def functions() -> Functions:
+    """Looks the functions up, once in a process: they act on the current context."""
+    return Functions()
+
+
+class Pixels:
+    """A picture of this size, px. framebuffer: OpenGL name of the one that it is copied from and to; 0: a window's.
+
+    `take` and `lay` bind other framebuffers and switch the scissor off; the caller sets what it uses next.
+    """
+
+    def __init__(self, size_px: tuple[int, int], framebuffer: int) -> None:
+        self.size_px, self.framebuffer = size_px, framebuffer
+        self._gl, names = functions(), (c_uint(), c_uint())
+        gl = self._gl
+        gl.glGenTextures(1, byref(names[0]))
+        gl.glBindTexture(TEXTURE_2D, names[0].value)
+        form = (RGBA8, RGBA, UNSIGNED_BYTE) if framebuffer else (RGBA, BGRA, REVERSED_8888)
+        gl.glTexImage2D(TEXTURE_2D, 0, form[0], *size_px, 0, form[1], form[2], None)
+        gl.glBindTexture(TEXTURE_2D, 0)
+        gl.glGenFramebuffers(1, byref(names[1]))
+        gl.glBindFramebuffer(FRAMEBUFFER, names[1].value)
+        gl.glFramebufferTexture2D(FRAMEBUFFER, COLOR_ATTACHMENT, TEXTURE_2D, names[0].value, 0)
+        self._texture, self._kept = names[0].value, names[1].value
+
+    def take(self, part: Viewport, at: tuple[int, int] = (0, 0)) -> None:
+        """Keeps a part of the framebuffer. at: its left and bottom in the picture, px."""
+        left, bottom, width, height = part
+        here = at[0], self._row(at[1], height), width, height
+        self._blit(self.framebuffer, (left, bottom, width, height), self._kept, here)
+
+    def lay(self, part: Viewport, at: tuple[int, int] = (0, 0)) -> None:
+        """Copies the pixels kept `at` that place into a part of the framebuffer."""
+        here = at[0], self._row(at[1], part[3]), *part[2:]
+        self._blit(self._kept, here, self.framebuffer, part)
+
+    def release(self) -> None:
+        """Gives the memory back."""
+        self._gl.glDeleteFramebuffers(1, byref(c_uint(self._kept)))
+        self._gl.glDeleteTextures(1, byref(c_uint(self._texture)))
+
+    def _row(self, bottom: int, height: int) -> int:
+        return bottom if self.framebuffer else self.size_px[1] - bottom - height
+
+    def _blit(self, source: int, source_part: Viewport, to: int, to_part: Viewport) -> None:
+        gl, (left, bottom, width, height) = self._gl, source_part
+        to_left, to_bottom = to_part[:2]
+        rows = (to_bottom, to_bottom + height) if self.framebuffer else (to_bottom + height, to_bottom)
+        gl.glDisable(SCISSOR_TEST)
+        gl.glBindFramebuffer(READ_FRAMEBUFFER, source)
+        gl.glBindFramebuffer(DRAW_FRAMEBUFFER, to)
+        gl.glBlitFramebuffer(
+            left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], COLOR_BIT, NEAREST
+        )

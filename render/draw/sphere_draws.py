@@ -1,0 +1,159 @@
+"""Draws the spheres of a picture: one draw call for nearly all of them, and more only if some are too large for it.
+
+Always: every sphere that is seen is drawn by exactly one program, whatever `sphere_detail.py` chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.render.draw.body_draws import BodyDraws
+from twixt.render.draw.frame_block import SceneView
+from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.software.separate_spheres import ApartSpheres
+from twixt.render.draw.software.splat_drawing import SplatDrawing
+from twixt.render.draw.spheres.snapshot_bounds import fits_points, grown, together
+from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
+from twixt.render.draw.spheres.sphere_detail import (
+    FINEST,
+    all_radii,
+    choose,
+    largest_radius,
+    sampled_radii,
+    sampled_rows,
+    sizes_in,
+)
+
+# Up to this many bodies a draw of quads, most of them empty, is faster than a query whether any quad is needed. The
+# query ends OpenGL's current batch, 0.3 ms, and takes 0.03 us a body; empty quads take 0.13 us a body.
+FEW = 2500
+# Pictures between two choices of program while the camera is still: bodies keep their sizes, and most their places.
+CHOSEN_PICTURES = 8
+FINEST_PX = 0.0, FINEST.largest_px
+
+
+class SphereDrawing:
+    """Draws spheres; keeps the last choice of program."""
+
+    def __init__(self, context: moderngl.Context, bodies: BodyDraws) -> None:
+        self._bodies = bodies
+        self._any_beyond = context.query(samples=True)
+        self._apart = ApartSpheres(context)
+        self._splats = SplatDrawing(context, bodies.ring) if bodies.is_software else None
+        self._radii_of: Scene | None = None
+        self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
+        self._detail = FINEST
+        self._chosen_for: tuple[object, ...] = ()
+        self._drawn = 0  # pictures since the last choice
+        self._fit_for: tuple[object, ...] = ()
+        self._fit = False
+
+    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_marks: bool = False) -> None:
+        """Draws the spheres of these layers. has_marks: dots or lines may be inside them."""
+        if not (count := self._bodies.count("points", layers)):
+            return
+        draw = self._bodies.draw
+        self._choose(view, layers, count)
+        name, largest_px = self._detail
+        if self._draw_splats(view, layers):
+            return
+        if self._all_fit(view, layers):
+            if not has_marks and (few := self._few_apart(view, layers)) is not None:
+                draw("apart", layers, FINEST_PX, order=self._apart.near_first(few, view.camera))
+            else:
+                draw(name, layers, (0.0, largest_px))
+            return
+        if count <= FEW and largest_px == LARGEST_POINT_PX:
+            draw(name, layers, (0.0, largest_px))
+            draw("quads", layers, (0.0, largest_px))
+            return
+        is_any_larger = self._ask_beyond(layers, largest_px)
+        draw(name, layers, (0.0, largest_px))
+        if not is_any_larger():
+            return
+        if largest_px < LARGEST_POINT_PX:
+            is_any_larger = self._ask_beyond(layers, LARGEST_POINT_PX)
+            draw("balls", layers, (largest_px, LARGEST_POINT_PX))
+            if not is_any_larger():
+                return
+        draw("quads", layers, (0.0, LARGEST_POINT_PX))
+
+    def radii(self, scene: Scene, count: int) -> NDArray[np.float32]:
+        """Radii at scale 1 of at least the first `count` bodies, metres; 0 for other shapes."""
+        if self._radii_of is not scene or len(self._radii) < count:
+            self._radii_of, self._radii = scene, all_radii(scene, count)
+        return self._radii
+
+    def _choose(self, view: SceneView, layers: Sequence[PlacedLayer], count: int) -> None:
+        """Chooses the program for `count` spheres, by a sample of the layer with most bodies."""
+        scene, camera, viewport, level, _ = view
+        parts = self._bodies.parts
+        largest = max(layers, key=lambda layer: layer.bodies)
+        sample = self._bodies.ring.sample(largest.slots.older)
+        key = (scene, count, len(sample), camera.view.tobytes(), camera.projection.tobytes(), viewport[2:], level)
+        self._drawn += 1
+        if key != self._chosen_for or self._drawn >= CHOSEN_PICTURES:
+            if parts is not None:
+                sample = parts.placed(sample, sampled_rows(largest.bodies))
+            sizes = sizes_in(sample, sampled_radii(scene, largest.bodies), count, camera, viewport[3])
+            self._detail = choose(sizes, count, self._bodies.is_software, self._detail, level)
+            self._chosen_for, self._drawn = key, 0
+
+    def _draw_splats(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
+        """Draws the spheres by splat_drawing.py where that is faster; False: nothing was drawn."""
+        splats, detail = self._splats, self._detail
+        if splats is None or self._bodies.parts is not None or not splats.can_draw(view, layers, detail):
+            return False
+        large = splats.draw(view, layers[0], self.radii(view.scene, layers[0].bodies), detail)
+        if large is None:
+            return False
+        if len(large):
+            draw, order = self._bodies.draw, splats.few(large)
+            draw("balls", layers, (detail.largest_px, LARGEST_POINT_PX), most=len(large), order=order)
+            draw("quads", layers, (0.0, LARGEST_POINT_PX), most=len(large), order=order)
+        return True
+
+    def _few_apart(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
+        """Records of a picture's bodies if they are few spheres that do not intersect (separate_spheres.py), else None.
+
+        Not for pictures with dots or lines: the part of a line inside a sphere is hidden only by the true depth.
+        """
+        bodies, scene, layer = self._bodies, view.scene, layers[0]
+        if self._detail != FINEST or not bodies.is_software or view.is_wide:
+            return None
+        if not bodies.members.are_spheres or len(layers) != 1 or layer.group is not None:
+            return None
+        few = bodies.ring.few(layer.slots.older)
+        if few is None or not self._apart.are((scene, len(few)), few, self.radii(scene, len(few))):
+            return None
+        return few
+
+    def _all_fit(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
+        """True if all spheres are known to fit points; computed again when an input has changed."""
+        ring, detail = self._bodies.ring, self._detail
+        extents = tuple([ring.extent(slot) for layer in layers for slot in layer.slots[:2]])
+        gap_s = max(layer.uniforms.gap_s for layer in layers)
+        key = (detail, self._chosen_for, extents, gap_s)
+        if key != self._fit_for:
+            extent, parts = together(extents), self._bodies.parts
+            if extent is not None and parts is not None:
+                extent = grown(extent, parts.arm_m)
+            self._fit_for = key
+            self._fit = extent is not None and fits_points(
+                extent, largest_radius(view.scene), gap_s, view.camera, view.viewport[2:], detail.largest_px
+            )
+        return self._fit
+
+    def _ask_beyond(self, layers: Sequence[PlacedLayer], largest_px: float) -> Callable[[], bool]:
+        """Starts the query whether a sphere is too large for points up to this width.
+
+        The returned function reads the result. Call it after the next draw.
+        """
+        with self._any_beyond:
+            self._bodies.draw("beyond", layers, (0.0, largest_px))
+        return lambda: self._any_beyond.samples > 0

@@ -1,0 +1,1 @@
+"""Programs of spheres, and the choice between them."""

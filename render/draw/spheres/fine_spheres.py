@@ -1,0 +1,263 @@
+"""Spheres at the finest quality: true outline, smooth edge, true depth, a two-tone skin that shows spin.
+
+The one idea: a small sphere is a point, the cheapest primitive of OpenGL. Its outline is an ellipse. A matrix for each
+sphere maps it to the unit circle, and the sphere to a hemisphere over it: a pixel needs no ray. A sphere wider than a
+point may be, or around the eye, is a rectangle whose pixels cast true rays.
+
+Edges are smoothed by coverage (alpha), so spheres are drawn after planes and ray cast shapes. Values that are the same
+in all pixels of a sphere are computed once, in the vertex shader, and passed on as flat outputs. So are values that are
+the same for all spheres: llvmpipe checks the bounds of a uniform block at each access in each pixel, a quarter of the
+cost. Where spheres are many, point_spheres.py draws them.
+"""
+
+from __future__ import annotations
+
+import moderngl
+
+from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL, POLYNOMIAL_GLSL
+from twixt.render.draw.glsl.pose import FRAME_GLSL, PoseVariant, switches_glsl
+from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, sphere_points, sphere_vertex_glsl
+
+__all__ = ["LARGEST_POINT_PX", "point_program", "quad_program"]
+
+_POINT_VERTEX = (
+    POLYNOMIAL_GLSL
+    + """
+flat out vec4 outline;  // to the unit circle: xx, xy, yy of the matrix (1 / px); w: radius in px
+flat out vec4 middle;   // of the ellipse, px; z: radius over distance; w: depth of the pattern, below 0: plain colour
+flat out vec4 front;    // away from the picture's plane, ball's frame; w: red
+flat out vec4 linear;   // brightness by the normal; w: green
+flat out vec4 light;    // towards the light; w: blue
+flat out vec4 first_axis, second_axis;  // of the body, over a pixel; w: what red and blue gain in the sun
+const vec3 COOL = vec3(0.93, 0.99, 1.08), SUNNY = vec3(0.09, 0.0, -0.14);
+
+void main() {
+    Pose pose = drawn_pose();
+    vec4 ball = ball_of(pose);
+    gl_Position = NOWHERE;
+    gl_PointSize = 1.0;
+    bool drawn = is_drawn_as_point(ball);
+    float depth = drawn ? -ball.z : 1.0, radius = drawn ? ball.w : 0.1;
+    vec3 center = drawn ? ball.xyz : vec3(0.0, 0.0, -1.0);
+
+    // The ellipse in the plane at 1 m: along the way from the picture's middle, and across. Orthographic: a circle.
+    vec2 tangent = vec2(0.0), at = center.xy;
+    float along = radius, across = radius, sine = 0.0;
+    if (!PARALLEL) {
+        tangent = center.xy / depth;
+        float room2 = depth * depth - radius * radius, distance2 = dot(center, center);
+        along = radius * sqrt(distance2 - radius * radius) / room2;
+        across = radius * inversesqrt(room2);
+        at = tangent * (depth * depth / room2);
+        sine = radius * inversesqrt(distance2);
+    }
+    float per_along = picture.z / along, per_across = picture.z / across;
+    float stretch = (per_along - per_across) / max(dot(tangent, tangent), 1e-12);
+    outline = vec4(per_across + stretch * tangent.x * tangent.x, stretch * tangent.x * tangent.y,
+                   per_across + stretch * tangent.y * tangent.y, 0.5 / per_across);
+    vec3 to_eye = to_eye_from(center);
+    middle = vec4(at / picture.z + 0.5 * picture.xy + grid.zw, sine,
+                  light_eye.w > 0.5 ? -1.0 : pattern_depth(per_across));
+    vec3 tint = light_eye.w > 0.5 ? vec3(1.0) : COOL;
+    front = vec4(facing(vec3(0.0, 0.0, 1.0), to_eye), pose.color.r * tint.r);
+    linear = vec4(facing(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye), pose.color.g * tint.g);
+    light = vec4(facing(light_eye.xyz, to_eye), pose.color.b * tint.b);
+    vec4 turn = turn_after(view_turn, pose.orientation);
+    first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) / per_across, pose.color.r * SUNNY.r);
+    second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) / per_across, pose.color.b * SUNNY.b);
+#if APART
+    if (drawn) {
+        gl_PointSize = 2.0 * along / picture.z;
+        gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0);
+    }
+#else
+    if (drawn) {
+        gl_PointSize = 2.0 * along / picture.z + 1.0;  // half a pixel of edge on each side
+        // Its w is free to choose, and comes to the pixels at no cost: what a radius is in depth.
+        float radius_depth = -depth_by_metre(depth) * radius;
+        gl_Position = vec4(at * guard.xy, (lens.z * center.z + lens.w) / w_at(depth), 1.0) / radius_depth;
+    }
+#endif
+}
+"""
+)
+
+_POINT_FRAGMENT = (
+    POLYNOMIAL_GLSL
+    + """
+flat in vec4 outline, middle, front, linear, light, first_axis, second_axis;
+out vec4 color;
+
+void main() {
+    vec2 off = gl_FragCoord.xy - middle.xy;
+    vec2 side = vec2(outline.x * off.x + outline.y * off.y, outline.y * off.x + outline.z * off.y);
+    float off2 = dot(side, side);
+    float covered = (1.0 - off2) * outline.w + 0.5;  // above 1 is cut off when it is written
+    float inside_px = covered - 0.5;
+    float height = sqrt(max(1.0 - off2, 0.0));
+    // Seen from near, the outline is nearer than the ball's middle.
+    vec3 normal = vec3(side * (1.0 - middle.z * height), height + middle.z * off2);
+#if APART
+    // What is behind comes later and cannot be blended with: half an edge, and less of what was there before.
+    if (covered < 0.5) discard;
+    covered = 0.5 + 0.5 * covered;
+#else
+    float nearer = dot(normal, front.xyz);
+    float depth = gl_FragCoord.z - gl_FragCoord.w * nearer * (1.0 + middle.z * nearer);
+    // The faint outer half of the edge stands before nothing but the background: with its true depth it would
+    // keep out the ball behind, drawn later, and show what is behind that. What is not covered at all never passes: a
+    // discard takes longer than all that it saves.
+    gl_FragDepth = covered < 0.5 ? max(depth, 1.0 - 2e-6 * covered) : depth;
+#endif
+
+    vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
+    // As `lit_by_polynomial`, with what is the same in all pixels taken out.
+    float towards = dot(normal, light.xyz), sun = max(towards * 0.85 + 0.15, 0.0), grazing = 1.0 - height;
+    float gloss = max(2.0 * height * towards - light.z, 0.0);
+    gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
+    gloss = 0.20 * gloss + 0.10 * grazing * grazing;
+    float tone = (1.0 - middle.w) + middle.w * turned.x * turned.y;
+    float brightness = (BASE + dot(normal, linear.xyz) + SQUARE * towards * towards) * tone;
+    float sunny = sun * sun * brightness;
+    vec3 albedo = vec3(front.w, linear.w, light.w), lit_color = albedo * brightness + gloss;
+    lit_color.rb += vec2(first_axis.w, second_axis.w) * sunny;
+    if (OUTLINED) albedo = with_outline(albedo, inside_px, 4.0 * outline.w);
+#if APART
+    covered = min(covered, 1.0);
+    color = vec4(min(middle.w < 0.0 ? albedo : lit_color, 1.0) * covered, covered);
+#else
+    color = vec4(middle.w < 0.0 ? albedo : lit_color, covered);
+#endif
+}
+"""
+)
+
+_QUAD_VERTEX = """
+out vec4 vertex_ball, vertex_first, vertex_second, vertex_albedo;
+void main() {
+    Pose pose = drawn_pose();
+    vec4 ball = ball_of(pose);
+    vertex_ball = vec4(0.0);
+    vertex_first = vertex_second = vertex_albedo = vec4(0.0);
+    if (ball.w > 0.0 && !fits_point(ball)) {
+        vertex_ball = ball;
+        vec4 turn = turn_after(view_turn, pose.orientation);
+        // A pixel in radii: borders in the pattern are that wide.
+        float px = (PARALLEL ? 1.0 : max(-ball.z, ball.w)) * picture.z / ball.w;
+        vertex_first = vec4(rotate(turn, vec3(1.0, 0.0, 0.0)) / px, 1.0 / ball.w);
+        vertex_second = vec4(rotate(turn, vec3(0.0, 1.0, 0.0)) / px, 0.5 / (ball.w * ball.w * px));
+        vertex_albedo = vec4(pose.color, light_eye.w > 0.5 ? -1.0 : pattern_depth(px));
+    }
+    gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
+}
+"""
+
+_QUAD_GEOMETRY = (
+    FRAME_GLSL
+    + """
+in vec4 vertex_ball[], vertex_first[], vertex_second[], vertex_albedo[];
+flat out vec4 ball, first_axis, second_axis, albedo, light, lens_flat;
+flat out vec3 middle;
+
+// The outline's lowest and highest tangent along one axis: tan(theta -+ half angle).
+vec2 outline(float sideways, float depth, float radius) {
+    if (PARALLEL) return vec2(sideways - radius, sideways + radius);
+    float distance2 = sideways * sideways + depth * depth;
+    float room2 = distance2 - radius * radius;
+    if (room2 <= 0.0 || depth * depth <= radius * radius) return vec2(-1e6, 1e6);
+    float tangent = sqrt(room2);
+    return vec2((sideways * tangent - depth * radius) / (depth * tangent + sideways * radius),
+                (sideways * tangent + depth * radius) / (depth * tangent - sideways * radius));
+}
+
+void main() {
+    vec4 the_ball = vertex_ball[0];
+    if (the_ball.w <= 0.0) return;
+    vec2 margin = 2.0 / picture.xy;
+    vec2 across = clamp(outline(the_ball.x, -the_ball.z, the_ball.w) * lens.x + vec2(-1.0, 1.0) * margin.x, -1.0, 1.0);
+    vec2 along = clamp(outline(the_ball.y, -the_ball.z, the_ball.w) * lens.y + vec2(-1.0, 1.0) * margin.y, -1.0, 1.0);
+    for (int corner = 0; corner < 4; corner++) {
+        ball = the_ball;
+        first_axis = vertex_first[0];
+        second_axis = vertex_second[0];
+        albedo = vertex_albedo[0];
+        light = vec4(light_eye.xyz, up_eye.y);
+        lens_flat = vec4(0.5 - 0.5 * lens.z, 0.5 * lens.w, picture.z, up_eye.z);
+        if (PARALLEL) lens_flat.xy = vec2(0.5 + 0.5 * lens.w, -0.5 * lens.z);
+        middle = vec3(0.5 * picture.xy + grid.zw, up_eye.x);
+        gl_Position = vec4(across[corner & 1], along[corner >> 1], 0.0, 1.0);
+        EmitVertex();
+    }
+    EndPrimitive();
+}
+"""
+)
+
+_QUAD_FRAGMENT = (
+    LIGHT_GLSL
+    + OUTLINE_GLSL
+    + """
+const float WIDE_PX = 100.0;  // all spheres here are at least this wide, or nearly
+flat in vec4 ball;         // centre in eye space, radius
+flat in vec4 first_axis;   // the body's x over a pixel; 1 / radius
+flat in vec4 second_axis;  // the body's y over a pixel; what turns the room to the outline into coverage
+flat in vec4 albedo;       // colour; depth of the pattern, below 0: plain colour without light
+flat in vec4 light;        // towards the light; y of up
+flat in vec4 lens_flat;    // depth = x + y / distance, or x + y distance; metres a pixel spans at 1 m; z of up
+flat in vec3 middle;       // of the picture in the framebuffer, px; x of up
+out vec4 color;
+const float FAINT_DEPTH = 0.999999;
+
+void main() {
+    vec3 ray = vec3((gl_FragCoord.xy - middle.xy) * lens_flat.z, -1.0), from = ball.xyz;
+    if (PARALLEL) {
+        from.xy -= ray.xy;
+        ray.xy = vec2(0.0);
+    }
+    float per_square = 1.0 / dot(ray, ray);
+    // From the centre to the nearest point of the ray: keeps its digits for small and far spheres.
+    float along = dot(ray, from) * per_square;
+    vec3 aside = ray * along - from;
+    float room = ball.w * ball.w - dot(aside, aside);
+    float inside_px = room * second_axis.w, covered = min(inside_px + 0.5, 1.0);
+    if (covered <= 0.0) discard;
+    room = max(room, 0.0);
+    float distance = along - sqrt(room * per_square);
+    float depth = PARALLEL ? lens_flat.x + lens_flat.y * distance : lens_flat.x + lens_flat.y / distance;
+    if (!PARALLEL && distance <= 0.0 || depth < 0.0) discard;
+    gl_FragDepth = covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
+
+    vec3 normal = (ray * distance - from) * first_axis.w;
+    vec2 side = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
+    float tone = 1.0 - albedo.w * (1.0 - side.x * side.y);
+    vec3 up = vec3(middle.z, light.w, lens_flat.w);
+    vec3 lit_color = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w, light.xyz, up);
+    vec3 plain = OUTLINED ? with_outline(albedo.rgb, inside_px, WIDE_PX) : albedo.rgb;
+    color = vec4(albedo.w < 0.0 ? plain : lit_color, covered);
+}
+"""
+)
+
+
+def point_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program that draws the spheres that fit a point; takes GL_POINTS of bodies, into the guarded viewport."""
+    return _points(context, variant, apart=False)
+
+
+def apart_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """The same for spheres that do not intersect, each of one depth: see software/separate_spheres.py."""
+    return _points(context, variant, apart=True)
+
+
+def _points(context: moderngl.Context, variant: PoseVariant, *, apart: bool) -> moderngl.Program:
+    defined = f"#define APART {int(apart)}\n"
+    return sphere_points(context, variant, defined + _POINT_VERTEX, defined + _POINT_FRAGMENT)
+
+
+def quad_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program that draws the spheres that do not fit a point; takes GL_POINTS of bodies."""
+    vertex, head = sphere_vertex_glsl(variant, _QUAD_VERTEX), "#version 330 core\n" + switches_glsl(variant)
+    strip = "layout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
+    return context.program(
+        vertex_shader=vertex, geometry_shader=head + strip + _QUAD_GEOMETRY, fragment_shader=head + _QUAD_FRAGMENT
+    )

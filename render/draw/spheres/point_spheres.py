@@ -1,0 +1,258 @@
+"""Programs for many spheres: five programs of points, each as cheap as the visible size of its spheres allows.
+
+    balls   any size    lit, two-tone skin, true depth
+    pearls  to 24 px    lit and toned by a polynomial, nearly true depth
+    discs   to 16 px    as pearls, of one depth
+    beads   to 6.5 px   as discs, without a skin
+    dots    to 2.5 px   squares of the disc's area and mean brightness
+
+The one idea: a pixel's place in the point gives its normal; one direction replaces light and sky, and the product of
+two axes of the body gives its skin. Edges are hard, and there is no highlight.
+
+From ten pixels' width on, a sphere costs what its pixels cost: a third of a nanosecond for each operation in each of
+them. So the vertex shader computes, once for each sphere, the polynomial of second degree in a pixel's place that is
+the best fit to light and skin together: five operations, where normal, light and skin take twenty. This softens the
+skin's borders; its rotation stays visible.
+
+One depth: a sphere is drawn as the disc through its centre. Where bodies do not intersect this changes no pixel, since
+the disc lies within the ball; where they do, their seam is off by at most a radius. In return hidden pixels are not
+computed at all, which halves the cost of what lies behind: software drawing tests a pixel's depth before its colour
+only if the shader does not write the depth. Nearly true depth is that of a paraboloid: seams are straight where they
+should bend a little.
+"""
+
+from __future__ import annotations
+
+import moderngl
+
+from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
+from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points, wide_glsl
+
+# The pattern's tones are those of FULL_CONTRAST, around a mean that fades with the size.
+_TONES = f"#define TONES {FULL_CONTRAST / (1 - FULL_CONTRAST)}\n"
+
+# Difference of a square's mean brightness from that of the polynomial over the disc.
+DOT_OFFSET = 0.02
+# Weights of light and sky in the one direction that replaces them: mean error 0.033 of the brightness.
+ONE_LIGHT, ONE_UP = 0.28, 0.09
+# Brightness where the normal is at right angles to that direction, and the factor of the cosine's square.
+ACROSS, SQUARES = 0.63, 1.07
+# Best fits over the disc: the normal's z by 1 and x^2 + y^2, and x z by x.
+HEIGHT, ALONG = (1.067, -0.8), 0.533
+
+_PLACE = """
+#if WIDE
+flat out vec3 circle;  // from the point, an ellipse, to the unit circle: xx, xy, yy
+#endif
+
+// share: of the diameter of a circle, the side of the point.
+void place(vec4 ball, bool drawn, float share) {
+    float side = length_px(ball) * share;
+    gl_Position = NOWHERE;
+    vec2 middle = ball.xy;
+#if WIDE
+    vec2 drawn_out = stretch(ball.xyz, ball.w), along = ball.xy * inversesqrt(max(dot(ball.xy, ball.xy), 1e-30));
+    float narrow = drawn_out.x - 1.0;
+    circle = vec3(1.0 + narrow * along.y * along.y, narrow * along.x * along.y, 1.0 + narrow * along.x * along.x);
+    middle *= drawn_out.y;
+    if (share < 1.0) side *= inversesqrt(drawn_out.x);  // a square
+#endif
+    gl_PointSize = drawn ? max(side, 1.0) : 1.0;
+    if (drawn) gl_Position = vec4(middle * guard.xy, lens.z * ball.z + lens.w, w_at(-ball.z));
+}
+
+// A point's w is free to choose, and comes to the pixels at no cost: what its radius is in depth, towards the eye.
+float radius_depth(vec4 ball) {
+    return PARALLEL ? -0.5 * lens.z * ball.w : 0.5 * lens.w * ball.w / (ball.z + ball.w);
+}
+"""
+
+_DOT_VERTEX = (
+    POLYNOMIAL_GLSL
+    + _PLACE
+    + f"const float DOT_OFFSET = {DOT_OFFSET};\n"
+    + """
+flat out vec3 albedo;
+void main() {
+    Pose pose = drawn_pose();
+    vec4 ball = ball_of(pose);
+    bool drawn = is_drawn_as_point(ball);
+    // A square of the disc's area. Over a disc the mean of z is 2/3, of x^2 and of y^2 1/4.
+    place(ball, drawn, 0.886);
+    vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_eye.xyz, to_eye);
+    float linear = dot(brightness_by_normal(light_eye.xyz, up_eye.xyz), to_eye);
+    float brightness = BASE + linear * (2.0 / 3.0) + SQUARE * (0.25 + 0.25 * light.z * light.z) + DOT_OFFSET;
+    albedo = pose.color * (light_eye.w > 0.5 ? 1.0 : brightness);
+}
+"""
+)
+_DOT_FRAGMENT = """
+flat in vec3 albedo;
+out vec4 color;
+void main() { color = vec4(albedo, 1.0); }
+"""
+
+# A pixel's place in the unit circle; y points down, as in gl_PointCoord.
+_AT = """
+#if WIDE
+flat in vec3 circle;
+vec2 on_circle() {
+    vec2 at = gl_PointCoord * 2.0 - 1.0;
+    return vec2(dot(circle.xy, at), dot(circle.yz, at));
+}
+#else
+vec2 on_circle() { return gl_PointCoord * 2.0 - 1.0; }
+#endif
+"""
+
+_ONE_LIGHT = f"""
+const float ACROSS = {ACROSS}, SQUARES = {SQUARES};
+vec3 light_by_one() {{ return {ONE_LIGHT} * light_eye.xyz + {ONE_UP} * up_eye.xyz; }}
+"""
+
+_SMOOTH_VERTEX = (
+    _PLACE
+    + _ONE_LIGHT
+    + f"const vec2 HEIGHT = vec2{HEIGHT};\nconst float ALONG = {ALONG};\n"
+    + """
+flat out vec4 albedo;   // times the brightness in the middle; w: what that is times by x y
+flat out vec4 shading;  // by x, y, x^2, y^2; x: half the radius in px where it is outlined
+// How far x y of the body's axes is seen: not at all up to 6 px, in full from 15 px.
+float pattern(float width) { return guard.z * TONES * clamp(0.4 * width - 2.4, 0.0, 3.5); }
+
+void main() {
+    Pose pose = drawn_pose();
+    vec4 ball = ball_of(pose);
+    float width = width_px(ball);
+    bool drawn = is_drawn_as_point(ball);
+    place(ball, drawn, 1.0);
+#if OWN_DEPTH
+    // To the pixels comes the depth of its nearest part, and as w what is to be added on the way to the outline.
+    if (drawn) {
+        gl_Position /= -HEIGHT.y * radius_depth(ball);
+        gl_Position.z = max(gl_Position.z + HEIGHT.x / HEIGHT.y * 2.0, -0.9999 * gl_Position.w);
+    }
+#endif
+    vec3 to_eye = to_eye_from(ball.xyz), light = facing(light_by_one(), to_eye) * (1.0 / ACROSS);
+    // 1 + t + SQUARES t^2 of the light, and the pattern, as a polynomial of the normal: by squares, by xy, xz, yz.
+    vec3 squares = SQUARES * light * light, mixed = 2.0 * SQUARES * light.xxy * light.yzz;
+#if SKIN
+    vec4 turn = turn_after(view_turn, pose.orientation);
+    vec3 first = facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) * pattern(width);
+    vec3 second = facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye);
+    squares += first * second;
+    mixed += first.xxy * second.yzz + first.yzz * second.xxy;
+#endif
+    // ... and of x and y alone.
+    float middle = 1.0 + HEIGHT.x * light.z + squares.z;
+    shading = vec4(light.xy + ALONG * mixed.yz, HEIGHT.y * light.z + squares.xy - squares.z) * (1.0 / middle);
+    shading.y = -shading.y;  // a point's y goes down
+    albedo = vec4(pose.color * (ACROSS * middle), -mixed.x / middle);
+    if (light_eye.w > 0.5) {
+        shading = vec4(OUTLINED ? 0.25 * width : 0.0, 0.0, 0.0, 0.0);
+        albedo = vec4(pose.color, 0.0);
+    }
+}
+"""
+)
+_SMOOTH_FRAGMENT = """
+flat in vec4 albedo, shading;
+out vec4 color;
+void main() {
+    vec2 at = on_circle();
+    float off2 = dot(at, at);
+#if OWN_DEPTH
+    gl_FragDepth = off2 > 1.0 ? 1.0 : gl_FragCoord.z + gl_FragCoord.w * off2;
+#else
+    if (off2 > 1.0) discard;
+#endif
+    float brightness = 1.0 + at.x * (shading.x + shading.z * at.x + albedo.w * at.y)
+                     + at.y * (shading.y + shading.w * at.y);
+    color = vec4(albedo.rgb * brightness, 1.0);
+    if (OUTLINED) color.rgb = with_outline(albedo.rgb, (1.0 - off2) * shading.x, 4.0 * shading.x);
+}
+"""
+
+_SKIN_VERTEX = (
+    _PLACE
+    + _ONE_LIGHT
+    + """
+flat out vec4 light;   // over the brightness across it; w: red
+flat out vec4 first_axis, second_axis;  // of the body; their product is the pattern; w: green, blue
+void main() {
+    Pose pose = drawn_pose();
+    vec4 ball = ball_of(pose);
+    float width = width_px(ball);
+    bool drawn = is_drawn_as_point(ball), plain = light_eye.w > 0.5;
+    place(ball, drawn, 1.0);
+    if (drawn) gl_Position /= radius_depth(ball);
+    vec3 to_eye = to_eye_from(ball.xyz);
+    vec4 turn = turn_after(view_turn, pose.orientation);
+    float contrast = pattern_depth(2.0 / width);
+    float sharpness = sqrt(width * (contrast / FULL_CONTRAST));
+    vec3 albedo = pose.color * (plain ? 1.0 : ACROSS * (1.0 - contrast));
+    vec3 unlit = vec3(OUTLINED ? 0.25 * width : 0.0, 0.0, 0.0);  // half the radius in px
+    light = vec4(plain ? unlit : facing(light_by_one(), to_eye) * (1.0 / ACROSS), albedo.r);
+    first_axis = vec4(facing(rotate(turn, vec3(1.0, 0.0, 0.0)), to_eye) * sharpness, albedo.g);
+    second_axis = vec4(facing(rotate(turn, vec3(0.0, 1.0, 0.0)), to_eye) * sharpness, albedo.b);
+}
+"""
+)
+_SKIN_FRAGMENT = (
+    f"const float SQUARES = {SQUARES};"
+    + """
+flat in vec4 light, first_axis, second_axis;
+out vec4 color;
+void main() {
+    vec2 at = on_circle();
+    float off2 = dot(at, at), room = 1.0 - off2;
+    float height = room * (2.2 + room * (0.9 * room - 2.1));  // near its root, which costs more
+    // Beyond the outline the depth of the background, which is drawn nowhere: cheaper than a discard.
+    gl_FragDepth = off2 > 1.0 ? 1.0 : gl_FragCoord.z - gl_FragCoord.w * height;
+    vec3 normal = vec3(at.x, -at.y, height);
+    float towards = dot(normal, light.xyz);
+    float side = clamp(dot(normal, first_axis.xyz) * dot(normal, second_axis.xyz), -1.0, 1.0);
+    float brightness = (1.0 + towards * (1.0 + SQUARES * towards)) * (1.0 + TONES * side);
+    vec3 albedo = vec3(light.w, first_axis.w, second_axis.w);
+    color = vec4(OUTLINED ? with_outline(albedo, room * light.x, 4.0 * light.x) : albedo * brightness, 1.0);
+}
+"""
+)
+
+
+def dot_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program of dots. As the other programs here, it takes GL_POINTS of bodies, into the guarded viewport."""
+    return sphere_points(context, variant, _DOT_VERTEX, _DOT_FRAGMENT)
+
+
+def bead_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program of beads: lit, without a skin, one depth."""
+    return _smooth(context, variant, skin=False)
+
+
+def disc_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program of discs: lit, with a skin, one depth."""
+    return _smooth(context, variant)
+
+
+def pearl_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program of pearls: lit, with a skin, nearly true depth."""
+    return _smooth(context, variant, own_depth=True)
+
+
+def ball_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program of balls: lit, with a two-tone skin, true depth."""
+    fragment = wide_glsl(variant) + _TONES + _AT + _SKIN_FRAGMENT
+    return sphere_points(context, variant, _TONES + _SKIN_VERTEX, fragment)
+
+
+def _smooth(
+    context: moderngl.Context, variant: PoseVariant, *, own_depth: bool = False, skin: bool = True
+) -> moderngl.Program:
+    defined = f"#define OWN_DEPTH {int(own_depth)}\n#define SKIN {int(skin)}\n"
+    vertex, fragment = (
+        _TONES + defined + _SMOOTH_VERTEX,
+        wide_glsl(variant) + defined + _AT + _SMOOTH_FRAGMENT,
+    )
+    return sphere_points(context, variant, vertex, fragment)

@@ -1,0 +1,197 @@
+"""GLSL of all sphere programs: position, choice of program, frame and skin.
+
+The one idea: each ball is drawn by exactly one program of a picture. A ball "fits" a point when it is no wider than
+`range_px.y` and its centre is in the picture or near it. Programs of points draw the balls that fit and are wider than
+`range_px.x`; the program of quads draws visible balls that do not fit.
+
+The guard: points are drawn into a viewport that reaches GUARD_PX beyond the picture on each side (the scissor cuts off
+what is drawn there), since OpenGL discards a point whose centre is outside the viewport. Bodies that are not drawn are
+put into the far corner of the guard. There they are not clipped (one clipped point slows software drawing of all
+points), and are dropped before they reach a pixel: 0.03 us a body, against 0.14 us for a point in the picture that
+fails the depth test.
+
+The wide view: towards the corners of the picture a ball is seen as an ellipse, stretched away from the middle. Up to a
+stretch of WIDE_STRETCH this is not noticed where spheres are many, and circles are drawn. Beyond, variants of the
+programs draw ellipses, which cost a little more.
+"""
+
+from __future__ import annotations
+
+import math
+
+import moderngl
+
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame_block import GUARD_PX
+from twixt.render.draw.glsl.light import OUTLINE_GLSL
+from twixt.render.draw.glsl.pose import PoseVariant, frame_glsl, pose_glsl, switches_glsl
+
+# Widest sphere drawn as a point, px: half of it must fit into the guard, and llvmpipe's largest point is 255 px.
+LARGEST_POINT_PX = 2 * GUARD_PX
+ALL_PX = (0.0, float(LARGEST_POINT_PX))
+
+# Stretch in the corners of the picture: a vertical view of 45 degrees has 1.2 at 4:3 and 1.3 at 16:9.
+WIDE_STRETCH = 1.25
+
+# Half the difference between the skin's two tones on large spheres; the lighter tone is 1.
+FULL_CONTRAST = 0.2
+
+_BALL = (
+    f"const float FULL_CONTRAST = {FULL_CONTRAST};\n"
+    + """
+uniform vec2 range_px;
+
+// xyz: centre in eye space, w: radius; w = 0: not seen.
+vec4 ball_of(Pose pose) {
+    float radius = shape_size.x * mean_scale(pose);
+    vec3 center = view * pose.position;
+    // Outside the view's four sides, behind, or beyond: to the side planes by their distance, not by the angle.
+    vec2 slope = 1.0 / lens.xy, beyond = abs(center.xy) - w_at(-center.z) * slope;
+    if (!PARALLEL) beyond *= inversesqrt(1.0 + slope * slope);
+    float front = center.z + radius;
+    bool seen = pose.visible && radius > 0.0 && (PARALLEL || center.z < radius)
+                && lens.z * front + lens.w < w_at(-front) && all(lessThan(beyond, vec2(radius)));
+    return vec4(center, seen ? radius : 0.0);
+}
+
+// Its diameter in px, as it were in the middle of the picture.
+float width_px(vec4 ball) { return 2.0 * ball.w / (w_at(-ball.z) * picture.z); }
+
+#if WIDE
+// How much longer than broad it is seen, and how much farther from the picture's middle than its own middle is.
+vec2 stretch(vec3 center, float radius) {
+    float radius2 = radius * radius, depth2 = center.z * center.z, room2 = depth2 - radius2;
+    return vec2(sqrt((dot(center, center) - radius2) / room2), depth2 / room2);
+}
+
+// Its greatest length in px.
+float length_px(vec4 ball) {
+    vec2 drawn_out = stretch(ball.xyz, ball.w);
+    return width_px(ball) * drawn_out.x * sqrt(drawn_out.y);
+}
+#else
+float length_px(vec4 ball) { return width_px(ball); }
+#endif
+
+bool fits_point(vec4 ball) {
+    float depth = -ball.z, w = w_at(depth);
+    return (PARALLEL || depth > 2.0 * ball.w) && length_px(ball) <= range_px.y && abs(lens.z * ball.z + lens.w) < w
+           && all(lessThan(abs(ball.xy) * guard.xy, vec2(0.999 * w)));
+}
+
+bool is_drawn_as_point(vec4 ball) {
+    return ball.w > 0.0 && fits_point(ball) && length_px(ball) > range_px.x;
+}
+
+// Where a point that is not drawn is put: the guard's corner.
+const vec4 NOWHERE = vec4(1.0);
+
+// A direction in eye space, in the ball's own frame: that of the eye turned, the short way, to look at the ball.
+vec3 facing(vec3 v, vec3 to_eye) {
+    vec3 both = vec3(to_eye.xy, 1.0 + to_eye.z);
+    return v - both * (dot(both, v) / both.z) + vec3(0.0, 0.0, 2.0 * dot(to_eye, v));
+}
+
+vec3 to_eye_from(vec3 center) { return normalize(-sight_to(center)); }
+
+// How deep the pattern's darker tone is: it fades where pixels cover much of it, and is gone at 9 px.
+float pattern_depth(float px_in_radii) {
+    return guard.z * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
+}
+"""
+)
+
+# Asks the GPU in each picture whether any sphere is too wide to be drawn as a point: an occlusion query over a draw in
+# which each such sphere is a point and all others are clipped away. It needs positions and sizes alone, and changes no
+# pixel: 0.02 us a body, against 0.13 us for a draw of empty rectangles. So the few large spheres of a picture are never
+# missing, and pictures without them (most) do not pay for them.
+# The query passes whenever a visible sphere does not fit. If it passes without need, the cost is one empty draw, so
+# expensive parts of a pose are left out: a straight line replaces the curve, with room for its bulge.
+#
+# A cubic leaves the straight line by s (1 - s)^2 and s^2 (1 - s) of the difference of each velocity from the mean one,
+# times the gap: 4/27 at most.
+_BEYOND_VERTEX = """
+void main() {
+    bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
+                     && is_finite(newer_place, newer_orientation, newer_scale);
+    vec3 older = uintBitsToFloat(older_place.xyz), way = uintBitsToFloat(newer_place.xyz) - older;
+    float bulge = 0.0, scale = abs(older_scale);
+    vec3 position = place_from_eye(older);
+    if (continues) {
+        position += way * mix(shares.x, shares.y, shares.z);
+        scale = max(scale, abs(newer_scale));
+#if !STRAIGHT
+        if ((older_motion.w & newer_motion.w & HAS_VELOCITY) != 0u
+            && is_below(older_motion.xyz, FARTHEST) && is_below(newer_motion.xyz, FARTHEST))
+            bulge = 0.149 * (length(gaps.x * uintBitsToFloat(older_motion.xyz) - way)
+                             + length(gaps.x * uintBitsToFloat(newer_motion.xyz) - way));
+#endif
+    }
+    vec4 ball = vec4(view * position, shape_size.x * scale);
+    float depth = -ball.z;
+#if PLACED
+    bulge += length(local_position) * scale;  // to any side
+#endif
+    bulge += 1e-5 * abs(depth);
+    // Nearer and farther out by the bulge.
+    float nearest = depth - bulge;
+    float wide = 1.0;
+#if WIDE
+    vec2 drawn_out = stretch(vec3(abs(ball.xy) + bulge, nearest), ball.w);
+    wide = drawn_out.x * sqrt(drawn_out.y);
+#endif
+    float w = w_at(nearest);
+    bool fits = (PARALLEL || nearest > 2.0 * ball.w) && 2.0 * ball.w * wide <= range_px.y * picture.z * w
+                && abs(lens.z * ball.z + lens.w) < w
+                && all(lessThan((abs(ball.xy) + bulge) * guard.xy, vec2(0.999 * w)));
+#if PLACED
+    float farthest = depth + bulge;
+    fits = fits && abs(lens.w - lens.z * nearest) < w && abs(lens.w - lens.z * farthest) < w_at(farthest);
+#endif
+    vec2 beyond = abs(ball.xy) - w_at(depth) / lens.xy;
+    if (!PARALLEL) beyond *= inversesqrt(1.0 + 1.0 / (lens.xy * lens.xy));
+    bool seen = (older_motion.w & VISIBLE) != 0u && (PARALLEL || ball.z < ball.w + bulge)
+                && all(lessThan(beyond, vec2(ball.w + 2.0 * bulge)));
+    gl_PointSize = 1.0;
+    // The near plane: seen wherever anything stands.
+    gl_Position = seen && !fits ? vec4(0.0, 0.0, -1.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
+}
+"""
+# Drawn with blending: changes no pixel.
+_BEYOND_FRAGMENT = """#version 330 core
+out vec4 color;
+void main() { color = vec4(0.0); }
+"""
+
+
+def sphere_vertex_glsl(variant: PoseVariant, main: str) -> str:
+    """Complete vertex shader of a sphere program. main: its own declarations and `main`."""
+    return "#version 330 core\n" + wide_glsl(variant) + frame_glsl(variant) + pose_glsl(variant) + _BALL + main
+
+
+def wide_glsl(variant: PoseVariant) -> str:
+    """GLSL that defines WIDE: 1 for wide views, else 0."""
+    return f"#define WIDE {int(variant.wide)}\n"
+
+
+def is_wide(camera: CameraMatrices) -> bool:
+    """True if spheres in the picture's corners are stretched by more than WIDE_STRETCH."""
+    if camera.orthographic:
+        return False
+    across, along = float(camera.projection[0, 0]), float(camera.projection[1, 1])
+    return math.hypot(1, 1 / across, 1 / along) > WIDE_STRETCH
+
+
+def sphere_points(context: moderngl.Context, variant: PoseVariant, vertex: str, fragment: str) -> moderngl.Program:
+    """Program that draws spheres as points; takes GL_POINTS of bodies. fragment: without `#version`."""
+    head = "#version 330 core\n" + switches_glsl(variant) + OUTLINE_GLSL
+    return context.program(vertex_shader=sphere_vertex_glsl(variant, vertex), fragment_shader=head + fragment)
+
+
+def beyond_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """Program of the occlusion query: a sample passes for each visible sphere that may not fit a point of `range_px.y`.
+
+    Takes GL_POINTS of bodies.
+    """
+    vertex = f"#define STRAIGHT {int(variant.way == 'linear')}\n" + _BEYOND_VERTEX
+    return context.program(vertex_shader=sphere_vertex_glsl(variant, vertex), fragment_shader=_BEYOND_FRAGMENT)

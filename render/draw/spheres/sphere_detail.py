@@ -1,0 +1,143 @@
+"""Chooses the program that draws a picture's spheres, by their size on the screen and by cost.
+
+The one idea: a sample of at most 256 bodies gives the sizes of spheres in this picture and the pixels that they cover.
+One program is then chosen for all spheres, since a second pass over a million bodies costs more than it saves. The few
+spheres that are too large for it have a draw of their own.
+
+Always: the chosen program draws spheres up to `largest_px`, wider than nearly all of the sample (or LARGEST_POINT_PX).
+The last choice is kept until the sample exceeds its limit by 15 %, so that nothing flickers during a zoom. Pure:
+numbers in, answer out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene, Shape, Sphere
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.quality_levels import FULL, Level
+from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
+
+# Size of the sample; up to twice as many are taken. Its share of large spheres is off by a few percent.
+SAMPLED = 128
+# This share of the sampled spheres in the picture is no wider than `Sizes.typical_px`.
+NEARLY_ALL = 0.95
+# The last choice is kept for sizes up to KEPT times its limit. A program draws spheres up to LARGER times its limit.
+KEPT, LARGER = 1.15, 1.3
+# Largest cost of the finest program where the CPU draws, in pixels: those of its points, plus BODY_PX for the setup of
+# each body. 600,000 are about 5 ms; 300 balls that fill a picture of 800x600 are 450,000.
+FINEST_PX, BODY_PX = 600_000, 500
+# With fewer bodies than this, discs of one depth are drawn up to this size only, px: their seams are noticed.
+MANY_BODIES, FEWER_DISCS_PX = 4096, 9.0
+
+
+class Detail(NamedTuple):
+    """A program of points (one of body_programs.PASSES) and the widest spheres that it draws, px."""
+
+    name: str
+    largest_px: float
+
+
+FINEST = Detail("points", LARGEST_POINT_PX)
+# Programs from the cheapest on, with the largest typical size for each, px. point_spheres.py describes them.
+PLAIN = (("dots", 2.5), ("beads", 6.5), ("discs", 16.0), ("pearls", 24.0), ("balls", math.inf))
+# Programs without a pattern. Dots are squares, which is visible from a few px on.
+FLAT = (Detail("dots", 4.0), Detail("beads", 6.5), Detail("beads", math.inf))
+
+
+class Sizes(NamedTuple):
+    """Sizes of spheres in a picture. typical_px: diameter that 95 % do not exceed, infinite if none is in the sample.
+
+    covered_px: pixels of all points together.
+    """
+
+    typical_px: float
+    covered_px: float
+
+
+def sampled_rows(count: int) -> slice:
+    """Evenly spaced rows of `count` bodies, fewer than twice SAMPLED."""
+    return slice(0, count, max(1, count // SAMPLED))
+
+
+def sampled_radii(scene: Scene, count: int) -> NDArray[np.float32]:
+    """Radii at scale 1 of the sampled bodies, metres; 0 for other shapes."""
+    sampled = sampled_rows(count)
+    return _radii(scene, np.arange(sampled.start, sampled.stop, sampled.step))
+
+
+def all_radii(scene: Scene, count: int) -> NDArray[np.float32]:
+    """Radii at scale 1 of the first `count` bodies, metres; 0 for other shapes."""
+    return _radii(scene, np.arange(count))
+
+
+def _radii(scene: Scene, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    shapes = scene.distinct_shapes or (Sphere(),)
+    radii = np.array([_radius(shape) for shape in shapes], np.float32)
+    index = scene.shape_index
+    return radii[index[np.minimum(rows, len(index) - 1)]] if len(index) else np.full(len(rows), radii[0])
+
+
+def largest_radius(scene: Scene) -> float:
+    """Largest radius of the scene's spheres at scale 1, metres; 0 if there is none."""
+    return max(map(_radius, scene.distinct_shapes or (Sphere(),)))
+
+
+def _radius(shape: Shape) -> float:
+    return shape.radius if isinstance(shape, Sphere) else 0.0
+
+
+def sizes_in(
+    sample: NDArray[np.void], radii: NDArray[np.float32], count: int, camera: CameraMatrices, height_px: int
+) -> Sizes:
+    """Measures the spheres of a sample in a picture. sample: records (m,) of dtype `BODY` out of `count`.
+
+    radii: (m,), from `sampled_radii`. height_px: of the picture.
+    """
+    projection = camera.projection
+    with np.errstate(all="ignore"):  # records may hold anything
+        radius = radii * sample["scale"]
+        seen = (sample["position"] - np.array(camera.eye)) @ camera.view[:3, :3].T
+        depth = np.ones(len(seen)) if camera.orthographic else np.maximum(-seen[:, 2], 2 * radius)
+        beyond = np.abs(seen[:, :2]) * (projection[0, 0], projection[1, 1]) - depth[:, None]
+        in_view = (
+            (radius > 0) & ((seen[:, 2] < 0) | camera.orthographic) & (beyond.max(axis=1) < radius * projection[1, 1])
+        )
+        widths_px = radius * (float(projection[1, 1]) * height_px) / depth
+        if is_wide(camera):
+            widths_px *= np.sqrt(1 + (seen[:, :2] ** 2).sum(axis=1) / depth**2)
+        widths_px = widths_px[in_view]
+    if not len(widths_px):
+        return Sizes(math.inf, 0.0)
+    typical_px = float(np.partition(widths_px, place := int(NEARLY_ALL * (len(widths_px) - 1)))[place])
+    widths_px = np.minimum(widths_px, LARGEST_POINT_PX)
+    return Sizes(typical_px, float(widths_px @ widths_px) * count / len(sample))
+
+
+def choose(sizes: Sizes, count: int, is_software: bool, last: Detail | None = None, level: Level = FULL) -> Detail:
+    """Chooses the program that draws `count` spheres. last: the choice for the picture before."""
+    affordable_px = FINEST_PX * (KEPT if last == FINEST else 1.0)
+    if level.fine and (not is_software or sizes.covered_px + count * BODY_PX <= affordable_px):
+        return FINEST
+    for name, limit_px in _plain(count) if level.skin else FLAT:
+        if sizes.typical_px <= limit_px * (KEPT if last is not None and last.name == name else 1.0):
+            return Detail(name, min(limit_px * LARGER, LARGEST_POINT_PX))
+    return Detail("balls", LARGEST_POINT_PX)
+
+
+def _plain(count: int) -> list[Detail]:
+    """Programs for `count` spheres when the finest costs too much, from the cheapest on."""
+    most_px = FEWER_DISCS_PX if count < MANY_BODIES else math.inf
+    return [Detail(name, min(limit_px, most_px) if name == "discs" else limit_px) for name, limit_px in PLAIN]
+
+
+def possible(count: int, is_software: bool) -> set[str]:
+    """Names of the programs that `choose` may return for `count` spheres of any size at the level FULL."""
+    if not is_software:
+        return {FINEST.name}
+    names = {name for name, limit_px in _plain(count) if count * (BODY_PX + (KEPT * limit_px) ** 2) > FINEST_PX}
+    return names | ({FINEST.name} if count * BODY_PX <= FINEST_PX * KEPT else set())

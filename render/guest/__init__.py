@@ -1,1 +1,0 @@
-"""The viewer as physics' guest: what it takes of cores that physics waits for."""

@@ -1,0 +1,175 @@
+"""The user's own columns at a draw time, each by its rule.
+
+    linear            straight from the older value to the newer
+    angle             radians, the short way round (degrees: convert with `numpy.radians` before publishing);
+                      half a turn, where both are as short, as the numbers go: up to a larger one, down to a smaller
+    none              discrete: the older value until the newer snapshot's instant
+    latest            the newest published value at once
+    module:function   or a callable (old, new, alpha) -> value: arrays of the rows that may be blended, at once, where
+                      there are any; of whole numbers it is rounded, and what does not fit into the column is refused
+
+A column without a rule is `linear` if it holds floats, else `none`.
+
+Always: a row keeps the older snapshot's value until the newer's instant if its body was spawned, despawned or
+moved elsewhere in between; a blend with what is not finite is not made; a scale (`scale3`) does not pass zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.column_rules import RULES, SCALE3, is_reference, unknown_rule
+from twixt.ipc.corrections import CORRECTED_NS, CORRECTION
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.snapshot import Snapshot
+from twixt.render.interpolation.poses import continues, same_life
+from twixt.render.interpolation.user_methods import array_of, call_users, find_function
+
+Column = NDArray[Any]
+Blender = Callable[[Column, Column, float], Any]
+Rule = str | Blender
+
+HALF_TURN, TURN = np.pi, 2 * np.pi
+# Columns that readers have made use of before they blend, see twixt.ipc.corrections.
+WRITERS_OWN = (CORRECTION, CORRECTED_NS)
+
+
+def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    """The rules with their functions found. Raises TwixtError for one that is no rule."""
+    found: dict[str, Rule] = {}
+    for column, rule in rules.items():
+        if callable(rule) or rule in RULES:
+            found[column] = rule
+        elif is_reference(rule):
+            found[column] = find_function(rule, f"the rule of column {column!r}")
+        else:
+            raise TwixtError(unknown_rule(column, rule))
+    return found
+
+
+def blend_columns(
+    previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule], count: int
+) -> dict[str, Column]:
+    """The columns of `previous` on their way to `following`, each with `count` rows or as many as it has.
+
+    rules: as `read_rules` gives them. newest: where the rule `latest` looks. Raises TwixtError for an error of
+    the user's function.
+    """
+    blended: dict[str, Column] = {}
+    lasting = continues(previous.bodies, following.bodies)
+    for name, column in previous.columns.items():
+        if name in WRITERS_OWN:
+            continue
+        value = np.array(column[:count])
+        blended[name] = value
+        rule = rule_of(name, value, rules)
+        if rule == "latest":
+            _write(value, newest.columns.get(name), same_life(previous.bodies, newest.bodies))
+            continue
+        other = following.columns.get(name)
+        if rule == "none" or other is None or not alike(value, other):
+            continue
+        rows = np.flatnonzero(lasting[: min(len(value), len(other))])
+        if not len(rows):
+            continue
+        old, new = value[rows], other[rows]
+        if callable(rule):
+            value[rows] = _users_value(name, rule, old, new, alpha)
+        elif value.dtype.kind in "fiu" and alpha > 0.0:
+            step = turned if rule == "angle" else straight
+            value[rows] = step(old, new, alpha, name == SCALE3)
+    return blended
+
+
+def rule_of(name: str, column: Column, rules: Mapping[str, Rule]) -> Rule:
+    """Rule of a column: its own, or the default by type."""
+    return rules.get(name) or ("linear" if column.dtype.kind == "f" else "none")
+
+
+def alike(column: Column, other: Column) -> bool:
+    """True if rows of the one can stand in the other."""
+    return other.dtype == column.dtype and other.shape[1:] == column.shape[1:]
+
+
+def straight(old: Column, new: Column, alpha: float, keep_sign: bool = False, dtype: Any = None) -> Column:
+    """From old to new, in the type of `old` or in `dtype`; old where that is not finite, or, with keep_sign,
+    where it passes zero.
+
+    Exact at both ends and for equal values. Whole numbers are rounded and never leave the two.
+    """
+    dtype = dtype or old.dtype
+    start, end = old.astype(np.float64), new.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = start + (end - start) * alpha
+        bad = ~np.isfinite(value)
+        if keep_sign:
+            bad |= sign_changes(start, end)
+        if old.dtype.kind == "f":
+            return np.where(bad, start, value).astype(dtype)
+        return np.clip(np.rint(value).astype(old.dtype), np.minimum(old, new), np.maximum(old, new))
+
+
+def turned(old: Column, new: Column, alpha: float, keep_sign: bool = False) -> Column:
+    """As `straight`, the short way round, in radians. Stays within 0..2 pi, or -pi..pi, if both ends are."""
+    start, end = old.astype(np.float64), new.astype(np.float64)
+    # pi and 2 pi as the type of the column has them; a difference is as far off as its terms.
+    digit = np.finfo(old.dtype if old.dtype.kind == "f" else np.float64).eps
+    with np.errstate(over="ignore", invalid="ignore"):
+        way = np.remainder(end - start + HALF_TURN, TURN) - HALF_TURN
+        is_half = np.abs(np.abs(way) - HALF_TURN) <= digit * np.maximum(np.abs(start) + np.abs(end), HALF_TURN)
+        way = np.where(is_half, np.copysign(HALF_TURN, end - start), way)
+        way = np.where(end == start, 0.0, way)
+        value = start + way * alpha
+        low = np.where((start >= 0) & (end >= 0), 0.0, -HALF_TURN)
+        least, most = np.minimum(start, end), np.maximum(start, end)
+        ranged = (least >= low - digit * TURN) & (most <= low + TURN + digit * TURN)
+        low, high = np.minimum(low, least), np.maximum(low + TURN, most)
+        value = np.where(ranged & (value < low), value + TURN, value)
+        value = np.where(ranged & (value > high), value - TURN, value)
+        return np.where(np.isfinite(value), value, start).astype(old.dtype)
+
+
+def sign_changes(old: Column, new: Column) -> NDArray[np.bool_]:
+    """True where the way from old to new leads through zero."""
+    return ((old < 0) & (new > 0)) | ((old > 0) & (new < 0))
+
+
+def _users_value(name: str, rule: Blender, old: Column, new: Column, alpha: float) -> Column:
+    what = f"the rule of column {name!r}, {getattr(rule, '__qualname__', rule)}"
+    answer = call_users(what, rule, old.copy(), new.copy(), alpha)
+    rule_of_answer = f"{what} must return values of shape {old.shape} and type {old.dtype}"
+    value = array_of(answer, rule_of_answer)
+    try:
+        value = np.broadcast_to(value, old.shape)
+        as_numbers = old.dtype.kind in "fiub"
+        if as_numbers != (value.dtype.kind in "fiub"):
+            raise TypeError
+    except (ValueError, TypeError):
+        raise TwixtError(f"{rule_of_answer}, got shape {value.shape}, type {value.dtype}") from None
+    return _fitted(value, old.dtype, rule_of_answer) if as_numbers else value.astype(old.dtype)
+
+
+def _fitted(value: Column, dtype: Any, rule: str) -> Column:
+    """Numbers in another type, rounded where that has whole ones; TwixtError for what does not fit in."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.rint(value) if dtype.kind in "iu" and value.dtype.kind == "f" else value
+        fitted = rounded.astype(dtype)
+        if dtype.kind == "f":
+            bad = np.isfinite(value) & ~np.isfinite(fitted)
+        else:
+            bad = ~np.isfinite(value) | (fitted != rounded)
+            if dtype.kind in "iu":
+                bad |= (fitted < 0) != (rounded < 0)
+    if bad.any():
+        raise TwixtError(f"{rule}, got {value[bad][0]}, which does not fit into {dtype}")
+    return fitted
+
+
+def _write(value: Column, other: Column | None, mask: NDArray[np.bool_]) -> None:
+    if other is not None and alike(value, other):
+        rows = np.flatnonzero(mask[: min(len(value), len(other))])
+        value[rows] = other[rows]

@@ -1,0 +1,1 @@
+"""Methods of interpolation, one module each."""

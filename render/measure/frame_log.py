@@ -1,0 +1,343 @@
+"""The frame log: every frame's row, kept in memory at little cost, and written as a CSV file when asked for.
+
+`add` packs a row into a ring made beforehand (a few microseconds, no disk). The file is written by
+`write_some`, which the frame loop calls in spare time, and by `close`.
+
+The first fifteen columns are those of PresentMon 1.10 in its order, so that readers of its files open ours; an
+unknown value is `NA` or that tool's word for unknown. `Runtime` is 1.x's name (2.x says `PresentRuntime`). Then every
+field of a `FrameRow` under its own name, and a few ages computed from them for the reader's convenience, which
+reading a log ignores.
+
+Always: memory is bounded (the newest `KEPT_FRAMES` rows); with a file, every row reaches it in order, and a full disk
+ends it between two lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+import numpy as np
+
+from twixt.ipc.errors import TwixtError
+from twixt.render.display.presentation.present_times import DISCARDED
+from twixt.render.measure.frame_rows import (
+    GPU_AT,
+    KIND_OF,
+    LATER_FIELDS,
+    PACKED,
+    TEXTS,
+    FrameRow,
+    FrameTable,
+    RowTexts,
+    pack_into,
+)
+
+
+class WholeLines:
+    """A text file that grows by whole lines: a full disk ends it between two of them, and OSError is raised once.
+
+    path: made anew. piece_bytes: size of one write to the disk. Raises OSError where the file cannot be made.
+    """
+
+    def __init__(self, path: str, piece_bytes: int) -> None:
+        self._file = open(path, "wb", buffering=0)  # noqa: SIM115  (closed by `close`)
+        self._piece_bytes = piece_bytes
+        self._waiting: list[str] = []
+        self._waiting_bytes = 0
+
+    def write(self, line: str) -> int:
+        """Adds one or more whole lines. Raises OSError; the file is closed then."""
+        self._waiting.append(line)
+        self._waiting_bytes += len(line)
+        if self._waiting_bytes >= self._piece_bytes:
+            self.flush()
+        return len(line)
+
+    def flush(self) -> None:
+        """Writes the waiting lines. Raises OSError; the file is closed then, and ends with the last line that fits."""
+        piece = "".join(self._waiting).encode()
+        self._waiting, self._waiting_bytes = [], 0
+        gone = 0
+        try:
+            while gone < len(piece):
+                gone += self._file.write(piece[gone:]) or 0
+        except OSError:
+            torn_bytes = gone - (piece.rfind(b"\n", 0, gone) + 1)
+            with contextlib.suppress(OSError):  # a pipe cannot be truncated
+                if torn_bytes:
+                    os.ftruncate(self._file.fileno(), self._file.tell() - torn_bytes)
+            self._file.close()
+            raise
+
+    def close(self) -> None:
+        """Writes the waiting lines and closes the file. Raises OSError."""
+        if not self._file.closed:
+            self.flush()
+            self._file.close()
+
+
+MISSING = "NA"
+
+# As PresentMon defines them, with swap instead of Present, and with `present_ns` of the row, the best instant known,
+# instead of the display's.
+PRESENTMON = (
+    "Application",
+    "ProcessID",
+    "SwapChainAddress",
+    "Runtime",
+    "SyncInterval",  # refreshes planned for the frame; 0 where the display does not block
+    "PresentFlags",
+    "Dropped",
+    "TimeInSeconds",  # of the swap call, since the first one
+    "msInPresentAPI",  # inside the swap call
+    "msBetweenPresents",  # between swap calls
+    "AllowsTearing",
+    "PresentMode",
+    "msUntilRenderComplete",  # from the swap call; negative: drawing was complete before it
+    "msUntilDisplayed",  # from the swap call to the present
+    "msBetweenDisplayChange",  # between presents: the frame interval
+)
+DERIVED = ("cpu_ms", "sample_age_ms", "newest_age_ms", "sim_to_present_ms")
+
+
+# Rows held in memory, about 40 MB once full: 36 minutes at 60 fps. A report covers these.
+KEPT_FRAMES = 1 << 17
+# Rows written in one call by default: 4 take about 0.1 ms, and one row comes per frame, so a backlog shrinks.
+ROWS_A_CALL = 4
+# From this backlog on, a second at 60 Hz, `add` itself writes one row. So a kill loses no more rows of a loop without
+# spare time than of any other.
+LONGEST_BACKLOG = 60
+# Rows that wait, where the display reports presents, for its report: it comes a few frames after the swap.
+HELD_BACK = 12
+FILE_BUFFER = 1 << 16  # bytes; one write to the disk for about two hundred rows
+
+# A line of a log has some 500 bytes. A longer one is from another kind of file, and is not read whole.
+LONGEST_LINE = 1 << 16
+# Range of whole numbers in a log. Columns of snapshots may have any value of 64 bits, as a damaged snapshot may. The
+# viewer's own instants and durations are 73 years at most, so that their differences fit 64 bits, too.
+OF_64_BITS = -(1 << 63), (1 << 63) - 1
+OWN_NS = -(1 << 61), 1 << 61
+# A frame of a second on a display of 1 MHz.
+MOST_REFRESHES = 1_000_000
+OF_SNAPSHOTS = (
+    "draw_time_ns", "offset_ns", "room_ns", "newest_sim_time_ns", "newest_due_ns", "newest_published_ns",
+    "used_published_ns", "draw_due_ns", "group_due_ns",
+)  # fmt: skip
+LIMITS = {name: OWN_NS for name in FrameRow._fields if name.endswith("_ns") and name not in OF_SNAPSHOTS} | {
+    "planned_refreshes": (0, MOST_REFRESHES)
+}
+
+LONGEST_QUOTED = 40  # characters of a cell within an error
+_MAKE_ONE = "make one with: twixt run --log FILE.csv"
+HEADER = (*PRESENTMON, *FrameRow._fields, *DERIVED)
+PROBE_AT = FrameRow._fields.index("probe")
+
+
+class FrameLog:
+    """Rows of the running program. path None: in memory only. Raises TwixtError where the file cannot be made."""
+
+    def __init__(self, path: str | None = None, kept_frames: int = KEPT_FRAMES) -> None:
+        self.count = 0
+        self._kept = kept_frames
+        self._packed = np.zeros(kept_frames, PACKED)  # the system provides its pages when they are first touched
+        self._bytes = self._packed.view(np.uint8).data
+        self._words = RowTexts()
+        self._written = 0
+        self._held_back = 0
+        self._file: WholeLines | None = None
+        self._writer: _RowWriter | None = None
+        self.failure = ""  # reason why the file is not complete; empty while it is
+        if path is not None:
+            try:
+                self._file = WholeLines(path, FILE_BUFFER)
+            except OSError as error:
+                raise TwixtError(
+                    f"cannot write the frame log {path!r}: {error.strerror}; give --log a file in a folder that exists"
+                ) from None
+            self._writer = _RowWriter(self._file)
+
+    def add(self, row: FrameRow) -> None:
+        """Adds one presented frame."""
+        if self._writer is not None and self.count - self._written >= min(LONGEST_BACKLOG, self._kept):
+            self._write_up_to(self._written + 1)
+        offset = (self.count % self._kept) * PACKED.itemsize
+        if self.count >= self._kept:
+            self._words.release(TEXTS.unpack_from(self._bytes, offset))
+        pack_into(self._bytes, offset, row, self._words)
+        self.count += 1
+
+    def display_reported(self, frame: int, present_ns: int, flags: str = "") -> None:
+        """Enters the display's report on a frame added before (`FrameRow.frame`). Reports come a few frames later: from
+        the first one on, the newest `HELD_BACK` rows wait for theirs before they are written. present_ns 0: the frame
+        was never shown, as the flags say."""
+        self._held_back = HELD_BACK
+        if not max(0, self.count - self._kept) <= frame < self.count:
+            return
+        offset = (frame % self._kept) * PACKED.itemsize
+        row = self._row(frame)._replace(present_flags=flags)
+        if present_ns:
+            row = row._replace(present_ns=present_ns, display_present_ns=present_ns, present_source="display")
+        before = TEXTS.unpack_from(self._bytes, offset)
+        pack_into(self._bytes, offset, row, self._words)
+        self._words.release(before)
+
+    def write_some(self, rows: int = ROWS_A_CALL) -> None:
+        """Writes at most `rows` waiting rows, in spare time. Without a file it does nothing."""
+        self._write_up_to(min(self.count - self._held_back, self._written + rows))
+
+    def _write_up_to(self, end: int) -> None:
+        if self._writer is None:
+            return
+        try:
+            for number in range(self._written, min(self.count, end)):
+                self._writer.write(self._row(number))
+                self._written = number + 1
+        except OSError as error:
+            self._give_up(error)
+
+    @property
+    def forgotten(self) -> int:
+        """Number of rows dropped from memory, the oldest first."""
+        return max(0, self.count - self._kept)
+
+    @property
+    def rows(self) -> FrameTable:
+        """The rows in memory, oldest first, as a copy."""
+        start = self.count % self._kept
+        packed = self._packed[: self.count] if self.count <= self._kept else np.roll(self._packed, -start)
+        return FrameTable(packed.copy(), self._words.copy())
+
+    def close(self) -> None:
+        """Writes the waiting rows and closes the file. The rows in memory stay. A second call does nothing."""
+        self._write_up_to(self.count)
+        if self._file is not None:
+            try:
+                self._file.close()
+            except OSError as error:
+                self._give_up(error)
+            self._file = self._writer = None
+
+    def _give_up(self, error: OSError) -> None:
+        """Ends the file early: a full disk must not end the viewer. `failure` gives the reason."""
+        self.failure = f"the frame log stops after {self._written} rows at most: {error.strerror}"
+        self._file = self._writer = None
+
+    def _row(self, number: int) -> FrameRow:
+        return FrameTable(self._packed, self._words).row(number % self._kept)
+
+
+class _RowWriter:
+    """Rows as lines of CSV, with the intervals since the frame before."""
+
+    def __init__(self, file: WholeLines) -> None:
+        self._csv = csv.writer(file)
+        self._csv.writerow(HEADER)
+        self._process = os.getpid()
+        self._first_ns: int | None = None
+        self._before_ns = np.zeros(2, np.int64)  # its swap's begin and its present; 0 before the first
+
+    def write(self, row: FrameRow) -> None:
+        if self._first_ns is None:
+            self._first_ns = row.swap_begin_ns
+        begin_before_ns, end_before_ns = self._before_ns.tolist()
+        drawn = row.mode != "none"
+        own: list[Any] = list(row)
+        own[GPU_AT] = MISSING if row.gpu_ns is None else row.gpu_ns
+        own[PROBE_AT] = int(row.probe)
+        swap_end_ns = row.swap_end_ns or row.present_ns
+        self._csv.writerow([
+            "twixt", self._process, "0x0", "Other", row.planned_refreshes, 0, int(row.present_flags == DISCARDED),
+            f"{(row.swap_begin_ns - self._first_ns) / 1e9:.7f}",
+            _ms(swap_end_ns - row.swap_begin_ns),
+            _ms(row.swap_begin_ns - begin_before_ns) if end_before_ns else MISSING,
+            0, "Other",
+            _ms(row.work_end_ns - row.swap_begin_ns),
+            _ms(row.present_ns - row.swap_begin_ns),
+            _ms(row.present_ns - end_before_ns) if end_before_ns else MISSING,
+            *own,
+            _ms(row.work_end_ns - row.start_ns + row.ahead_ns),
+            _ms(row.present_ns - row.draw_due_ns) if drawn else MISSING,
+            _ms(row.present_ns - row.newest_due_ns) if drawn else MISSING,
+            _ms(row.present_ns - row.used_published_ns) if drawn else MISSING,
+        ])  # fmt: skip
+        self._before_ns[:] = row.swap_begin_ns, row.present_ns
+
+
+def read_log(path: str | os.PathLike[str]) -> FrameTable:
+    """The rows of a log file. Columns are found by name; unknown ones are ignored, those that an older log lacks take
+    their defaults. Raises TwixtError, with the number of a line that no run can have written."""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            lines = csv.reader(_lines(path, file))
+            header = next(lines, [])
+            absent = [name for name in FrameRow._fields if name not in header and name not in LATER_FIELDS]
+            if absent:
+                raise TwixtError(f"{str(path)!r} is no frame log: it lacks the column {absent[0]!r}; {_MAKE_ONE}")
+            twice = [name for name in FrameRow._fields if header.count(name) > 1]
+            if twice:
+                raise _damaged(path, 1, f"the column {twice[0]!r} stands there twice")
+            return FrameTable.of(_rows(path, lines, header))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise TwixtError(f"cannot read the frame log {str(path)!r}: {reason}; {_MAKE_ONE}") from None
+    except csv.Error as error:
+        raise _damaged(path, lines.line_num, str(error)) from None
+
+
+def _lines(path: str | os.PathLike[str], file: TextIO) -> Iterator[str]:
+    """The file's lines, of bounded length."""
+    number = 0
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE:
+            raise _damaged(path, number, f"it has {LONGEST_LINE} characters or more")
+        yield line
+
+
+def _rows(path: str | os.PathLike[str], lines: Any, header: list[str]) -> Iterator[FrameRow]:
+    wanted = [(name, header.index(name), kind) for name, kind in KIND_OF.items() if name in header]
+    cut = 0  # the last line of a run that was killed
+    for line in lines:
+        if not line:
+            continue
+        if cut or len(line) > len(header):
+            length = "is cut off" if cut else f"has {len(line)} values, the header {len(header)}"
+            raise _damaged(path, cut or lines.line_num, f"it {length}")
+        if len(line) < len(header):
+            cut = lines.line_num
+            continue
+        try:
+            yield FrameRow(**{name: _read(name, line[at], kind) for name, at, kind in wanted})
+        except ValueError as error:
+            raise _damaged(path, lines.line_num, str(error)) from None
+
+
+def _damaged(path: str | os.PathLike[str], line: int, why: str) -> TwixtError:
+    return TwixtError(f"{str(path)!r}, line {line}: {why}; the file was changed since; {_MAKE_ONE}")
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:.4f}"
+
+
+def _read(name: str, text: str, kind: Any) -> Any:
+    """A cell. Raises ValueError with the column's name and its rule."""
+    if kind is str:
+        return text
+    if text == MISSING and kind not in (int, bool, float):
+        return None
+    try:
+        number = float(text) if kind is float else int(text)
+    except ValueError:
+        rule = "a number" if kind is float else "a whole number"
+        raise ValueError(f"{name} must be {rule}, got {text[:LONGEST_QUOTED]!r}") from None
+    if kind is float:
+        return number
+    low, high = LIMITS.get(name, OF_64_BITS)
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, got {text[:LONGEST_QUOTED]!r}")
+    return bool(number) if kind is bool else number

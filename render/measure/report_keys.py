@@ -1,0 +1,215 @@
+"""Keys of the report, and limits on them: `--fail-if "motion.animation_error_ms.p99>2"`.
+
+A limit names a figure of the report and the condition under which the run fails. It is read at the start
+(`read_limits`) and checked against the report at the end (`check`).
+
+Always: a figure that was not measured breaks its limit, because nothing shows that the limit is kept. Standard library
+only, so that a limit can be refused before anything is opened.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from twixt.ipc.errors import TwixtError
+
+SCHEMA = "twixt-report/2"
+# Written before animation errors were in ms of display time: readable, except animation errors and causes.
+OLDER_SCHEMAS = ("twixt-report/1",)
+
+# Kinds of keys: one figure, a distribution of a figure (in the unit its name ends with), or figures by name.
+FIGURE, SPREAD, NAMES, PARTS, COUNTS = "figure", "spread", "names", "parts", "counts"
+STATISTICS = ("mean", "p50", "p90", "p99", "max")
+
+# "1 % low" means different things to different tools; each is printed under its definition. Fps, from frame intervals.
+LOW_1_PERCENT = {
+    "percentile": "1000 / the 99th percentile of the intervals",
+    "mean_of_slowest_intervals": "1000 / the mean of the slowest 1 % of the intervals",
+    "mean_of_lowest_fps": "the mean of the fps of the slowest 1 % of the intervals",
+    "shortest_in_slowest_1_percent_of_time": "1000 / the shortest of the slowest intervals that fill 1 % of the time",
+    "mean_over_slowest_1_percent_of_time": "the frames per second within the slowest 1 % of the time",
+}
+
+# Parts of each process's start until the first frame, in order, see `twixt.ipc.trace.startup_times`: the viewer's
+# add up to first_frame_ms; physics does its own at the same time.
+START_PARTS = {
+    "viewer_spawn": "from the command until the viewer's process is started",
+    "viewer_interpreter": "Python comes up in it",
+    "viewer_config": "it is told what to show",
+    "viewer_window": "the window opens; imports go on beside it",
+    "viewer_imports": "what is left of them then",
+    "viewer_probe": "whether swap waits for the display",
+    "viewer_attach": "physics lets it in, as soon as it has its first snapshot",
+    "viewer_scene": "the scene and what draws it",
+    "viewer_first_frame": "reads the snapshot, makes programs, draws, swaps",
+    "physics_command": "the command line is read",
+    "physics_imports": "numpy, and all that steps and publishes",
+    "physics_world": "the world is found and made",
+    "physics_first_snapshot": "shared memory is made and the first snapshot lies in it",
+    "physics_viewer": "it waits for the viewer",
+}
+
+# Parts that make a frame render late, see `twixt.render.cores.frame_time_parts`; frames are counted.
+RENDER_PARTS = {
+    "draw": "drawing and waiting for it to be complete",
+    "upload": "reading snapshots and bringing them to the GPU",
+    "user": "the user's own drawing",
+    "gc": "collecting garbage",
+    "stolen": "others had the processor, or the process was stopped",
+    "other": "events, log, and all between frames",
+}
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "display": dict.fromkeys(
+        ("backend", "renderer", "refresh_reported_hz", "refresh_measured_hz", "swap_blocks", "present_source"), FIGURE
+    ),
+    "frames": {
+        "count": FIGURE, "seconds": FIGURE, "mean_fps": FIGURE, "interval_ms": SPREAD, "deviation_ms": SPREAD,
+        "missed_refreshes": FIGURE, "hitch_ms_per_s": FIGURE, "low_1_percent_fps": NAMES,
+        "cpu_ms": SPREAD, "gpu_ms": SPREAD,
+    },
+    "motion": {
+        "distinct_share": FIGURE, "held_share": FIGURE, "extrapolated_share": FIGURE, "reversals": FIGURE,
+        "left_out": FIGURE, "animation_error_ms": SPREAD, "judder": SPREAD, "sample_age_ms": SPREAD,
+        "group_age_ms": SPREAD, "offset_ms": SPREAD,
+    },
+    "physics": {
+        "steps": FIGURE, "published": FIGURE, "dropped": FIGURE, "late": FIGURE, "rate": SPREAD, "step_ms": SPREAD,
+        "publish_ms": SPREAD, "lead_ms": SPREAD,
+    },
+    "channel": dict.fromkeys(("pairs_read", "retries", "pairs_failed", "skipped", "bytes_per_snapshot"), FIGURE),
+    "latency": {
+        "first_frame_ms": FIGURE, "first_frame_parts_ms": PARTS, "sim_to_present_ms": SPREAD,
+        "input_to_present_ms": SPREAD,
+    },
+    "pacer": {
+        "policy": FIGURE, "quality": FIGURE, "interval_ms": SPREAD, "widened": FIGURE, "narrowed": FIGURE,
+        "wake_error_us": SPREAD,
+    },
+    "causes": dict.fromkeys(("physics_late", "render_late", "display_late"), FIGURE) | {"render_late_parts": COUNTS},
+}  # fmt: skip
+# The names below a key.
+BELOW = {SPREAD: STATISTICS, NAMES: tuple(LOW_1_PERCENT), PARTS: tuple(START_PARTS), COUNTS: tuple(RENDER_PARTS)}
+HEAD = ("schema", "version", "command", "machine", "conditions")
+
+
+def unmeasured(kind: str) -> Any:
+    """Value of a key of this kind when nothing was measured."""
+    return dict.fromkeys(BELOW[kind]) if kind in BELOW else None
+
+
+def section(name: str, known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A section with all its keys in their order; those in `known` filled in, further ones of `known` behind."""
+    empty = {key: unmeasured(kind) for key, kind in SECTIONS[name].items()}
+    return empty | {key: value for key, value in (known or {}).items() if value is not None or key not in empty}
+
+
+def figure_paths() -> list[str]:
+    """Names of all figures that a limit may have, such as motion.animation_error_ms.p99."""
+    paths = []
+    for name, keys in SECTIONS.items():
+        for key, kind in keys.items():
+            paths += [f"{name}.{key}.{last}".rstrip(".") for last in BELOW.get(kind, ("",))]
+    return paths
+
+
+OPERATORS = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+_FORM = re.compile(r"\s*([A-Za-z0-9_.]+)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*")
+_WORDS = {"true": True, "false": False}
+
+
+class Limit(NamedTuple):
+    """Condition of failure: the figure at `path`, compared by `sign` with `bound`."""
+
+    text: str
+    path: str
+    sign: str
+    bound: float | bool | str
+
+
+def read_limits(texts: Iterable[str], known: Sequence[str] | None = None) -> list[Limit]:
+    """The limits as typed. known: names of all figures, by default the report's.
+
+    Raises TwixtError with the rule that the first bad limit breaks, and the nearest names.
+    """
+    return [_read(text, known) for text in texts]
+
+
+def check(report: dict[str, Any], limits: Iterable[str | Limit]) -> list[str]:
+    """One line for each broken limit: the limit and the measured figure."""
+    broken = []
+    for limit in (item if isinstance(item, Limit) else _read(item) for item in limits):
+        value = _figure(report, limit.path)
+        if value is None:
+            broken.append(f"{limit.text}: {limit.path} was not measured (conditions say why)")
+        elif _holds(value, limit):
+            shown = f"{value:g}" if isinstance(value, float) else value
+            broken.append(f"{limit.text}: {limit.path} is {shown}")
+    return broken
+
+
+def _read(text: str, known: Sequence[str] | None = None) -> Limit:
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise TwixtError(
+            f"--fail-if must be FIGURE OPERATOR NUMBER with one of {' '.join(OPERATORS)}, got {text!r}; "
+            f"such as 'motion.animation_error_ms.p99>2'"
+        )
+    path, sign, bound_text = form.groups()
+    known = figure_paths() if known is None else list(known)
+    if path not in known:
+        raise TwixtError(f"--fail-if knows no figure {path!r}; {_way_out(path, known)}")
+    return Limit(text, path, sign, _bound(text, bound_text, sign))
+
+
+def _bound(text: str, bound_text: str, sign: str) -> float | bool | str:
+    if bound_text.lower() in _WORDS:
+        return _WORDS[bound_text.lower()]
+    try:
+        bound = float(bound_text)
+    except ValueError:
+        if sign in ("==", "!="):
+            return bound_text
+        raise TwixtError(
+            f"--fail-if must compare with a number, got {bound_text!r} in {text!r}; write it like 2 or 0.99"
+        ) from None
+    if not math.isfinite(bound):
+        raise TwixtError(
+            f"--fail-if must compare with a finite number, got {bound_text!r} in {text!r}; write it like 2 or 0.99"
+        )
+    return bound
+
+
+def _way_out(path: str, known: list[str]) -> str:
+    section, _, key = path.partition(".")
+    if SECTIONS.get(section, {}).get(key) == SPREAD:
+        return f"name one of its figures: {', '.join(f'{path}.{last}' for last in STATISTICS)}"
+    below = [name for name in known if name.startswith(path + ".")]
+    near = (
+        below or difflib.get_close_matches(path, known, n=3, cutoff=0.5) or [name for name in known if path in name][:3]
+    )
+    return (
+        f"near to it: {', '.join(near)}"
+        if near
+        else f"the sections are {', '.join(SECTIONS)}; the report's JSON holds all names"
+    )
+
+
+def _figure(report: dict[str, Any], path: str) -> Any:
+    value: Any = report
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _holds(value: Any, limit: Limit) -> bool:
+    if isinstance(value, str) != isinstance(limit.bound, str):
+        return limit.sign == "!="
+    return bool(OPERATORS[limit.sign](value, limit.bound))

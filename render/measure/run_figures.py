@@ -1,0 +1,211 @@
+"""Figures of a run, from its rows: the sections of the report that a frame log can give, and their conditions.
+
+Every definition is in `intervals`, `motion` and `causes`; here each becomes a figure under its key.
+
+Always: a figure that could not be measured is None, never 0, and one of `conditions` gives the reason.
+Pure: rows in, figures out; reads no clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.quantiles import distribution
+from twixt.render.measure.causes import Causes, causes, parts_of
+from twixt.render.measure.frame_rows import NO_GPU_TIME, FrameTable
+from twixt.render.measure.intervals import Intervals, intervals, low_1_percent_fps
+from twixt.render.measure.motion import LEAST_RATE, DrawnMotion, motion
+from twixt.render.measure.report_keys import RENDER_PARTS
+
+# Meaning of a present, by the source of most presents, and the unknown time from there to the glass.
+PRESENTS = {
+    "display": "present is what the display said of each frame; what it does after that is in no figure",
+    "fence": "present is when the fence after the swap was passed{fitted}; the constant time from there to the glass is "
+    "unknown and in no figure",
+    "swap": "present is when swap returned{fitted}; the constant time from there to the glass is unknown and in no figure",
+    "timer": "present is reckoned from swap's return, which does not wait for the display; when the display takes a frame from "
+    "there to the glass is unknown, may differ from frame to frame, and is in no figure",
+}
+
+
+def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
+    """Conditions of the figures, and reasons for missing ones."""
+    frames = timing.frames
+    if not timing.joined.any():
+        return ["fewer than two frames were presented: no frame, motion, latency and pacer figures"]
+    lines = _present_conditions(timing)
+    if not timing.swap_blocks:
+        lines.append(
+            "swap does not block here: missed refreshes, deviation and hitches are against the pacer's own interval"
+        )
+    if not (frames["pacer_interval_ns"] > 0).any():
+        lines.append("frames were not paced: no deviation, missed refreshes, hitches and pacer intervals")
+    rested_ns = frames["rested_ns"]
+    if rested_ns.any():
+        lines.append(
+            f"no frames were made for {rested_ns.sum() / 1e9:.1f} s in {(rested_ns > 0).sum()} rests, while nothing "
+            "moved or the window was hidden: these are in no figure"
+        )
+    if moved.drawn.any():
+        lines.append("animation errors are in ms of display time, judder is a share of the world's own speed")
+    if moved.changes:
+        lines.append(f"{moved.changes} pauses, changes of time scale or resets")
+    if moved.left_out:
+        lines.append(
+            f"{moved.left_out} frames are left out of animation error and judder: within half a second of a pause, a "
+            f"change of scale or a reset, or where the rate of physics is unknown or below {LEAST_RATE:g}"
+        )
+    if not moved.drawn.any():
+        lines.append("no snapshot was drawn: no motion and latency figures")
+    elif not np.isfinite(moved.error_ms).any():
+        lines.append(
+            "no quarter of a second of snapshots without a pause, a change of scale or a reset: "
+            "no animation error, ages and sim_to_present_ms"
+        )
+    if not (frames["group_due_ns"] != 0).any():
+        lines.append("no group of bodies is drawn at an instant of its own: no group_age_ms")
+    if not (frames["gpu_ns"] != NO_GPU_TIME).any():
+        lines.append("this driver gave no time of the GPU's own, or was not asked: no gpu_ms")
+    if not (frames["input_acted_ns"] > 0).any():
+        lines.append("no key or button was used: no input_to_present_ms")
+    return lines
+
+
+def _present_conditions(timing: Intervals) -> list[str]:
+    fitted = ", in motion and latency the grid fitted to these instants" if timing.swap_blocks else ""
+    lines = [PRESENTS.get(timing.source, PRESENTS["swap"]).format(fitted=fitted)]
+    if timing.is_reported.any():
+        off_ms = timing.return_off_ms[timing.is_reported]
+        usual_ms = float(np.median(off_ms))
+        spread_ms = float(np.percentile(np.abs(off_ms - usual_ms), 99))
+        lines.append(
+            f"the display said when {int(timing.is_reported.sum())} of {len(timing.is_reported)} frames were shown; the swap's "
+            f"return was {abs(usual_ms):.2f} ms {'after' if usual_ms >= 0 else 'before'} that in the median, 99 % within "
+            f"{spread_ms:.2f} ms of the median"
+        )
+    if len(timing.frames) and timing.frames.is_text("present_source", "").all():
+        lines.append(
+            "an older log: it does not say where presents are from, how long the parts of frames took, and the quality"
+        )
+    return lines
+
+
+# A pacer that follows the measured refresh changes its interval a little all the time; a decision changes it by more.
+DECISION = 1.02
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's values per frame for the plots, and the report's sections."""
+
+    timing: Intervals
+    motion: DrawnMotion
+    causes: Causes
+    sections: dict[str, dict[str, Any]]  # frames, motion, latency, pacer, causes
+    conditions: list[str]
+
+
+def measure(table: FrameTable, refresh_hz: float | None = None, swap_blocks: bool | None = None) -> Measured:
+    """All figures of the rows. refresh_hz, swap_blocks: as measured in the run; None: estimated from the rows."""
+    timing = intervals(table, refresh_hz, swap_blocks)
+    moved = motion(timing)
+    why = causes(timing, moved)
+    sections = {
+        "frames": _frames(timing),
+        "motion": _motion(timing, moved),
+        "latency": _latency(timing, moved),
+        "pacer": _pacer(timing),
+        "causes": _causes(timing, why),
+    }
+    return Measured(timing, moved, why, sections, conditions(timing, moved))
+
+
+def _frames(timing: Intervals) -> dict[str, Any]:
+    frames, joined = timing.frames, timing.joined
+    seconds = float(np.nansum(timing.interval_ms)) / 1e3
+    if not joined.any() or seconds <= 0:
+        return {"count": len(frames) or None}
+    planned = np.isfinite(timing.planned_ms) & joined
+    gpu = frames["gpu_ns"]
+    return {
+        "count": len(frames),
+        "seconds": seconds,
+        "mean_fps": float(joined.sum()) / seconds,
+        "interval_ms": distribution(timing.interval_ms),
+        "deviation_ms": distribution(np.abs(timing.deviation_ms)),
+        "missed_refreshes": int(np.nansum(timing.missed)) if planned.any() else None,
+        "hitch_ms_per_s": float(np.nansum(timing.late_ms)) / seconds if planned.any() else None,
+        "low_1_percent_fps": low_1_percent_fps(timing.interval_ms),
+        "cpu_ms": distribution((frames["work_end_ns"] - frames["start_ns"] + frames["ahead_ns"]) / 1e6),
+        "gpu_ms": distribution(gpu[gpu != NO_GPU_TIME] / 1e6),
+    }
+
+
+def _motion(timing: Intervals, moved: DrawnMotion) -> dict[str, Any]:
+    frames, running = timing.frames, moved.running
+    if not moved.drawn.any():
+        return {}
+    aged = moved.steady & (frames["draw_due_ns"] != 0)
+    grouped = moved.steady & (frames["group_due_ns"] != 0)
+    return {
+        "distinct_share": _share(moved.step_ms != 0, running),
+        "held_share": _share(frames.is_text("mode", "held"), running),
+        "extrapolated_share": _share(frames.is_text("mode", "extrapolated"), running),
+        "reversals": int(moved.reversed.sum()),
+        "left_out": moved.left_out,
+        "animation_error_ms": distribution(np.abs(moved.error_ms)),
+        "judder": distribution(np.abs(moved.judder)),
+        "sample_age_ms": distribution((timing.present_ns - frames["draw_due_ns"])[aged] / 1e6),
+        "group_age_ms": distribution((timing.present_ns - frames["group_due_ns"])[grouped] / 1e6),
+        "offset_ms": distribution(frames["offset_ns"][moved.drawn] / 1e6),
+    }
+
+
+def _latency(timing: Intervals, moved: DrawnMotion) -> dict[str, Any]:
+    frames = timing.frames
+    used = moved.steady & (frames["used_published_ns"] != 0)
+    acted = frames["input_acted_ns"] > 0
+    return {
+        "sim_to_present_ms": distribution((timing.present_ns - frames["used_published_ns"])[used] / 1e6),
+        "input_to_present_ms": distribution((timing.present_ns - frames["input_acted_ns"])[acted] / 1e6),
+    }
+
+
+def _pacer(timing: Intervals) -> dict[str, Any]:
+    pace_ms = timing.frames["pacer_interval_ns"] / 1e6
+    paced = pace_ms[pace_ms > 0]
+    if not len(paced):
+        return {}
+    change = paced[1:] / paced[:-1]
+    return {
+        "quality": _most_used(timing.frames, "quality"),
+        "interval_ms": distribution(paced),
+        "widened": int((change > DECISION).sum()),
+        "narrowed": int((change < 1 / DECISION).sum()),
+        "wake_error_us": distribution(timing.frames["wake_error_ns"] / 1e3),
+    }
+
+
+def _causes(timing: Intervals, why: Causes) -> dict[str, Any]:
+    if not timing.joined.any():
+        return {}
+    counts: dict[str, Any] = {name: int(mask.sum()) for name, mask in why._asdict().items() if name != "part"}
+    if parts_of(timing.frames).any():
+        counts["render_late_parts"] = {name: int((why.part == i).sum()) for i, name in enumerate(RENDER_PARTS)}
+    return counts
+
+
+def _most_used(frames: FrameTable, column: str) -> str | None:
+    """Most frequent text of a column."""
+    if not len(frames):
+        return None
+    numbers, counts = np.unique(frames[column], return_counts=True)
+    return frames.words.texts[int(numbers[counts.argmax()])] or None
+
+
+def _share(mask: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
+    return float(mask[among].mean()) if among.any() else None

@@ -1,0 +1,125 @@
+"""Dear ImGui: contexts, and labels in the picture, which are drawn with a context of their own.
+
+Labels follow the bodies in every frame, while the panels are laid out ten times a second: hence two contexts.
+
+Always: OpenGL's state is as before when a function here returns. The current ImGui context may be another.
+Import this module late: it loads imgui-bundle.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from twixt.render.display import glfw_library
+from twixt.render.scene.labels import PlacedLabel
+
+PACKAGE, NATIVE = "imgui_bundle", "imgui_bundle._imgui_bundle"
+
+
+def _library() -> tuple[Any, Path]:
+    """The library's native module and its package's folder. Raises ModuleNotFoundError if it is not installed.
+
+    The package itself is not imported: that would load asyncio and two dozen more modules, a quarter of the loading
+    time. A later import of the package works as usual.
+    """
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise ModuleNotFoundError(f"No module named {PACKAGE!r}", name=PACKAGE)
+    folders = list(found.submodule_search_locations)
+    spec = importlib.machinery.PathFinder.find_spec(NATIVE, folders)
+    if NATIVE not in sys.modules and spec is not None and spec.loader is not None:
+        native = importlib.util.module_from_spec(spec)
+        sys.modules[NATIVE] = native
+        spec.loader.exec_module(native)
+    return importlib.import_module(NATIVE), Path(folders[0])
+
+
+with glfw_library.sharing():
+    _native, _folder = _library()
+imgui: Any = _native.imgui
+
+FONT_PX = 15.0
+# Colour of each text's shadow, offset by one unit, so that the text is readable over any picture.
+SHADE = (0, 0, 0, 190)
+# Offset of a label's text from its position, in units of text size.
+LABEL_OFFSET = (6.0, -7.0)
+
+
+def new_context() -> Any:
+    """Makes an ImGui context with the overlay's font, and makes it current. It draws with the current OpenGL 3.3
+    context."""
+    context = imgui.create_context()
+    imgui.set_current_context(context)
+    io = imgui.get_io()
+    io.set_ini_filename("")
+    io.set_log_filename("")
+    font = _folder / "assets" / "fonts" / "Roboto" / "Roboto-Regular.ttf"
+    if font.is_file():
+        io.fonts.add_font_from_file_ttf(str(font), FONT_PX)
+    imgui.style_colors_dark()
+    imgui.backends.opengl3_init("#version 330")
+    return context
+
+
+def begin(size_px: tuple[int, int], scale: float, elapsed_s: float = 0.1) -> None:
+    """Begins a layout in the current ImGui context, for a framebuffer of `size_px`.
+
+    scale: pixels per unit of text size. elapsed_s: seconds since the layout before, > 0.
+    """
+    io = imgui.get_io()
+    io.display_size = imgui.ImVec2(size_px[0] / scale, size_px[1] / scale)
+    io.display_framebuffer_scale = imgui.ImVec2(scale, scale)
+    io.delta_time = elapsed_s
+    imgui.backends.opengl3_new_frame()
+    imgui.new_frame()
+
+
+def close_context(context: Any) -> None:
+    """Destroys an ImGui context."""
+    imgui.set_current_context(context)
+    imgui.backends.opengl3_shutdown()
+    imgui.destroy_context(context)
+
+
+class LabelOverlay:
+    """Labels over the picture. Needs a current OpenGL 3.3 context, also in `close`."""
+
+    def __init__(self) -> None:
+        self._context = new_context()
+        self._laid_out: tuple[tuple[PlacedLabel, ...], tuple[int, int], float] | None = None
+
+    def draw(self, labels: Iterable[PlacedLabel], size_px: tuple[int, int], scale: float = 1.0) -> None:
+        """Draws labels in their order into the framebuffer in use. Unchanged labels are not laid out anew.
+
+        size_px: of the framebuffer. scale: its pixels per unit of text size.
+        """
+        imgui.set_current_context(self._context)
+        asked = tuple(labels), size_px, scale
+        if asked != self._laid_out:
+            self._lay_out(*asked)
+            self._laid_out = asked
+        imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
+
+    def close(self) -> None:
+        """Releases the context."""
+        close_context(self._context)
+
+    def _lay_out(self, labels: tuple[PlacedLabel, ...], size_px: tuple[int, int], scale: float) -> None:
+        begin(size_px, scale)
+        words = imgui.get_background_draw_list()
+        for label in labels:
+            x, y = label.x_px / scale + LABEL_OFFSET[0], label.y_px / scale + LABEL_OFFSET[1]
+            if label.within_px is not None:
+                left, top, right, bottom = (length / scale for length in label.within_px)
+                words.push_clip_rect(imgui.ImVec2(left, top), imgui.ImVec2(right, bottom))
+            words.add_text(imgui.ImVec2(x + 1, y + 1), imgui.IM_COL32(*SHADE), label.text)
+            words.add_text(imgui.ImVec2(x, y), imgui.IM_COL32(*label.color), label.text)
+            if label.within_px is not None:
+                words.pop_clip_rect()
+        imgui.render()

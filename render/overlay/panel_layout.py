@@ -1,0 +1,308 @@
+"""Layout of the overlay's panels.
+
+Frames at the top left, physics at the top right, keys along the bottom, banners above the keys: the middle of
+the picture stays free, at 800x600 too. Every figure has its unit beside it; the strip has its legend in words.
+Rarely needed parts (reasons of the clock, sliders of injected trouble) are folded until the user opens them.
+
+Always: no panel overlaps another or leaves the window, whatever the window's size; a small window shows less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from twixt.render.controls.sliders import BUFFER, TROUBLES, Turn
+from twixt.render.overlay import widgets as ui
+from twixt.render.overlay.shown_values import MODES, OverlayState
+from twixt.render.overlay.widgets import PanelPart, breaks, fitting
+
+PANEL_WIDTH = 264.0
+# Least width of a half's label between its panel and the middle; with less space, the label is below its panel.
+LEAST_LABEL_WIDTH = 90.0
+# Shares of the window's height: most for a panel without open folds, most for the keys, lowest end of the banners.
+PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
+# Width of a key's button and gaps beyond its two texts.
+KEY_WIDTH = 26.0
+SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
+
+
+class LayoutResult(NamedTuple):
+    """Rectangles of the panels, and the user's input on them."""
+
+    pressed: list[str]  # keys whose buttons were clicked
+    panels: list[tuple[float, float, float, float]]  # left, top, width, height of each panel
+    turned: list[Turn]  # sliders that moved
+    all_off: bool  # "no trouble" was clicked
+    is_unfinished: bool  # a panel has no size yet: lay out again
+
+
+def show_panels(imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> LayoutResult:
+    """Lays all panels out within `size` (width, height); lengths are in units of text size.
+
+    opened: names of the folds that the user has opened; a click on a fold changes the set.
+    """
+    ui.style(imgui)
+    return _Layout(imgui, state, size, opened).shown()
+
+
+class _Layout:
+    """One layout, from the bottom up: keys and banners first, figures in the remaining space."""
+
+    def __init__(self, imgui: Any, state: OverlayState, size: tuple[float, float], opened: set[str]) -> None:
+        self._imgui, self._state, self._opened = imgui, state, opened
+        self._width, self._height = size
+        self._panels: list[tuple[float, float, float, float]] = []
+        self._appearing: list[str] = []
+        self._turned: list[Turn] = []
+        self._pressed: list[str] = []
+        self._all_off = False
+        self._line = imgui.get_text_line_height() + ui.SPACING
+        self._panel_width = min(PANEL_WIDTH, (self._width - 3 * ui.MARGIN) / 2)
+        self._inside = self._panel_width - 2 * ui.MARGIN
+
+    def shown(self) -> LayoutResult:
+        end = self._banners(self._keys(self._height - ui.MARGIN))
+        labels, width = self._state.split_labels, self._width / 2 - self._panel_width - 4 * ui.MARGIN
+        is_between = width >= LEAST_LABEL_WIDTH
+        if not is_between:
+            width = self._width / 2 - 4 * ui.MARGIN
+        heights = [] if labels is None else [self._label_height(label, width) for label in labels]
+        room = end - 2 * ui.MARGIN - (0 if is_between or not heights else max(heights) + ui.MARGIN)
+        frames_end = self._column("frames", 0, self._frames(room), room)
+        physics_end = self._column("physics", 1, self._physics(room), room)
+        for side, label in enumerate(labels or ()):
+            at, pivot = (self._width / 2 + (ui.MARGIN if side else -ui.MARGIN), ui.MARGIN), (0 if side else 1, 0)
+            if not is_between:
+                left = self._width / 2 + ui.MARGIN if side else ui.MARGIN
+                at, pivot = (left, (physics_end if side else frames_end) + ui.MARGIN), (0, 0)
+            if at[1] + heights[side] <= end:
+                with self._panel(f"half {side}", at, pivot, None, heights[side]):
+                    ui.wrapped(self._imgui, label, width)
+        return LayoutResult(self._pressed, self._panels, self._turned, self._all_off, bool(self._appearing))
+
+    # -- at the bottom
+
+    def _keys(self, end: float) -> float:
+        """Shows the keys above `end`, folded if they need more than KEYS_SHARE of the window; returns their top."""
+        keys = self._state.keys
+        if not keys:
+            return end
+        imgui, room = self._imgui, self._width - 4 * ui.MARGIN
+        begins = breaks((ui.width_of(imgui, key + does) + KEY_WIDTH for key, does in keys.items()), 0, room)
+        height = self._height_of_lines(sum(begins))
+        is_folded = height > KEYS_SHARE * self._height
+        most = end - ui.MARGIN
+        if is_folded:
+            height = self._height_of_lines(1)
+        if height > most:
+            return end
+        at, pivot = (self._width / 2, end), (0.5, 1)
+        if not is_folded:
+            with self._panel("keys", at, pivot, None, height):
+                self._key_buttons(begins)
+            return end - height
+        width = ui.width_of(imgui, KEYS) + 2 * ui.MARGIN + 24
+        if KEYS in self._opened:
+            width, height = self._width - 2 * ui.MARGIN, min(most, self._height_of_lines(1 + sum(begins)))
+        with self._panel("folded keys", at, pivot, width, height):
+            ui.fold(imgui, KEYS, self._opened)
+            if KEYS in self._opened:
+                self._key_buttons(begins)
+        return end - height
+
+    def _key_buttons(self, begins: list[bool]) -> None:
+        imgui = self._imgui
+        for (key, does), is_first in zip(self._state.keys.items(), begins, strict=True):
+            if not is_first:
+                imgui.same_line()
+            if imgui.small_button(key):
+                self._pressed.append(key)
+            imgui.same_line(0, 4)
+            ui.text(imgui, does, ui.DIM)
+
+    def _banners(self, end: float) -> float:
+        """Shows the messages above the keys, whose top is `end`; returns the lower end of the free space."""
+        lines = [(message, ui.WARNING) for message in self._state.messages]
+        if self._state.note:
+            lines.append((self._state.note, ui.PLAIN))
+        if not lines:
+            return end
+        width = self._width - 4 * ui.MARGIN
+        height = (
+            sum(ui.wrapped_height(self._imgui, message, width) for message, _ in lines) - ui.SPACING + 2 * ui.PADDING
+        )
+        end = min(BANNERS_END * self._height, end - ui.MARGIN)
+        height = min(height, end - ui.MARGIN)
+        if height < self._height_of_lines(1):
+            return end
+        with self._panel("messages", (self._width / 2, end), (0.5, 1), None, height):
+            for message, color in lines:
+                ui.wrapped(self._imgui, message, width, color)
+        return end - height
+
+    # -- at the top
+
+    def _column(self, name: str, side: int, parts: list[PanelPart], room: float) -> float:
+        """Shows a panel at the top of a side (0 left, 1 right), at most `room` high; returns its lower end."""
+        if not parts or self._inside <= 0:
+            return 0.0
+        height = sum(part.height for part in parts) - ui.SPACING + 2 * ui.PADDING
+        at = (self._width - ui.MARGIN if side else ui.MARGIN, ui.MARGIN)
+        with self._panel(name, at, (side, 0), self._panel_width, min(height, room)):
+            for part in parts:
+                part.draw()
+        return ui.MARGIN + min(height, room)
+
+    def _frames(self, room: float) -> list[PanelPart]:
+        imgui, state, frames, line = self._imgui, self._state, self._state.frames, self._line
+        mean_ms = frames.mean_ms()
+        fps = f"{1000 / mean_ms:.1f} fps" if mean_ms else "- fps"
+        legend = breaks([ui.width_of(imgui, mode) for mode in MODES[:3]], ui.GAP, self._inside)
+
+        def words_of_modes() -> None:
+            for mode, color, is_first in zip(MODES, ui.MODE_COLORS, legend, strict=False):
+                if not is_first:
+                    imgui.same_line()
+                ui.text(imgui, mode, color)
+
+        def curve() -> None:
+            ui.plot(imgui, "frame interval", frames.figures_ms, "aimed at", state.target_ms)
+
+        clock = state.clock if state.clock == state.clock_mode else f"{state.clock}: {state.clock_mode}"
+        parts = [
+            *self._pair(fps, f"99 % of frames within {frames.percentile_ms(99):.1f} ms", 9),
+            PanelPart(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve),
+            PanelPart(1, ui.STRIP_HEIGHT + ui.SPACING, lambda: ui.strip(imgui, frames.modes)),
+            PanelPart(3, line * sum(legend), words_of_modes),
+            self._row("drawn by", state.interpolation, 4),
+            self._row("clock", clock, 5),
+        ]
+        if state.left_out:
+            parts.append(self._row("drawn cheaper", state.left_out, 5))
+        if state.for_physics:
+            parts.append(self._row("for physics", state.for_physics, 6))
+        if state.age_ms is not None:
+            parts.append(self._row("added latency", f"{round(state.age_ms, 1) + 0.0:.1f} ms", 6))
+        is_open = SMOOTH in self._opened
+        parts.append(PanelPart(0 if is_open else 2, line, lambda: ui.fold(imgui, SMOOTH, self._opened)))
+        if is_open:
+            parts += self._smooth()
+        return self._fitted(parts, room, is_open)
+
+    def _smooth(self) -> list[PanelPart]:
+        """Figures and reasons of the playback clock."""
+        imgui, state = self._imgui, self._state
+        parts = []
+        if state.room_ms is not None:
+            parts.append(self._row("room to the newest snapshot", f"{state.room_ms:.1f} ms"))
+        if state.late_by:
+            parts.append(self._row("last late by", state.late_by))
+        if state.playing_rate is not None:
+            parts.append(self._row("plays at", f"{state.playing_rate:.2f} x real time"))
+        parts += [self._row("prefers", state.prefer), self._row("pacing", state.pacing)]
+        if state.thinned:
+            parts.append(self._row("snapshots thinned", f"{state.thinned:,}"))
+        parts += [self._row(f"age of {group}", f"{age:.1f} ms") for group, age in state.group_ages_ms.items()]
+        if state.buffer_ms is not None:
+            at_ms = (state.buffer_ms,)
+            parts.append(self._knob(lambda: ui.knob(imgui, "buffer", BUFFER, at_ms, self._turned)))
+        if state.clock_reason:
+            height = ui.wrapped_height(imgui, state.clock_reason, self._inside)
+            parts.append(PanelPart(0, height, lambda: ui.wrapped(imgui, state.clock_reason, self._inside, ui.DIM)))
+        return parts
+
+    def _physics(self, room: float) -> list[PanelPart]:
+        imgui, state, line = self._imgui, self._state, self._line
+        if state.rate is None:
+            parts = [PanelPart(0, line, lambda: ui.fitting_text(imgui, ["no snapshot yet"], ui.DIM))]
+        else:
+            asked = f"asked for {state.time_scale:g} x" if state.time_scale != 1 else ""
+            color = ui.WARNING if state.rate < 0.95 * state.time_scale else None
+            parts = self._pair(f"{state.rate:.2f} x real time", asked, 6, color)
+
+        def curve() -> None:
+            ui.plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
+
+        parts += [PanelPart(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
+        is_open = TROUBLE in self._opened and bool(state.troubles)
+        trouble = self._trouble(is_open) if state.troubles else []
+        kept = self._fitted(parts + trouble, room, is_open)
+        at = sum(part in parts for part in kept)
+        left = room - 2 * ui.PADDING + ui.SPACING - sum(part.height for part in kept)
+        return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
+
+    def _diagnostics(self, lines: int) -> list[PanelPart]:
+        """The world's own figures in at most `lines` lines; if not all fit, the last line is the number left out."""
+        rows = [self._row(" ".join(name.split()), f"{value:.4g}") for name, value in self._state.diagnostics.items()]
+        if len(rows) <= lines:
+            return rows
+        more = f"{len(rows) - lines + 1:,} more in a larger window"
+        says = PanelPart(0, self._line, lambda: ui.fitting_text(self._imgui, [more, more.split(" in")[0]], ui.DIM))
+        return [*rows[: lines - 1], says] if lines > 0 else []
+
+    def _trouble(self, is_open: bool) -> list[PanelPart]:
+        imgui, troubles = self._imgui, self._state.troubles
+        on = [name for name in troubles if any(troubles[name][: TROUBLES[name].none_at or 1])]
+        folded = ", ".join(TROUBLES[name].name for name in on)
+        parts = [PanelPart(0 if is_open else 2, self._line, lambda: ui.fold(imgui, TROUBLE, self._opened, folded))]
+        if is_open:
+            parts += [self._knob(self._turning(name)) for name in troubles]
+        if is_open and on:
+            parts.append(PanelPart(0, self._line, self._no_trouble))
+        return parts
+
+    def _turning(self, name: str) -> Callable[[], None]:
+        return lambda: ui.knob(self._imgui, name, TROUBLES[name], self._state.troubles[name], self._turned)
+
+    def _no_trouble(self) -> None:
+        self._all_off = self._imgui.small_button("no trouble")
+
+    # -- parts
+
+    def _pair(
+        self, text: str, aside: str, rank: int, color: tuple[float, float, float] | None = None
+    ) -> list[PanelPart]:
+        """A line with `aside` at its right; if both do not fit, `aside` gets a line of its own with that rank."""
+        imgui, line = self._imgui, self._line
+        if ui.width_of(imgui, text) + ui.GAP + ui.width_of(imgui, aside) > self._inside:
+            return [
+                PanelPart(0, line, lambda: ui.fitting_text(imgui, [text], color)),
+                PanelPart(
+                    rank, line, lambda: ui.fitting_text(imgui, [aside, aside.replace(" of frames within", ":")], ui.DIM)
+                ),
+            ]
+
+        def both() -> None:
+            ui.text(imgui, text, color)
+            if aside:
+                ui.beside(imgui, aside)
+
+        return [PanelPart(0, line, both)]
+
+    def _row(self, name: str, value: str, rank: int = 0) -> PanelPart:
+        return PanelPart(rank, self._line, lambda: ui.row(self._imgui, name, value))
+
+    def _knob(self, draw: Callable[[], None]) -> PanelPart:
+        return PanelPart(0, self._imgui.get_frame_height() + ui.SPACING, draw)
+
+    def _fitted(self, parts: list[PanelPart], room: float, is_opened: bool) -> list[PanelPart]:
+        """The parts that fit: into all of `room` with an open fold, else into PANEL_SHARE of the window's height."""
+        room = room if is_opened else min(room, PANEL_SHARE * self._height)
+        left = room - 2 * ui.PADDING + ui.SPACING
+        if is_opened:  # parts of rank 0 stay; those beyond `room` are reached with the wheel
+            left -= sum(part.height for part in parts if not part.rank)
+            kept = fitting([part for part in parts if part.rank], left)
+            return [part for part in parts if not part.rank or part in kept] if room > 0 else []
+        return fitting(parts, left)
+
+    def _height_of_lines(self, count: int) -> float:
+        return count * self._line - ui.SPACING + 2 * ui.PADDING
+
+    def _label_height(self, label: str, width: float) -> float:
+        return ui.wrapped_height(self._imgui, label, width) - ui.SPACING + 2 * ui.PADDING
+
+    def _panel(
+        self, name: str, at: tuple[float, float], pivot: tuple[float, float], width: float | None, most: float
+    ) -> ui.PinnedPanel:
+        return ui.PinnedPanel(self._imgui, self._panels, self._appearing, name, at, pivot, width, most)

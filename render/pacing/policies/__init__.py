@@ -1,0 +1,1 @@
+"""Ways of placing frames, one module each."""

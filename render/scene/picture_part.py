@@ -1,0 +1,256 @@
+"""Bodies of a picture that share draw time and method.
+
+One part holds all bodies that have no group and no parent in the scene; each group is a part, and so are all children
+of other bodies together. The shaders' methods draw from the two snapshots on the GPU. For all other methods a poser
+computes the poses, which are uploaded and drawn as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.column_rules import SCALE3
+from twixt.render.draw.glsl.pose import METHODS
+from twixt.render.draw.layers import Discrete, Layer
+from twixt.render.interpolation.poses import Poses, records_of
+from twixt.render.scene.method_change import Blend, MethodChange, taken
+from twixt.render.scene.numpy_poser import Poser, PosingRules
+from twixt.render.snapshots.history import HeldSnapshot, History, Pair
+
+if TYPE_CHECKING:
+    from twixt.ipc.snapshot import Snapshot
+    from twixt.render.draw.scene_renderer import SceneRenderer
+
+# Methods that the shaders draw from a pair of snapshots, and from the newest alone.
+OF_A_PAIR = frozenset(METHODS)
+OF_THE_NEWEST = "latest"
+# Methods that show a snapshot as it is, whatever the draw time.
+AS_PUBLISHED = ("none", OF_THE_NEWEST)
+# Method used until a method of numpy has received two snapshots.
+MEANWHILE = "linear"
+
+
+class DrawnPart(NamedTuple):
+    """One part in one frame. draw_time_ns: the simulated time that is shown."""
+
+    group: str | None
+    layer: Layer | None  # None: no poses yet
+    pair: Pair
+    draw_time_ns: int
+    method: str
+    is_beyond: bool  # drawn beyond the newest snapshot
+
+
+class PartDefinition(NamedTuple):
+    """Bodies of a part, and the scene's rules for drawing them.
+
+    name: of the part in the history. group: the renderer's name of the bodies. rows: (k,) ascending; None: all.
+    method: None for the run's. delay_ns: simulated time by which they are drawn later than the others. by_numpy: the
+    shaders cannot draw them, whatever the method.
+    """
+
+    name: str
+    group: str | None = None
+    rows: NDArray[np.intp] | None = None
+    method: str | None = None
+    delay_ns: int = 0
+    by_numpy: bool = False
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Key for comparison: a part with the same key is kept when a scene is published anew."""
+        return self.name, b"" if self.rows is None else self.rows.tobytes(), self.method, self.delay_ns, self.by_numpy
+
+
+class PicturePart:
+    """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses."""
+
+    def __init__(self, definition: PartDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
+        self.definition, self.pose_slot = definition, pose_slot
+        self._rules = rules
+        self._change = MethodChange(definition.method or method)
+        self._poser: Poser | None = None
+        self._watchers: dict[str, Poser] = {}
+        self._blend = Blend(definition.method or method)
+        self._draw_time_ns = 0
+        self._prepared_for: frozenset[str] = frozenset()
+        self._posed: Poses | None = None  # what the poser made for this frame
+
+    @property
+    def needs_copies(self) -> bool:
+        """True if it must receive private copies of snapshots."""
+        return self._poser is not None or bool(self._watchers)
+
+    @property
+    def stands_by_itself(self) -> bool:
+        """True if its own method shows states as published, so that it stands still between snapshots."""
+        return self.definition.method in AS_PUBLISHED
+
+    @property
+    def is_changing(self) -> bool:
+        """True while one method replaces another."""
+        return self._change.is_under_way
+
+    @property
+    def reach_ns(self) -> int:
+        """Largest draw time of the picture that this part allows, in ns of simulated time beyond the newest snapshot.
+
+        Its own delay counts too: a delayed part is drawn earlier than the picture by as much.
+        """
+        poser = self._poser
+        reach_ns = 0 if poser is None else min(poser.reach_ns(name) for name in self._change.in_use)
+        return reach_ns + self.definition.delay_ns
+
+    def choose(self, method: str) -> None:
+        """Sets the run's method; a part with a method of its own ignores it."""
+        if self.definition.method is None:
+            self._change.ask(method)
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Adds a private copy of a snapshot."""
+        for poser in self._posers():
+            poser.add(snapshot)
+
+    def watch(self, watcher: str, rows: NDArray[np.intp] | None, past: Sequence[Snapshot] = ()) -> None:
+        """Registers a watcher of the poses of those `rows` (None: all) that are in this part. past: snapshots held."""
+        own_rows = self.definition.rows
+        if rows is not None and own_rows is not None:
+            rows = np.intersect1d(rows, own_rows)
+        elif rows is None:
+            rows = own_rows
+        self.unwatch(watcher)
+        if rows is None or len(rows):
+            poser = self._watchers[watcher] = Poser(rows, self._rules)
+            poser.use(self._change.methods)
+            for snapshot in past:
+                poser.add(snapshot)
+
+    def unwatch(self, watcher: str) -> None:
+        """Removes a watcher, if there is one of that name."""
+        self._watchers.pop(watcher, None)
+
+    def watched(self, watcher: str) -> tuple[NDArray[np.intp] | None, Poses] | None:
+        """Rows (None: all) and their poses as drawn in this frame; call it after `draw`. None: no such watcher."""
+        poser = self._watchers.get(watcher)
+        if poser is None:
+            return None
+        if self._posed is None:
+            return poser.rows, poser.poses(self._draw_time_ns, self._blend)
+        if poser.rows is None:
+            return None, self._posed
+        rows = self.definition.rows
+        at = poser.rows if rows is None else np.searchsorted(rows, poser.rows)
+        return poser.rows, taken(self._posed, at[at < len(self._posed)])
+
+    def draw(self, reference_ns: int, present_ns: int, history: History, renderer: SceneRenderer) -> DrawnPart | None:
+        """The part in the frame of `present_ns`; None: no snapshot is held.
+
+        reference_ns: draw time of parts without a delay.
+        """
+        name, group = self.definition.name, self.definition.group
+        draw_time_ns = self._draw_time_ns = reference_ns - self.definition.delay_ns
+        change = self._change
+        if change.methods is not self._prepared_for:
+            self.prepare()
+        blend = self._blend = change.blend(present_ns, lambda method: self._is_settled(method, draw_time_ns))
+        self._posed = None
+        pair, newest = history.pair(draw_time_ns, name), history.newest
+        if pair is None or newest is None:
+            return None
+        if self._poser is not None and self._is_posed_by(self._poser, draw_time_ns):
+            poses = self._posed = self._poser.poses(draw_time_ns, blend)
+            drawn_ns = _drawn_ns(blend, pair, newest, poses.draw_time_ns)
+            is_beyond = drawn_ns > newest.head.sim_time_ns
+            return DrawnPart(group, self._pose_layer(poses, renderer), pair, drawn_ns, blend.method, is_beyond)
+        if blend.method == OF_THE_NEWEST:
+            layer = Layer(newest.slot, None, group=group)
+        else:
+            if blend.method not in OF_A_PAIR or (blend.other and blend.other not in OF_A_PAIR):
+                blend = Blend(MEANWHILE)
+            layer = layer_of(pair, blend, group, self._rules.discrete)
+        drawn_ns = _drawn_ns(blend, pair, newest, pair.draw_time_ns)
+        return DrawnPart(group, layer, pair, drawn_ns, blend.method, False)
+
+    def release(self, history: History) -> None:
+        """Releases the pair of snapshots in use: the part is no longer drawn."""
+        history.release(self.definition.name)
+
+    def prepare(self) -> None:
+        """Makes or drops the poser, as the methods in use require, and sets the methods of all posers."""
+        methods = self._prepared_for = self._change.methods
+        if not self.definition.by_numpy and is_shaded(methods):
+            self._poser = None
+        elif self._poser is None:
+            self._poser = Poser(self.definition.rows, self._rules)
+        for poser in self._posers():
+            poser.use(methods)
+
+    def _posers(self) -> list[Poser]:
+        return [*self._watchers.values(), *([self._poser] if self._poser is not None else [])]
+
+    def _is_settled(self, name: str, draw_time_ns: int) -> bool:
+        return self._poser is None or self._poser.is_settled(name, draw_time_ns)
+
+    def _is_posed_by(self, poser: Poser, draw_time_ns: int) -> bool:
+        """True if the poser draws this frame. Methods that the shaders can draw are left to them."""
+        if self.definition.by_numpy:
+            return True
+        names = frozenset(name for name in (self._blend.method, self._blend.other) if name)
+        return not is_shaded(names) and all(poser.is_ready(name, draw_time_ns) for name in names)
+
+    def _pose_layer(self, poses: Poses, renderer: SceneRenderer) -> Layer | None:
+        if not len(poses):
+            return None
+        renderer.upload_records(self.pose_slot, self._in_place(records_of(poses)))
+        scale3 = poses.columns.get(SCALE3)
+        if scale3 is not None and scale3.ndim == 2 and scale3.shape[1] == 3:
+            renderer.upload_scale3(self.pose_slot, self._in_place(scale3))
+        return Layer(self.pose_slot, None, group=self.definition.group, is_posed=True)
+
+    def _in_place(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the part's rows, each at its body's index, as the renderer reads them; zeros elsewhere."""
+        if self.definition.rows is None:
+            return values
+        rows = self.definition.rows[: len(values)]
+        whole = np.zeros((int(rows[-1]) + 1, *values.shape[1:]), values.dtype)
+        whole[rows] = values[: len(rows)]
+        return whole
+
+
+def is_shaded(methods: frozenset[str]) -> bool:
+    """True if the shaders can draw all these methods, and a blend of any two of them."""
+    return methods <= OF_A_PAIR or methods == {OF_THE_NEWEST}
+
+
+def _drawn_ns(blend: Blend, pair: Pair, newest: HeldSnapshot, blended_ns: int) -> int:
+    """Simulated time that is shown; between those of two methods while one replaces the other.
+
+    blended_ns: simulated time shown by methods that do not show states as published.
+    """
+    if not blend.mix and blend.method not in AS_PUBLISHED:
+        return blended_ns
+    shown_ns = {OF_THE_NEWEST: newest.head.sim_time_ns, "none": pair.previous.head.sim_time_ns}
+    own_ns = shown_ns.get(blend.method, blended_ns)
+    return own_ns + round((shown_ns.get(blend.other, blended_ns) - own_ns) * blend.mix)
+
+
+def layer_of(pair: Pair, blend: Blend, group: str | None, discrete: Discrete) -> Layer:
+    """Layer of a pair of snapshots that the shaders blend; without a next one, the previous is drawn still."""
+    before, previous, following = pair.before, pair.previous, pair.next
+    if following is None:
+        return Layer(previous.slot, None, group=group)
+    return Layer(
+        previous.slot,
+        following.slot,
+        None if before is None else before.slot,
+        pair.alpha,
+        (following.head.sim_time_ns - previous.head.sim_time_ns) / 1e9,
+        0.0 if before is None else (previous.head.sim_time_ns - before.head.sim_time_ns) / 1e9,
+        *blend,
+        group=group,
+        discrete=discrete,
+    )

@@ -1,0 +1,316 @@
+"""The stage: one picture of the world, or two side by side, with trails and the user's drawing.
+
+The one idea: each snapshot is taken in once, for all pictures. In a frame each picture's clock gives its draw time;
+the picture at that time is drawn into its part of the window. The right picture is the run's own, whose figures are
+logged; the left one is for comparison.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from twixt.ipc.config.config import Config
+from twixt.render.cores.frame_time_parts import DRAW, USER
+from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.playback import PlaybackClock
+from twixt.render.scene.labels import Label, PlacedLabel, Viewport, place
+from twixt.render.scene.picture import DrawnPicture, MethodOptions, Picture
+from twixt.render.scene.stage_camera import Bodies, StageCamera
+from twixt.render.snapshots.held_marks import HeldMarks
+from twixt.render.snapshots.history import History
+
+if TYPE_CHECKING:
+    from twixt.ipc.plan import Plan
+    from twixt.ipc.scene import Scene
+    from twixt.ipc.snapshot import Head, Snapshot
+    from twixt.render.cores.frame_time_parts import PartMeter
+    from twixt.render.scene.trails import PictureTrails
+    from twixt.render.scene.user_drawing import UserDrawing
+
+MAIN, LEFT = "main", "left"
+# Method and clock (empty: the run's) of the left half without `--split`: those of a viewer that does not interpolate.
+PLAIN = ("none", "")
+# Slots for poses of one picture, one for each part: more than a scene may have groups.
+POSE_SLOTS = 1 << 20
+DRAWING = "drawing"  # watcher of poses: see Picture.watch
+# Pixels of the black line between two halves.
+LINE_PX = 2
+# Message for colours with an alpha below 1, which is not drawn yet: once in the terminal, and this long in the overlay.
+ALPHA_NOTE = "bodies are drawn opaque, whatever the alpha of their color is; to hide one, make it not visible"
+ALPHA_SAID_NS = 8_000_000_000
+
+
+class Stage:
+    """All pictures of a window. Needs a current OpenGL context.
+
+    slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. Raises
+    TwixtError for a `--draw` function that cannot be loaded.
+    """
+
+    def __init__(self, config: Config, context: Any, scene: Scene, slots: int, bodies: Bodies) -> None:
+        self.scene, self.count = scene, len(scene.shapes)
+        self.history, self.marks = History(slots), HeldMarks()
+        self.renderer = SceneRenderer(context, scene, slots)
+        clock = PlaybackClock(config.clock)
+        clock.prefer, clock.buffer_ms = config.prefer, config.buffer_ms
+        named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
+        self.main = Picture(MAIN, clock, config.interpolation, slots, MethodOptions(config.chase_ms, named_by))
+        self.main.set_scene(scene, self.count)
+        self.left: Picture | None = None
+        self._left_choice = PLAIN if config.split is None else config.split[0]
+        self.labels: list[PlacedLabel] = []  # of the user's own drawing, in the last frame
+        self._camera = StageCamera(scene, bodies)
+        self._trails: PictureTrails | None = None  # None while they are switched off
+        self._drawing: UserDrawing | None = None
+        if config.draw is not None:
+            from twixt.render.scene.user_drawing import load
+
+            self._drawing = load(config.draw)
+            self.main.watch(DRAWING, None)
+        self._copies: dict[int, Snapshot] = {}  # by slot
+        self._present_ns = 0
+        self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
+        self._alpha_until_ns = 0  # end of the message that bodies are opaque; 0: not shown yet
+        self._camera.watch(self.main, [])
+
+    @property
+    def clock(self) -> PlaybackClock:
+        """Playback clock of the run's own picture."""
+        return self.main.clock
+
+    @property
+    def camera(self) -> OrbitCamera | None:
+        """The camera that the user moves; None until the first frame."""
+        return self._camera.orbit
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The pictures, from left to right."""
+        return (self.main,) if self.left is None else (self.left, self.main)
+
+    @property
+    def clocks(self) -> tuple[PlaybackClock, ...]:
+        """Clocks, one for each picture: the extrapolation limit of one method must not affect the other picture."""
+        return tuple(picture.clock for picture in self.pictures)
+
+    @property
+    def needs_copies(self) -> bool:
+        """True if a picture draws from private copies of snapshots."""
+        return any(picture.needs_copies for picture in self.pictures)
+
+    # -- scenes, snapshots and plans
+
+    def set_scene(self, scene: Scene) -> None:
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
+        self._camera.set_scene(scene)
+        self.scene = scene
+        self.renderer.set_scene(scene)
+        self._divide_anew()
+
+    def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
+        """Takes another simulation's scene and drops all snapshots. In an equal scene the user's view is kept."""
+        self.count = len(scene.shapes)
+        self.history.clear()
+        self.marks.clear()
+        self._copies.clear()
+        self._camera.begin_anew(scene, bodies)
+        self.set_scene(scene)
+
+    def add(self, snapshot: Snapshot, slot: int) -> None:
+        """Adds a private copy of the snapshot in `slot`."""
+        for picture in self.pictures:
+            picture.add(snapshot)
+        if self.needs_copies:
+            self._copies[slot] = snapshot
+
+    def observe(self, head: Head) -> None:
+        """Passes a new snapshot to the clocks, with the instant at which it was published."""
+        if head.count > self.count:
+            self.count = head.count
+            if self.scene.groups or self.scene.parents:
+                self._divide_anew()
+            else:
+                self._watch_trails()
+        # Not the instant at which this viewer found it: that depends on the viewer's frames, not on physics.
+        for clock in self.clocks:
+            clock.observe(head.sim_time_ns, head.due_ns, head.published_ns, head.world_epoch, head.plan_number)
+
+    def replan(self, plan: Plan) -> None:
+        """Passes a new plan to the clocks."""
+        for clock in self.clocks:
+            clock.replan(plan)
+
+    # -- settings of the user
+
+    def choose(self, interpolation: str, clock: str, prefer: str, split: bool, trails: bool) -> None:
+        """Sets methods, clocks and views from the next frame on; does nothing for values that did not change."""
+        if interpolation != self.main.method:
+            self.main.choose(interpolation)
+            if self.left is not None and not self._left_choice[0]:
+                self.left.choose(interpolation)
+        if clock != self.clock.mode:
+            self.clock.select(clock)
+        if self.left is not None and not self._left_choice[1] and clock != self.left.clock.mode:
+            self.left.clock.select(clock)
+        for each in self.clocks:
+            if each.prefer != prefer:
+                each.prefer = prefer
+        if split != (self.left is not None):
+            self._split(split)
+        if trails != (self._trails is not None):
+            self._switch_trails(trails)
+
+    def frame_all(self) -> None:
+        """Has the next frame show all bodies."""
+        self._camera.frame_all()
+
+    @property
+    def split_labels(self) -> tuple[str, str] | None:
+        """Labels of the left and the right half; None without a split."""
+        if self.left is None:
+            return None
+        return _label(self.left), _label(self.main)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Messages for the user about the picture."""
+        failed = "" if self._drawing is None else self._drawing.failed
+        notes = [f"--draw: {failed}"] if failed else []
+        if self._present_ns < self._alpha_until_ns:
+            notes.append(ALPHA_NOTE)
+        return tuple(notes)
+
+    def _split(self, on: bool) -> None:
+        if not on:
+            assert self.left is not None
+            self.left.release(self.history)
+            self.left = None
+        else:
+            method, mode = self._left_choice
+            clock = copy.deepcopy(self.clock)
+            if mode and mode != clock.mode:
+                clock.select(mode)
+            main = self.main
+            self.left = Picture(LEFT, clock, method or main.method, main.first_slot + POSE_SLOTS, main.options)
+            self.left.set_scene(self.scene, self.count, self._past())
+            self._camera.watch(self.left, self._past())
+        self._watch_trails()
+
+    def _switch_trails(self, on: bool) -> None:
+        if self._trails is not None:
+            self._trails.unwatch(self.pictures)
+            self._trails = None
+        if on:
+            from twixt.render.scene.trails import PictureTrails
+
+            self._trails = PictureTrails()
+            self._watch_trails()
+
+    def _watch_trails(self) -> None:
+        """Updates the trails to the present pictures and bodies, if they are switched on."""
+        if self._trails is not None:
+            self._trails.watch(self.pictures, self.scene, self.count, self._past())
+
+    def _divide_anew(self) -> None:
+        past = self._past()
+        for picture in self.pictures:
+            for part in picture.set_scene(self.scene, self.count, past):
+                part.release(self.history)
+            self._camera.watch(picture, past)
+        self._watch_trails()
+
+    def _past(self) -> list[Snapshot]:
+        """Private copies of the held snapshots, for parts and watchers that begin now."""
+        held = [(self._copies.get(entry.slot), entry.head) for entry in self.history.entries]
+        return [snapshot for snapshot, head in held if snapshot is not None and snapshot.tick == head.tick]
+
+    # -- a frame
+
+    def draw(self, present_ns: int, size_px: tuple[int, int]) -> DrawnPicture | None:
+        """Draws the frame of `present_ns` into a framebuffer of `size_px`. Returns the run's own picture; None, after
+        clearing, while no snapshot is held."""
+        pictures = self.pictures
+        draw_times_ns = [self._draw_time_ns(picture, present_ns) for picture in pictures]
+        viewports = side_by_side(size_px, len(pictures))
+        if len(pictures) > 1:
+            self.renderer.clear()
+        self.labels = []
+        drawn, newest = None, self.history.newest
+        if self._trails is not None and newest is not None:
+            self._trails.begin_world(newest.head.world_epoch)
+        for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
+            drawn = picture.draw(draw_time_ns, present_ns, self.history, self.renderer)
+            if drawn is None:
+                self.renderer.clear()
+                return None
+            matrices = self._camera.matrices(picture, viewport[2:], size_px)
+            layers = [part.layer for part in drawn.parts if part.layer is not None]
+            self.renderer.draw(layers, matrices, viewport)
+            if self._trails is not None:
+                self._trails.draw(picture, present_ns, self.renderer)
+            if picture is self.main and self._drawing is not None:
+                words = self._draw_users(self._drawing, drawn, present_ns)
+                self.labels = place(words, matrices, viewport, size_px[1])
+        self._present_ns = present_ns
+        if self.renderer.has_alpha and not self._alpha_until_ns:
+            self._alpha_until_ns = present_ns + ALPHA_SAID_NS
+            print(f"twixt: {ALPHA_NOTE}", file=sys.stderr, flush=True)
+        if self._copies and not self.needs_copies:
+            self._copies.clear()
+        return drawn
+
+    def pass_still(self, present_ns: int) -> None:
+        """Advances the clocks without drawing, so that they do not catch up in the next frame."""
+        for picture in self.pictures:
+            self._draw_time_ns(picture, present_ns)
+
+    @property
+    def moves_by_itself(self) -> bool:
+        """True if frames may differ although their draw time is the same."""
+        return self._drawing is not None or any(picture.is_changing for picture in self.pictures)
+
+    def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
+        clock, reach_ns = picture.clock, picture.reach_ns
+        if clock.reach_ns != reach_ns:
+            clock.reach_ns = reach_ns
+        return clock.advance_to(present_ns)
+
+    def _draw_users(self, drawing: UserDrawing, drawn: DrawnPicture, present_ns: int) -> Sequence[Label]:
+        """Draws the user's points and lines over the picture drawn last; returns the user's labels."""
+        pair, poses = drawn.main.pair, self.main.watched(DRAWING)
+        previous = self._copies.get(pair.previous.slot)
+        if previous is None or not len(poses):
+            return ()
+        following = None if pair.next is None else self._copies.get(pair.next.slot)
+        passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
+        from twixt.render.scene.user_drawing import UserFrame
+
+        if self.parts is not None:
+            self.parts.lap(DRAW)
+        marks, draw_time_ns = self.marks.between(pair), drawn.main.draw_time_ns
+        added = drawing.draw(UserFrame(passed_s, draw_time_ns, pair.alpha, previous, following, poses, marks))
+        if self.parts is not None:
+            self.parts.lap(USER)
+        for points in added.points:
+            self.renderer.points(*points)
+        if added.lines is not None:
+            self.renderer.lines(*added.lines)
+        return added.labels
+
+
+def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
+    """Viewports of `count` equal parts of the window, from left to right, with lines of `LINE_PX` between them.
+
+    Pixels that do not divide evenly stay empty at the right.
+    """
+    width_px, height_px = size_px
+    part = max(1, (width_px - (count - 1) * LINE_PX) // count)
+    return [(i * (part + LINE_PX), 0, part, height_px) for i in range(count)]
+
+
+def _label(picture: Picture) -> str:
+    return f"{picture.method}, clock {picture.clock.mode}"

@@ -1,0 +1,94 @@
+"""The stage's camera: its first view shows the scene's bodies; the user moves it; a body may carry it.
+
+Always: all pictures share one camera, but in each it is carried by the body as that picture draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.render.draw.camera import CameraMatrices, OrbitCamera, carried
+
+if TYPE_CHECKING:
+    from twixt.ipc.scene import Scene
+    from twixt.ipc.snapshot import Snapshot
+    from twixt.render.scene.picture import Picture
+
+Bodies = Callable[[], NDArray[np.void]]
+WATCHER = "camera"  # of poses: see Picture.watch
+
+
+class StageCamera:
+    """One orbit camera for all pictures. bodies: returns the newest ones, dtype `BODY`, for a first view that shows
+    them."""
+
+    def __init__(self, scene: Scene, bodies: Bodies) -> None:
+        self.orbit: OrbitCamera | None = None  # None until the first frame
+        self._scene, self._bodies = scene, bodies
+        self._is_to_frame = False  # in the next frame
+        self._key: object = None  # all that `_lens` depends on
+        self._lens: CameraMatrices | None = None
+        # Position and orientation of the carrying body, by picture.
+        self._carriers: dict[str, tuple[NDArray[np.float64], NDArray[np.float32]]] = {}
+
+    def set_scene(self, scene: Scene) -> None:
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
+        if scene.camera != self._scene.camera:
+            self.forget()
+        self._scene = scene
+
+    def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
+        """Takes another simulation's bodies; if `scene` differs from the present one, the view begins anew."""
+        if scene.to_bytes() != self._scene.to_bytes():
+            self.forget()
+        self._carriers.clear()
+        self._bodies = bodies
+
+    def forget(self) -> None:
+        """Drops the user's view: the next frame computes the first view again."""
+        self.orbit = self._key = None
+        self._carriers.clear()
+
+    def frame_all(self) -> None:
+        """Has the next frame show all bodies from the present direction; with a camera on a body, its first view."""
+        if self._is_carried:
+            self.forget()
+        self._is_to_frame = True
+
+    def watch(self, picture: Picture, past: list[Snapshot]) -> None:
+        """Watches the poses of the body that carries the camera, if there is one. past: copies of held snapshots."""
+        body = None if self._scene.camera is None else self._scene.camera.body
+        if body is None:
+            picture.unwatch(WATCHER)
+        elif picture.watching(WATCHER) != [body]:
+            picture.watch(WATCHER, np.array([body], np.intp), past)
+
+    def matrices(self, picture: Picture, size_px: tuple[int, int], window_px: tuple[int, int]) -> CameraMatrices:
+        """View and projection of a picture of `size_px` in a window of `window_px`; both width, height."""
+        camera = self.orbit
+        if camera is None:
+            camera = self.orbit = OrbitCamera.for_scene(self._scene, self._bodies(), window_px[0] / window_px[1])
+        elif self._is_to_frame:
+            camera.frame(self._scene, self._bodies(), window_px[0] / window_px[1])
+        self._is_to_frame = False
+        place = camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad
+        key = place, camera.fov_y_deg, camera.orthographic, camera.reach_m, camera.among, size_px, window_px
+        if key != self._key or self._lens is None:
+            self._key, self._lens = key, camera.matrices(size_px, window_px)
+        if not self._is_carried:
+            return self._lens
+        poses = picture.watched(WATCHER)
+        # While the body's position is not finite, or the body is gone, the camera stays where it was carried last.
+        if len(poses) and np.isfinite(poses.position[0]).all():
+            self._carriers[picture.name] = poses.position[0], poses.orientation[0]
+        carrier = self._carriers.get(picture.name)
+        return self._lens if carrier is None else carried(self._lens, *carrier)
+
+    @property
+    def _is_carried(self) -> bool:
+        """True if a body carries the camera."""
+        return self._scene.camera is not None and self._scene.camera.body is not None

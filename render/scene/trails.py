@@ -1,0 +1,196 @@
+"""Trails: dots where bodies were drawn during the last second.
+
+The one idea: a ring buffer of drawn positions, one row of bodies a frame, drawn as dots that fade with age.
+Always: a frame with the same positions as the one before adds no dots, and no time passes for the trails, so that
+they stay visible in a pause. The dots of a body that was cut (a new epoch) are removed. A body at rest has none.
+Present instants and positions come in, no clock is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.snapshot import CONTINUITY_MASK
+from twixt.render.draw.shape_table import shape_table
+
+if TYPE_CHECKING:
+    from twixt.ipc.scene import Scene
+    from twixt.ipc.snapshot import Snapshot
+    from twixt.render.draw.scene_renderer import SceneRenderer
+    from twixt.render.scene.picture import Picture
+
+# Frames kept: one second at 480 Hz. With MOST_DOTTED bodies that is at most 32,768 dots.
+MOST_FRAMES = 512
+# Most bodies watched, evenly chosen, and most bodies of these whose dots are drawn: those that moved furthest.
+MOST_BODIES = 256
+MOST_DOTTED = 64
+WHITE = (255, 255, 255)
+# Pixels of a dot.
+DOT_PX = 5.0
+WATCHER = "trails"  # of poses: see Picture.watch
+
+
+class TrailDots(NamedTuple):
+    """Dots in the form that `SceneRenderer.points` takes."""
+
+    positions: NDArray[np.float64]  # (m, 3), metres
+    colors: NDArray[np.uint8]  # (m, 4), rgba
+
+
+def trail_rows(count: int, most: int = MOST_BODIES) -> NDArray[np.int64]:
+    """Indices of the bodies that leave trails: all, or every second, fourth, eighth ...; at most `most`.
+
+    Shape (k,), ascending. The choice changes only when the number of bodies has doubled.
+    """
+    stride = 1
+    while count > most * stride:
+        stride *= 2
+    return np.arange(0, max(0, count), stride)
+
+
+class Trails:
+    """The trails of the bodies `rows`, over `seconds` of a picture that moves.
+
+    colors: of the dots, (k, 3), 0..255; may be changed at any time.
+    """
+
+    def __init__(self, rows: NDArray[np.integer], seconds: float = 1.0, colors: ArrayLike = WHITE) -> None:
+        self.rows = np.asarray(rows, np.int64)
+        self._length_ns = round(seconds * 1e9)
+        count = len(self.rows)
+        self.colors = np.zeros((count, 3))
+        self.colors[:] = colors
+        self._positions = np.full((MOST_FRAMES, count, 3), np.nan)
+        self._instants_ns = np.zeros(MOST_FRAMES, np.int64)  # in the trails' own time, which stops with the picture
+        self._epochs: NDArray[np.uint32] | None = None
+        self._added = 0
+        self._present_ns: int | None = None
+        self._now_ns = 0
+
+    def of(self, rows: NDArray[np.integer]) -> Trails:
+        """Trails of the bodies `rows`; those of bodies that both have are kept."""
+        other = Trails(rows)
+        other._length_ns, other._instants_ns = self._length_ns, self._instants_ns
+        other._added, other._present_ns, other._now_ns = self._added, self._present_ns, self._now_ns
+        _, here, there = np.intersect1d(self.rows, other.rows, return_indices=True)
+        other._positions[:, there], other.colors[there] = self._positions[:, here], self.colors[here]
+        if self._epochs is not None:
+            other._epochs = np.zeros(len(other.rows), np.uint32)
+            other._epochs[there] = self._epochs[here]
+        return other
+
+    def add(
+        self,
+        present_ns: int,
+        positions: NDArray[np.floating],
+        visible: NDArray[np.bool_],
+        epoch: NDArray[np.integer],
+    ) -> None:
+        """Adds one frame as drawn. positions (m, 3) metres, visible and epoch (m,): of the first m of `rows`, in that
+        order; the other bodies do not exist yet."""
+        passed_ns = 0 if self._present_ns is None else max(0, present_ns - self._present_ns)
+        self._present_ns = present_ns
+        known = len(positions)
+        drawn = np.full((len(self.rows), 3), np.nan)
+        with np.errstate(over="ignore", invalid="ignore"):
+            drawn[:known] = positions
+            holds = np.isfinite(drawn[:known].astype(np.float32)).all(axis=1)  # the GPU has float32
+            drawn[:known][~(np.asarray(visible, np.bool_) & holds)] = np.nan
+        if self._epochs is None:
+            self._epochs = np.zeros(len(self.rows), np.uint32)
+        continuity = np.asarray(epoch).astype(np.uint32) & np.uint32(CONTINUITY_MASK)
+        self._positions[:, :known][:, continuity != self._epochs[:known]] = np.nan
+        self._epochs[:known] = continuity
+        before = self._positions[(self._added - 1) % MOST_FRAMES]
+        if self._added and np.array_equal(before, drawn, equal_nan=True):
+            return
+        self._now_ns += passed_ns
+        at = self._added % MOST_FRAMES
+        # A body at rest keeps one dot, its newest.
+        before[(before == drawn).all(axis=1)] = np.nan
+        self._positions[at] = drawn
+        self._instants_ns[at] = self._now_ns
+        self._added += 1
+
+    def dots(self) -> TrailDots:
+        """Dots to draw now; alpha falls linearly with age."""
+        held = min(self._added, MOST_FRAMES)
+        left = 1.0 - (self._now_ns - self._instants_ns[:held]) / self._length_ns
+        frames = np.flatnonzero(left > 0)
+        positions = self._positions[frames]
+        shown = np.isfinite(positions[:, :, 0])
+        shown[:, ~_furthest(positions, shown)] = False
+        colors = np.empty((*shown.shape, 4), np.uint8)
+        colors[:, :, :3] = self.colors
+        colors[:, :, 3] = (255 * left[frames])[:, None]
+        return TrailDots(positions[shown], colors[shown])
+
+    def clear(self) -> None:
+        """Removes all dots, for another world."""
+        self._positions[:] = np.nan
+        self._epochs = None
+        self._added = 0
+
+
+class PictureTrails:
+    """Trails of the pictures on the stage, while they are switched on."""
+
+    def __init__(self) -> None:
+        self.of_picture: dict[str, Trails] = {}  # by its name
+        self._shape_colors: NDArray[np.float64] = np.zeros((0, 3))  # 0..1
+        self._world_epoch: int | None = None  # of what is drawn
+
+    def watch(self, pictures: Sequence[Picture], scene: Scene, count: int, past: Sequence[Snapshot]) -> None:
+        """Watches the bodies of these pictures; existing trails of pictures and bodies are kept.
+
+        count: of bodies. past: private copies of the held snapshots.
+        """
+        rows = trail_rows(count)
+        had, self.of_picture = self.of_picture, {}
+        self._shape_colors = shape_table(scene, count).rows["color"][rows, :3] / 255
+        for picture in pictures:
+            trails = had.get(picture.name)
+            if trails is None or not np.array_equal(trails.rows, rows):
+                picture.watch(WATCHER, rows, past)
+                trails = Trails(rows) if trails is None else trails.of(rows)
+            self.of_picture[picture.name] = trails
+
+    def unwatch(self, pictures: Sequence[Picture]) -> None:
+        """Stops watching these pictures."""
+        for picture in pictures:
+            picture.unwatch(WATCHER)
+
+    def begin_world(self, world_epoch: int) -> None:
+        """Removes all trails if `world_epoch` is a new one."""
+        if world_epoch != self._world_epoch:
+            self._world_epoch = world_epoch
+            for trails in self.of_picture.values():
+                trails.clear()
+
+    def draw(self, picture: Picture, present_ns: int, renderer: SceneRenderer) -> None:
+        """Adds the poses drawn in this frame, and draws the dots."""
+        trails, poses = self.of_picture[picture.name], picture.watched(WATCHER)
+        if known := len(poses):
+            trails.add(present_ns, poses.position, poses.visible, poses.epoch)
+            trails.colors[:known] = poses.color[:, :3] * self._shape_colors[:known]
+        renderer.points(*trails.dots(), DOT_PX)
+
+
+def _furthest(positions: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mask (k,) of the bodies that moved; with more than MOST_DOTTED bodies, of those that moved furthest.
+
+    positions: (f, k, 3) of f frames. known: (f, k). Distance: the longest side of the box around a body's positions.
+    """
+    if not len(positions):
+        return np.zeros(positions.shape[1], np.bool_)
+    low = np.where(known[:, :, None], positions, np.inf).min(axis=0)
+    high = np.where(known[:, :, None], positions, -np.inf).max(axis=0)
+    moved_m = (high - low).max(axis=1)
+    furthest = moved_m > 0
+    if len(moved_m) > MOST_DOTTED:
+        furthest[np.argpartition(moved_m, -MOST_DOTTED)[:-MOST_DOTTED]] = False
+    return furthest

@@ -1,0 +1,218 @@
+"""The user's own drawing: a function that is called once a frame and adds points, lines and labels.
+
+    def draw(frame):
+        frame.points(frame.poses.position, color=(1, 0.8, 0.2), size_px=4)
+
+Always: arrays passed to it are read-only. Once it raises, its traceback is printed and it is not called again; the
+viewer goes on without it. Nothing here draws: what it adds is returned as plain arrays.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.user_code import crash_of
+from twixt.ipc.snapshot import NO_MARKS, Snapshot
+from twixt.render.interpolation.poses import Poses
+from twixt.render.interpolation.user_methods import find
+from twixt.render.scene.labels import Label
+
+WHITE = (1.0, 1.0, 1.0)
+POINT_PX = 6.0
+# Most labels a frame: more than can be read, and each is laid out anew in every frame.
+MOST_LABELS = 500
+
+
+class Points(NamedTuple):
+    """Round dots of one size. size_px: diameter."""
+
+    positions: NDArray[np.floating]  # (n, 3), metres
+    colors: NDArray[np.uint8]  # (n, 4), rgba
+    size_px: float
+
+
+class Lines(NamedTuple):
+    """Straight lines."""
+
+    starts: NDArray[np.floating]  # (n, 3), metres
+    ends: NDArray[np.floating]  # (n, 3)
+    colors: NDArray[np.uint8]  # (n, 4), rgba
+
+
+class UserMarks(NamedTuple):
+    """Points, lines and labels of one call. points: by size, smallest first; lines: None where there are none."""
+
+    points: tuple[Points, ...] = ()
+    lines: Lines | None = None
+    labels: tuple[Label, ...] = ()
+
+
+class UserFrame:
+    """Arguments of the user's function. Arrays are read-only; row i is body i.
+
+    `previous` and `next` are the two snapshots around the draw time (`twixt.ipc.snapshot.Snapshot`); next is None
+    while the picture holds still. `poses` (position, orientation, scale, color, visible) and `columns` are the drawn
+    state at the draw time. Colours are (r, g, b) or (r, g, b, a), 0..1 (or uint8, 0..255): one for all, or one for
+    each. Positions that are not finite are left out. The methods raise TwixtError for arrays of another shape.
+    """
+
+    def __init__(
+        self,
+        dt: float,
+        draw_time_ns: int,
+        alpha: float,
+        previous: Snapshot,
+        next: Snapshot | None,
+        poses: Poses,
+        marks: NDArray[np.void] = NO_MARKS,
+    ) -> None:
+        self.dt = dt  # wall seconds since the frame before, 0.0 in the first
+        self.draw_time_ns = draw_time_ns  # simulated time, ns
+        self.draw_time = draw_time_ns / 1e9  # the same in seconds
+        self.alpha = alpha  # position of the draw time between the two snapshots, 0..1
+        self.previous = _read_only_snapshot(previous)
+        self.next = None if next is None else _read_only_snapshot(next)
+        self.poses = _read_only_poses(poses)
+        self.marks = _read_only(marks)  # at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key
+        self.columns = self.poses.columns  # the world's own columns at the draw time, n rows each
+        self._points: dict[float, list[tuple[NDArray[np.floating], NDArray[np.uint8]]]] = {}
+        self._lines: list[tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.uint8]]] = []
+        self._labels: list[Label] = []
+
+    def points(self, positions: ArrayLike, color: ArrayLike = WHITE, size_px: float = POINT_PX) -> None:
+        """Round dots at positions (n, 3), or one at (3,), metres. size_px: diameter in pixels, > 0."""
+        if not 0 < size_px < np.inf:
+            raise TwixtError(f"frame.points takes a size_px > 0 (pixels), got {size_px!r}")
+        places = _places("frame.points", "positions", positions)
+        kept = np.isfinite(places).all(axis=1)
+        colors = _colors("frame.points", color, len(places))
+        self._points.setdefault(float(size_px), []).append((places[kept], colors[kept]))
+
+    def line(self, a: ArrayLike, b: ArrayLike, color: ArrayLike = WHITE) -> None:
+        """A line from a to b, each (3,)."""
+        self._add_lines("frame.line", a, b, color)
+
+    def lines(self, starts: ArrayLike, ends: ArrayLike, color: ArrayLike = WHITE) -> None:
+        """Lines from starts (n, 3) to ends (n, 3)."""
+        self._add_lines("frame.lines", starts, ends, color)
+
+    def polyline(self, points: ArrayLike, color: ArrayLike = WHITE) -> None:
+        """A line through points (n, 3), in their order. With a colour for each, a piece has that of its first point."""
+        places = _places("frame.polyline", "points", points)
+        colors = _colors("frame.polyline", color, len(places))
+        self._add_lines("frame.polyline", places[:-1], places[1:], colors[: max(0, len(places) - 1)])
+
+    def label(self, position: ArrayLike, text: object, color: ArrayLike = WHITE) -> None:
+        """Text at a position (3,). At most MOST_LABELS a frame; further ones are left out."""
+        places = _places("frame.label", "position", position)
+        if len(places) != 1:
+            raise TwixtError(f"frame.label takes one position, got {len(places)}; call it once for each")
+        if len(self._labels) == MOST_LABELS or not np.isfinite(places).all():
+            return
+        red, green, blue, alpha = _colors("frame.label", color, 1)[0].tolist()
+        x, y, z = places[0].tolist()
+        self._labels.append(Label((x, y, z), str(text), (red, green, blue, alpha)))
+
+    def _add_lines(self, name: str, starts: ArrayLike, ends: ArrayLike, color: ArrayLike) -> None:
+        first, last = _places(name, "starts", starts), _places(name, "ends", ends)
+        if len(first) != len(last):
+            raise TwixtError(f"{name} takes as many starts as ends, got {len(first)} and {len(last)}")
+        kept = np.isfinite(first).all(axis=1) & np.isfinite(last).all(axis=1)
+        colors = _colors(name, color, len(first))
+        self._lines.append((first[kept], last[kept], colors[kept]))
+
+    def drawn(self) -> UserMarks:
+        """All that was added so far."""
+        points = tuple(
+            Points(np.concatenate([at for at, _ in parts]), np.concatenate([colors for _, colors in parts]), size_px)
+            for size_px, parts in sorted(self._points.items())
+        )
+        lines = [np.concatenate(parts) for parts in zip(*self._lines, strict=True)]
+        return UserMarks(points, Lines(*lines) if lines else None, tuple(self._labels))
+
+
+class UserDrawing:
+    """A user's function. name: as given to `--draw`. failed: its exception as one line; empty if it has not raised."""
+
+    def __init__(self, function: Callable[[UserFrame], object], name: str) -> None:
+        self.name = name
+        self.failed = ""
+        self._function = function
+
+    def draw(self, frame: UserFrame) -> UserMarks:
+        """Calls the function and returns the marks it adds; no marks once it has raised."""
+        if self.failed:
+            return UserMarks()
+        try:
+            self._function(frame)
+            return frame.drawn()
+        except (Exception, SystemExit) as error:  # sys.exit in the user's code must not end the viewer
+            crash = crash_of(self.name, error)
+            self.failed = str(crash)
+            print(f"{crash.traceback_text}twixt: {crash}; drawing goes on without it", file=sys.stderr, flush=True)
+            return UserMarks()
+
+
+def load(reference: str) -> UserDrawing:
+    """Loads the function of `--draw module:function`. Raises TwixtError; UserCodeCrashed if the module raises."""
+    found = find(reference, "--draw", "my_drawing:draw", "def {name}(frame)")
+    if not callable(found):
+        raise TwixtError(f"--draw: {reference} must be a function of one argument (the frame), got {found!r}")
+    return UserDrawing(found, reference)
+
+
+def _places(name: str, argument: str, values: ArrayLike) -> NDArray[np.floating]:
+    places = np.array(values)
+    if places.dtype != np.float32:
+        places = places.astype(np.float64)
+        with np.errstate(over="ignore"):  # the GPU has float32: larger positions are left out
+            places[~np.isfinite(places.astype(np.float32))] = np.inf
+    if places.ndim == 1 and places.shape == (3,):
+        places = places[None]
+    if places.size == 0:
+        return np.zeros((0, 3), np.float32)
+    if places.ndim != 2 or places.shape[1] != 3:
+        raise TwixtError(f"{name} takes {argument} of shape (n, 3) or (3,), metres, got shape {places.shape}")
+    return places
+
+
+def _colors(name: str, color: ArrayLike, count: int) -> NDArray[np.uint8]:
+    given = np.asarray(color)
+    if given.ndim not in (1, 2) or given.shape[-1] not in (3, 4) or (given.ndim == 2 and len(given) not in (1, count)):
+        raise TwixtError(f"{name} takes a color (r, g, b) or (r, g, b, a), or {count} of them, got shape {given.shape}")
+    if given.dtype != np.uint8:
+        given = (np.clip(np.nan_to_num(given.astype(np.float64)), 0, 1) * 255 + 0.5).astype(np.uint8)
+    colors = np.full((count, 4), 255, np.uint8)
+    colors[:, : given.shape[-1]] = given
+    return colors
+
+
+def _read_only(values: NDArray[Any]) -> NDArray[Any]:
+    seen = values.view()
+    seen.flags.writeable = False
+    return seen
+
+
+def _read_only_columns(columns: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    return {name: _read_only(column) for name, column in columns.items()}
+
+
+def _read_only_snapshot(snapshot: Snapshot) -> Snapshot:
+    return replace(
+        snapshot,
+        bodies=_read_only(snapshot.bodies),
+        columns=_read_only_columns(snapshot.columns),
+        marks=_read_only(snapshot.marks),
+    )
+
+
+def _read_only_poses(poses: Poses) -> Poses:
+    arrays = {name: _read_only(values) for name, values in vars(poses).items() if isinstance(values, np.ndarray)}
+    return replace(poses, **arrays, columns=_read_only_columns(poses.columns))  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Snapshots on arrival: fetched, prepared for drawing, kept."""

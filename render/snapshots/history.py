@@ -1,0 +1,216 @@
+"""History of the snapshots that the viewer holds, each with its slot in the GPU ring.
+
+A late clock draws several snapshots behind the newest, so all that are not drawn yet are kept. When the
+ring is full, what is behind every pair in use goes first, then the undrawn are thinned. Several users may draw
+from it at once, each at a time of its own: two halves of a picture, a group of bodies with a delay.
+
+Always: pair.previous.head.sim_time_ns <= pair.draw_time_ns < pair.next.head.sim_time_ns, or next is None
+and the picture holds still. One entry for each simulated time: a state published again for it, with a newer tick,
+takes the place of the one before. A pair in use is never given away, the newest only for a newer one. Entries are of
+one world epoch: the first of a newer one replaces all. Holds no bodies and touches no GPU.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.snapshot import Head
+
+# A pair in use, and one more to upload into.
+MIN_SLOTS = 3
+
+
+class HeldSnapshot(NamedTuple):
+    """A snapshot that lies whole in a GPU slot."""
+
+    slot: int
+    head: Head
+
+
+class Pair(NamedTuple):
+    """The two snapshots around a draw time. alpha: 0 at `previous`, below 1 before `next`.
+
+    draw_time_ns: the simulated time really drawn, within what is held. next is None: `previous` is drawn still.
+    before: what came before `previous`, while it is held.
+    """
+
+    previous: HeldSnapshot
+    next: HeldSnapshot | None
+    alpha: float
+    draw_time_ns: int
+    before: HeldSnapshot | None = None
+
+    @property
+    def slots(self) -> set[int]:
+        """GPU slots of the pair."""
+        return {entry.slot for entry in (self.previous, self.next) if entry is not None}
+
+
+class History:
+    """The entries in order of simulated time, each in one of `slots` slots."""
+
+    def __init__(self, slots: int) -> None:
+        if slots < MIN_SLOTS:
+            raise TwixtError(f"History needs at least {MIN_SLOTS} slots (a pair in use and one to fill), got {slots!r}")
+        self.slots = slots
+        self.thinned = 0  # undrawn snapshots given up because the ring was full
+        self._entries: list[HeldSnapshot] = []
+        self._times: list[int] = []
+        self._free = list(range(slots - 1, -1, -1))
+        self._most = slots
+        self._lent: set[int] = set()
+        self._in_use: dict[str, Pair] = {}
+        self._world_epoch: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def entries(self) -> tuple[HeldSnapshot, ...]:
+        """Held snapshots, oldest first."""
+        return tuple(self._entries)
+
+    @property
+    def newest(self) -> HeldSnapshot | None:
+        return self._entries[-1] if self._entries else None
+
+    @property
+    def oldest(self) -> HeldSnapshot | None:
+        return self._entries[0] if self._entries else None
+
+    def limit(self, slots: int) -> None:
+        """Hold no more than so many from now on, for they have become larger; what is held beyond goes as new ones
+        come."""
+        self._most = min(self.slots, max(MIN_SLOTS, slots))
+
+    @property
+    def spare(self) -> int | None:
+        """The slot that is given next without one giving way for it; None where there is none."""
+        return self._free[-1] if self._free and len(self._entries) + len(self._lent) < self._most else None
+
+    def slot_for(self, head: Head) -> int | None:
+        """A slot to upload this snapshot into, then to `commit` or `discard`; None when nobody will draw it
+        (a duplicate, of an older world, or behind the pair in use)."""
+        if self._world_epoch is not None and head.world_epoch < self._world_epoch:
+            return None
+        if head.world_epoch == self._world_epoch:
+            known = self._at(head.sim_time_ns)
+            if known is not None and head.tick <= known.head.tick:
+                return None
+            oldest_ns = self._oldest_in_use_ns
+            if oldest_ns is not None and head.sim_time_ns < oldest_ns:
+                return None
+        while len(self._entries) + len(self._lent) >= self._most or not self._free:
+            if not self._give_way(head):
+                if self._free and len(self._entries) + len(self._lent) < self.slots:
+                    break
+                return None
+        slot = self._free.pop()
+        self._lent.add(slot)
+        return slot
+
+    def commit(self, slot: int, head: Head) -> None:
+        """Enters `head`, whose upload into `slot` is whole: it may be drawn."""
+        self._lent.remove(slot)
+        if self._world_epoch is None or head.world_epoch > self._world_epoch:
+            self._drop_entries()
+            self._world_epoch = head.world_epoch
+        elif head.world_epoch < self._world_epoch:
+            self._free.append(slot)
+            return
+        known, entry = self._at(head.sim_time_ns), HeldSnapshot(slot, head)
+        if known is not None:
+            self._replace(known, entry)
+            return
+        index = bisect_right(self._times, head.sim_time_ns)
+        self._entries.insert(index, entry)
+        self._times.insert(index, head.sim_time_ns)
+
+    def discard(self, slot: int) -> None:
+        """Frees a slot whose upload was torn."""
+        self._lent.remove(slot)
+        self._free.append(slot)
+
+    def lose(self, slot: int) -> None:
+        """Gives up a slot for which there is no memory: what is held now is as much as there can be."""
+        self._lent.remove(slot)
+        self.slots -= 1
+        self._most = min(self._most, len(self._entries))
+
+    def pair(self, draw_time_ns: int, user: str = "") -> Pair | None:
+        """The snapshots around `draw_time_ns`, from now on the user's pair in use; None while nothing is held."""
+        if not self._entries:
+            return None
+        index = max(0, bisect_right(self._times, draw_time_ns) - 1)
+        previous, start = self._entries[index], self._times[index]
+        following = self._entries[index + 1] if index + 1 < len(self._entries) else None
+        before = self._entries[index - 1] if index else None
+        if following is None or draw_time_ns < start:
+            pair = Pair(previous, None, 0.0, start, before)
+        else:
+            span = following.head.sim_time_ns - start
+            pair = Pair(previous, following, (draw_time_ns - start) / span, draw_time_ns, before)
+        self._in_use[user] = pair
+        return pair
+
+    def release(self, user: str) -> None:
+        """Gives up the pair of a user that draws no more."""
+        self._in_use.pop(user, None)
+
+    def clear(self) -> None:
+        """Forget everything; all slots are free."""
+        self._drop_entries()
+        self._world_epoch = None
+
+    def _at(self, sim_time_ns: int) -> HeldSnapshot | None:
+        """The entry of exactly this simulated time."""
+        index = bisect_left(self._times, sim_time_ns)
+        return self._entries[index] if index < len(self._times) and self._times[index] == sim_time_ns else None
+
+    def _replace(self, known: HeldSnapshot, entry: HeldSnapshot) -> None:
+        """Puts a newer state of the same simulated time in place of `known`, in the pairs in use too."""
+        self._entries[bisect_left(self._times, known.head.sim_time_ns)] = entry
+        for user, pair in self._in_use.items():
+            previous, following, before = (
+                entry if held is known else held for held in (pair.previous, pair.next, pair.before)
+            )
+            assert previous is not None
+            self._in_use[user] = pair._replace(previous=previous, next=following, before=before)
+        self._free.append(known.slot)
+
+    def _drop_entries(self) -> None:
+        self._free.extend(entry.slot for entry in self._entries)
+        self._entries.clear()
+        self._times.clear()
+        self._in_use.clear()
+
+    @property
+    def _oldest_in_use_ns(self) -> int | None:
+        return min((pair.previous.head.sim_time_ns for pair in self._in_use.values()), default=None)
+
+    def _give_way(self, head: Head) -> bool:
+        """Free one slot: the oldest behind all pairs in use, else the undrawn one whose neighbours are closest."""
+        entries, times = self._entries, self._times
+        if not entries:
+            return False
+        oldest_ns = self._oldest_in_use_ns
+        if oldest_ns is None or times[0] < oldest_ns:
+            self._remove(0)
+            return True
+        kept = set().union(*(pair.slots for pair in self._in_use.values()))
+        candidates = [i for i in range(1, len(entries) - 1) if entries[i].slot not in kept]
+        if candidates:
+            self._remove(min(candidates, key=lambda i: times[i + 1] - times[i - 1]))
+        elif entries[-1].slot not in kept and (head.world_epoch, head.sim_time_ns) >= (self._world_epoch, times[-1]):
+            self._remove(len(entries) - 1)
+        else:
+            return False
+        self.thinned += 1
+        return True
+
+    def _remove(self, index: int) -> None:
+        entry = self._entries.pop(index)
+        del self._times[index]
+        self._free.append(entry.slot)

@@ -1,0 +1,222 @@
+"""Intake of snapshots, the only place: from the channel into the GPU ring, the history and the clock.
+
+Each unread snapshot is uploaded once, straight from the shared memory, and validated afterwards: one that the writer
+overwrote meanwhile is discarded. Its marks, if there are any, are copied with it. Always: an entry of the history lies
+whole in its GPU slot.
+
+A snapshot with corrections, or whose bodies a column colours, is prepared once, on a private copy. Colours and
+`scale3` are blended as the rules of their columns say: `linear` and `none` by the shaders, between what was made here;
+by any other rule the column itself is blended in numpy, and colours are made of that in each frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.column_rules import SCALE3
+from twixt.ipc.corrections import CORRECTION, visual
+from twixt.ipc.groups import ColorBy
+from twixt.ipc.scene import Scene
+from twixt.ipc.snapshot import BODY, Snapshot
+
+if TYPE_CHECKING:
+    from twixt.ipc.plan import Plan
+    from twixt.ipc.ring.mapped_segment import Claim
+    from twixt.ipc.session.client import Link
+    from twixt.ipc.snapshot import Head
+    from twixt.render.scene.stage import Stage
+
+# Bytes uploaded in one frame at most; the newest snapshot always is. Where a processor draws, less: a loop of 100,000
+# bodies that publishes twice a frame was slowed by 1 to 2 % less, and its picture came at 60 fps instead of 53.
+BYTE_BUDGET, SOFTWARE_BYTE_BUDGET = 64 << 20, 8 << 20
+# Snapshots on the GPU. A late clock draws five or six behind the newest; a burst must not displace those.
+MOST_SLOTS, LEAST_SLOTS = 64, 4
+GPU_BYTES = 256 << 20
+# Snapshots are large from LARGE_BYTES on. Their slots get memory before they are read, and are fewer, because the
+# kernel clears each slot's memory first: 2 ms for 100,000 bodies.
+MOST_LARGE_SLOTS = 16
+LARGE_BYTES = 4 << 20
+# Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second does
+# not ask the kernel in each.
+PATIENCE_NS = 4_000_000
+
+
+class Taken(NamedTuple):
+    """Snapshots and plan that one frame took in."""
+
+    steps: int = 0  # ticks between the newest snapshot before and the newest now
+    is_news: bool = False  # a snapshot, a plan or a scene: something that a picture shows
+
+    def and_then(self, later: Taken) -> Taken:
+        """Everything taken in by two calls of one frame."""
+        return Taken(self.steps + later.steps, self.is_news or later.is_news)
+
+
+NOTHING = Taken()
+
+
+class Intake:
+    """Intake of one simulation's snapshots into one stage. byte_budget: see `BYTE_BUDGET`. link: of the simulation."""
+
+    def __init__(self, link: Link, stage: Stage, byte_budget: int = BYTE_BUDGET) -> None:
+        self.link, self._stage, self._byte_budget = link, stage, byte_budget
+        self._scene_version = link.scene_version
+        self._newest_tick = 0
+        self._count = len(link.scene.shapes)  # bodies of the snapshot last seen
+        self._allocated: dict[int, int] = {}  # bodies for which a slot has memory, by slot
+        self._limit_slots()
+        self.make_room()
+        self._world_epoch: int | None = None
+        self._worlds_before = 0  # worlds of the simulations followed before: world epochs are counted on
+        self.plan: Plan = link.plan()
+        self.newest: Head | None = None
+        stage.replan(self.plan)
+
+    def follow(self, link: Link) -> None:
+        """Takes in another simulation from now on. As after a reset, its worlds are newer than all before."""
+        self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
+        self.link, self._scene_version, self._newest_tick = link, link.scene_version, 0
+        self._stage.begin_anew(link.scene, link.newest_bodies)
+        self._limit_slots()
+        self._replan(link.plan())
+
+    def make_room(self) -> bool:
+        """Allocates a slot's memory for the next large snapshot, before that is read. Call it after a frame.
+
+        The first access to new memory takes several times as long as the copy, and the writer might overwrite the
+        snapshot meanwhile. Returns False if nothing had to be done.
+        """
+        count, slot = self._count, self._stage.history.spare
+        if count * BODY.itemsize < LARGE_BYTES or slot is None or self._allocated.get(slot, 0) >= count:
+            return False
+        self._allocated[slot] = count
+        # New zeros cost no memory: all their pages are the kernel's page of zeros.
+        self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
+        return True
+
+    def take(self) -> Taken:
+        """Takes in everything that is new. Each frame calls it as late as it can, and once more before that if it has
+        spare time."""
+        link, stage = self.link, self._stage
+        link.poll(PATIENCE_NS)
+        is_news = False
+        if link.scene_version != self._scene_version:
+            self._scene_version = link.scene_version
+            stage.set_scene(link.scene)
+            self._limit_slots()
+            is_news = True
+        plan = link.plan()
+        if plan.number != self.plan.number:
+            self._replan(plan)
+            is_news = True
+        if not link.has_unread:
+            return Taken(0, True) if is_news else NOTHING
+        steps = 0
+        for claim in self._unread():
+            head = claim.head
+            if self._worlds_before:
+                head = head._replace(world_epoch=head.world_epoch + self._worlds_before)
+            if head.world_epoch != self._world_epoch:
+                self._world_epoch = head.world_epoch
+                self._newest_tick = head.tick
+            slot = stage.history.slot_for(head)
+            if slot is None:  # it will not be drawn, but the clock observes its times
+                stage.observe(head)
+                continue
+            if not self._upload(claim, slot, head.world_epoch):
+                stage.history.discard(slot)
+                continue
+            stage.history.commit(slot, head)
+            stage.observe(head)
+            steps += max(0, head.tick - self._newest_tick)
+            self._newest_tick = head.tick
+            self.newest = head
+        return Taken(steps, True)
+
+    def _replan(self, plan: Plan) -> None:
+        self.plan = plan._replace(world_epoch=plan.world_epoch + self._worlds_before)
+        self._stage.replan(self.plan)
+
+    def _limit_slots(self) -> None:
+        stage = self._stage
+        stage.history.limit(gpu_slots(stage.renderer.record_count(self._count) * BODY.itemsize))
+
+    def _unread(self) -> Iterator[Claim]:
+        """Unread snapshots, oldest first. For the first of a new size memory is allocated; if newer ones came
+        meanwhile, it is left out, because it is overwritten by then, or soon."""
+        for claim in self.link.unread(self._byte_budget):
+            if claim.head.count != self._count:
+                self._count = claim.head.count
+                self._limit_slots()
+                if self.make_room():
+                    is_newer = False
+                    for newer in self._unread():
+                        is_newer = True
+                        yield newer
+                    if is_newer:
+                        return
+            yield claim
+
+    def _upload(self, claim: Claim, slot: int, world_epoch: int) -> bool:
+        """Uploads a snapshot into a slot, without a copy where no method and no rule needs one. Returns False if it was
+        overwritten meanwhile."""
+        stage, count = self._stage, claim.head.count
+        if not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
+            stage.renderer.upload(slot, claim.bodies, count)
+            if SCALE3 in claim.columns:
+                stage.renderer.upload_scale3(slot, np.frombuffer(claim.columns[SCALE3], "<f4").reshape(count, 3))
+            marks = claim.copied_marks()
+            if is_valid := claim.is_valid():
+                stage.marks.put(slot, marks)
+            return is_valid
+        copied = claim.copy()
+        if copied is None:
+            return False
+        snapshot = as_drawn(replace(copied, world_epoch=world_epoch), stage.scene)
+        stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count)
+        if SCALE3 in snapshot.columns:
+            stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))
+        stage.marks.put(slot, snapshot.marks)
+        stage.add(snapshot, slot)
+        return True
+
+
+def gpu_slots(snapshot_bytes: int) -> int:
+    """Number of GPU slots for snapshots that take so much GPU memory each."""
+    most = MOST_LARGE_SLOTS if snapshot_bytes >= LARGE_BYTES else MOST_SLOTS
+    return min(most, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
+
+
+def rules_of_drawn(scene: Scene) -> tuple[str, str]:
+    """Rules of the column that colours the bodies and of `scale3`; `linear` for one that the scene does not have."""
+    by = scene.color_by
+    return "linear" if by is None else scene.columns.get(by.column, "linear"), scene.columns.get(SCALE3, "linear")
+
+
+def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:
+    """True if records may go to the GPU as they are."""
+    return CORRECTION not in columns and (scene.color_by is None or scene.color_by.column not in columns)
+
+
+def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
+    """Prepares a snapshot for drawing. Its bodies are changed in place: they must be the caller's own."""
+    if CORRECTION in snapshot.columns:
+        rows, records = visual(snapshot.bodies, snapshot.columns, snapshot.sim_time_ns)
+        snapshot.bodies[rows] = records
+    if scene.color_by is not None and scene.color_by.column in snapshot.columns:
+        snapshot.bodies["color"][:, :3] = colors(snapshot.columns[scene.color_by.column], scene.color_by)
+    return snapshot
+
+
+def colors(values: NDArray[np.generic], by: ColorBy) -> NDArray[np.uint8]:
+    """A colour for each value, (n, 3). A value that is not a number gets the low colour."""
+    firsts = values if values.ndim == 1 else values[:, 0]
+    numbers = np.nan_to_num(firsts.astype(np.float32), nan=by.low)
+    share = np.clip((numbers - by.low) / (by.high - by.low), 0.0, 1.0)[:, None]
+    low, high = np.array(by.low_color), np.array(by.high_color)
+    return np.rint(255 * (low + (high - low) * share)).astype(np.uint8)

@@ -1,0 +1,1 @@
+"""The render process: its start-up, its frames and its end."""

@@ -1,0 +1,121 @@
+"""End of a viewer: reason, message, report, exit code.
+
+Always: the reason is printed in one line, unless the user ended the viewer; each broken limit is printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from twixt.ipc.config.output_files import write_json
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError
+from twixt.ipc.process.user_code import error_text
+from twixt.ipc.trace import startup_times
+
+if TYPE_CHECKING:
+    from twixt.ipc.config.config import Config
+    from twixt.ipc.session.client import Ended
+    from twixt.render.measure.frame_log import FrameLog
+
+
+class Outcome(NamedTuple):
+    """Exit code and messages of a viewer. message: line for standard error, "" if the user ended it. traceback_text:
+    printed before that line, if drawing raised an error."""
+
+    exit_code: int
+    message: str = ""
+    traceback_text: str = ""
+
+
+def of_simulation(ended: Ended, owned: bool) -> Outcome:
+    """Outcome of a viewer whose simulation has ended. owned: physics started this viewer, and prints most reasons."""
+    match ended.kind:
+        case "ended":
+            return Outcome(FINISHED, "" if owned else f"the simulation ended{_because(ended)}")
+        case "interrupted":
+            return Outcome(INTERRUPTED, "" if owned else f"the simulation was interrupted{_because(ended)}")
+        case "crashed":
+            return Outcome(FAILED, "" if owned else f"the viewer ends, because physics crashed{_because(ended)}")
+        case "refused":
+            return Outcome(REFUSED, f"the simulation refused this viewer{_because(ended)}")
+    return Outcome(FAILED, f"the viewer ends, because {ended.message}")
+
+
+def of_fault(error: Exception) -> Outcome:
+    """Outcome of a viewer that an error stopped, with the traceback for a bug report."""
+    message = f"the viewer ends, because it could not draw on: {error_text(error)}"
+    return Outcome(FAILED, message, "".join(traceback.format_exception(error)))
+
+
+def send_exit_code(code: int) -> None:
+    """Sends the exit code to the run that started this viewer, if one did, because not every process receives the exit
+    codes of its children. Uses standard input, which is a socket then."""
+    with contextlib.suppress(OSError):  # the run has gone
+        if stat.S_ISSOCK(os.fstat(sys.stdin.fileno()).st_mode):
+            os.write(sys.stdin.fileno(), b"%d" % code)
+
+
+def _because(ended: Ended) -> str:
+    return f": {ended.message}" if ended.message else ""
+
+
+def leave_report(
+    config: Config,
+    log: FrameLog,
+    blocks: dict[str, Any] | None,
+    channel: dict[str, Any],
+    display: dict[str, Any],
+    conditions: list[str],
+    first_frame_ms: float | None,
+) -> int:
+    """Prints and writes the reports that the config asks for. Returns the exit code: FINISHED if all limits hold and
+    all files were written. A file that cannot be written is reported, and the others are still written."""
+    from twixt.render.measure.report import report
+    from twixt.render.measure.report_keys import check
+
+    parts_ms = {} if config.started_ns is None else startup_times.parts_ms(config.started_ns)
+    rows = log.rows
+    conditions = [*conditions, log.failure] if log.failure else conditions
+    run = report.FinishedRun(
+        rows,
+        blocks,
+        display,
+        config,
+        conditions,
+        first_frame_ms=first_frame_ms,
+        channel=channel,
+        forgotten=log.forgotten,
+        first_frame_parts_ms=parts_ms,
+    )
+    made = report.build(run)
+    unwritten = 0
+    try:
+        if config.json is not None:
+            write_json(made, config.json)
+    except TwixtError as error:
+        unwritten = _say_unwritten(error)
+    try:
+        if config.plot is not None:
+            from twixt.render.measure.report.plots import frame_pacing
+
+            frame_pacing(rows, config.plot, config.command, swap_blocks=display["swap_blocks"])
+            print(f"twixt: frame-pacing plot in {config.plot}", file=sys.stderr)
+    except TwixtError as error:
+        unwritten = _say_unwritten(error)
+    if config.json != "-":  # last: if nobody reads the output, or the disk is full, the files are written already
+        report.show(made)
+    broken = check(made, list(config.fail_if))
+    for line in broken:
+        print(f"twixt: limit broken: {line}", file=sys.stderr)
+    return unwritten or (FAILED if broken else FINISHED)
+
+
+def _say_unwritten(error: TwixtError) -> int:
+    """Prints the error; returns its exit code. Raised further, it would be taken for the end of physics."""
+    print(f"twixt: {error}", file=sys.stderr)
+    return error.exit_code

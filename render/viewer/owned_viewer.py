@@ -1,0 +1,161 @@
+"""Entry of a viewer process that a run started for itself (`_view`).
+
+The one idea: it starts before its config is known, and imports what every viewer needs until a line on standard input
+brings the config. If that line never comes, the command was refused, and the process ends without a message.
+
+Always: physics listens before this viewer receives the simulation's name. So if nothing answers under that name,
+physics has gone. Physics prints the reason itself if its process still runs; else this viewer does.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import twixt
+from twixt.ipc.errors import NoDisplay, TwixtError
+from twixt.ipc.trace import startup_times
+from twixt.render.viewer.outcome import send_exit_code
+from twixt.render.viewer.start_up import Loading
+
+if TYPE_CHECKING:
+    from twixt.ipc.config.config import Config
+
+# Longest time from the kernel's closing of a dying process' descriptors until the process is gone.
+DYING_S = 0.1
+
+
+def view_as_child() -> int:
+    """Waits for the run's message, and runs the viewer that it describes. Returns the exit code, and sends it to the
+    run (see `send_exit_code`). Raises TwixtError."""
+    try:
+        code = _view()
+    except TwixtError as error:
+        send_exit_code(error.exit_code)
+        raise
+    send_exit_code(code)
+    return code
+
+
+def _view() -> int:
+    startup_times.ended("viewer_interpreter", twixt.STARTED_NS)
+    _write_from_the_background()
+    gc.disable()  # nothing that is imported is garbage
+    loading = OwnedLoading()
+    from twixt.render.viewer.viewer_run import view
+
+    told = sys.stdin.readline()
+    if not told:
+        os._exit(0)  # there is nothing to finish, and the imports may still take long
+    try:
+        order = _read(told)
+        startup_times.ended("viewer_spawn", order.spawned_ns)
+        startup_times.ended("viewer_config")
+        if order.config.profile is None:  # else its trace must still be written, so nothing may end the process
+            loading.watch(order.name, order.pid)
+        try:
+            return view(order.config, order.name, owned=os.environ.get("TWIXT_OWNED") == "1", loading=loading)
+        except NoDisplay as error:  # the run that started this viewer prints the reason
+            return error.exit_code
+        except TwixtError:
+            if _answers(order.name):
+                raise
+            return _without_physics(order.pid)
+    finally:
+        loading.finish()
+
+
+def _write_from_the_background() -> None:
+    """Ignores SIGTTOU. A viewer in a process group of its own is in its terminal's background, where `stty tostop`
+    would stop it at its first output; with the signal ignored the output is written."""
+    if hasattr(signal, "SIGTTOU") and os.getpgrp() == os.getpid():
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+
+
+class _Order(NamedTuple):
+    """Message of a run to its viewer."""
+
+    config: Config
+    name: str
+    pid: int
+    spawned_ns: int
+
+
+def _read(told: str) -> _Order:
+    from twixt.ipc.config.config import Config
+
+    try:
+        fields = json.loads(told)
+        pid, spawned_ns = int(fields["pid"]), int(fields["spawned_ns"])
+        return _Order(Config.from_json(fields["config"]), str(fields["name"]), pid, spawned_ns)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise TwixtError("_view is how a run starts a viewer of its own; start one yourself with: twixt view") from None
+
+
+class OwnedLoading(Loading):
+    """Imports, and ends the process if physics dies before `finish`. That is called when the window is open, which
+    takes as long as the rest of the start."""
+
+    def __init__(self) -> None:
+        self._is_over, self._deciding = False, threading.Lock()
+        super().__init__()
+
+    def finish(self) -> None:
+        with self._deciding:
+            self._is_over = True
+        super().finish()
+
+    def watch(self, name: str, pid: int) -> None:
+        """Begins to watch physics, on Linux only. pid: process of the simulation `name`, which started this one."""
+        if hasattr(os, "pidfd_open"):
+            threading.Thread(target=self._end_with, args=(name, pid), name="physics", daemon=True).start()
+
+    def _end_with(self, name: str, pid: int) -> None:
+        try:
+            _wait_for_end(pid)
+        except (OSError, OverflowError):  # the kernel has no pidfd
+            return
+        with self._deciding:
+            if not self._is_over:
+                _answers(name)  # removes the socket file of that name
+                os._exit(_say_lost())
+
+
+def _wait_for_end(pid: int) -> None:
+    """Waits until the process has died, also if its parent has not read its exit status."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    poller = select.poll()
+    poller.register(process, select.POLLIN)
+    poller.poll()
+    os.close(process)
+
+
+def _answers(name: str) -> bool:
+    from twixt.ipc.session.listener import tidy
+
+    return not tidy(name)
+
+
+def _without_physics(pid: int) -> int:
+    """Exit code of a viewer that never attached. Prints the reason if the process of physics is gone."""
+    time.sleep(DYING_S)
+    return 0 if os.getppid() == pid else _say_lost()
+
+
+def _say_lost() -> int:
+    from twixt.ipc.session.client import LOST
+    from twixt.render.viewer.outcome import of_simulation
+
+    outcome = of_simulation(LOST, owned=True)
+    print(f"twixt: {outcome.message}", file=sys.stderr, flush=True)
+    return outcome.exit_code

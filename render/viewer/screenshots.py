@@ -1,0 +1,120 @@
+"""Screenshots: taken between drawing and swap, encoded and written by a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+# Instant of a screenshot requested without one, in seconds after the first frame; a shorter run takes it at its end.
+DEFAULT_AT_S = 2.0
+
+
+class Screenshots:
+    """Screenshots of one viewer.
+
+    path, at_s: file and instant, in seconds after the first frame, of the one requested at the command line. The key
+    makes more, named by date and time. seconds: length of the run, None if not limited. Raises TwixtError if the folder
+    of `path` does not exist.
+    """
+
+    def __init__(self, path: str | None = None, at_s: float | None = None, seconds: float | None = None) -> None:
+        self._path = path
+        self._at_s = min(DEFAULT_AT_S, seconds or DEFAULT_AT_S) if at_s is None else at_s
+        self._by_key = False
+        self._named: set[str] = set()
+        self._writer: ThreadPoolExecutor | None = None
+        self._written: list[Future[None]] = []
+        self._unreported: dict[str, Future[None]] = {}  # requested by key; by path
+        if path is not None:
+            folder = os.path.dirname(path) or "."
+            if not os.path.isdir(folder):
+                raise TwixtError(
+                    f"--screenshot {path!r}: the folder {folder!r} does not exist; make it, or name another file"
+                )
+
+    def is_due(self, key_pressed: bool, first_present_ns: int, now_ns: int) -> bool:
+        """True if this frame's picture is to be written. key_pressed: a screenshot was requested by key."""
+        self._by_key = key_pressed
+        waited = first_present_ns != 0 and now_ns - first_present_ns >= self._at_s * 1e9
+        return key_pressed or (self._path is not None and waited)
+
+    def take(self, pixels: NDArray[np.uint8]) -> None:
+        """Writes a picture on a thread. pixels: RGB, shape (height, width, 3)."""
+        if self._path is not None and not self._by_key:
+            path, self._path = self._path, None
+        else:
+            path = self._free_name(time.strftime("twixt-%Y%m%d-%H%M%S"))
+        if self._writer is None:
+            from concurrent.futures import ThreadPoolExecutor  # late: it imports all of logging
+
+            self._writer = ThreadPoolExecutor(1, "screenshots")
+        self._written.append(self._writer.submit(save_png, path, pixels))
+        if self._by_key:
+            self._unreported[path] = self._written[-1]
+
+    @property
+    def has_news(self) -> bool:
+        """True if a picture requested by key has been written, or could not be."""
+        return any(written.done() for written in self._unreported.values())
+
+    def news(self) -> str:
+        """Result of the last screenshot by key, once; "" if there is none."""
+        news = ""
+        for path in [path for path, written in self._unreported.items() if written.done()]:
+            error = self._unreported.pop(path).exception()
+            news = f"screenshot in {path}" if error is None else f"no screenshot: {error}"
+        return news
+
+    def close(self) -> None:
+        """Waits until all pictures are written; prints which could not be, and if the requested one was never taken."""
+        if self._writer is not None:
+            self._writer.shutdown()
+        for written in self._written:
+            error = written.exception()
+            if error is not None:
+                print(f"twixt: no screenshot: {error}", file=sys.stderr)
+        self._written.clear()
+        if self._path is not None:
+            print(
+                f"twixt: no screenshot in {self._path}: the run ended before its instant, {self._at_s:g} s after the "
+                "first frame; choose an earlier --at",
+                file=sys.stderr,
+            )
+            self._path = None
+
+    def _free_name(self, stem: str) -> str:
+        """File name that is not in use, so that a second picture in the same second does not replace the first."""
+        names = (f"{stem}.png", *(f"{stem}-{number}.png" for number in range(2, 1000)))
+        name = next(name for name in names if name not in self._named and not os.path.exists(name))
+        self._named.add(name)
+        return name
+
+
+def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
+    """Writes a picture, RGB, shape (height, width, 3). Raises TwixtError if it cannot be encoded or written."""
+    from PIL import Image
+
+    packed = io.BytesIO()
+    packed.name = path  # its ending chooses the format
+    try:
+        Image.fromarray(pixels).save(packed)
+        with open(path, "wb") as file:
+            file.write(packed.getbuffer())
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and os.path.isfile(path):
+            with contextlib.suppress(OSError):  # no part of a picture is left
+                os.unlink(path)
+        raise TwixtError(f"cannot write the screenshot {path!r}: {error}; make room, or name another file") from None
+    print(f"twixt: screenshot in {path}", file=sys.stderr)

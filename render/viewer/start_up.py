@@ -1,0 +1,213 @@
+"""Start-up of a viewer in the order of what its user waits for: window, world, everything else.
+
+The one idea: imports and the opening of the window do not depend on each other, so they run in parallel. What the first
+frame does not need is loaded and made after it.
+
+Always: no thread is within an import when the process ends; that would crash the interpreter. A start that takes longer
+than a second prints what it waits for. It does so only if standard error is a terminal, so that programs that read it
+get no extra lines.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from twixt.ipc.trace import spans as kinds
+from twixt.ipc.trace import startup_times
+from twixt.render.controls.key_bindings import bound
+from twixt.render.cores.priority import ShortTurns
+from twixt.render.display.input import Event, Key
+from twixt.render.viewer.attaching import BackgroundAttach
+
+if TYPE_CHECKING:
+    from twixt.ipc.config.config import Config
+    from twixt.ipc.session.client import Link
+    from twixt.ipc.trace.spans import Spans
+    from twixt.render.display.display import Display
+    from twixt.render.measure.frame_rows import FrameRow
+    from twixt.render.viewer.frame_loop import FrameLoop
+
+
+# The first frames are expensive: drivers compile programs at first use, and a backdrop is stored and tried. Importing
+# delays a frame by some 15 ms, because it holds the interpreter lock. So it begins after FIRST_FRAMES frames or, if
+# frames take long, FIRST_FRAMES_NS after the first.
+FIRST_FRAMES, FIRST_FRAMES_NS = 3, 100_000_000
+# Time from the end of start-up's work until frames count: viewer and physics adapt to each other's timing meanwhile.
+SETTLING_NS = 500_000_000
+# Longest time in which drawing programs are made ahead of a change of method. Each takes milliseconds; more on a
+# machine that has never compiled it, which then stores it for the next start. The rest is made when it is needed.
+PREPARING_NS = 500_000_000
+# Time that preparing may add to a frame, as a share of the frame's own work; one program is made in any case. Frames of
+# half a second are few within PREPARING_NS, so each must make several.
+PREPARING_SHARE = 0.25
+# Interval between two polls of the window while physics is still loading its world.
+START_POLL_S = 0.02
+
+
+class Loading(threading.Thread):
+    """Imports, on a thread of its own, the modules that every viewer draws with."""
+
+    def __init__(self) -> None:
+        super().__init__(name="imports", daemon=True)
+        self._turns = ShortTurns()
+        self.start()
+
+    def run(self) -> None:
+        """Imports. A module that cannot be imported raises again where it is imported next."""
+        try:
+            import twixt.ipc.session.client
+            import twixt.render.viewer.frame_loop  # noqa: F401
+        except Exception:
+            pass
+
+    def finish(self) -> None:
+        """Waits until the imports are done. May be called again."""
+        self.join()
+        self._turns.close()
+
+
+def needs_overlay_library(config: Config) -> bool:
+    """True if the picture contains panels or labels from the start."""
+    return config.overlay or config.draw is not None or config.split is not None
+
+
+def attached(
+    attaching: BackgroundAttach, display: Display, early: list[Event], is_asked_to_stop: Callable[[], bool]
+) -> Link | None:
+    """Waits for the link, and polls the window meanwhile; input events are appended to `early`. None: the user closed
+    the window or ended the viewer before. Raises the error that ended the search."""
+    is_there = False
+    while not is_there:
+        is_there = attaching.wait(START_POLL_S)
+        early += display.poll()
+        is_left = any(isinstance(event, Key) and bound(event) == "Esc" for event in early)
+        if display.should_close or is_left or is_asked_to_stop():
+            return None  # what ended this viewer may have ended physics too: that error is not reported
+    return attaching.link
+
+
+class StartUp:
+    """Work postponed until the world is on the screen: loading the overlay's library, drawing programs, settling."""
+
+    def __init__(self, config: Config, spans: Spans) -> None:
+        self._config, self._spans = config, spans
+        self._load_begin_ns = self._load_end_ns = 0
+        self._loading: threading.Thread | None = None
+        self._frames = self._picture_ns = 0  # number of frames that showed the world; present of the first
+        self._loaded_ns: int | None = None
+        self._preparing_since_ns: int | None = None
+
+    def is_over(self, row: FrameRow, loop: FrameLoop) -> bool:
+        """True once start-up is over. Call it after each frame."""
+        if row.mode == "none":
+            return False
+        self._frames += 1
+        if self._frames == 1:
+            startup_times.ended("viewer_picture")
+            loop.begin_anew("the first picture is there")
+            self._picture_ns = row.present_ns
+        if self._frames < FIRST_FRAMES and row.present_ns - self._picture_ns < FIRST_FRAMES_NS:
+            return False
+        if self._loading is None:
+            self._loading = threading.Thread(target=self._load, name="overlay", daemon=True)
+            self._loading.start()
+        if self._loading.is_alive():
+            return False
+        if self._config.overlay and self._loaded_ns is None and loop.over.panel is None:
+            loop.over.make_panel()
+            return False
+        if self._prepare(row, loop):
+            return False
+        if self._loaded_ns is None:
+            self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
+            gc.freeze()  # imported objects are no garbage worth a frame's time
+            loop.begin_anew()
+            self._loaded_ns = row.present_ns
+        return row.present_ns - self._loaded_ns > SETTLING_NS
+
+    def close(self) -> None:
+        """Waits for the imports, because the interpreter crashes if it ends within one."""
+        if self._loading is not None:
+            self._loading.join()
+
+    def _prepare(self, row: FrameRow, loop: FrameLoop) -> bool:
+        """Makes drawing programs for a change of method; True while there are more to make and time for it."""
+        if self._loaded_ns is not None:
+            return False
+        now_ns = time.perf_counter_ns()
+        if self._preparing_since_ns is None:
+            self._preparing_since_ns = now_ns
+        ends_ns = self._preparing_since_ns + PREPARING_NS
+        until_ns = min(ends_ns, now_ns + round(PREPARING_SHARE * (row.work_end_ns - row.start_ns)))
+        is_more = now_ns < ends_ns
+        while is_more:
+            is_more = loop.stage.renderer.prepare()
+            loop.stage.renderer.finish()  # drivers postpone the work until then
+            if time.perf_counter_ns() >= until_ns:
+                break
+        return is_more
+
+    def _load(self) -> None:
+        """Imports modules that a later frame may need, so that the frame does not wait for them."""
+        self._load_begin_ns = time.perf_counter_ns()
+        with closing(ShortTurns()):
+            import numpy.ma  # noqa: F401  # numpy does so at the first percentile or unique, which takes 10 ms
+
+            import twixt.render.interpolation.method
+            import twixt.render.scene.trails  # noqa: F401
+        if needs_overlay_library(self._config):
+            from twixt.render.overlay.over_picture import load_overlay_library
+
+            load_overlay_library()
+        self._load_end_ns = time.perf_counter_ns()
+
+
+# A start that takes longer than this prints what it waits for.
+PATIENCE_NS = 1_000_000_000
+# Interval between two looks at the part of the start that is under way.
+LOOK_S = 0.25
+PICTURE = "viewer_picture"  # the first one is on the screen; no part of the report
+# By part of the start (`report_keys.START_PARTS`), in order: what the viewer waits for until that part ends.
+BUSY_WITH = {
+    "viewer_window": "opening the window",
+    "viewer_imports": "loading libraries",
+    "viewer_probe": "measuring the display",
+    "viewer_attach": "waiting for the world to be made",
+    "viewer_scene": "reading the scene",
+    PICTURE: "compiling what draws the scene, which the next start will find made",
+}
+
+
+class StartNotice:
+    """Prints, on a thread, what a slow start waits for. begun_ns: instant of the command, None: now. Close it."""
+
+    def __init__(self, begun_ns: int | None) -> None:
+        self._begun_ns = time.perf_counter_ns() if begun_ns is None else begun_ns
+        self._over = threading.Event()
+        if sys.stderr is not None and sys.stderr.isatty():
+            threading.Thread(target=self._watch, name="start notice", daemon=True).start()
+
+    def close(self) -> None:
+        """Ends the printing."""
+        self._over.set()
+
+    def _watch(self) -> None:
+        reported = ""
+        wait_s = max(0.0, (self._begun_ns + PATIENCE_NS - time.perf_counter_ns()) / 1e9)
+        while not self._over.wait(wait_s) and (busy := busy_with(startup_times.has_ended)):
+            if busy != reported:
+                print(f"twixt: starting: {busy}", file=sys.stderr, flush=True)
+            reported, wait_s = busy, LOOK_S
+
+
+def busy_with(has_ended: Callable[[str], bool]) -> str:
+    """Part of the start that is under way, in words; "" once the first picture is on the screen."""
+    if has_ended(PICTURE):
+        return ""
+    return next(words for part, words in BUSY_WITH.items() if not has_ended(part))

@@ -1,0 +1,1 @@
+"""Contacts between spheres and walls: found, grouped, solved."""

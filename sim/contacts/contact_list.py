@@ -1,0 +1,144 @@
+"""Contacts of one step, grouped so that many are solved at a time.
+
+Contacts that are solved at once split the mass of a body that they share. So pairs are divided into three groups, by
+the axis nearest to their normal; in each group a body has about two contacts instead of six. Contacts with walls are
+the fourth group and come last. Groups are solved one after the other, each with the results of those before it.
+
+Always: the same pairs in the same order for the same state; within a group, ascending keys. m contacts, of which the
+first `pairs` are between two spheres; a wall is body n.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.sim.contacts.broad_phase import pairs_within
+from twixt.sim.reproducible_math import dot
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.intp]
+
+# Inward normals of the walls: low x, low y, floor, high x, high y, ceiling.
+WALL_NORMALS = np.concatenate((np.eye(3, dtype=np.float32), -np.eye(3, dtype=np.float32)), axis=1)
+WALL_GROUP = 3
+# No contact has this key.
+NO_KEY = np.iinfo(np.intp).max
+
+
+class Impulses(NamedTuple):
+    """Impulses of contacts in a substep of `h` seconds, by ascending key; the last key is `NO_KEY`.
+
+    push: along the normal, (m,), N s. grip: across it, (3, m).
+    """
+
+    keys: Ints
+    push: Floats
+    grip: Floats
+    h: float
+
+
+NO_IMPULSES = Impulses(np.array([NO_KEY], np.intp), np.zeros(1, np.float32), np.zeros((3, 1), np.float32), 1.0)
+
+
+class ContactList:
+    """m contacts between n spheres and the six walls, for one step.
+
+    position: (3, n), metres. reach: (n,) distance in which each sphere searches, metres. way: (3, n) displacement of
+    each in the step at its present velocity; pairs that stay further apart than `margin` metres are left out.
+    wall_gaps: (6 n,) metres, in the order of `WALL_NORMALS`.
+    """
+
+    def __init__(
+        self, position: Floats, radius: Floats, reach: Floats, way: Floats, wall_gaps: Floats, margin: float
+    ) -> None:
+        count = radius.size
+        one, other = pairs_within(position, radius + reach)
+        offset = position.take(other, axis=1)
+        offset -= position.take(one, axis=1)
+        distance = np.sqrt(dot(offset, offset))
+        nearing = way.take(other, axis=1)
+        nearing -= way.take(one, axis=1)
+        gap = np.minimum(dot(nearing, offset) / distance, 0)
+        gap += distance
+        radii = radius.take(one)
+        radii += radius.take(other)
+        gap -= radii
+        keep = np.flatnonzero(gap < margin)
+        one, other, x, y, z = one.take(keep), other.take(keep), *np.abs(offset.take(keep, axis=1))
+        group = np.where(z >= np.maximum(x, y), 2, y > x).astype(np.uint8)
+        # Place of each contact of the list in the order of ascending keys.
+        order = np.argsort(group, kind="stable")
+
+        self.pairs = keep.size
+        wall_gaps = wall_gaps + np.minimum(np.concatenate((way, -way)), 0).ravel()
+        self.wall_places = np.flatnonzero(wall_gaps < 2 * margin)
+        wall, body = np.divmod(self.wall_places, count)
+        self._sorted_keys = np.concatenate((one * count + other, self.wall_places + count * count))
+        self._order = np.concatenate((order, np.arange(self.pairs, self._sorted_keys.size)))
+        self.one = np.concatenate((one.take(order), body))
+        self.other = np.concatenate((other.take(order), np.full(body.size, count)))
+        self.radii = radii.take(keep).take(order)
+        # Rows x, y, z, x, y of the normals: a cross product reads two windows of them.
+        self.around = np.empty((5, self.one.size), np.float32)
+        self.normal = self.around[:3]
+        self.normal[:, self.pairs :] = -WALL_NORMALS.take(wall, axis=1)
+        self.gap = np.empty(self.one.size, np.float32)
+
+        sizes = np.append(np.bincount(group, minlength=WALL_GROUP), body.size)
+        ends = np.cumsum(sizes)
+        self.groups = [slice(int(end - size), int(end)) for end, size in zip(ends, sizes, strict=True) if size]
+        # Places in a table of groups x bodies, for counting bodies' contacts in each group.
+        first = np.repeat(np.arange(len(sizes)) * (count + 1), sizes)
+        self.one_in_group, self.other_in_group = first + self.one, first + self.other
+        self.table_shape = len(sizes), count + 1
+
+    def recall(self, known: Impulses, h: float) -> tuple[Floats, Floats]:
+        """Earlier push (m,) and grip (3, m) of these contacts, scaled to a substep of `h` seconds; 0 for new ones."""
+        place = np.searchsorted(known.keys, self._sorted_keys).take(self._order)
+        is_old = known.keys.take(place) == self._sorted_keys.take(self._order)
+        kept = is_old * np.float32(h / known.h)
+        return known.push.take(place) * kept, known.grip.take(place, axis=1) * kept
+
+    def remembered(self, push: Floats, grip: Floats, h: float) -> Impulses:
+        """The impulses of these contacts, for `recall` in the next step."""
+        rank = np.empty_like(self._order)
+        rank[self._order] = np.arange(rank.size)
+        rank = rank[push.take(rank) > 0]
+        return Impulses(
+            np.append(self._sorted_keys.take(self._order.take(rank)), NO_KEY),
+            np.append(push.take(rank), np.float32(0)),
+            np.concatenate((grip.take(rank, axis=1), np.zeros((3, 1), np.float32)), axis=1),
+            h,
+        )
+
+    def measure(self, position: Floats, wall_gaps: Floats) -> None:
+        """Updates normals from `one` to `other`, and gaps between the surfaces."""
+        pairs = self.pairs
+        offset = position.take(self.other[:pairs], axis=1)
+        offset -= position.take(self.one[:pairs], axis=1)
+        distance = np.sqrt(dot(offset, offset))
+        np.divide(offset, distance, out=self.normal[:, :pairs])
+        self.around[3:] = self.around[:2]
+        np.subtract(distance, self.radii, out=self.gap[:pairs])
+        self.gap[pairs:] = wall_gaps.take(self.wall_places)
+
+    def count_in_groups(self, chosen: Ints) -> NDArray[np.intp]:
+        """Number of the contacts `chosen` by group and body, (groups, n + 1)."""
+        groups, bodies = self.table_shape
+        found = np.bincount(self.one_in_group.take(chosen), minlength=groups * bodies)
+        found += np.bincount(self.other_in_group.take(chosen), minlength=groups * bodies)
+        return found.reshape(groups, bodies)
+
+
+def cross(around: Floats, vectors: Floats) -> Floats:
+    """Cross products of two sets of m vectors. around: rows x, y, z, x, y, (5, m), as a `ContactList` has them.
+
+    vectors: (3, m). Returns (3, m).
+    """
+    others = np.concatenate((vectors, vectors[:2]))
+    out = around[1:4] * others[2:]
+    out -= around[2:] * others[1:4]
+    return out

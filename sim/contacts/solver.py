@@ -1,0 +1,311 @@
+"""Contact solver for spheres in a box: ten thousand bodies in numpy.
+
+Contacts are solved many at once, in a few passes over groups in which few contacts share a body (`contact_list.py`).
+Their impulses are kept from substep to substep and from step to step, so that a resting pile does not move. Contacts
+that are solved at once and share a body do not overshoot: each counts the body's mass divided by the number of its
+contacts in the group (mass splitting, Tonge, Benevolenski, Voroshilov 2012). Overlaps are corrected a little by
+velocity, mostly by position (as in Catto, "Solver2D", 2024).
+
+Why numpy: a compiler (numba) slows imports and first starts, and supports new versions of Python late; a physics engine
+would be one more system to explain. The cost of a step is memory access: hence single precision, few rows of contacts,
+and freed memory that is kept.
+
+Always: momentum between two spheres is conserved; friction never exceeds `friction` times the normal impulse; same
+state and same dt, same bytes on every processor (`reproducible_math.py`; no threads, no hash order). Arrays are
+components x bodies. Independent of worlds, snapshots and colours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.sim.contacts.contact_list import NO_IMPULSES, ContactList, cross
+from twixt.sim.reproducible_math import decayed, dot
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.intp]
+
+# Longest interval between two searches for contacts, in seconds. Another search is due sooner if FAST_SHARE of the
+# bodies move further than FIND_WAY_M (metres). Each search finds the contacts that present velocities lead to.
+FIND_S = 1 / 30
+FIND_WAY_M = 0.1
+FAST_SHARE = 0.1
+# A ball's search distance (metres) is REACH_M plus its way in the step, at most REACH_MAX_M: one fast ball must not
+# make the search expensive.
+REACH_M = 0.004
+REACH_MAX_M = 0.06
+# Passes over all contacts in a substep. True: with friction and spin; such a pass costs more than twice as much, and
+# needs normal impulses that are almost right. QUICK suffices for balls of up to a few times each other's weight; a ball
+# of fifteen times would never rest on small ones.
+THOROUGH = (False, True, False, True)
+QUICK = (False, False, True)
+# Overlap that is not corrected, so that resting contacts stay contacts (metres).
+SLOP_M = 0.0004
+# Overlap beyond the slop is corrected by velocity at this rate (1/s), so that impulses grow to carry a pile's weight;
+# at a higher rate, balls under a much heavier one vibrate. The rest is corrected by position, this share per substep,
+# without changing velocities.
+PART_BY_VELOCITY_HZ = 8.0
+PART_BY_PLACE = 0.5
+# Largest speed of both corrections (m/s), so that balls with a deep overlap do not fly apart.
+PART_MAX_M_S = 2.0
+# Slower impacts than this do not bounce (m/s).
+BOUNCE_MIN_M_S = 0.5
+# Change of a sphere's surface velocity per impulse across the normal, times its mass: 1 by motion and 2.5 by spin, as
+# the inertia is 2/5 m r^2.
+SURFACE_INVERSE_MASS = 3.5
+SPIN_INVERSE_MASS = 2.5
+
+# Keeps a quotient of two zeros at zero.
+TINY = 1e-20
+# glibc returns freed memory to the kernel, and page faults then double the time of a step of ten thousand balls. It
+# keeps twice the size of the largest block that was freed, up to 32 MiB (mallopt(3)), so a large one is freed first.
+# Other allocators are not affected.
+KEPT_BLOCK_BYTES = 31 << 20
+
+
+@dataclass
+class MovingSpheres:
+    """State of n moving spheres. All arrays float32.
+
+    position, velocity, spin: (3, n), metres, m/s, rad/s. radius: (n,) metres. mass: (n,) kg.
+    """
+
+    position: Floats
+    velocity: Floats
+    spin: Floats
+    radius: Floats
+    mass: Floats
+
+
+@dataclass(frozen=True)
+class Material:
+    """Coulomb friction coefficient, restitution (0..1), and decay rate of spin while balls touch (1/s)."""
+
+    friction: float = 0.4
+    restitution: float = 0.35
+    rolling_loss_hz: float = 1.0
+
+
+class Ends(NamedTuple):
+    """The two bodies of m contacts.
+
+    places: (2, 3, m), indices into a raveled array (3, n + 1). yields: change of velocity per impulse, negative for the
+    first body. turns: change of surface velocity (spin x radius) per impulse across the normal. Both (2, 1, m), 1/kg.
+    """
+
+    places: Ints
+    yields: Floats
+    turns: Floats
+
+
+class ContactGroup(NamedTuple):
+    """Contacts that are solved at the same time."""
+
+    rows: slice
+    ends: Ends
+
+
+class ContactSolver:
+    """Solver that advances `MovingSpheres` in a box. Between steps it keeps only the impulses of the contacts.
+
+    low, high: corners of the box, (3,) metres. Walls are at rest and infinitely heavy; body n is all six of them.
+    substep_s: the longest substep, seconds: 1/120 for little overlap, twice that for many bodies. passes: see
+    `THOROUGH`.
+    """
+
+    def __init__(
+        self,
+        balls: MovingSpheres,
+        low: Floats,
+        high: Floats,
+        material: Material,
+        substep_s: float = 1 / 120,
+        passes: tuple[bool, ...] = THOROUGH,
+    ) -> None:
+        self.balls, self.material, self.substep_s, self.passes = balls, material, substep_s, passes
+        self.low, self.high = low.astype(np.float32)[:, None], high.astype(np.float32)[:, None]
+        self.inverse_mass = np.append(1.0 / balls.mass, 0.0).astype(np.float32)
+        self.push = np.zeros(0, np.float32)
+        self._known = NO_IMPULSES
+        self._contacts = self._find(0.0)
+        np.empty(KEPT_BLOCK_BYTES, np.uint8)
+
+    def step(self, dt: float, gravity: Floats) -> None:
+        """Advances by `dt` seconds under `gravity` (3,), m/s^2."""
+        finds = max(dt / FIND_S, min(self._fast() * dt / FIND_WAY_M, dt / self.substep_s))
+        parts = max(1, math.ceil(finds - 1e-6))
+        for _ in range(parts):
+            self._advance(dt / parts, gravity)
+
+    def overlap(self) -> float:
+        """Deepest overlap at the end of the last step, as a share of the smaller ball's radius."""
+        contacts = self._contacts
+        contacts.measure(self.balls.position, self._wall_gaps())
+        radius = np.append(self.balls.radius, np.float32(np.inf))
+        smaller = np.minimum(radius.take(contacts.one), radius.take(contacts.other))
+        return float(np.max(-contacts.gap / smaller, initial=0.0))
+
+    def _advance(self, dt: float, gravity: Floats) -> None:
+        balls, count = self.balls, self.balls.radius.size
+        substeps = max(1, math.ceil(dt / self.substep_s - 1e-6))
+        h = dt / substeps
+        velocity, surface = np.zeros((2, 3, count + 1), np.float32)
+        velocity[:, :count] = balls.velocity
+        np.multiply(balls.spin, balls.radius, out=surface[:, :count])
+        contacts = self._contacts = self._find(dt)
+        self.push, self.grip = contacts.recall(self._known, h)
+        groups = [ContactGroup(rows, self._ends(rows)) for rows in contacts.groups]
+        fall = (gravity * h).astype(np.float32)[:, None]
+        most_push = np.zeros_like(self.push)
+        impact = most_push
+        for substep in range(substeps):
+            velocity[:, :count] += fall
+            contacts.measure(balls.position, self._wall_gaps())
+            self.grip -= contacts.normal * dot(self.grip, contacts.normal)
+            closing = self._closing(velocity)
+            impact = impact if substep else closing
+            self._share(closing, h)
+            self._begin(velocity, surface)
+            allowed = np.minimum(contacts.gap + SLOP_M, 0)
+            allowed *= PART_BY_VELOCITY_HZ
+            np.maximum(allowed, -PART_MAX_M_S, out=allowed)
+            np.copyto(allowed, contacts.gap / h, where=contacts.gap > 0)
+            for has_friction in self.passes:
+                for group in groups:
+                    self._solve(velocity, surface, group, allowed[group.rows], has_friction)
+            balls.position += velocity[:, :count] * h
+            self._part(h)
+            np.maximum(most_push, self.push, out=most_push)
+        self._bounce(velocity, impact, most_push)
+
+        lost = np.float32(decayed(self.material.rolling_loss_hz, dt))
+        surface[:, :count] *= np.where(self.touches[:count], lost, np.float32(1))
+        balls.velocity[:] = velocity[:, :count]
+        np.divide(surface[:, :count], balls.radius, out=balls.spin)
+        self._known = contacts.remembered(self.push, self.grip, h)
+
+    def _fast(self) -> float:
+        """The speed that one body in ten exceeds, m/s."""
+        velocity = self.balls.velocity
+        squares = dot(velocity, velocity)
+        slower = int((1 - FAST_SHARE) * squares.size)
+        return math.sqrt(np.partition(squares, slower)[slower])
+
+    def _find(self, dt: float) -> ContactList:
+        balls = self.balls
+        reach = np.sqrt(dot(balls.velocity, balls.velocity)) * dt
+        reach += REACH_M
+        np.minimum(reach, REACH_MAX_M, out=reach)
+        way = balls.velocity * np.float32(dt)
+        return ContactList(balls.position, balls.radius, reach, way, self._wall_gaps(), REACH_M)
+
+    def _wall_gaps(self) -> Floats:
+        """Distance of every ball to every wall, in the order of `WALL_NORMALS`, (6 n,)."""
+        balls = self.balls
+        gaps = np.concatenate((balls.position - self.low, self.high - balls.position))
+        gaps -= balls.radius
+        return gaps.ravel()
+
+    def _closing(self, velocity: Floats) -> Floats:
+        """Separating speed along the normal of each contact, (m,) m/s."""
+        contacts = self._contacts
+        relative = velocity.take(contacts.other, axis=1)
+        relative -= velocity.take(contacts.one, axis=1)
+        return dot(relative, contacts.normal)
+
+    def _ends(self, which: slice | Ints) -> Ends:
+        """The two ends of the contacts `which`."""
+        contacts, bodies = self._contacts, self.inverse_mass.size
+        both = np.stack((contacts.one[which], contacts.other[which]))
+        yields = self.inverse_mass.take(both)[:, None]
+        turns = -SPIN_INVERSE_MASS * yields
+        yields[0] *= -1
+        return Ends(both[:, None] + (bodies * np.arange(3))[:, None], yields, turns)
+
+    def _share(self, closing: Floats, h: float) -> None:
+        """Divides each body's mass among those contacts of a group that will push in this substep."""
+        contacts = self._contacts
+        acts = closing * h < SLOP_M - contacts.gap
+        acts |= self.push > 0
+        sharers = contacts.count_in_groups(np.flatnonzero(acts))
+        self.touches = np.asarray(sharers.any(axis=0))
+        ease = (np.maximum(sharers, 1).astype(np.float32) * self.inverse_mass).ravel()
+        both = ease.take(contacts.one_in_group)
+        both += ease.take(contacts.other_in_group)
+        self.effective_mass = 1 / both
+        self.grip_mass = self.effective_mass / SURFACE_INVERSE_MASS
+
+    def _begin(self, velocity: Floats, surface: Floats) -> None:
+        """Applies the impulses that contacts kept (warm start)."""
+        at = np.flatnonzero(self.push)
+        around, grip, ends = self._contacts.around.take(at, axis=1), self.grip.take(at, axis=1), self._ends(at)
+        _turn(surface, around, grip, ends)
+        grip += around[:3] * self.push.take(at)
+        _push(velocity, grip, ends)
+
+    def _solve(
+        self, velocity: Floats, surface: Floats, group: ContactGroup, allowed: Floats, has_friction: bool
+    ) -> None:
+        """Solves a group: closing speeds towards `allowed` (m/s, (m,)), sliding speeds towards 0."""
+        rows, ends = group
+        around, old_push = self._contacts.around[:, rows], self.push[rows]
+        normal = around[:3]
+        one, relative = velocity.ravel().take(ends.places)
+        relative -= one
+        along = dot(relative, normal)
+        push = along + allowed
+        push *= self.effective_mass[rows]
+        np.subtract(old_push, push, out=push)
+        np.maximum(push, 0, out=push)
+        change = normal * (push - old_push)
+        self.push[rows] = push
+        if has_friction:
+            one, turning = surface.ravel().take(ends.places)
+            turning += one
+            relative += cross(around, turning)
+            relative -= normal * along
+            relative *= self.grip_mass[rows]
+            old_grip = self.grip[:, rows]
+            grip = np.subtract(old_grip, relative, out=relative)
+            limit = push * self.material.friction
+            limit /= np.maximum(np.sqrt(dot(grip, grip)), limit + TINY)
+            grip *= limit
+            more = grip - old_grip
+            self.grip[:, rows] = grip
+            _turn(surface, around, more, ends)
+            change += more
+        _push(velocity, change, ends)
+
+    def _part(self, h: float) -> None:
+        """Moves overlapping balls apart without changing their velocities."""
+        contacts = self._contacts
+        depth = -SLOP_M - contacts.gap
+        at = np.flatnonzero(depth > 0)
+        move = np.minimum(depth.take(at) * PART_BY_PLACE, PART_MAX_M_S * h) * self.effective_mass.take(at)
+        moved = np.zeros((3, self.inverse_mass.size), np.float32)
+        _push(moved, contacts.normal.take(at, axis=1) * move, self._ends(at))
+        self.balls.position += moved[:, :-1]
+
+    def _bounce(self, velocity: Floats, impact: Floats, most_push: Floats) -> None:
+        contacts = self._contacts
+        at = np.flatnonzero((impact < -BOUNCE_MIN_M_S) & (most_push > 0))
+        if not at.size:
+            return
+        wanted = self._closing(velocity).take(at) + self.material.restitution * impact.take(at)
+        impulse = np.maximum(-self.effective_mass.take(at) * wanted, 0)
+        _push(velocity, contacts.normal.take(at, axis=1) * impulse, self._ends(at))
+
+
+def _push(velocity: Floats, impulse: Floats, ends: Ends) -> None:
+    """Applies `impulse` (3, m) to `other`, and its opposite to `one`."""
+    np.add.at(velocity.ravel(), ends.places.ravel(), (impulse * ends.yields).ravel())
+
+
+def _turn(surface: Floats, around: Floats, grip: Floats, ends: Ends) -> None:
+    """Applies to both bodies the angular impulse of `grip` (3, m), which acts on their surfaces."""
+    np.add.at(surface.ravel(), ends.places.ravel(), (cross(around, grip) * ends.turns).ravel())

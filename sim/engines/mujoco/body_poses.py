@@ -1,0 +1,122 @@
+"""Poses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
+
+The one idea: `xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy of a few microseconds puts a
+state aside, and records are written from that or from MuJoCo's memory itself.
+
+Velocities are those of the bodies' origins: `cvel` is about the centre of mass of a body's tree, so
+v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]) (Featherstone, "Rigid Body Dynamics Algorithms").
+
+Always: `data` is only read. Bodies that a mocap body carries have no velocity that MuJoCo knows; they count as not
+given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel
+
+# Numbers of one body's pose: position 3, quaternion 4.
+POSE = 7
+NO_TURN = 0, 0, 0, 1
+
+
+class Poses(NamedTuple):
+    """Poses of n bodies. block: both, in the order of memory; position (n, 3), metres; quaternion (n, 4), wxyz."""
+
+    block: NDArray[np.float64]
+    position: NDArray[np.float64]
+    quaternion: NDArray[np.float64]
+
+
+class BodyPoses:
+    """Poses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
+
+    tracked: None, or a body that a camera tracks. A further record then has its position, and never turns.
+    """
+
+    def __init__(self, model: MjModel, data: MjData) -> None:
+        self.tracked: int | None = None
+        self._bodies = int(model.nbody)
+        self._model, self._data = model, data
+        self._live = _live_poses(data, self._bodies)
+        self._cvel, self._subtree_com = data.cvel, data.subtree_com
+        self._root = np.array(model.body_rootid)
+        is_carried = model.body_mocapid[self._root] >= 0
+        self._flags = np.where(is_carried, VISIBLE, VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY).astype(np.uint16)
+        self._velocity, self._arm = np.zeros((self._bodies, 3)), np.zeros((self._bodies, 3))
+        self._scratch: Any = None
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return self._bodies if self.tracked is None else self._bodies + 1
+
+    def empty(self) -> Poses:
+        """Memory for `copy_to`."""
+        block = np.zeros(self._bodies * POSE)
+        split = 3 * self._bodies
+        return Poses(block, block[:split].reshape(-1, 3), block[split:].reshape(-1, 4))
+
+    def copy_to(self, poses: Poses) -> None:
+        """Copies the present poses."""
+        live = self._live
+        if live.block is not None:
+            np.copyto(poses.block, live.block)
+        else:
+            np.copyto(poses.position, live.position)
+            np.copyto(poses.quaternion, live.quaternion)
+
+    def write(self, records: NDArray[np.void]) -> None:
+        """Writes the present poses, velocities and flags into records of dtype `BODY`, shape (count,)."""
+        if not self._live.quaternion[0].any():
+            return self.write_poses(records, self._after_reset())
+        self.write_poses(records, self._live)
+        omega, bodies = self._cvel[:, :3], self._bodies
+        records["velocity"][:bodies] = self._origin_velocity(omega)
+        records["angular_velocity"][:bodies] = omega
+        records["flags"][:bodies] = self._flags
+
+    def write_poses(self, records: NDArray[np.void], poses: Poses) -> None:
+        """Writes `poses` into records of dtype `BODY`, shape (count,), without velocities."""
+        bodies = self._bodies
+        position, orientation = records["position"], records["orientation"]
+        position[:bodies] = poses.position
+        orientation[:bodies, :3] = poses.quaternion[:, 1:]
+        orientation[:bodies, 3] = poses.quaternion[:, 0]
+        records["flags"] = VISIBLE
+        if self.tracked is not None:
+            position[bodies], orientation[bodies] = poses.position[self.tracked], NO_TURN
+
+    def _origin_velocity(self, omega: NDArray[np.float64]) -> NDArray[np.float64]:
+        arm, velocity = self._arm, self._velocity
+        np.subtract(self._live.position, self._subtree_com[self._root], out=arm)
+        np.copyto(velocity, self._cvel[:, 3:])
+        for axis in range(3):
+            after, last = (axis + 1) % 3, (axis + 2) % 3
+            velocity[:, axis] += omega[:, after] * arm[:, last] - omega[:, last] * arm[:, after]
+        return velocity
+
+    def _after_reset(self) -> Poses:
+        """Poses of the present `qpos`: `mj_resetData` leaves the bodies without any until the next step."""
+        if self._scratch is None:
+            self._scratch = mujoco.MjData(self._model)
+        scratch, data = self._scratch, self._data
+        scratch.qpos[:], scratch.mocap_pos[:], scratch.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
+        mujoco.mj_kinematics(self._model, scratch)
+        return _live_poses(scratch, self._bodies)
+
+
+def _live_poses(data: MjData, count: int) -> Poses:
+    position, quaternion = data.xpos, data.xquat
+    is_side_by_side = quaternion.ctypes.data - position.ctypes.data == position.nbytes
+    block = as_strided(position, (count * POSE,), (position.itemsize,), writeable=False) if is_side_by_side else None
+    return Poses(block, position, quaternion)  # type: ignore[arg-type]

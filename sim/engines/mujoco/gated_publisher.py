@@ -1,0 +1,156 @@
+"""Publishes the newest state of a simulation, at most so many times a second, and never waits.
+
+The one idea: a state that no frame would show costs a copy of its poses (`put aside`), a few microseconds. If no other
+one follows, a thread publishes that copy within 50 ms: a program that stops between two steps leaves its last state on
+the screen.
+
+Always: a state is published once, and never after a newer one. The caller neither waits for this thread nor for a
+viewer. The thread sleeps while nothing is put aside, and ends with the last reference to this publisher.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from twixt.sim.engines.mujoco.body_poses import BodyPoses, Poses
+from twixt.sim.show.view import View
+
+# Age at which a state that was put aside is published. With the thread's own wait for the processor it stays within
+# 50 ms, and a loop that steps more often than 33 times a second is seldom woken for.
+IDLE_NS = 30_000_000
+# Wait for a publish that is under way on the other thread, seconds.
+BUSY_S = 0.001
+
+
+class Shown(Protocol):
+    """What of a view does not change with every step, such as its scene."""
+
+    is_unfinished: bool  # True: something was not looked at, or has to wait
+
+    def refresh(self, at_once: bool) -> bool:
+        """Replaces what has changed; True if anything was. at_once: nothing is left for later."""
+
+
+class _Aside(NamedTuple):
+    poses: Poses
+    time_s: float
+    put_ns: int
+    is_published: bool  # True: only for `Shown.refresh`
+
+
+class GatedPublisher:
+    """Publishes states on `view`. poses: reads them. time_s: returns the present simulated time, seconds. shown: is
+    refreshed before each publish."""
+
+    def __init__(
+        self, view: View, poses: BodyPoses, time_s: Callable[[], float], publish_hz: float, shown: Shown
+    ) -> None:
+        self.published = 0
+        self._view, self._poses, self._time_s, self._shown = view, poses, time_s, shown
+        self._period_ns = round(1e9 / publish_hz)
+        self._next_ns = time.perf_counter_ns()
+        # The state put aside, and spare buffers, as lists: another thread cannot come between within `pop` and `append`,
+        # so that the caller needs no lock.
+        self._aside: list[_Aside] = []
+        self._spare: list[Poses] = []
+        self._is_publishing = threading.Lock()
+        self._wake, self._ended = threading.Event(), threading.Event()
+        self._has_thread = False
+        weakref.finalize(self, _end, self._wake, self._ended).atexit = False
+
+    def offer(self) -> None:
+        """Publishes the present state, or puts it aside where it comes too early."""
+        now_ns = time.perf_counter_ns()
+        if now_ns < self._next_ns or not self._is_publishing.acquire(blocking=False):
+            return self._put_aside(now_ns, is_published=False)
+        try:
+            if self._aside:  # this state is newer
+                self._spare.append(self._aside.pop().poses)
+            # On a grid, so that the mean rate is publish_hz; at most one period is made up for.
+            self._next_ns = max(self._next_ns, now_ns - self._period_ns) + self._period_ns
+            self._shown.refresh(at_once=False)
+            with self._view.slot(self._poses.count, sim_time=self._time_s()) as records:
+                self._poses.write(records)
+            self.published += 1
+        finally:
+            self._is_publishing.release()
+        if self._shown.is_unfinished:
+            self._put_aside(now_ns, is_published=True)
+
+    def end(self) -> None:
+        """Ends the thread. Nothing that was put aside is published any more."""
+        _end(self._wake, self._ended)
+
+    def publish_idle(self) -> float:
+        """Publishes the state that was put aside if it is old enough; returns the seconds until the next call, 0 if
+        nothing is put aside."""
+        try:
+            age_ns = time.perf_counter_ns() - self._aside[-1].put_ns
+        except IndexError:
+            return 0.0
+        if age_ns < IDLE_NS:
+            return (IDLE_NS - age_ns) / 1e9
+        if not self._is_publishing.acquire(blocking=False):
+            return BUSY_S
+        try:
+            try:
+                aside = self._aside.pop()
+            except IndexError:  # a newer state is being put aside right now
+                return BUSY_S
+            self._publish_aside(aside)
+        finally:
+            self._is_publishing.release()
+        return IDLE_NS / 1e9
+
+    def _publish_aside(self, aside: _Aside) -> None:
+        try:
+            if not self._shown.refresh(at_once=True) and aside.is_published:
+                return
+            self._next_ns = time.perf_counter_ns() + self._period_ns
+            with self._view.slot(self._poses.count, sim_time=aside.time_s) as records:
+                self._poses.write_poses(records, aside.poses)
+            self.published += 1
+        finally:
+            self._spare.append(aside.poses)  # only now: until here it was read
+
+    def _put_aside(self, now_ns: int, is_published: bool) -> None:
+        try:
+            poses = self._aside.pop().poses
+        except IndexError:
+            poses = self._spare.pop() if self._spare else self._poses.empty()
+        self._poses.copy_to(poses)
+        self._aside.append(_Aside(poses, self._time_s(), now_ns, is_published))
+        if not self._wake.is_set():
+            self._wake.set()
+            if not self._has_thread:
+                self._start_thread()
+
+    def _start_thread(self) -> None:
+        self._has_thread = True
+        arguments = weakref.ref(self), self._wake, self._ended
+        threading.Thread(target=_publish_idle_states, args=arguments, name="twixt idle", daemon=True).start()
+
+
+def _end(wake: threading.Event, ended: threading.Event) -> None:
+    ended.set()
+    wake.set()
+
+
+def _publish_idle_states(reference: weakref.ref[GatedPublisher], wake: threading.Event, ended: threading.Event) -> None:
+    published = -1
+    while wake.wait() and not ended.is_set():
+        publisher = reference()
+        if publisher is None:
+            return
+        wait_s = publisher.publish_idle()
+        if wait_s == 0 and publisher.published == published:  # nothing came for a while: sleep until it does
+            wake.clear()
+            if publisher._aside:
+                wake.set()
+        published = publisher.published
+        del publisher
+        ended.wait(wait_s or IDLE_NS / 1e9)

@@ -1,0 +1,173 @@
+"""The handle of the passive viewer, with the names and the rules of MuJoCo's own.
+
+Always: `sync` never waits for a viewer, and is silent after `close`; then `m`, `d` and `viewport` still answer. The
+model and the data are the user's own objects, and are only read. What has no effect says so once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from twixt.sim.engines.mujoco.body_poses import BodyPoses
+from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.shown_model import ShownModel
+from twixt.sim.engines.mujoco.unsupported import Unsupported
+from twixt.sim.show.show import show
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
+
+# Interval at which `is_running` asks about the window, ns; loops ask in each step.
+ASK_NS = 5_000_000
+DEFAULT_SIZE_PX = (800, 600)
+
+
+class Handle:
+    """One passive viewer. Made by `launch_passive`."""
+
+    def __init__(
+        self,
+        model: MjModel,
+        data: MjData,
+        publish_hz: float,
+        key_callback: Callable[[int], None] | None = None,
+        **options: Any,
+    ) -> None:
+        self._model, self._data = model, data
+        poses = BodyPoses(model, data)
+        self._unsupported = Unsupported(model)
+        self._unsupported.note_model()
+        if key_callback is not None:
+            self._unsupported.note("key_callback")
+        self._shown = ShownModel(model, poses, self._unsupported)
+        self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
+        self._shown.view = self._view
+        self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown)
+        self._lock = threading.RLock()
+        self._is_closed, self._asked_ns, self._was_running = False, 0, True
+        self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
+
+    @property
+    def cam(self) -> MjvCamera:
+        """The camera. What the code sets is shown; what the user does with the mouse does not arrive here."""
+        return self._shown.camera
+
+    @property
+    def opt(self) -> MjvOption:
+        """Visualization options: `geomgroup` and `sitegroup` have an effect."""
+        return self._shown.opt
+
+    @property
+    def perturb(self) -> MjvPerturb:
+        """The perturbation. No effect yet."""
+        return self._unsupported.perturb
+
+    @property
+    def user_scn(self) -> MjvScene:
+        """A scene for geoms of the user's own. No effect yet."""
+        return self._unsupported.user_scene
+
+    @property
+    def m(self) -> MjModel:
+        """The model, the user's own object."""
+        return self._model
+
+    @property
+    def d(self) -> MjData:
+        """The data, the user's own object."""
+        return self._data
+
+    @property
+    def viewport(self) -> MjrRect:
+        """The rectangle of the window, pixels, as it was opened."""
+        return mujoco.MjrRect(0, 0, *self._size_px)
+
+    def is_running(self) -> bool:
+        """True until the window is closed, or `close` was called. Without a display it stays True."""
+        if self._is_closed:
+            return False
+        now_ns = time.perf_counter_ns()
+        if now_ns - self._asked_ns >= ASK_NS:
+            self._asked_ns, self._was_running = now_ns, self._view.is_open
+        return self._was_running
+
+    def sync(self, state_only: bool = False) -> None:
+        """Shows the present state of the data. One that no frame would show costs a few microseconds.
+
+        state_only: changes of the model's own arrays (colours, sizes, poses of geoms) are not looked for.
+        """
+        if self._is_closed or not self._was_running:
+            return
+        with self._lock:
+            self._shown.is_model_fixed = state_only
+            self._publisher.offer()
+
+    def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
+        """Lock held by `sync`, as a context manager; re-entrant."""
+        return self._lock
+
+    def close(self) -> None:
+        """Closes the window. Idempotent, from any thread."""
+        self._is_closed = True
+        self._publisher.end()
+        self._view.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def update_mesh(self, meshid: int) -> None:
+        """Shows the vertices of a mesh that the code has changed in the model, with the next `sync`."""
+        self._update("mesh", meshid, self._model.nmesh)
+
+    def update_hfield(self, hfieldid: int) -> None:
+        """Shows the heights of a height field that the code has changed in the model, with the next `sync`."""
+        self._update("hfield", hfieldid, self._model.nhfield)
+
+    def update_texture(self, texid: int) -> None:
+        """Shows the mean colour of a texture that the code has changed in the model, with the next `sync`."""
+        self._update("texture", texid, self._model.ntex)
+
+    def _update(self, kind: str, number: int, count: int) -> None:
+        if not 0 <= number < count:
+            raise ValueError(f"{kind} must be a number from 0 to {count - 1}, got {number!r}")
+        with self._lock:
+            self._shown.update_asset(kind, number)
+
+    def set_figures(self, viewports_figures: Any) -> None:
+        """Figures over the picture. No effect yet."""
+        self._unsupported.note("set_figures")
+
+    def clear_figures(self) -> None:
+        """Removes the figures."""
+
+    def set_texts(self, texts: Any) -> None:
+        """Texts over the picture. No effect yet."""
+        self._unsupported.note("set_texts")
+
+    def clear_texts(self) -> None:
+        """Removes the texts."""
+
+    def set_images(self, viewports_images: Any) -> None:
+        """Images over the picture. No effect yet. Raises ValueError for an image that its rectangle does not fit."""
+        if isinstance(viewports_images, tuple):
+            viewports_images = [viewports_images]
+        for viewport, image in viewports_images:
+            wanted, shape = (viewport.height, viewport.width), np.shape(image)[:2]
+            if shape != wanted:
+                raise ValueError(f"Image shape {shape} does not match target shape {wanted}")
+        self._unsupported.note("set_images")
+
+    def clear_images(self) -> None:
+        """Removes the images."""

@@ -1,0 +1,91 @@
+"""MuJoCo's abstract camera as the camera of a scene.
+
+Always: z stays up, so that a rolled camera is drawn upright. A camera of the model that is fixed to a body is carried by
+that body.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Camera
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+
+if TYPE_CHECKING:
+    from mujoco import MjModel, MjvCamera
+
+# Angles of view that a camera of a scene may have, degrees. MuJoCo's own default is 45.
+LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
+
+LEAST_DISTANCE_M = 1e-6
+
+
+def default_camera(model: MjModel) -> MjvCamera:
+    """The camera with which MuJoCo's own viewer opens `model`."""
+    camera = mujoco.MjvCamera()
+    mujoco.mjv_defaultFreeCamera(model, camera)
+    return camera
+
+
+def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
+    """Camera of a scene that sees what `camera` sees.
+
+    One that tracks a body is carried by body `model.nbody` of the scene, which moves with it and never turns.
+    """
+    if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED and 0 <= camera.fixedcamid < model.ncam:
+        return _fixed(model, int(camera.fixedcamid))
+    azimuth, elevation = math.radians(camera.azimuth), math.radians(camera.elevation)
+    forward = np.array(
+        [math.cos(elevation) * math.cos(azimuth), math.cos(elevation) * math.sin(azimuth), math.sin(elevation)]
+    )
+    tracks = tracked_body(model, camera) is not None
+    target = np.zeros(3) if tracks else np.array(camera.lookat)
+    eye = target - max(camera.distance, LEAST_DISTANCE_M) * forward
+    # Of an orthographic camera `fovy` is the height of the picture.
+    view = _looking(eye, target, float(model.vis.global_.fovy), model.nbody if tracks else None)
+    return dataclasses.replace(view, orthographic=float(model.vis.global_.fovy)) if camera.orthographic else view
+
+
+def tracked_body(model: MjModel, camera: MjvCamera) -> int | None:
+    """The body of the model that `camera` tracks; None for other cameras."""
+    is_tracking = camera.type == mujoco.mjtCamera.mjCAMERA_TRACKING and 0 <= camera.trackbodyid < model.nbody
+    return int(camera.trackbodyid) if is_tracking else None
+
+
+def camera_state(camera: MjvCamera) -> tuple[object, ...]:
+    """All that `scene_camera` depends on, to notice a change."""
+    return (
+        int(camera.type), camera.fixedcamid, camera.trackbodyid, camera.lookat.tobytes(), camera.distance,
+        camera.azimuth, camera.elevation, camera.orthographic,
+    )  # fmt: skip
+
+
+def _fixed(model: MjModel, number: int) -> Camera:
+    body, mode = int(model.cam_bodyid[number]), int(model.cam_mode[number])
+    is_carried = body > 0 and mode == int(mujoco.mjtCamLight.mjCAMLIGHT_FIXED)
+    if is_carried or body == 0:
+        eye, turn = model.cam_pos[number], np.zeros(9)
+        mujoco.mju_quat2Mat(turn, model.cam_quat[number])
+    else:  # follows its body without turning with it: shown where it is at first
+        eye, turn = model.cam_pos0[number] + model.body_pos[body], np.array(model.cam_mat0[number])
+    forward = -turn.reshape(3, 3)[:, 2]
+    fov = float(model.cam_fovy[number])
+    view = _looking(eye, eye + forward * model.stat.extent, fov, body if is_carried else None)
+    return dataclasses.replace(view, orthographic=fov) if _is_orthographic(model, number) else view
+
+
+def _is_orthographic(model: MjModel, number: int) -> bool:
+    projections: Any = getattr(model, "cam_projection", None)  # since MuJoCo 4.0
+    if projections is None:
+        return bool(model.cam_orthographic[number])
+    return bool(projections[number] == int(mujoco.mjtProjection.mjPROJ_ORTHOGRAPHIC))
+
+
+def _looking(eye: NDArray[np.float64], target: NDArray[np.float64], fov_deg: float, body: int | None = None) -> Camera:
+    fov_deg = fov_deg if LEAST_FOV_DEG <= fov_deg <= MOST_FOV_DEG else DEFAULT_FOV_DEG
+    return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov_deg, body)

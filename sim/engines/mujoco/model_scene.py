@@ -1,0 +1,63 @@
+"""The scene of a MuJoCo model: one body of twixt for each of the model's bodies, with the same index.
+
+The one idea: a body's geoms and sites are its parts, at poses that never change. So only poses of bodies travel in a
+snapshot, as MuJoCo has them (`xpos`, `xquat`), and nothing is converted from matrices.
+
+Always: the scene has `model.nbody` shapes; body 0 is the world. Metres.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twixt.ipc.scene import Camera, Compound, Part, Scene
+from twixt.ipc.shapes import Shape
+from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker
+from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+
+if TYPE_CHECKING:
+    from mujoco import MjModel, MjvOption
+
+NO_TURN = (0.0, 0.0, 0.0, 1.0)
+NOWHERE = (0.0, 0.0, 0.0)
+
+
+def scene(
+    model: MjModel, opt: MjvOption | None = None, *, camera: Camera | None = None, maker: PartMaker | None = None
+) -> Scene:
+    """The scene of `model`, for `twixt.show` and `publish(view, data)`: body i is MuJoCo's body i.
+
+    opt: its `geomgroup` and `sitegroup` say which geoms and sites are shown; by default groups 0 to 2, as in MuJoCo's
+    own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from scene to scene.
+    The grid on the ground is shown if nothing of the world itself is a plane or a height field.
+    """
+    camera = scene_camera(model, default_camera(model)) if camera is None else camera
+    opt = mujoco.MjvOption() if opt is None else opt
+    maker = PartMaker(model) if maker is None else maker
+    # A camera that tracks a body is carried by one more body, which shows nothing.
+    parts_of: list[list[Part]] = [[] for _ in range(model.nbody + (camera.body == model.nbody))]
+    for found in (
+        maker.parts(ModelParts.geoms(model), opt.geomgroup),
+        maker.parts(ModelParts.sites(model), opt.sitegroup),
+    ):
+        for body, part in found:
+            parts_of[body].append(part)
+    return Scene(
+        shapes=[_shape(parts) for parts in parts_of],
+        camera=camera,
+        ground=None if _has_ground(model) else 0.0,
+    )
+
+
+def _shape(parts: list[Part]) -> Shape:
+    """One part in the body's own frame is the body's shape; all others make a compound."""
+    if len(parts) == 1 and parts[0].position == NOWHERE and parts[0].orientation == NO_TURN:
+        return parts[0].shape
+    return Compound(parts)
+
+
+def _has_ground(model: MjModel) -> bool:
+    kinds = {int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)}
+    of_the_world = model.geom_type[model.geom_bodyid == 0]
+    return not kinds.isdisjoint(of_the_world.tolist())

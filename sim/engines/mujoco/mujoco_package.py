@@ -1,0 +1,65 @@
+"""The package `mujoco`, imported when it is first used.
+
+Always: where it is missing, the error names the command that installs it; a version that was never tested is reported
+once, and used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from twixt.ipc.errors import TwixtError
+
+# Versions with which the tests were run, (major, minor), oldest and newest.
+TESTED = (3, 17), (4, 0)
+INSTALL = "pip install 'twixt[mujoco]'"
+
+_loaded: ModuleType | None = None
+
+
+class MissingPackage(TwixtError, ImportError):
+    """A package that an engine's viewer requires is not installed."""
+
+
+def required() -> ModuleType:
+    """The package `mujoco`. Raises MissingPackage where it is not installed."""
+    global _loaded
+    if _loaded is None:
+        try:
+            found = importlib.import_module("mujoco")
+        except ModuleNotFoundError as error:
+            if error.name != "mujoco":
+                raise
+            raise MissingPackage(
+                f"twixt's MuJoCo viewer needs the package mujoco; install it with: {INSTALL}"
+            ) from None
+        if note := version_note(str(found.__version__)):
+            print(f"twixt: {note}", file=sys.stderr, flush=True)
+        _loaded = found
+    return _loaded
+
+
+def version_note(version: str) -> str:
+    """Note about a version outside of `TESTED`, such as "4.1.0"; empty for one within."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    found = (int(numbers[1]), int(numbers[2])) if numbers else TESTED[1]
+    oldest, newest = (".".join(map(str, tested)) for tested in TESTED)
+    if TESTED[0] <= found <= TESTED[1]:
+        return ""
+    than = f"older than {oldest}, the oldest" if found < TESTED[0] else f"newer than {newest}, the newest"
+    return f"mujoco {version} is {than} version with which twixt was tested; going on with it"
+
+
+class _OnFirstUse:
+    def __getattr__(self, name: str) -> object:
+        return getattr(required(), name)
+
+
+if TYPE_CHECKING:
+    import mujoco as mujoco
+else:
+    mujoco = _OnFirstUse()

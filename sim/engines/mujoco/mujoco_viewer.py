@@ -1,0 +1,136 @@
+"""MuJoCo's viewer by one import: `from twixt import mujoco_viewer` instead of `import mujoco.viewer`.
+
+    with mujoco_viewer.launch_passive(model, data) as viewer:
+        while viewer.is_running():
+            mujoco.mj_step(model, data)
+            viewer.sync()
+
+`launch_passive`, `launch` and `launch_from_path` take what MuJoCo's own take. A loop that has a view of twixt uses
+`scene(model)` and `publish(view, data)`. docs/engines.md lists every name: works, differs, has no effect.
+
+Always: the model and the data are the user's own objects; publishing never waits.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from twixt.ipc.config.config import Config
+from twixt.ipc.errors import TwixtError
+from twixt.sim.engines.mujoco.body_poses import BodyPoses
+from twixt.sim.engines.mujoco.handle import Handle
+from twixt.sim.engines.mujoco.model_file import loaded_model
+from twixt.sim.engines.mujoco.model_scene import scene
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.show.view import View
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel
+
+__all__ = ["Handle", "launch", "launch_from_path", "launch_passive", "publish", "scene"]
+
+KeyCallback = Callable[[int], None]
+# Longest time that `launch` steps before it publishes again, seconds of the wall clock.
+LONGEST_TURN_S = 1 / 60
+# Debt beyond which `launch` gives up on making good for lost time, as MuJoCo's own viewer, seconds.
+MOST_DEBT_S = 0.1
+
+_poses_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses]] = WeakKeyDictionary()
+
+
+def publish(view: View, data: MjData) -> None:
+    """Shows the present state of `data` on `view`, a view of `twixt.show(scene(model))`. Never waits.
+
+    The bodies' poses, velocities and simulated time (`data.time`) are taken. Time that went back is one cut. At most
+    once in each step of the loop; all of them are sent (`launch_passive` sends no more than frames can show).
+    """
+    known = _poses_of.get(view)
+    if known is None or known[0] is not data:
+        known = _poses_of[view] = data, BodyPoses(data.model, data)
+    poses = known[1]
+    with view.slot(poses.count, sim_time=data.time) as records:
+        poses.write(records)
+
+
+def launch_passive(
+    model: MjModel,
+    data: MjData,
+    *,
+    key_callback: KeyCallback | None = None,
+    show_left_ui: bool = True,
+    show_right_ui: bool = True,
+    publish_hz: float = Config.publish_hz,
+    **options: Any,
+) -> Handle:
+    """Opens a window on `data`, and returns at once the handle with which the user's own loop shows its states.
+
+    show_left_ui, show_right_ui: both False leave out the overlay. key_callback: no effect yet. publish_hz: states
+    shown per second, at most. options: those of `twixt.show`. Raises ValueError as MuJoCo's own viewer.
+    """
+    if not isinstance(model, mujoco.MjModel):
+        raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")
+    if not isinstance(data, mujoco.MjData):
+        raise ValueError(f"`data` is not a mujoco.MjData: got {data!r}")
+    if key_callback is not None and not callable(key_callback):
+        raise ValueError(f"`key_callback` is not callable: got {key_callback!r}")
+    Config(publish_hz=publish_hz)  # raises the error of a rate that is none
+    mujoco.mj_forward(model, data)
+    options.setdefault("overlay", show_left_ui or show_right_ui)
+    handle = Handle(model, data, publish_hz, key_callback, **options)
+    handle.sync()
+    return handle
+
+
+def launch(
+    model: MjModel | None = None,
+    data: MjData | None = None,
+    *,
+    loader: Callable[[], tuple[MjModel, MjData]] | None = None,
+    show_left_ui: bool = True,
+    show_right_ui: bool = True,
+    **options: Any,
+) -> None:
+    """Steps the model in real time and shows it, until the window is closed. data: by default a new one.
+
+    loader: returns model and data, instead of those. options: as of `launch_passive`. Raises ValueError as MuJoCo's
+    own viewer, and TwixtError without a model.
+    """
+    if model is None and data is not None:
+        raise ValueError("mjData is specified but mjModel is not")
+    if loader is not None and model is not None:
+        raise ValueError("model and loader are both specified")
+    if loader is not None:
+        model, data = loader()[:2]
+    if model is None:
+        raise TwixtError("launch needs a model; twixt's viewer does not load one by itself: launch(model)")
+    data = mujoco.MjData(model) if data is None else data
+    with launch_passive(model, data, show_left_ui=show_left_ui, show_right_ui=show_right_ui, **options) as viewer:
+        _step_in_real_time(viewer)
+
+
+def launch_from_path(path: str | os.PathLike[str], **options: Any) -> None:
+    """`launch` of the model in a file: MJCF, URDF or MJB. Raises TwixtError for a file that cannot be loaded."""
+    launch(loaded_model(path), **options)
+
+
+def _step_in_real_time(viewer: Handle) -> None:
+    model, data = viewer.m, viewer.d
+    begin_s, begin_time = time.perf_counter(), data.time
+    while viewer.is_running():
+        turn_s = time.perf_counter()
+        with viewer.lock():
+            while begin_time + time.perf_counter() - begin_s > data.time:
+                before = data.time
+                mujoco.mj_step(model, data)
+                if data.time < before or time.perf_counter() - turn_s > LONGEST_TURN_S:
+                    break
+        viewer.sync()
+        ahead_s = data.time - begin_time - (time.perf_counter() - begin_s)
+        if abs(ahead_s) > MOST_DEBT_S:
+            begin_s, begin_time = time.perf_counter(), data.time
+        elif ahead_s > 0:
+            time.sleep(ahead_s)

@@ -1,0 +1,114 @@
+"""The part of a viewer that does not change with every step: scene and camera, kept as the user's code sets them.
+
+The one idea: MuJoCo's structs (`cam`, `opt`, the model itself) are changed in place and tell nobody. So they are
+compared with what was shown last, before a publish: camera and options each time, the model's own arrays some times a
+second.
+
+Always: a scene is replaced only if something differs, and seldom enough that a viewer keeps up with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from twixt.ipc.scene import Scene
+from twixt.sim.engines.mujoco.body_poses import BodyPoses
+from twixt.sim.engines.mujoco.geom_shapes import PartMaker
+from twixt.sim.engines.mujoco.model_camera import camera_state, default_camera, scene_camera, tracked_body
+from twixt.sim.engines.mujoco.model_scene import scene
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.unsupported import Unsupported
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
+
+    from twixt.sim.show.view import View
+
+# Shortest interval between two scenes, ns: each travels whole, meshes and all.
+SCENE_NS = 33_000_000
+# Interval at which the model's arrays are compared, ns.
+MODEL_NS = 100_000_000
+# Arrays of a model that its scene is made of. Meshes, height fields and textures are told by `update_mesh` and so on.
+WATCHED = ("geom_rgba", "geom_size", "geom_pos", "geom_quat", "geom_group", "geom_matid", "site_rgba", "mat_rgba",
+           "site_size", "site_pos", "site_quat", "site_group")  # fmt: skip
+
+
+class ShownModel:
+    """Scene and camera of one model in one view. camera, opt: MuJoCo's structs, which the user's code may change.
+
+    unsupported: told of what has no effect. poses: gets the body that the camera tracks.
+    """
+
+    def __init__(self, model: MjModel, poses: BodyPoses, unsupported: Unsupported) -> None:
+        self.camera, self.opt = default_camera(model), mujoco.MjvOption()
+        self.view: View | None = None  # to be set once there is one
+        self.is_model_fixed = False  # True: the model's own changes are not looked for, as `sync(state_only=True)` says
+        self._model, self._poses, self._unsupported = model, poses, unsupported
+        self._maker = PartMaker(model)
+        self._watched = {name: np.array(getattr(model, name)) for name in WATCHED}
+        self._scene = scene(model, self.opt, camera=scene_camera(model, self.camera), maker=self._maker)
+        self._camera_state, self._groups = camera_state(self.camera), self._shown_groups()
+        self._are_shapes_old = self.is_unfinished = False
+        self._scene_ns = self._model_ns = time.perf_counter_ns()
+
+    @property
+    def scene(self) -> Scene:
+        """The scene shown now."""
+        return self._scene
+
+    def refresh(self, at_once: bool) -> bool:
+        """Replaces the view's scene if something of it has changed; True if it did. at_once: a change need not wait,
+        though the last scene may be only a moment old."""
+        if not at_once:  # then another thread may call, which prints nothing
+            self._unsupported.check(self.opt)
+        now_ns = time.perf_counter_ns()
+        camera, groups = camera_state(self.camera), self._shown_groups()
+        is_model_due = at_once or now_ns - self._model_ns >= MODEL_NS
+        self.is_unfinished = not (is_model_due or self.is_model_fixed)
+        if is_model_due and not self.is_model_fixed:
+            self._model_ns = now_ns
+            self._are_shapes_old = self._has_model_changed() or self._are_shapes_old
+        are_shapes_old = self._are_shapes_old or groups != self._groups
+        if camera == self._camera_state and not are_shapes_old:
+            return False
+        if not at_once and now_ns - self._scene_ns < SCENE_NS:
+            self.is_unfinished = True
+            return False
+        self._scene_ns, self._camera_state, self._groups, self._are_shapes_old = now_ns, camera, groups, False
+        self._replace(are_shapes_old)
+        return True
+
+    def update_asset(self, kind: str, number: int) -> None:
+        """Shows a mesh ("mesh"), height field ("hfield") or texture ("texture") that was changed in the model."""
+        if kind == "texture":
+            self._maker = PartMaker(self._model)
+        else:
+            self._maker.forget(kind, number)
+        self._are_shapes_old = True
+
+    def _replace(self, are_shapes_old: bool) -> None:
+        camera = scene_camera(self._model, self.camera)
+        self._poses.tracked = tracked_body(self._model, self.camera)
+        if are_shapes_old or camera.body != (None if self._scene.camera is None else self._scene.camera.body):
+            self._maker.read_colors()
+            self._scene = scene(self._model, self.opt, camera=camera, maker=self._maker)
+        else:
+            self._scene = dataclasses.replace(self._scene, camera=camera)
+        if self.view is not None:
+            self.view.scene = self._scene
+
+    def _shown_groups(self) -> bytes:
+        return self.opt.geomgroup.tobytes() + self.opt.sitegroup.tobytes()
+
+    def _has_model_changed(self) -> bool:
+        changed = False
+        for name, before in self._watched.items():
+            now = getattr(self._model, name)
+            if not np.array_equal(now, before):
+                before[...] = now
+                changed = True
+        return changed

@@ -1,0 +1,1 @@
+"""The physics process: its loop, its watchdog, its viewer."""

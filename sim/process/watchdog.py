@@ -1,0 +1,177 @@
+"""Watchdog of the physics process: ends it on signals and with its viewer, even while a step never returns.
+
+A daemon thread watches the viewer of the run, and the signals that end a process. First the loop, which reads `is_due`
+at every turn, has `GRACE_S` to end by itself; then the step is interrupted as by Ctrl-C; after `LAST_GRACE_S` the
+process exits.
+
+Always: once the end is due, the process exits within `GRACE_S` + `LAST_GRACE_S` + `POLL_S`, whether the step sleeps
+in C, loops in Python, or catches every exception. Only the first signal raises in the main thread; later ones
+never interrupt the clean-up after it. A signal to a child that the world forks, in any thread, acts on the child alone
+from its start: it is neither received here nor lost there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from twixt.ipc.errors import exit_code_of
+from twixt.ipc.process import fork, interrupts
+from twixt.ipc.process.interrupts import Terminated
+from twixt.sim.process.viewer_process import ViewerProcess
+
+# Interval at which the viewer's process is polled, s.
+POLL_S = 0.05
+# Time for a loop to read `is_due` and end, and for an interrupted step to return, s.
+GRACE_S, LAST_GRACE_S = 0.3, 0.3
+# Part of Python's message about a signal that it ignores because the handler was removed before delivery.
+RACED = "ignored due to race condition"
+# The signals that end a process, and Python's initial handler of each.
+ENDING_SIGNALS = {
+    number: signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if (number := getattr(signal, name, None)) is not None
+}
+
+
+class Watchdog:
+    """Watches from `begin` to `end`. on_exit: called before the process exits under a step that hangs."""
+
+    def __init__(self, viewer: ViewerProcess | None, on_exit: Callable[[], object]) -> None:
+        self.viewer_code: int | None = None  # once the viewer has ended
+        self.signal: int | None = None  # once one asked this process to end
+        self._viewer, self._on_exit = viewer, on_exit
+        self._has_raised = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="twixt-watch", daemon=True)
+        self._previous: dict[int, Any] = {}
+        self._previous_fd: int | None = None
+        with fork.LOCK:
+            self._ours, self._theirs = socket.socketpair()
+            fork.guard(self)
+
+    @property
+    def is_due(self) -> bool:
+        """True if the run is to end: the viewer has ended, or a signal arrived."""
+        return self.viewer_code is not None or self.signal is not None
+
+    def begin(self) -> None:
+        """Starts watching. Outside of the main thread only the viewer is watched, not signals."""
+        for end in (self._ours, self._theirs):
+            end.setblocking(False)
+        self._take_signals()
+        if interrupts.was_dropped():
+            self._theirs.send(bytes([signal.SIGINT]))
+        self._main = threading.get_ident()
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stops watching, after the loop; nothing is interrupted any more."""
+        self._over.set()
+        if self.signal is not None:
+            _ignore_late_signals()
+        self._release_signals()
+        with contextlib.suppress(OSError):
+            self._theirs.send(b"\0")
+        self._thread.join()
+        fork.close(self._ours, self._theirs)
+
+    def close_in_child(self) -> None:
+        """Part of `fork.Guarded`: in the child, signals have their earlier handlers, and nothing is watched."""
+        self._over = threading.Event()
+        self._over.set()
+        self._release_signals()
+        self._ours.close()
+        self._theirs.close()
+
+    def _take_signals(self) -> None:
+        """Sets the handlers and the wakeup descriptor, through which signals arrive while the main thread is in C."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        fork.hold_back(ENDING_SIGNALS)
+        self._previous_fd = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False)
+        for number, python_s in ENDING_SIGNALS.items():
+            # Signals that are ignored (nohup), or handled by other code, keep their handlers.
+            if signal.getsignal(number) == python_s:
+                self._previous[number] = signal.signal(number, self._raise)
+
+    def _release_signals(self) -> None:
+        """Restores the earlier handlers and wakeup descriptor."""
+        if self._previous_fd is None or threading.current_thread() is not threading.main_thread():
+            return
+        interrupts.restore_wakeup_fd(self._theirs.fileno(), self._previous_fd)
+        self._previous_fd = None
+        while self._previous:
+            number, handler = self._previous.popitem()
+            if self._is_ours(number):
+                signal.signal(number, handler)
+        fork.hold_back(())
+
+    def _raise(self, number: int, frame: object) -> None:
+        if not self.is_due:
+            self.signal = number
+        if self._has_raised or self._over.is_set() or fork.is_forking():
+            return
+        self._has_raised = True
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
+
+    def _is_ours(self, number: int) -> bool:
+        """True unless the world has set a handler of its own."""
+        return signal.getsignal(number) == self._raise
+
+    def _watch(self) -> None:
+        while not self.is_due:
+            if self._over.is_set():
+                return
+            if _is_readable(self._ours, POLL_S):
+                asked = [number for number in self._ours.recv(64) if number in ENDING_SIGNALS]
+                if asked and self._is_ours(asked[0]):
+                    self.signal = asked[0]
+            if self._viewer is not None:
+                self.viewer_code = self._viewer.poll()
+        if self._over.wait(GRACE_S):
+            return
+        if not self._has_raised:  # a signal during a fork of the main thread raises nothing
+            _interrupt(self._main)
+        if self._over.wait(LAST_GRACE_S):
+            return
+        self._on_exit()
+        code = exit_code_of(-self.signal if self.signal is not None else self.viewer_code or 0)
+        os._exit(code)
+
+
+def _ignore_late_signals() -> None:
+    """Hides the traceback that Python prints for a signal whose handler was removed before delivery.
+
+    A signal that arrives together with the one that ends the run may be delivered late, by a thread that had no core.
+    """
+    before = sys.unraisablehook
+
+    def report(unraisable: sys.UnraisableHookArgs) -> None:
+        if RACED not in str(unraisable.exc_value):
+            before(unraisable)
+
+    sys.unraisablehook = report
+
+
+def _is_readable(end: socket.socket, timeout_s: float) -> bool:
+    poller = select.poll()  # `select.select` takes no descriptor above 1023
+    poller.register(end, select.POLLIN)
+    return bool(poller.poll(round(timeout_s * 1e3)))
+
+
+def _interrupt(thread_id: int) -> None:
+    # A real signal also ends a sleep or a read in C; `interrupt_main` alone would wait for those.
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(thread_id, signal.SIGINT)
+    else:
+        import _thread
+
+        _thread.interrupt_main()

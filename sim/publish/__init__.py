@@ -1,0 +1,1 @@
+"""The publisher: writes snapshots into the channel, delays, counts and limits them."""

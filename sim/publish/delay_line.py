@@ -1,0 +1,118 @@
+"""Delay line for snapshots: keeps copies until their release instant, as a slow link would.
+
+The release instant of a snapshot is its due instant plus its own delay, but not before that of the one before it.
+
+Always: first in, first out; a snapshot that would exceed `MOST_BYTES` or `MOST_SNAPSHOTS` is lost, as on a full link,
+unless the line is empty; a release instant is never moved later. Pure: reads no clock, publishes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.plan import Plan
+from twixt.ipc.snapshot import NO_MARKS, Head
+
+# Most copies: as many bytes as a ring of snapshots has, and ten seconds of the fastest usual publishing.
+MOST_BYTES = 256 * 1024 * 1024
+MOST_SNAPSHOTS = 2048
+
+
+@dataclass
+class DelayedSnapshot:
+    """Copy of a snapshot, and the instant at which it is released."""
+
+    head: Head
+    bodies: NDArray[np.void]
+    columns: dict[str, NDArray[Any]]
+    marks: NDArray[np.void]
+    delay_ns: int | None
+    release_ns: int
+
+    @property
+    def bytes(self) -> int:
+        """Size of the copy, in bytes."""
+        return self.bodies.nbytes + self.marks.nbytes + sum(rows.nbytes for rows in self.columns.values())
+
+
+class DelayLine:
+    """Delayed snapshots, oldest first."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES, most: int = MOST_SNAPSHOTS) -> None:
+        self._most_bytes, self._most = most_bytes, most
+        self._delayed: deque[DelayedSnapshot] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._delayed)
+
+    @property
+    def next_release_ns(self) -> int | None:
+        """Release instant of the oldest; None when the line is empty."""
+        return self._delayed[0].release_ns if self._delayed else None
+
+    def add(
+        self,
+        head: Head,
+        bodies: NDArray[np.void],
+        columns: Mapping[str, NDArray[Any]],
+        delay_ns: int | None,
+        are_private: bool = False,
+        marks: NDArray[np.void] = NO_MARKS,
+    ) -> bool:
+        """Copies a snapshot to be released `delay_ns` after its due instant; None: together with the one before it.
+
+        are_private: True for bodies that nothing else refers to; they are not copied. Returns False if the line is
+        full: the snapshot is lost.
+        """
+        size = bodies.nbytes + marks.nbytes + sum(rows.nbytes for rows in columns.values())
+        if self._delayed and (len(self) >= self._most or self._bytes + size > self._most_bytes):
+            return False
+        release_ns = head.due_ns + (delay_ns or 0)
+        if self._delayed:
+            before_ns = self._delayed[-1].release_ns
+            release_ns = before_ns if delay_ns is None else max(release_ns, before_ns)
+        copies = {name: rows.copy() for name, rows in columns.items()}
+        self._delayed.append(
+            DelayedSnapshot(head, bodies if are_private else bodies.copy(), copies, marks.copy(), delay_ns, release_ns)
+        )
+        self._bytes += size
+        return True
+
+    def take(self, now_ns: int) -> Iterator[DelayedSnapshot]:
+        """Removes and yields those to be released by `now_ns`, oldest first."""
+        while self._delayed and self._delayed[0].release_ns <= now_ns:
+            yield self._pop()
+
+    def take_all(self) -> Iterator[DelayedSnapshot]:
+        """Removes and yields all of them, oldest first."""
+        while self._delayed:
+            yield self._pop()
+
+    def replan(self, plan: Plan) -> None:
+        """Applies a new plan: snapshots that fall due earlier by it are released earlier."""
+        before_ns: int | None = None
+        for one in self._delayed:
+            due_ns = plan.due_ns(one.head.sim_time_ns)
+            if one.delay_ns is None:
+                one.release_ns = one.release_ns if before_ns is None else before_ns
+            elif due_ns is not None:
+                wanted_ns = min(one.release_ns, due_ns + one.delay_ns)
+                one.release_ns = wanted_ns if before_ns is None else max(wanted_ns, before_ns)
+            before_ns = one.release_ns
+
+    def clear(self) -> None:
+        """Drops all of them, after a reset of the world."""
+        self._delayed.clear()
+        self._bytes = 0
+
+    def _pop(self) -> DelayedSnapshot:
+        one = self._delayed.popleft()
+        self._bytes -= one.bytes
+        return one

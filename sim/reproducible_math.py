@@ -1,0 +1,92 @@
+"""Sine, cosine, decay, dot products and random numbers with the same bits on every processor.
+
+IEEE 754 fixes the rounding of + - * / and of square roots. So a computation from these alone, in a fixed order, has the
+same result everywhere. `sin`, `exp` and `power` of numpy and of the C library do not; neither do numpy's sums of many
+numbers and products of matrices: their last bits depend on the instructions of the processor.
+
+Always: the result for an array is that of its elements one by one, in the array's precision.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+
+
+class Fraction(NamedTuple):
+    """tan x = x over(x^2) / under(x^2): coefficients from the highest power down."""
+
+    over: tuple[float, ...]
+    under: tuple[float, ...]
+
+
+class Wave(NamedTuple):
+    """Sine and cosine of the same angles."""
+
+    sin: Any
+    cos: Any
+
+
+# The continued fraction of the tangent (Lambert 1761), with eleven levels and with seven. Up to a quarter turn, the
+# errors of sine and cosine of the double angle are 1e-15, and below the rounding of single precision.
+DOUBLE = Fraction(
+    (-1.0, 2145.0, -675675.0, 64324260.0, -1964187225.0, 13749310575.0),
+    (-66.0, 45045.0, -7567560.0, 413513100.0, -6547290750.0, 13749310575.0),
+)
+SINGLE = Fraction((-1.0, 378.0, -17325.0, 135135.0), (-28.0, 3150.0, -62370.0, 135135.0))
+# Terms of the series of e^x; its error at x = 1 is 2e-15.
+TERMS = 16
+
+
+def sin_cos(turns: float | Floats) -> Wave:
+    """Sine and cosine of angles in full turns; a float or an array of any shape."""
+    half: Any
+    if isinstance(turns, np.ndarray):
+        half = math.pi * (turns - np.rint(turns))
+        over, under = SINGLE if turns.dtype == np.float32 else DOUBLE
+    else:
+        half = math.pi * (turns - round(turns))
+        over, under = DOUBLE
+    square = half * half
+    one, other = half * _polynomial(square, over), _polynomial(square, under)
+    double = 2 * one * other
+    one *= one
+    other *= other
+    both = one + other
+    return Wave(double / both, (other - one) / both)
+
+
+def decayed(rate_hz: float, dt: float) -> float:
+    """exp(-rate_hz x dt), computed from a series. Positive for any dt."""
+    total = 1.0
+    for term in range(TERMS, 0, -1):
+        total = 1 + total * (rate_hz * dt) / term
+    return 1 / total
+
+
+def dot(one: Floats, other: Floats) -> Floats:
+    """Dot products of vectors (3, m), shape (m,)."""
+    products = one * other
+    out: Floats = products[0]
+    out += products[1]
+    out += products[2]
+    return out
+
+
+def uniform(random: np.random.Generator, low: float, high: float, shape: int | tuple[int, ...]) -> NDArray[np.float64]:
+    """Random numbers from `low` to `high`. The rounding of the generator's own `uniform` depends on its compiler."""
+    return low + (high - low) * random.random(shape)
+
+
+def _polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+    total = coefficients[0] * x
+    for coefficient in coefficients[1:-1]:
+        total += coefficient
+        total *= x
+    total += coefficients[-1]
+    return total

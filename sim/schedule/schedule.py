@@ -1,0 +1,246 @@
+"""The schedule: instants of steps, and the due time of each snapshot.
+
+The world makes fixed steps of simulated time; a plan maps each to a wall instant. A late step keeps the due instant of
+the plan; its debt is made up by the next steps, which do not wait. In overload (steps cost more than the time
+available) due instants move with the work instead. Steps begin ahead of their due instants by the lead: as much as
+viewers need to draw the present, no more.
+
+A step is a multiple of the world's own step, by the `Stride`; usually one.
+
+Always: within one world epoch and plan, due instants grow with simulated time; the debt carried is less than
+`MAX_DEBT_NS`; the lead is bounded. Pure: instants of `time.perf_counter_ns` are passed in. Does not step the
+world, publish, or wait: `process/physics.py` does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from twixt.ipc.plan import Plan
+from twixt.ipc.quantiles import QuantileWindow
+from twixt.sim.schedule.step_costs import HeldRate, OverloadWindow
+from twixt.sim.schedule.step_multiple import FixedStride, Stride
+
+# Debt from which a new plan begins at the present: making up more at full speed would be visible as a rush.
+MAX_DEBT_NS = 1_000_000_000
+# Most that rare slow steps add to the lead: the effect of a command comes after the snapshots already published.
+MAX_COST_LEAD_NS = 50_000_000
+# Most that viewers add, for the same reason. The share of the publish interval has no limit: without it there is no
+# later snapshot to interpolate to.
+MAX_VIEWERS_LEAD_NS = 200_000_000
+# Viewers report a changed lead only from 1 ms on, and their clock draws later with less than half a millisecond more.
+LEAD_SLACK_NS = 2_000_000
+# Published instants kept for single steps; more than any lead holds.
+KEPT_INSTANTS = 512
+# Steps of which the p99 cost is taken (about two seconds at 60 Hz); it rises only if two of them are slow.
+COST_STEPS = 128
+RARE_COST_SHARE = 0.99
+# Limits of the time scale, simulated seconds per wall second; beyond them, instants leave the range of their type.
+SLOWEST, FASTEST = 1e-3, 1e3
+# Relative difference of the held rate from the time scale that is only rounding.
+RATE_ROUNDING = 1e-4
+
+
+class Schedule:
+    """Schedule of fixed steps of `dt_s` seconds by the plan in force.
+
+    time_scale: simulated seconds per wall second, limited to SLOWEST..FASTEST. lead_ns: None for as much as viewers
+    need, else a fixed time from publishing to the due instant. publish_period_ns: the shortest mean interval between
+    two snapshots (`--publish-hz`). stride: the step multiple, by default 1.
+    """
+
+    def __init__(
+        self,
+        dt_s: float,
+        time_scale: float,
+        lead_ns: int | None,
+        publish_period_ns: int,
+        stride: Stride | None = None,
+    ) -> None:
+        self.time_scale = min(max(time_scale, SLOWEST), FASTEST)
+        self.tick = 0  # steps made
+        self.plan = Plan(1, 0, 0, 0, 0.0)
+        self.due_ns = 0  # due instant of the state after the last step
+        self.dt_s = float(dt_s)
+        self.stride = stride or FixedStride()
+        self._units = 0  # the world's own steps made so far
+        self._made = 1  # the multiple of the last step
+        self._fixed_lead_ns = lead_ns
+        self._publish_period_ns = publish_period_ns
+        self._anchor = self.plan  # from which due instants follow; in overload it moves without a new plan for viewers
+        self._load, self._step_costs_ns, self._held = OverloadWindow(), QuantileWindow(COST_STEPS), HeldRate()
+        self._published: deque[int] = deque(maxlen=KEPT_INSTANTS)
+
+    # -- the world after its last step
+
+    @property
+    def dt_ns(self) -> int:
+        """Simulated time of the world's own step."""
+        return round(self.dt_s * 1e9)
+
+    @property
+    def next_dt_s(self) -> float:
+        """Simulated time of the next step, in seconds."""
+        return self.dt_s * self.stride.multiple
+
+    @property
+    def made_dt_ns(self) -> int:
+        """Simulated time of the last step; before the first, that of the world's own step."""
+        return round(self._made * self.dt_s * 1e9)
+
+    @property
+    def sim_time_ns(self) -> int:
+        """Simulated time of the world; a product, not a sum, so that rounding errors do not add up."""
+        return self._sim_time_of(self._units)
+
+    @property
+    def before_sim_time_ns(self) -> int:
+        """Simulated time of the world before the last step."""
+        return self._sim_time_of(max(0, self._units - self._made))
+
+    @property
+    def is_paused(self) -> bool:
+        """True if the plan's rate is 0."""
+        return self.plan.rate == 0
+
+    @property
+    def is_overloaded(self) -> bool:
+        """True if steps cost more than the time available, even at the largest step multiple."""
+        return self._load.exceeds(self.stride.most * self._unit_ns)
+
+    @property
+    def rate(self) -> float:
+        """Simulated seconds per wall second that physics is holding."""
+        if self.is_paused:
+            return 0.0
+        held = self._held.value(self.time_scale)
+        # Due instants are whole nanoseconds: a rate below the time scale by rounding alone is the time scale.
+        return held if held < self.time_scale * (1 - RATE_ROUNDING) else self.time_scale
+
+    # -- instants of the next step and publish
+
+    def lead_ns(self, viewers_lead_ns: int) -> int:
+        """Lead: time from the start of the next step to its due instant. viewers_lead_ns: as viewers report it."""
+        worst_ns = min(self._step_costs_ns.quantile(RARE_COST_SHARE), MAX_COST_LEAD_NS)
+        if self._fixed_lead_ns is not None:
+            return self._fixed_lead_ns + worst_ns
+        step_ns = round(self.stride.multiple * self._unit_ns)
+        # Steps shorter than the publishing period: a snapshot is published at the first step after a period.
+        interval_ns = step_ns if step_ns >= self._publish_period_ns else step_ns + self._publish_period_ns
+        return min(viewers_lead_ns, MAX_VIEWERS_LEAD_NS) + interval_ns + worst_ns + LEAD_SLACK_NS
+
+    def start_ns(self, viewers_lead_ns: int) -> int | None:
+        """The instant at which the next step is to begin; None while paused."""
+        next_due_ns = self._anchor.due_ns(self._sim_time_of(self._units + self.stride.multiple))
+        return None if next_due_ns is None else next_due_ns - self.lead_ns(viewers_lead_ns)
+
+    def publish_from_ns(self, now_ns: int) -> int:
+        """The earliest instant for publishing the last step: `now_ns`, or later with a fixed lead."""
+        if self._fixed_lead_ns is None or self.is_paused:
+            return now_ns
+        return max(now_ns, self.due_ns - self._fixed_lead_ns)
+
+    # -- steps made
+
+    def stepped(self, now_ns: int, busy_ns: int, reach_ns: int | None = None) -> int:
+        """Counts the step that the world has made, and sets `due_ns`. Returns the debt given up by a new plan, in ns.
+
+        busy_ns: time for which it kept the loop busy, publishing included. reach_ns: the same from the instant at
+        which the step was to begin, if the loop waited for that, else None; the lead covers this time.
+        """
+        previous_due_ns = self.due_ns
+        self.tick += 1
+        self._made = self.stride.multiple
+        self._units += self._made
+        self.stride.stepped(busy_ns, self._unit_ns)
+        self._load.add(busy_ns)
+        self._step_costs_ns.add(busy_ns if reach_ns is None else reach_ns)
+        if self.is_paused:
+            self.due_ns = now_ns
+            return 0
+        given_up_ns = 0
+        step_ns = round(self._made * self._unit_ns)
+        planned_ns = self._anchor.due_ns(self.sim_time_ns)
+        assert planned_ns is not None
+        if self.is_overloaded:
+            self.due_ns = max(previous_due_ns + step_ns, now_ns)
+            self._anchor = self._anchor._replace(wall_ns=self.due_ns, sim_time_ns=self.sim_time_ns)
+        elif now_ns - planned_ns >= MAX_DEBT_NS:
+            given_up_ns = now_ns - planned_ns
+            self._replan(now_ns, self.sim_time_ns, self.time_scale)
+        else:
+            self.due_ns = planned_ns
+        self._held.add(self.sim_time_ns, self.due_ns)
+        return given_up_ns
+
+    def published(self) -> None:
+        """Records that the last step was published."""
+        self._published.append(self.sim_time_ns)
+
+    # -- commands of the user; each sets `plan`
+
+    def start(self, now_ns: int) -> None:
+        """Starts simulated time from its present value; without effect unless paused."""
+        if self.is_paused:
+            self._replan(now_ns, self.plan.sim_time_ns, self.time_scale)
+
+    def pause(self, now_ns: int, draw_time_ns: int = 0) -> None:
+        """Pauses simulated time at the draw time that the user saw; 0: not known, at the present.
+
+        Steps that physics has made beyond it stay valid and are drawn after `start`.
+        """
+        if not self.is_paused:
+            self._replan(now_ns, self._held_at_ns(now_ns, draw_time_ns), 0.0)
+
+    def next_step_target_ns(self, draw_time_ns: int = 0) -> int | None:
+        """Target of a single step while paused: the next published instant after the held one and after
+        `draw_time_ns`, that of the last frame the user saw. None if the world must make a step first."""
+        seen_ns = max(self.plan.sim_time_ns, draw_time_ns)
+        return min((sim_ns for sim_ns in self._published if sim_ns > seen_ns), default=None)
+
+    def hold_at(self, now_ns: int, sim_time_ns: int) -> None:
+        """Pauses simulated time at `sim_time_ns`, after a single step."""
+        self._replan(now_ns, sim_time_ns, 0.0)
+
+    def set_time_scale(self, now_ns: int, time_scale: float) -> None:
+        """Sets the time scale, limited to SLOWEST..FASTEST, from the present on; while paused, from `start` on."""
+        present_ns = self.present_ns(now_ns)
+        self.time_scale = min(max(time_scale, SLOWEST), FASTEST)
+        if not self.is_paused:
+            self._replan(now_ns, present_ns, self.time_scale)
+
+    def reset(self, now_ns: int) -> None:
+        """Returns to tick 0, in a new world epoch; stays paused if it was."""
+        self.tick = self._units = 0
+        self._made = 1
+        self.stride.reset()
+        self._published.clear()
+        self.plan = self.plan._replace(world_epoch=self.plan.world_epoch + 1)
+        self._replan(now_ns, 0, self.plan.rate)
+
+    def present_ns(self, now_ns: int) -> int:
+        """The simulated time due at `now_ns`, at most that of the last step."""
+        return min(self.sim_time_ns, self._anchor.sim_time_at_ns(now_ns))
+
+    def _held_at_ns(self, now_ns: int, draw_time_ns: int) -> int:
+        present_ns = self.present_ns(now_ns)
+        if draw_time_ns <= 0:
+            return present_ns
+        # An old draw time must not move simulated time back by more than the largest debt.
+        furthest_back_ns = round(MAX_DEBT_NS * self.time_scale)
+        return min(max(draw_time_ns, present_ns - furthest_back_ns), self.sim_time_ns)
+
+    def _replan(self, now_ns: int, sim_time_ns: int, rate: float) -> None:
+        self.plan = Plan(self.plan.number + 1, self.plan.world_epoch, now_ns, sim_time_ns, rate)
+        self._anchor = self.plan
+        due_ns = self.plan.due_ns(self.sim_time_ns)
+        self.due_ns = now_ns if due_ns is None else due_ns
+        self._held.forget()
+
+    @property
+    def _unit_ns(self) -> float:
+        """Wall time of one of the world's own steps."""
+        return self.dt_s * 1e9 / self.time_scale
+
+    def _sim_time_of(self, units: int) -> int:
+        return round(units * self.dt_s * 1e9)

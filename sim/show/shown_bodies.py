@@ -1,0 +1,334 @@
+"""Bodies of a view between publishes: fields that are passed are checked and written, the others keep their values.
+
+The one idea: a loop passes the same fields of the same bodies repeatedly. A slot whose other bytes are up to date needs
+those fields alone: they are checked and written into it chunk by chunk, without a second copy. In any other case fields
+are written into records kept here, and these are copied whole into the slot.
+
+Always: a publish that is refused changes nothing. A body keeps its record and its epoch while it exists; bodies that
+appear, disappear or are marked are cut. An interrupted publish (Ctrl-C in a notebook) has no effect, except that its
+cuts are made in the next one: the newest snapshot has all records and columns as they were before. Not here: the
+publish itself (`view`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.user_code import near_name
+from twixt.ipc.ring.slot import OpenSlot
+from twixt.ipc.session.host import Host
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, NO_MARKS, RECORD, VISIBLE
+from twixt.sim.publish.limits import BodyLimit
+from twixt.sim.show.body_matching import Match, RecordsById, RecordsByIndex
+from twixt.sim.show.body_records import FIELDS, FieldWriter, Records, blocks_of, write_chunks
+from twixt.sim.world import field_checks
+from twixt.sim.world.columns import Columns, require_bodies
+
+NO_KEYS: NDArray[Any] = np.zeros(0, np.int64)
+
+
+class _SlotContents(NamedTuple):
+    """Tag of a slot: its bytes are those of `version`, except for the fields in `targets`, field -> its blocks in the
+    slot, shape (n,)."""
+
+    version: object
+    targets: dict[str, NDArray[Any]]
+
+
+class BodyState(NamedTuple):
+    """State of the bodies of one snapshot beside their records. Replaced whole, never changed."""
+
+    matcher: RecordsByIndex | RecordsById | None = None
+    used: int = 0  # number of records that have or had a body
+    bodies: int = 0  # number of bodies now
+    fields: tuple[str, ...] = ()  # passed last time
+    version: object = None  # changes when bytes outside `fields` change
+    newer_in_snapshot: tuple[str, ...] = ()  # fields that are newer in the newest snapshot than in the records
+    given: tuple[bool, bool] = (False, False)  # velocity, angular velocity
+    whole: OpenSlot | None = None  # all records and columns, if viewers are sent only the first
+
+
+class ShownSnapshot:
+    """The snapshot shown now: its tick, time, columns, records and state; and the publish under way.
+
+    A publish sets the next values (`next_state`, `next_slot`, `next_columns`), which become the present ones once that
+    slot is complete (`complete`). After an interruption `is_under_way` is still set, and `settle` completes the publish
+    if its slot was complete, or reverts it.
+
+    tick: of the next snapshot. sim_time_ns: of the last one. records: of a view that is published field by field; they
+    may be older than the newest snapshot in the fields of `state.newer_in_snapshot`.
+    """
+
+    def __init__(self, host: Host, columns: Columns) -> None:
+        self.tick = 0
+        self.sim_time_ns: int | None = None
+        self.columns = columns
+        self.records: Records | None = None
+        self.state = BodyState(version=object())
+        self.cut_keys = NO_KEYS  # ids, or places, of bodies to be cut, until a publish that cuts them is complete
+        self.is_under_way = False
+        self.next_state = self.state
+        self.next_slot: OpenSlot | None = None
+        self.next_columns: Mapping[str, NDArray[Any]] = {}
+        self._host = host
+
+    def complete(self) -> None:
+        """Make the next values the present ones, once the slot is complete. May be repeated after an interruption."""
+        head = self.next_slot.head  # type: ignore[union-attr]  # a publish is under way
+        self.tick, self.sim_time_ns, self.state = head.tick + 1, head.sim_time_ns, self.next_state
+        if self.next_columns:
+            for name, values in self.next_columns.items():
+                self.columns[name][: len(values)] = values
+            self.next_columns = {}
+        if self.cut_keys.size:
+            self.cut_keys = NO_KEYS
+        self.next_slot, self.is_under_way = None, False
+
+    def settle(self) -> None:
+        """Finish an interrupted publish: completed if its slot was complete, else records and columns are restored from
+        the newest snapshot."""
+        if self.next_slot is not None and self._host.has_taken(self.next_slot):
+            return self.complete()
+        if self.records is not None:
+            self._restore(len(self.records))
+        self.next_columns, self.next_slot, self.is_under_way = {}, None, False
+
+    def _restore(self, count: int) -> None:
+        newest, state = self._host.newest(), self.state
+        if newest is not None and (whole := state.whole) is not None:
+            newest = newest._replace(bodies=whole.records, columns=dict(whole.columns))
+        self.columns.make_room(count)
+        self.columns.resize(count)
+        self.records = Records(count)
+        if newest is not None:
+            self.records.bodies.view(RECORD)[: state.used] = newest.bodies.view(RECORD)[: state.used]
+            for name, column in self.columns.items():
+                column[: state.used] = newest.columns[name][: state.used].reshape(column[: state.used].shape)
+        self.state = state._replace(newer_in_snapshot=())
+
+    def fetch_newer(self) -> None:
+        """Copy the fields that are newer in the newest snapshot into the records."""
+        state = self.state
+        newest = self._host.newest() if state.newer_in_snapshot else None
+        if newest is not None:
+            assert self.records is not None
+            for field in state.newer_in_snapshot:
+                blocks_of(field, self.records.bodies)[: state.used] = blocks_of(field, newest.bodies)
+
+    def make_room(self, count: int) -> None:
+        """Make room for at least `count` bodies in records and columns."""
+        assert self.records is not None
+        have = len(self.records)
+        if count > have:
+            self.records = self.records.grown(max(count, have + have // 2))
+            self.columns.make_room(len(self.records))
+            self.columns.resize(len(self.records))
+
+    def copied_slot(self, state: BodyState, shown: int | None, marks: int) -> OpenSlot:
+        """An open slot with a copy of all records, and room for `marks` marks. shown: number of records that viewers
+        are sent, see `Host.begin`."""
+        assert self.records is not None
+        opened = self._host.begin(state.used, shown, marks)
+        try:
+            opened.tag = None
+            records = opened.records
+            records.view(RECORD)[...] = self.records.bodies[: state.used].view(RECORD)
+            opened.tag = _SlotContents(state.version, {field: blocks_of(field, records) for field in state.fields})
+        except BaseException:
+            opened.drop()
+            raise
+        return opened
+
+
+class ShownBodies:
+    """Bodies of a view that is published field by field; their state is in `now`.
+
+    capacity: bodies for which there is room at first, > 0. shapes: number of shapes in the scene. body_limit: limit
+    on the number of bodies that viewers are sent.
+    """
+
+    def __init__(self, host: Host, now: ShownSnapshot, shapes: int, capacity: int, body_limit: BodyLimit) -> None:
+        self._host, self._now, self._shapes, self._body_limit = host, now, shapes, body_limit
+        now.records = Records(capacity)
+        self.not_drawable: tuple[str, ...] = ()  # fields of the last write with such values, see `field_checks.Checked`
+        self._writers = {field: FieldWriter(field) for field in FIELDS}
+
+    def name_of(self, record: int) -> object:
+        """Id of the body that has this record after the last write; without ids the record's number."""
+        matcher = self._now.next_state.matcher
+        return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
+
+    def write(
+        self,
+        fields: Mapping[str, ArrayLike],
+        columns: Mapping[str, ArrayLike] | None,
+        visible: ArrayLike | None,
+        ids: ArrayLike | None,
+        cut: ArrayLike | None,
+        marks: NDArray[np.void] = NO_MARKS,
+    ) -> OpenSlot:
+        """Write the bodies as they are now (see `View.publish`), their columns and marks into a slot, and return it
+        open. It must be published, then `ShownSnapshot.complete` called. Raises TwixtError."""
+        now = self._now
+        state = now.state
+        if not (is_repeated := tuple(fields) == state.fields):
+            require_known_fields(fields)
+        count = _count_of(fields, ids, state)
+        own = field_checks.checked_columns(columns, now.columns.declared, count) if columns else {}
+        shown = None if visible is None else field_checks.checked_mask("visible", visible, count)
+        jumped = None if cut is None else field_checks.checked_places("cut", cut, count)
+        is_repeated = (
+            is_repeated
+            and count == state.bodies
+            and ids is None
+            and visible is None
+            and state.whole is None
+            and not ((jumped is not None and jumped.size) or now.cut_keys.size)
+        )
+        mark_count = 0 if marks is NO_MARKS else len(marks)
+        opened = self._repeated(fields, count, state, mark_count) if is_repeated else None
+        if opened is not None:
+            if state.newer_in_snapshot is not state.fields:
+                state = state._replace(newer_in_snapshot=state.fields)
+            now.next_state, now.next_slot, now.is_under_way = state, opened, True
+            if own:
+                self._write_columns(slice(0, count), own)
+        else:
+            lengths = self._writers["orientation"].lengths
+            with np.errstate(all="ignore"):
+                checked = {field: field_checks.checked(field, value, count, lengths) for field, value in fields.items()}
+            assert now.records is not None
+            if count > len(now.records):
+                require_bodies(count, now.columns.declared)
+            most = max(count, state.used)
+            fitting = self._body_limit.allowed(most, time.perf_counter_ns(), mark_count)
+            matcher = state.matcher or (RecordsByIndex() if ids is None else RecordsById(self._shapes))
+            matcher = matcher.copy()
+            match = (
+                matcher.match(count)
+                if isinstance(matcher, RecordsByIndex)
+                # `_count_of` has checked that there are ids.
+                else matcher.match(ids)  # type: ignore[arg-type]
+            )
+            if jumped is not None or now.cut_keys.size:
+                jumped = self._all_cut(jumped, ids, count)
+            now.next_slot, now.is_under_way = None, True
+            now.fetch_newer()
+            used = self._apply_match(match)
+            records = now.records
+            for field, (values, _) in checked.items():
+                records.write(field, match.rows, values)
+            self.not_drawable = tuple(field for field, (_, is_well) in checked.items() if not is_well)
+            self._write_columns(match.rows, own)
+            if jumped is not None:
+                records.cut(np.arange(used)[match.rows][jumped])
+            given = ("velocity" in fields, "angular_velocity" in fields)
+            self._flag(records, match, shown, given)
+            version = state.version if is_repeated else object()
+            state = BodyState(matcher, used, count, tuple(fields), version, (), given)
+            opened = now.copied_slot(state, fitting if fitting < most + mark_count else None, mark_count)
+            if fitting < most:
+                state = state._replace(whole=opened)
+            now.next_state, now.next_slot, now.is_under_way = state, opened, True
+        if now.columns.declared:
+            opened.columns = {name: column[: state.used] for name, column in now.columns.items()}
+        if mark_count:
+            opened.write_marks(marks)
+        return opened
+
+    def _repeated(self, fields: Mapping[str, ArrayLike], count: int, state: BodyState, marks: int) -> OpenSlot | None:
+        """A slot into which only `fields` are written, the same ones as last time; None where its other bytes are not
+        up to date."""
+        writers: list[FieldWriter] = []
+        opened = self._host.begin(state.used, marks=marks)
+        try:
+            contents = opened.tag
+            if not isinstance(contents, _SlotContents) or contents.version is not state.version:
+                opened.drop()
+                return None
+            for field, value in fields.items():
+                writers.append(writer := self._writers[field])
+                writer.begin(value, count, contents.targets[field])
+            with np.errstate(all="ignore"):  # whatever the loop has set: values too large are reported by us
+                write_chunks(writers, count)
+            self.not_drawable = ()
+            for writer in writers:
+                if not writer.is_drawable:
+                    self.not_drawable += (writer.field,)
+        except BaseException:
+            opened.drop()
+            raise
+        finally:
+            for writer in writers:
+                writer.end()
+        return opened
+
+    def _write_columns(self, places: Any, own: Mapping[str, NDArray[Any]]) -> None:
+        for name, values in own.items():
+            self._now.columns[name][places] = values
+
+    def _all_cut(self, jumped: NDArray[np.int64] | None, ids: ArrayLike | None, count: int) -> NDArray[np.int64] | None:
+        """Places of all bodies to be cut, those of interrupted publishes included."""
+        now = self._now
+        if now.cut_keys.size:
+            keys = np.arange(count) if ids is None else np.asarray(ids)
+            before = np.flatnonzero(np.isin(keys, now.cut_keys))
+            jumped = before if jumped is None else np.union1d(before, jumped)
+        if jumped is not None and jumped.size:
+            now.cut_keys = jumped if ids is None else np.asarray(ids)[jumped]
+        return jumped
+
+    def _apply_match(self, match: Match) -> int:
+        """Cut the records of bodies that are gone, reset those of new bodies; returns the number of records used."""
+        now = self._now
+        used = now.state.used
+        assert now.records is not None
+        if match.gone.size:
+            now.records.cut(match.gone)
+        if match.spawned.size:
+            used = max(used, int(match.spawned.max()) + 1)
+            now.make_room(used)
+            now.records.begin(match.spawned)
+            now.columns.begin(match.spawned)
+        return used
+
+    def _flag(self, records: Records, match: Match, shown: NDArray[np.bool_] | None, given: tuple[bool, bool]) -> None:
+        """Write the flags for visible bodies and given velocities; bodies that appear or disappear are cut."""
+        stays = not (match.spawned.size or match.gone.size)
+        if shown is None and stays and given == self._now.state.given:
+            return
+        flags = records.bodies["flags"]
+        was_visible = flags & VISIBLE
+        is_visible = was_visible.copy()
+        is_visible[match.spawned] = VISIBLE
+        bits = (HAS_VELOCITY if given[0] else 0) | (HAS_ANGULAR_VELOCITY if given[1] else 0)
+        seen = is_visible[match.rows] if shown is None else VISIBLE * shown
+        flags[:] = 0
+        flags[match.rows] = bits | seen
+        records.cut((flags & VISIBLE) != was_visible)
+
+
+def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: BodyState) -> int:
+    if (ids is not None) != isinstance(state.matcher, RecordsById) and state.matcher is not None:
+        raise TwixtError("ids must be given in every publish or in none; bodies cannot be matched otherwise")
+    if ids is not None:
+        return field_checks.length("ids", ids)
+    for field in ("position", "orientation", "velocity", "angular_velocity"):
+        if field in passed:
+            return field_checks.length(field, passed[field])
+    return state.bodies
+
+
+def require_known_fields(fields: Iterable[str]) -> None:
+    """Raises TwixtError for a name that `View.publish` does not take."""
+    for name in fields:
+        if name not in FIELDS:
+            known = [*FIELDS, "visible", "ids", "cut", "columns", "marks", "sim_time"]
+            hint = near_name(name, known) or f"there are {', '.join(known)}"
+            raise TwixtError(f"publish takes no {name!r}; {hint}")

@@ -1,0 +1,364 @@
+"""View of `twixt.show`: publishes as snapshots the bodies that the user's loop passes.
+
+Bodies are passed field by field and kept (`shown_bodies`), or the user writes the records in place (`slot`).
+Always: publishing never waits, with viewers or without. The loop sets its own pace: a snapshot is due when it is
+published. Not here: steps, pause and reset; the viewer's keys for them have no effect.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.config.config import Config
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.plan import Plan
+from twixt.ipc.ring.host_segments import HostEnded
+from twixt.ipc.ring.slot import OpenSlot
+from twixt.ipc.scene import Scene
+from twixt.ipc.session.host import Host
+from twixt.ipc.snapshot import BODY, NO_MARKS, RECORD, new_bodies
+from twixt.ipc.trace.spans import NOT_RECORDED
+from twixt.sim.publish.limits import BodyLimit
+from twixt.sim.publish.publisher import Publisher
+from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
+from twixt.sim.show.viewer_session import ViewerSession
+from twixt.sim.world import field_checks
+from twixt.sim.world.columns import Columns, scene_with_columns
+from twixt.sim.world.finite_check import FiniteCheck
+from twixt.sim.world.marks import Marks, fault_text
+
+# Longest simulated time there is: 2**63 ns, 292 years.
+LONGEST_S = 9.2e9
+
+
+class BodyFields(TypedDict, total=False):
+    """Fields of bodies that `View.publish` takes by name; None counts as not passed."""
+
+    position: ArrayLike | None
+    orientation: ArrayLike | None
+    velocity: ArrayLike | None
+    angular_velocity: ArrayLike | None
+    scale: ArrayLike | None
+    color: ArrayLike | None
+
+
+class LoopWarnings:
+    """Warnings of a user's own loop, in its terminal and in the overlay; at most one of values that are not finite."""
+
+    def __init__(self, host: Host, dt_ns: int) -> None:
+        self.is_quiet = False  # after such a value was reported
+        self._host, self._dt_s = host, dt_ns / 1e9
+        self._finite, self._look_tick = FiniteCheck("the loop"), 0
+
+    def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
+        """Check all bodies, and warn of the first one with a value that is not finite."""
+        warning = FiniteCheck("the loop", bodies.name_of).check_all(opened.records, tick)
+        if not warning and "color" in bodies.not_drawable:
+            warning = f"a color is not finite after step {tick}; its body is drawn in white"
+        self._warn_once(warning)
+
+    def check_in_turn(self, opened: OpenSlot, tick: int) -> None:
+        """Check the next part of the bodies, which costs little, if one is due at this tick."""
+        if tick >= self._look_tick and not self.is_quiet:
+            self._look_tick = tick + self._finite.steps_until_next(opened.count, self._dt_s)
+            self._warn_once(self._finite.check_next(opened.records, tick))
+
+    def check_marks(self, marks: Marks, tick: int) -> None:
+        """Warn of the first mark with a value that is not finite."""
+        if marks.fault and not self.is_quiet:
+            self._warn_once(fault_text(marks.fault, tick, "the loop"))
+
+    def warn(self, text: str) -> None:
+        """Write `text` to the terminal and the overlay."""
+        print(f"twixt: {text}", file=sys.stderr, flush=True)
+        self._host.set_status({"warning": text})
+
+    def _warn_once(self, text: str) -> None:
+        if text:
+            self.is_quiet = True
+            self.warn(text)
+
+
+class View:
+    """One or several windows to which a loop publishes. Returned by `show`. One thread at a time publishes; `close` may
+    be called from any.
+
+    A view is closed when the last reference to it ends.
+    """
+
+    def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
+        self._session, self._host, self._dt_ns = session, session.host, dt_ns
+        self.name = self._host.name
+        self._shapes, self._capacity = shapes, capacity
+        plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
+        spans = NOT_RECORDED if session.trace is None else session.trace.spans
+        self._publisher = Publisher(self._host, plan, Config().publish_hz, spans=spans)
+        self._now = ShownSnapshot(self._host, columns)
+        self._bodies: ShownBodies | None = None  # after `publish` was called
+        self._has_slots = self._is_publishing = False
+        self._warnings = LoopWarnings(self._host, dt_ns)
+        self._body_limit = BodyLimit(self._host, self._warnings.warn)
+        weakref.finalize(self, session.leave).atexit = False
+
+    @property
+    def is_open(self) -> bool:
+        """True if the loop is to go on: False after the user closed the window that `show` opened, after `close`, and
+        after `seconds` where given. A viewer that crashed, or that has no display, is no reason to end."""
+        return not self._session.is_over
+
+    @property
+    def closed_because(self) -> str | None:
+        """Reason why the view has no window, as text; None while it has one or one is starting."""
+        return self._session.closed_because
+
+    @property
+    def scene(self) -> Scene:
+        """The scene. Assign another one to replace it, with the next publish: shapes, camera and all; drawn from then
+        on. The user's own view is kept unless the camera differs. Raises TwixtError for one that cannot be drawn."""
+        return Scene.from_bytes(self._host.scene[1])
+
+    @scene.setter
+    def scene(self, scene: Scene) -> None:
+        if not isinstance(scene, Scene):
+            raise TwixtError(
+                f"View.scene must be a Scene, got {type(scene).__name__}; such as Scene([Sphere()] * count)"
+            )
+        if self._session.is_closed:
+            return
+        scene = scene_with_columns(scene, self._now.columns.declared)
+        scene.check_bodies(max(len(scene.shapes), self._capacity))
+        self._shapes = len(scene.shapes)
+        try:
+            self._publisher.write_scene(scene)
+        except HostEnded:
+            if not self._session.is_closed:  # by another thread meanwhile
+                raise
+
+    def reopen(self) -> None:
+        """Open a window again, after it was closed or its viewer has crashed; does nothing while there is one.
+
+        `is_open` is True again, and `seconds` are counted from now. Files (`log`, `screenshot`, `profile`) are those of
+        the first viewer.
+        Raises TwixtError after `close`.
+        """
+        self._session.reopen()
+
+    def publish(
+        self,
+        *,
+        visible: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        cut: ArrayLike | None = None,
+        columns: Mapping[str, ArrayLike] | None = None,
+        marks: Marks | None = None,
+        sim_time: float | None = None,
+        **fields: Unpack[BodyFields],
+    ) -> None:
+        """Show the bodies as they are now. Fields not passed stay as they were, velocities count as not known.
+
+        position (n, 3) m. orientation (n, 4) unit quaternions xyzw. velocity (n, 3) m/s. angular_velocity
+        (n, 3) rad/s, world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all: floats from 0 to 1, or
+        whole numbers from 0 to 255. Whole numbers up to 1 count like floats, (1, 0, 0) is red, except in dtype uint8.
+        visible: bool (n,); not passed it stays as it was, and a new body is visible. ids: (n,) whole numbers or texts,
+        in every publish or in none; a body is known by its id, whatever its place; a new id appears, a missing one
+        disappears. cut: bool (n,) or places of bodies that jumped and must not be drawn in between. columns: name ->
+        (n,) or (n, width), or one row for all; those not passed stay as they were. marks: those of this state; not
+        passed there are none. They may be cleared and changed as soon as this returns. sim_time: seconds, by default
+        `dt` after the last one. Smaller than the last one: the world restarts (a new world epoch). Equal: this state
+        replaces the last one, at once and without a blend, and simulated time does not advance.
+
+        Raises TwixtError for shapes, types and ranges that are wrong, and while another publish is under way. A number
+        that is not finite is reported once, in the terminal and in the overlay: that body is not drawn, a velocity is
+        not used, a colour is drawn in white, and the loop goes on.
+
+        A new id below the number of shapes gets the shape of that number if it is free, any other id the lowest
+        that is free; without ids, the i-th body has the i-th shape. After `close` it does nothing. For corrections
+        whose visual offset decays use `Bodies.correct`, in a world; here a body moves or is cut.
+        """
+        if self._session.is_closed:
+            return
+        for value in fields.values():
+            if value is None:
+                require_known_fields(fields)
+                fields = {  # type: ignore[assignment]
+                    name: value for name, value in fields.items() if value is not None
+                }
+                break
+        if self._is_publishing:
+            raise TwixtError(
+                "another publish of this view is under way, on another thread or in the line that this one "
+                "interrupted; publish from one thread at a time, with a lock around it"
+            )
+        self._is_publishing = True
+        try:
+            now = self._now
+            mark_records = NO_MARKS if marks is None else _records_of(marks)
+            if self._bodies is None:
+                self._require(not self._has_slots, "publish", "slot")
+                self._bodies = ShownBodies(self._host, now, self._shapes, self._capacity, self._body_limit)
+            try:
+                if now.is_under_way:
+                    now.settle()
+                sim_time_ns = self._time_of(sim_time)
+                begin_ns = time.perf_counter_ns()
+                opened = self._bodies.write(
+                    fields,  # type: ignore[arg-type]
+                    columns,
+                    visible,
+                    ids,
+                    cut,
+                    mark_records,
+                )
+            except HostEnded:
+                if self._session.is_closed:  # by another thread meanwhile; in a forked child it is an error
+                    return
+                raise
+            if self._bodies.not_drawable and not self._warnings.is_quiet:
+                self._warnings.check_all(opened, self._bodies, now.tick)
+            if marks is not None:
+                self._warnings.check_marks(marks, now.tick)
+            self._send(sim_time_ns, opened, begin_ns)
+        finally:
+            self._is_publishing = False
+
+    @contextmanager
+    def slot(
+        self,
+        count: int,
+        *,
+        columns: Mapping[str, ArrayLike] | None = None,
+        marks: Marks | None = None,
+        sim_time: float | None = None,
+    ) -> Iterator[NDArray[np.void]]:
+        """Show `count` bodies that the block writes into shared memory, without a copy:
+
+            with view.slot(100_000) as records:
+                records["position"] = state.xyz
+
+        records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). They contain visible white bodies at the origin, or
+        the values of an earlier block, which need not be the last one. So a field that ever changes must be written
+        in each block, flags and epochs included. Values are not checked, but a number that is not finite is reported,
+        as in `publish`. Body i has the i-th shape. columns, marks: as in `publish`; columns not passed stay as they
+        were. A view uses either `slot` or `publish`, never both; TwixtError otherwise, and for a `count` that is no
+        whole number >= 0.
+
+        The snapshot is visible when the block ends; if it raises, nothing is published. Then `records` is read-only.
+        Views of it (`p = records["position"]`) stay writable, and viewers read that memory: make them anew in each
+        block. Another slot inside the block replaces it: `records` is read-only then, and the block's end raises.
+        """
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
+            raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {count!r}")
+        self._require(self._bodies is None, "slot", "publish")
+        count, self._has_slots = int(count), True
+        now = self._now
+        own = field_checks.checked_columns(columns or {}, now.columns.declared, count)
+        mark_records = NO_MARKS if marks is None else _records_of(marks)
+        try:
+            if now.is_under_way:
+                now.settle()
+            sim_time_ns = self._time_of(sim_time)
+            opened = None
+            if not self._session.is_closed:
+                most = self._body_limit.allowed(count, time.perf_counter_ns(), len(mark_records))
+                opened = self._host.begin(count, most, len(mark_records))
+        except HostEnded:
+            if not self._session.is_closed:
+                raise
+            opened = None
+        if opened is None:
+            yield np.zeros(count, BODY)
+            return
+        begin_ns = time.perf_counter_ns()
+        try:
+            self._fill_new(opened)
+            yield opened.records
+            self._warnings.check_in_turn(opened, now.tick)
+            if marks is not None:
+                self._warnings.check_marks(marks, now.tick)
+                opened.write_marks(mark_records)
+        except BaseException:
+            opened.drop()
+            raise
+        now.columns.grow(count)
+        opened.columns = {name: column[:count] for name, column in now.columns.items()} | own
+        now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, own, opened, True
+        self._send(sim_time_ns, opened, begin_ns)
+
+    def close(self) -> None:
+        """Send the end to all viewers, close the window and free everything. From any thread; idempotent."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is KeyboardInterrupt:
+            self._session.close("interrupted", "Ctrl-C")
+        elif kind is None or not issubclass(kind, Exception):  # SystemExit, GeneratorExit, a cancelled task: no error
+            self.close()
+        else:
+            self._session.crash(f"the loop raised {kind.__name__}: {error}")
+
+    def _time_of(self, sim_time: float | None) -> int:
+        if sim_time is None:
+            return 0 if self._now.sim_time_ns is None else self._now.sim_time_ns + self._dt_ns
+        if not (isinstance(sim_time, int | float | np.number) and abs(sim_time) < LONGEST_S):
+            raise TwixtError(f"sim_time must be seconds, a finite number, got {sim_time!r}")
+        return round(sim_time * 1e9)
+
+    def _require(self, holds: bool, wanted: str, used: str) -> None:
+        if not holds:
+            raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
+
+    def _fill_new(self, opened: OpenSlot) -> None:
+        """Fill records that no block has written yet: visible bodies at the origin."""
+        done = opened.tag if isinstance(opened.tag, int) else 0
+        if done < opened.count:
+            opened.tag = None
+            opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
+            opened.tag = opened.count
+        elif opened.mark_count:  # they are written over what lies behind the bodies
+            opened.tag = opened.count
+
+    def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int) -> None:
+        """Publish the slot that is prepared in `_now`."""
+        now = self._now
+        try:
+            plan = self._publisher.plan
+            if now.sim_time_ns is not None and sim_time_ns < now.sim_time_ns:
+                anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
+                self._publisher.write_plan(anew)
+            self._session.obey()
+            self._publisher.publish(
+                opened,
+                tick=now.tick,
+                sim_time_ns=sim_time_ns,
+                dt_ns=self._dt_ns,
+                columns=opened.columns,
+                begin_ns=begin_ns,
+            )
+            now.complete()
+        except HostEnded:
+            opened.drop()
+            if not self._session.is_closed:
+                raise
+
+
+def _records_of(marks: Marks) -> NDArray[np.void]:
+    if not isinstance(marks, Marks):
+        raise TwixtError(
+            f"publish(marks) must be a Marks, got {type(marks).__name__}; make one with marks = twixt.Marks(), and "
+            "fill it with marks.clear() and marks.add(...)"
+        )
+    return marks.records

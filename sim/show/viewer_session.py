@@ -1,0 +1,192 @@
+"""Resources of a view: the host with its name and memory, and the viewer that was started with it.
+
+The one idea: nothing here refers to the view. So the end of the last reference to a view closes all of it, even while
+threads wait for its viewer. Always: it is closed once, by the first call; a forked child closes nothing of its
+parent's. A viewer that crashed or never attached does not end the loop, and is reported once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from twixt.ipc.config.config import Config
+from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
+from twixt.ipc.process import interrupts
+from twixt.ipc.session.host import Host
+from twixt.ipc.trace.spans import PHYSICS
+from twixt.ipc.trace.trace_file import open_trace
+from twixt.sim.process.viewer_process import ViewerProcess, start_viewer
+
+# Longest wait for a viewer to exit after it was sent the end; then it is terminated (seconds).
+VIEWER_PATIENCE_S = 3.0
+# Longest wait of the thread that drops the last reference to a view until its memory and descriptors are freed
+# (seconds); usually ms. If the garbage collector drops it while that thread holds a lock that closing needs, this wait
+# ends first, and the view is closed afterwards.
+LEAVE_PATIENCE_S = 2.0
+
+
+class ViewerSession:
+    """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
+
+    config: the viewer's configuration. has_viewer: True starts one now. trace: of this process, None without --profile.
+    """
+
+    def __init__(self, host: Host, config: Config, has_viewer: bool) -> None:
+        self.host = host
+        self.is_closed = False  # True: nothing can be published any more
+        self._config = config
+        self._closing = threading.RLock()  # a signal handler may close what is being closed
+        self._process: ViewerProcess | None = None
+        self._leaving: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
+        self._ending = ""  # reason of the end
+        self._has_quit = False
+        self._owner_pid = os.getpid()
+        self._opened_ns = time.perf_counter_ns()
+        if has_viewer:
+            self._process = start_viewer(host.name, config, self._report_crash)
+            self.trace = self._process.trace
+        else:
+            self.trace = open_trace(config, PHYSICS)
+            self._say("no viewer was asked for (viewer=False); the loop goes on without one")
+        atexit.register(self.close)
+
+    @property
+    def is_over(self) -> bool:
+        """True if the loop is to end: it was closed, its window was closed, or its `seconds` are over."""
+        self.obey()
+        if self.is_closed or self._has_quit:
+            return True
+        process = self._process
+        code = None if process is None else process.poll()
+        if process is not None and code is None:
+            return False
+        return code == FINISHED or self._are_seconds_over
+
+    @property
+    def closed_because(self) -> str | None:
+        """Reason why the view has no viewer of its own. None while it has one or one is starting."""
+        if self.is_closed:
+            return self._ending
+        if self.is_over:
+            return f"its {self._config.seconds:g} s are over" if self._are_seconds_over else "its window was closed"
+        process = self._process
+        if process is None:
+            return "no viewer was asked for (viewer=False)"
+        code = process.poll()
+        if code is None:
+            return None
+        return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
+
+    def obey(self) -> None:
+        """Obey the commands of viewers; only quit has an effect."""
+        for command in self.host.drain_commands():
+            # A command given to an earlier window, before `reopen`, has no effect.
+            if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
+                self._has_quit = True
+
+    @interrupts.held_back()
+    def reopen(self) -> None:
+        """Start another viewer if there is none. Raises TwixtError after the end, and in a forked child."""
+        if os.getpid() != self._owner_pid:
+            raise TwixtError("reopen must be called in the process that called show")
+        with self._closing:
+            if self.is_closed:
+                raise TwixtError("this view is closed, so it cannot be reopened; open another with twixt.show(scene)")
+            before = self._process
+            if before is not None and before.poll() is None and not self._has_quit:
+                return
+            self._leaving = [viewer for viewer in self._leaving if viewer.poll() is None]
+            if before is not None:
+                before.is_to_end = True
+                self._leaving.append(before)
+            # The files of the first viewer are kept, and a trace has room for one viewer.
+            config = replace(self._config, log=None, screenshot=None, profile=None)
+            self._opened_ns, self._has_quit = time.perf_counter_ns(), False
+            self.host.viewer_came.clear()
+            self._process = start_viewer(self.host.name, config, self._report_crash)
+
+    def close(self, kind: str = "ended", message: str = "") -> None:
+        """Send the end to all viewers, close the window, wait for its process and free everything. kind, message: as
+        for `Host.end`."""
+        if self._end(kind, message):
+            self._await_viewer()
+
+    def crash(self, message: str) -> None:
+        """`close` after an error in the loop, without a wait: the traceback is printed at once, while viewers show the
+        error for some seconds."""
+        if self._end("crashed", message):
+            self._apart(self._await_viewer)
+
+    def leave(self) -> None:
+        """`close` without a wait for the viewer, after the last reference to the view is gone."""
+        if self.is_closed or os.getpid() != self._owner_pid:
+            return
+        is_free = threading.Event()
+
+        def close() -> None:
+            is_first = self._end("ended", "")
+            is_free.set()
+            if is_first:
+                self._await_viewer()
+
+        self._apart(close)
+        is_free.wait(LEAVE_PATIENCE_S)
+
+    def _apart(self, work: Callable[[], None]) -> None:
+        """Run `work` on a thread; the interpreter's exit waits for it."""
+        try:
+            threading.Thread(target=work, name="twixt close").start()
+        except RuntimeError:  # the interpreter is exiting and starts no threads
+            work()
+
+    @property
+    def _are_seconds_over(self) -> bool:
+        seconds = self._config.seconds
+        return seconds is not None and time.perf_counter_ns() - self._opened_ns >= seconds * 1e9
+
+    @interrupts.held_back()
+    def _end(self, kind: str, message: str) -> bool:
+        """Close the host; True if it was open until now."""
+        if os.getpid() != self._owner_pid:
+            self.is_closed, self._ending = True, "it belongs to the process that forked this one"
+            return False
+        with self._closing:
+            if self.is_closed:
+                return False
+            over = self.closed_because if self.is_over else None
+            self._ending = over or message or "it was closed with close()"
+            self.is_closed = True
+        atexit.unregister(self.close)
+        if self._process is not None:
+            self._process.is_to_end = True
+            if not self.host.viewer_came.is_set():
+                self._process.terminate()  # else it would report that there is no simulation
+        self.host.end(kind, message)
+        return True
+
+    def _await_viewer(self) -> None:
+        for viewer in [*self._leaving, self._process]:
+            if viewer is not None:
+                viewer.stop(VIEWER_PATIENCE_S)
+        if self.trace is not None:
+            self.trace.write()
+
+    def _report_crash(self, viewer: ViewerProcess) -> None:
+        code = viewer.poll()
+        self.obey()
+        if viewer.is_to_end or code == FINISHED or self._has_quit:
+            return
+        if code == NoDisplay.exit_code:
+            self._say(f"{NO_DISPLAY}; the loop goes on without a viewer")
+        else:
+            self._say(f"the viewer {viewer.ending}; the loop goes on without it")
+
+    def _say(self, what: str) -> None:
+        see = f"see it with view.reopen(), or in a terminal: twixt view {self.host.name}"
+        print(f"twixt: {what}; {see}", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""The world: the base class for users, bodies and columns, and the checks of them."""

@@ -1,0 +1,310 @@
+"""The bodies of a world: arrays that a step writes and the publisher copies.
+
+One structured array of `BODY` records (`records`), a view of it per field, and the world's own columns beside it.
+Spawn, despawn, teleport and correct change the epochs, from which a viewer knows which bodies of two snapshots it may
+blend.
+
+Always: `records` has dtype `BODY` and `len(bodies)` rows; an index means the same body until that body is despawned.
+A view taken before a `spawn` that grew the array is a view of the old array: take views where they are used, and do
+not keep them. Does not step, publish, or read a clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.corrections import turn_between
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE, new_bodies
+from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies
+from twixt.sim.world.field_checks import rgba
+from twixt.sim.world.pending_corrections import CORRECTIONS_MASK, Corrections, count_corrections
+from twixt.sim.world.tracked_arrays import WrittenVelocities, plain, visibility_mask
+
+# Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
+GROWTH = 0.5
+FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
+
+
+class Bodies:
+    """`count` visible bodies at the origin. Metres, radians, seconds; quaternions xyzw.
+
+    Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
+    `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to all rows: `bodies.position = p`.
+    columns: the world's own values of each body, by name; see `Column`. Raises TwixtError for a wrong declaration, and
+    for more bodies than fit into memory, before any memory is taken.
+    """
+
+    def __init__(self, count: int, columns: Mapping[str, Column] | None = None) -> None:
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
+            raise TwixtError(f"Bodies(count) must be a whole number >= 0, got {count!r}")
+        declared = checked_columns(columns)
+        require_bodies(int(count), declared)
+        self._storage = new_bodies(int(count))
+        self._written = WrittenVelocities()
+        self._free: dict[int, None] = {}  # rows of despawned bodies; the last is reused first
+        self._columns = Columns(declared, int(count))
+        self._corrections: Corrections | None = None
+        self._take_views(int(count))
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State of a copy or a pickle, without views: a copy makes views of its own records."""
+        return self.__dict__ | {"_records": len(self), "_views": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._take_views(state["_records"])
+
+    @property
+    def records(self) -> NDArray[np.void]:
+        """All fields of all bodies, dtype `BODY`, shape (n,)."""
+        self._written.detect()
+        return self._records
+
+    @property
+    def position(self) -> NDArray[np.float32]:
+        """Metres, shape (n, 3)."""
+        return self._views["position"]
+
+    @position.setter
+    def position(self, value: ArrayLike) -> None:
+        self._assign("position", value)
+
+    @property
+    def orientation(self) -> NDArray[np.float32]:
+        """Unit quaternions xyzw, shape (n, 4)."""
+        return self._views["orientation"]
+
+    @orientation.setter
+    def orientation(self, value: ArrayLike) -> None:
+        self._assign("orientation", value)
+
+    @property
+    def velocity(self) -> NDArray[np.float32]:
+        """m/s, shape (n, 3). Counts as given, for all bodies, once it was written; reading changes nothing."""
+        return self._written.view("velocity")
+
+    @velocity.setter
+    def velocity(self, value: ArrayLike) -> None:
+        self._written.mark("velocity")
+        self._assign("velocity", value)
+
+    @property
+    def angular_velocity(self) -> NDArray[np.float32]:
+        """rad/s in the world frame, shape (n, 3). Counts as given once it was written, as `velocity`."""
+        return self._written.view("angular_velocity")
+
+    @angular_velocity.setter
+    def angular_velocity(self, value: ArrayLike) -> None:
+        self._written.mark("angular_velocity")
+        self._assign("angular_velocity", value)
+
+    @property
+    def scale(self) -> NDArray[np.float16]:
+        """Uniform scale of each body's shape, shape (n,)."""
+        return self._views["scale"]
+
+    @scale.setter
+    def scale(self, value: ArrayLike) -> None:
+        self._assign("scale", value)
+
+    @property
+    def color(self) -> NDArray[np.uint8]:
+        """rgba, 0..255, shape (n, 4); drawn opaque, whatever a is. Assigned to all rows: one colour for all or one for
+        each, as `View.publish` takes them."""
+        return self._views["color"]
+
+    @color.setter
+    def color(self, value: ArrayLike) -> None:
+        if value is not self._views["color"]:
+            self._views["color"][...] = rgba("Bodies.color", value, len(self)).values
+
+    @property
+    def epoch(self) -> NDArray[np.uint32]:
+        """Epochs, shape (n,). A world that writes a jump into `position` itself adds 1 to the epoch of that body."""
+        return self._views["epoch"]
+
+    @epoch.setter
+    def epoch(self, value: ArrayLike) -> None:
+        self._assign("epoch", value)
+
+    @property
+    def columns(self) -> Columns:
+        """The world's own columns by name, shape (n,) or (n, width): `bodies.columns["heat"][i] = 1.0`."""
+        return self._columns
+
+    @property
+    def column_layout(self) -> dict[str, tuple[str, int]]:
+        """name -> (dtype, values per body) of `published_columns`."""
+        own = self._columns.layout
+        return own if self._corrections is None else own | self._corrections.layout
+
+    def published_columns(self, sim_time_ns: int) -> dict[str, NDArray[Any]]:
+        """Columns published beside `records` at `sim_time_ns`: name -> n rows, views.
+
+        The world's own columns; once `correct` was used, also the visual offsets. Corrections made since the last call
+        count as made at `sim_time_ns`.
+        """
+        own = self._columns.published()
+        return own if self._corrections is None else own | self._corrections.published(sim_time_ns)
+
+    @property
+    def visible(self) -> NDArray[np.bool_]:
+        """Visibility, shape (n,). `visible[i] = False` hides body i; its index is not reused, unlike a despawned one's.
+        True for a despawned body restores it."""
+        return visibility_mask((self._views["flags"] & VISIBLE) != 0, self)
+
+    @visible.setter
+    def visible(self, value: ArrayLike) -> None:
+        shown = np.broadcast_to(np.asarray(value, bool), (len(self),))
+        flags = self._views["flags"]
+        changed = shown != ((flags & VISIBLE) != 0)
+        flags[:] = np.where(shown, flags | VISIBLE, flags & ~np.uint16(VISIBLE))
+        self._cut(changed)
+        for i in [i for i in self._free if shown[i]]:
+            del self._free[i]
+
+    def teleport(
+        self, i: Any, position: ArrayLike, orientation: ArrayLike | None = None, scale: ArrayLike | None = None
+    ) -> None:
+        """Moves body `i` (or an index array of bodies) with a cut: no viewer blends between both positions."""
+        self._cut(i)  # first: a value refused below must not leave a moved body without its cut
+        self._place(i, position, orientation)
+        if scale is not None:
+            self._views["scale"][i] = scale
+
+    def correct(
+        self,
+        i: Any,
+        position: ArrayLike,
+        orientation: ArrayLike | None = None,
+        cut_beyond: float | None = None,
+    ) -> None:
+        """Moves body `i` (or an index array of bodies) by a small correction that is not to be visible as a jump.
+
+        The body is drawn with an offset from its new pose, which begins at the old one and decays within a few tenths
+        of a second of simulated time. cut_beyond: metres; a body that moves further is teleported instead. Raises
+        TwixtError for a negative `cut_beyond`.
+        """
+        if cut_beyond is not None and not (math.isfinite(cut_beyond) and cut_beyond >= 0):
+            raise TwixtError(f"correct(cut_beyond) must be metres >= 0, or None for no limit, got {cut_beyond!r}")
+        rows = np.atleast_1d(np.arange(len(self))[i])
+        before = self._records[rows]
+        self._place(i, position, orientation)
+        after = self._records[rows]
+        with np.errstate(all="ignore"):  # a body that is not finite is not drawn, and has no offset
+            moved = before["position"].astype(np.float64) - after["position"]
+            near = np.ones(len(rows), bool) if cut_beyond is None else ~(np.linalg.norm(moved, axis=1) > cut_beyond)
+        self._cut(rows[~near])
+        rows = rows[near]
+        if not len(rows):
+            return
+        if self._corrections is None:
+            self._corrections = Corrections(len(self._storage))
+            self._corrections.resize(len(self))
+        self._corrections.add(rows, moved[near], turn_between(before["orientation"], after["orientation"])[near])
+        count_corrections(self._views["epoch"], rows)
+
+    def spawn(
+        self,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (0.0, 0.0, 0.0, 1.0),
+        velocity: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+        scale: ArrayLike = 1.0,
+        color: ArrayLike = WHITE,
+    ) -> Any:
+        """Adds a body and returns its index: that of a despawned one if there is any, else a new one at the end.
+
+        With m positions, (m, 3), it adds m bodies and returns an array of indices; the other values are then one row
+        for each, or one for all. Raises TwixtError for more bodies than fit into memory, and for wrong colours.
+        """
+        rows = np.shape(position)[:-1]
+        taken = self._free_rows(math.prod(rows))
+        i: Any = np.array(taken, np.int64).reshape(rows) if rows else taken[0]
+        views = self._views
+        epoch = views["epoch"][i]
+        self._records[i] = FRESH
+        views["epoch"][i] = epoch
+        views["flags"][i] = self._written.flags  # hidden until all values are accepted
+        self._free |= dict.fromkeys(reversed(taken))
+        self._columns.begin(i)
+        for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity)):
+            if value is not None:
+                views[name][i] = value
+                self._written.mark(name)
+        if color is not WHITE:
+            views["color"][i] = rgba("color", color, len(taken)).values.reshape((*rows, 4))
+        self.teleport(i, position, orientation, scale)
+        views["flags"][i] |= np.uint16(VISIBLE)
+        for row in taken:
+            del self._free[row]
+        return i
+
+    def despawn(self, i: Any) -> None:
+        """Removes body `i` (or an index array); a later `spawn` reuses its index. No effect on a removed one."""
+        if isinstance(i, int | np.integer):
+            gone = [range(len(self))[i]]
+        else:
+            gone = list(dict.fromkeys(np.atleast_1d(np.arange(len(self))[i]).tolist()))
+        gone = [row for row in gone if row not in self._free]
+        if not gone:
+            return
+        self._free |= dict.fromkeys(gone)
+        rows = gone[0] if len(gone) == 1 else gone
+        self._views["flags"][rows] &= np.uint16(0xFFFF ^ VISIBLE)
+        self._cut(rows)
+
+    def _place(self, i: Any, position: ArrayLike, orientation: ArrayLike | None) -> None:
+        self._views["position"][i] = position
+        if orientation is not None:
+            self._views["orientation"][i] = orientation
+
+    def _cut(self, i: Any) -> None:
+        epoch = self._views["epoch"]
+        old = epoch[i]
+        cuts = ((old & np.uint32(CONTINUITY_MASK)) + np.uint32(1)) & np.uint32(CONTINUITY_MASK)
+        epoch[i] = (old & np.uint32(CORRECTIONS_MASK)) | cuts
+        if self._corrections:
+            self._corrections.cut(i)
+
+    def _assign(self, name: str, value: ArrayLike) -> None:
+        # `bodies.position += v` writes through the view, then assigns that same view.
+        if plain(value) is not self._views[name]:
+            self._views[name][...] = plain(value)
+
+    def _free_rows(self, count: int) -> list[int]:
+        """Free indices: those of despawned bodies, the last first, then new ones at the end."""
+        old, begin = min(count, len(self._free)), len(self)
+        if count > old:
+            self._append(count - old)
+        return [*(self._free.popitem()[0] for _ in range(old)), *range(begin, len(self))]
+
+    def _append(self, more: int) -> None:
+        count = len(self)
+        if count + more > len(self._storage):
+            capacity = count + more + int(count * GROWTH)
+            require_bodies(capacity, self._columns.declared)
+            grown = new_bodies(capacity)
+            grown[:count] = self._storage[:count]
+            self._storage = grown
+            self._columns.make_room(len(grown))
+            if self._corrections:
+                self._corrections.make_room(len(grown))
+        self._take_views(count + more)
+
+    def _take_views(self, count: int) -> None:
+        self._records = self._storage[:count]
+        self._columns.resize(count)
+        if self._corrections:
+            self._corrections.resize(count)
+        self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}
+        self._written.attach(self._views)

@@ -1,0 +1,277 @@
+"""Validation of the arrays passed to `publish`, and their conversion to the types of the record's fields.
+
+A field of all bodies is checked with one dot product: a sum of squares is finite only if every value is, and small
+only if every value is, so that errors of quaternions cannot cancel. Every error names the field, the value, the
+rule and the way out. A value that is not finite is reported without an error: it is a state of the simulation, and a
+long computation must not end because of its picture. Pure; writes nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.sim.world.columns import Column
+
+WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
+# Largest difference from length 1 that counts as rounding; beyond it a quaternion is not a unit quaternion.
+LENGTH_OFF_MAX = 0.01
+# Difference of the squared length from 1 below which the length is within `LENGTH_OFF_MAX` of 1.
+SQUARE_OFF_MAX = 2 * LENGTH_OFF_MAX - LENGTH_OFF_MAX**2
+HALF_MAX = 65504.0
+FLOAT32_MAX = 3.4028235e38
+ONE = np.ones((), np.float32)  # an array: numpy is slower with a Python number
+# Longer dot products are split among threads, which take a core from the viewer and cost more than they gain.
+DOT_ALONE = 8192
+# By a column's kind (numpy's letter): the kinds of values it takes, and their name in errors.
+KINDS_FOR = {
+    "f": ("fiu", "numbers"),
+    "i": ("iu", "whole numbers"),
+    "u": ("iu", "whole numbers"),
+    "b": ("b", "bools"),
+}
+
+Values = NDArray[Any]
+
+
+class Checked(NamedTuple):
+    """Values in the type of the record's field. is_well: False if one may be not finite, or too large to be drawn."""
+
+    values: Values
+    is_well: bool
+
+
+def length(field: str, value: ArrayLike) -> int:
+    """Number of rows of `value`. Raises TwixtError for a single number, and for no array."""
+    shape = _array(field, value).shape
+    if not shape:
+        raise TwixtError(f"{field} must be an array with one row per body, got {value!r}")
+    return shape[0]
+
+
+def checked(field: str, value: ArrayLike, count: int, lengths: Lengths | None = None) -> Checked:
+    """`value` in the type of the record's field, contiguous, one row per body. Raises TwixtError for a wrong type or
+    shape, and for finite values that cannot be drawn.
+
+    lengths: see `are_fine`. A number too large for 32 bits becomes infinite; the caller turns off numpy's warning.
+    """
+    if field == "scale":
+        return _scale(value, count)
+    if field == "color":
+        return rgba(field, value, count)
+    values = np.ascontiguousarray(shaped(field, value, count), np.float32)
+    is_fine = are_fine(field, values.reshape(-1), lengths)
+    if not is_fine:
+        refuse_wrong(field, values)
+    return Checked(values, is_fine)
+
+
+def shaped(field: str, value: ArrayLike, count: int) -> Values:
+    """`value` as an array of numbers, (count, width), for a field in `WIDTHS`. Raises TwixtError for other shapes."""
+    array, width = _array(field, value), WIDTHS[field]
+    if array.dtype.kind not in "fiu" or array.shape != (count, width):
+        raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {_kind(array)}")
+    return array
+
+
+class Lengths:
+    """Memory for the lengths of quaternions, `most` at a time.
+
+    Numpy is slow at sums of four numbers each. Here all neighbours are summed, and then the two pairs of each
+    quaternion, each in one pass through memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._squares = np.empty(4 * most, np.float32)
+        self._pairs = np.empty(4 * most, np.float32)
+        self._off = np.empty(most, np.float32)
+        self._views: dict[int, tuple[Values, ...]] = {}  # by the number of values
+
+    def are_one(self, flat: Values) -> bool:
+        """True if all quaternions have length 1 within `LENGTH_OFF_MAX`; False if one is not finite.
+
+        flat: (4 m,), float32.
+        """
+        most = len(self._squares)
+        if len(flat) > most:
+            return all(self.are_one(flat[start : start + most]) for start in range(0, len(flat), most))
+        views = self._views.get(len(flat))
+        squares, left, right, pairs, first, second, off = views or self._views_of(len(flat))
+        np.multiply(flat, flat, squares)
+        np.add(left, right, pairs)
+        np.add(first, second, off)
+        np.subtract(off, ONE, off)
+        if _sum_of_squares(off) < SQUARE_OFF_MAX**2:
+            return True
+        return bool(off.min() > -SQUARE_OFF_MAX and off.max() < SQUARE_OFF_MAX)
+
+    def _views_of(self, numbers: int) -> tuple[Values, ...]:
+        squares, pairs = self._squares[:numbers], self._pairs[: max(0, numbers - 1)]
+        off = self._off[: numbers // 4]
+        views = (squares, squares[:-1], squares[1:], pairs, pairs[::4], pairs[2::4], off)
+        self._views = {numbers: views} if len(self._views) > 1 else self._views | {numbers: views}
+        return views
+
+
+def are_fine(field: str, flat: Values, lengths: Lengths | None = None) -> bool:
+    """True if all values are finite, and unit quaternions in `orientation`. False: check each row.
+
+    flat: (m,), float32. lengths: memory to use; by default it is allocated.
+    """
+    if field == "orientation":
+        return (Lengths(len(flat) // 4) if lengths is None else lengths).are_one(flat)
+    return _sum_of_squares(flat) < FLOAT32_MAX
+
+
+def refuse_wrong(field: str, values: Values) -> None:
+    """Raises TwixtError for the first row that is finite but cannot be drawn, if there is one."""
+    if field == "orientation":
+        _refuse_unless_unit(values)
+
+
+def checked_columns(passed: Mapping[str, ArrayLike], declared: Mapping[str, Column], count: int) -> dict[str, Values]:
+    """Columns in their own types, one row per body; one row for all is repeated. Values that are not finite pass.
+
+    Raises TwixtError for columns that were not declared, and for wrong shapes, types and ranges.
+    """
+    if not isinstance(passed, Mapping):
+        raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
+    for name in passed:
+        if name not in declared:
+            near = difflib.get_close_matches(str(name), declared, n=1)
+            known = f"there are {', '.join(declared)}" if declared else "there are none"
+            hint = f"did you mean {near[0]!r}?" if near else f"show(columns={{...}}) declares them, and {known}"
+            raise TwixtError(f"publish has no column {name!r}; {hint}")
+    return {name: _column(f"column {name!r}", value, count, declared[name]) for name, value in passed.items()}
+
+
+def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
+    """`value` as one bool per body, (count,). Raises TwixtError for anything else."""
+    array = _array(field, value)
+    if array.dtype != bool or array.shape != (count,):
+        raise TwixtError(f"{field} must be bools of shape ({count},), got {_kind(array)}")
+    return array
+
+
+def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Sorted, distinct rows among `count` bodies, from rows or from a bool per body. Raises TwixtError."""
+    array = _array(field, value)
+    if array.ndim == 1 and array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.dtype == bool:
+        return np.flatnonzero(checked_mask(field, array, count))
+    if array.dtype.kind not in "iu" or array.ndim != 1 or array.min() < 0 or array.max() >= count:
+        raise TwixtError(
+            f"{field} must be bools of shape ({count},) or places from 0 to {count - 1}, got {_kind(array)}"
+            + (f" from {array.min()} to {array.max()}" if array.dtype.kind in "iu" else "")
+        )
+    return np.unique(array).astype(np.int64)
+
+
+def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Checked:
+    """Colours as in a record, (count, 4) uint8, from one colour for all or one for each. each: plural, for errors.
+
+    Floats are from 0 to 1, as in a scene; whole numbers from 0 to 255. Whole numbers of which none is above 1 count
+    as floats, so that (1, 0, 0) is red, unless their dtype is uint8: that is always 0..255. Colours that are not finite
+    become white. Raises TwixtError for other values and shapes.
+    """
+    array = _array(field, value)
+    if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
+        raise TwixtError(
+            f"{field} must be (r, g, b) or (r, g, b, a) for all or for each of {count} {each}, got {_kind(array)}"
+        )
+    is_float, is_well = array.dtype.kind == "f", True
+    if array.size and not (array.min() >= 0 and array.max() <= (1.0 if is_float else 255)):
+        if is_float:
+            is_well = bool(np.isfinite(array).all())
+            array = np.where(np.isfinite(array).all(axis=-1, keepdims=True), array, 1.0)
+        if is_well or array.min() < 0 or array.max() > 1:
+            raise TwixtError(
+                f"{field} must be floats from 0 to 1 or whole numbers from 0 to 255, "
+                f"got {array.dtype} from {array.min():g} to {array.max():g}"
+            )
+    counts_to_1 = is_float or (array.size and array.dtype != np.uint8 and array.max() <= 1)
+    made = np.full((count, 4), 255, np.uint8)
+    made[:, : array.shape[-1]] = np.rint(array * 255) if counts_to_1 else array
+    return Checked(made, is_well)
+
+
+def _scale(value: ArrayLike, count: int) -> Checked:
+    array = _array("scale", value)
+    if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
+        raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {_kind(array)}")
+    is_well = not array.size or bool(array.min() >= 0 and array.max() <= HALF_MAX)
+    if not is_well:
+        finite = array[np.isfinite(array)]
+        if finite.size and not (finite.min() >= 0 and finite.max() <= HALF_MAX):
+            raise TwixtError(
+                f"scale must be from 0 to {HALF_MAX:g}, got values from {finite.min():g} to {finite.max():g}; "
+                "give the shape a larger size instead"
+            )
+    return Checked(np.full(count, array, np.float16), is_well)
+
+
+def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
+    array, shape, kind = _array(field, value), column.rows(count), np.dtype(column.dtype)
+    takes, called = KINDS_FOR[kind.kind]
+    if array.dtype.kind not in takes or array.shape not in (shape, shape[1:]):
+        raise TwixtError(f"{field} must be {called} of shape {shape}, or one row for all, got {_kind(array)}")
+    if kind.kind in "iu" and array.size:
+        least, most = np.iinfo(kind).min, np.iinfo(kind).max
+        if array.min() < least or array.max() > most:
+            raise TwixtError(
+                f"{field} holds whole numbers from {least} to {most}, got values from {array.min()} "
+                f"to {array.max()}; declare a larger type"
+            )
+    with np.errstate(over="ignore"):  # a number that is too large becomes infinite, whatever the user's loop has set
+        return np.full(shape, array, kind)
+
+
+def _array(field: str, value: ArrayLike) -> Values:
+    try:
+        return np.asarray(_host_array(value))
+    except Exception as error:  # another library's array type may raise anything when it is converted
+        if isinstance(value, list | tuple):
+            raise TwixtError(f"{field} must be lists of numbers, each as long as the others ({error})") from error
+        raise TwixtError(
+            f"{field} must be a numpy array or lists of numbers, got {type(value).__name__} ({error}); "
+            "copy it to a numpy array in main memory first"
+        ) from error
+
+
+def _host_array(value: Any) -> ArrayLike:
+    """An object that has DLPack alone, as a numpy array; others unchanged."""
+    if isinstance(value, np.ndarray) or hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
+        return value
+    return np.from_dlpack(value)
+
+
+def _kind(array: Values) -> str:
+    return f"{array.dtype} of shape {array.shape}"
+
+
+def _sum_of_squares(flat: Values) -> float:
+    if len(flat) <= DOT_ALONE:
+        return float(flat.dot(flat))
+    total = 0.0
+    for start in range(0, len(flat), DOT_ALONE):
+        part = flat[start : start + DOT_ALONE]
+        total += float(part.dot(part))
+    return total
+
+
+def _refuse_unless_unit(values: Values) -> None:
+    lengths = np.linalg.norm(values.astype(np.float64), axis=1)
+    bad = np.flatnonzero(np.isfinite(lengths) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+    if bad.size:
+        raise TwixtError(
+            f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "
+            f"of length {lengths[bad[0]]:.3g} for body {bad[0]}"
+            + (f" and {bad.size - 1} more" if bad.size > 1 else "")
+            + "; divide each by its length"
+        )

@@ -1,0 +1,256 @@
+"""Marks of a world: arrows, lines, contact points, frames and other small shapes that come and go by the hundred.
+
+    self.marks = Marks()                                                     # in __init__
+    ...
+    self.marks.clear()                                                       # in step
+    self.marks.add("sphere", position=points, size=0.02, key=contact_ids)
+    self.marks.add("arrow", position=points, to=points + 0.01 * forces, size=0.01, key=contact_ids)
+
+The one idea: a body has its place in an array for as long as it lives, a mark has a key. A viewer blends the marks of
+one kind and key between two snapshots, wherever they stand in the list; a mark that only one of them has is shown up to
+the instant of the newer one, or from it on.
+
+Always: a refused `add` changes nothing. Marks are no part of a world's state: its hash does not cover them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.user_code import near_name
+from twixt.ipc.snapshot import MARK, MARK_KINDS
+from twixt.sim.world.field_checks import LENGTH_OFF_MAX, rgba
+from twixt.sim.world.finite_check import FARTHEST, NUMBERS
+
+KIND_NAMES = tuple(MARK_KINDS)
+# Kinds that may go from `position` to `to`; the latter two have their middle between them.
+SPANNING = ("arrow", "line", "capsule", "cylinder")
+CENTERED = ("capsule", "cylinder")
+# The kind stands in the highest byte of a mark's key, so that a contact's point and arrow may both have its number.
+KEY_BITS = 56
+LARGEST_LABEL = 0xFFFF_FFFF
+# Marks that `Marks` has room for at first; it doubles when there are more.
+LEAST_ROOM = 64
+# Marks that shared memory has room for at first, in a world that has marks: 16 kB in each slot.
+FIRST_MARKS = 256
+# Position, orientation and size, among the 32-bit numbers of a record.
+FLOATS = slice(2, 12)
+
+
+class Marks:
+    """Marks of the present state: `clear` them and `add` them anew in each step.
+
+    records: (m,) of dtype `twixt.ipc.snapshot.MARK`, in the order in which they were added; they may be changed in
+    place. fault: text about the first mark since `clear` that cannot be drawn, else "".
+    """
+
+    def __init__(self) -> None:
+        self.fault = ""
+        self._storage = np.zeros(LEAST_ROOM, MARK)
+        self._count = 0
+        self._of_kind: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def records(self) -> NDArray[np.void]:
+        """All marks, dtype `MARK`, shape (m,). A view, valid until the next `clear` or `add`."""
+        return self._storage[: self._count]
+
+    def clear(self) -> None:
+        """Removes all marks."""
+        self._count, self.fault = 0, ""
+        self._of_kind.clear()
+
+    def add(
+        self,
+        kind: str,
+        position: ArrayLike,
+        *,
+        to: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
+        size: ArrayLike | None = None,
+        color: ArrayLike = (255, 255, 255, 255),
+        key: ArrayLike | None = None,
+        label: ArrayLike = 0,
+    ) -> None:
+        """Adds n marks of one kind: sphere, box, capsule, cylinder, ellipsoid, arrow, line or axes.
+
+        position (n, 3) metres, or (3,) for one mark. size, metres: one row for all or (n, k), with k numbers by kind:
+        sphere radius; box edges x, y, z; capsule and cylinder radius, length; ellipsoid diameters x, y, z; arrow and
+        line radius, length (a line of radius 0, the default, is thin at every distance); axes length. Where k is 1 also
+        a number or (n,). to (n, 3): an arrow, line, capsule or cylinder goes from `position` to there, and `size` is
+        its radius alone. orientation (n, 4), unit quaternions xyzw: an arrow and a line begin at the position and go
+        along their own z; others are centred there. color: as in `Bodies`. key (n,), whole numbers from 0 to
+        2**56 - 1: marks of one kind and key in two snapshots are one mark, those of equal keys in their order; by
+        default the place among the marks of that kind. label: a number of your own, for custom drawing.
+
+        Raises TwixtError for kinds, shapes, types and ranges that are wrong. A number that is not finite sets `fault`:
+        that mark is not drawn.
+        """
+        number = _kind_number(kind)
+        places = _vectors("position", position, None)
+        count = len(places)
+        names = MARK_KINDS[kind]
+        if to is not None:
+            ends = _ends(kind, to, orientation, count)
+            orientation, lengths = _along(ends - places)
+            radii = _sizes(kind, names[:1], 0.0 if size is None and kind == "line" else size, count)
+            sizes = np.stack((radii[:, 0], lengths), axis=1)
+            if kind in CENTERED:
+                places = (places + ends) / 2
+        else:
+            sizes = _sizes(kind, names, size, count)
+        turns = None if orientation is None else _quaternions(orientation, count)
+        rgbas = rgba("Marks.add(color)", color, count, each="marks").values
+        keys = self._keys(kind, key, count)
+        labels = _whole("label", label, count, LARGEST_LABEL)
+
+        rows = self._room_for(count)
+        rows["size"] = 0.0
+        with np.errstate(all="ignore"):  # a number too large for 32 bits becomes infinite, and is the fault
+            rows["position"] = places
+            rows["orientation"] = (0.0, 0.0, 0.0, 1.0) if turns is None else turns
+            rows["size"][:, : sizes.shape[1]] = sizes
+        rows["color"], rows["kind"], rows["label"] = rgbas, number, labels
+        rows["key"] = keys | np.uint64(number << KEY_BITS)
+        self._count += count
+        self._of_kind[kind] = self._of_kind.get(kind, 0) + count
+        if not self.fault:
+            self.fault = _fault(kind, rows)
+
+    def _keys(self, kind: str, key: ArrayLike | None, count: int) -> NDArray[np.uint64]:
+        if key is not None:
+            return _whole("key", key, count, (1 << KEY_BITS) - 1)
+        before = self._of_kind.get(kind, 0)
+        return np.arange(before, before + count, dtype=np.uint64)
+
+    def _room_for(self, more: int) -> NDArray[np.void]:
+        """The next `more` rows of the storage; they belong to no mark yet."""
+        count = self._count
+        if count + more > len(self._storage):
+            grown = np.zeros(max(count + more, 2 * len(self._storage)), MARK)
+            grown[:count] = self._storage[:count]
+            self._storage = grown
+        return self._storage[count : count + more]
+
+
+def fault_text(fault: str, tick: int, place: str) -> str:
+    """Warning of a `fault` of the marks after step number `tick`. place: the user's code that adds them."""
+    return f"{fault} after step {tick}; it is not drawn; look in {place} for a division by zero"
+
+
+def first_capacity(bodies: int, marks: Marks | None) -> int:
+    """Records that a host needs room for at first: of `bodies`, and of some marks where there are any. With that room
+    less than three quarters are used, so that a larger segment is made only for more marks."""
+    if marks is None:
+        return max(1, bodies)
+    return (bodies + max(FIRST_MARKS, len(marks))) * 4 // 3 + 1
+
+
+def _kind_number(kind: str) -> int:
+    if kind not in MARK_KINDS:
+        hint = near_name(str(kind), KIND_NAMES) or f"there are {', '.join(KIND_NAMES)}"
+        raise TwixtError(f"Marks.add knows no kind {kind!r}; {hint}")
+    return KIND_NAMES.index(kind)
+
+
+def _vectors(field: str, value: ArrayLike, count: int | None) -> NDArray[np.float64]:
+    """(n, 3) metres; count None: any n, and (3,) is one mark."""
+    array = np.asarray(value)
+    if array.shape == (3,) and count in (None, 1):
+        array = array[None]
+    elif array.shape == (0,):
+        array = np.zeros((0, 3))
+    if array.dtype.kind not in "fiu" or array.ndim != 2 or array.shape[1] != 3 or count not in (None, len(array)):
+        rows = "n" if count is None else count
+        raise TwixtError(f"Marks.add({field}) must be numbers of shape ({rows}, 3), got {_kind(array)}")
+    return array.astype(np.float64)
+
+
+def _ends(kind: str, to: ArrayLike, orientation: ArrayLike | None, count: int) -> NDArray[np.float64]:
+    if kind not in SPANNING:
+        raise TwixtError(f"Marks.add(to) is for {', '.join(SPANNING)}, got it for {kind!r}; give orientation instead")
+    if orientation is not None:
+        raise TwixtError("Marks.add takes to or orientation, got both; leave one of them out")
+    return _vectors("to", to, count)
+
+
+def _along(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Orientations that turn z along `vectors` (n, 3) by the shortest way, (n, 4), and the vectors' lengths, (n,)."""
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1)
+        x, y, z = (vectors / np.where(lengths > 0, lengths, 1.0)[:, None]).T
+        z = np.where(lengths > 0, z, 1.0)
+        turns = np.stack((-y, x, np.zeros_like(x), 1.0 + z), axis=1)
+        half = np.linalg.norm(turns, axis=1)
+        turns = np.where((half < 1e-9)[:, None], (1.0, 0.0, 0.0, 0.0), turns / half[:, None])
+    return turns, lengths
+
+
+def _quaternions(value: ArrayLike, count: int) -> NDArray[np.float64]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu" or array.shape not in ((4,), (count, 4)):
+        raise TwixtError(f"Marks.add(orientation) must be numbers of shape ({count}, 4), got {_kind(array)}")
+    turns = np.broadcast_to(array, (count, 4)).astype(np.float64)
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(turns, axis=1)
+        off = np.flatnonzero(np.isfinite(lengths) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+    if len(off):
+        raise TwixtError(
+            f"Marks.add(orientation) must be unit quaternions (x, y, z, w), got {turns[off[0]].tolist()} of length "
+            f"{lengths[off[0]]:.3g} for mark {off[0]}; divide each by its length"
+        )
+    return turns
+
+
+def _sizes(kind: str, names: tuple[str, ...], size: ArrayLike | None, count: int) -> NDArray[np.float64]:
+    """(n, k) metres for the k numbers called `names`."""
+    if size is None:
+        raise TwixtError(f"Marks.add({kind!r}) needs size, metres: {', '.join(names)}")
+    array, width = np.asarray(size), len(names)
+    if width == 1 and array.shape in ((), (count,)):
+        array = np.broadcast_to(array, (count,))[:, None]
+    if array.dtype.kind not in "fiu" or array.shape not in ((width,), (count, width)):
+        raise TwixtError(
+            f"Marks.add({kind!r}, size) must be {', '.join(names)} for all or for each of {count} marks, "
+            f"got {_kind(array)}"
+        )
+    if array.size and array.min() < 0:
+        raise TwixtError(f"Marks.add({kind!r}, size) must be metres >= 0, got {array.min():g}")
+    return np.broadcast_to(array, (count, width)).astype(np.float64)
+
+
+def _whole(field: str, value: ArrayLike, count: int, most: int) -> NDArray[np.uint64]:
+    array = np.asarray(value)
+    is_whole = array.dtype.kind in "iu" or array.size == 0
+    if not is_whole or array.shape not in ((), (count,)):
+        raise TwixtError(f"Marks.add({field}) must be whole numbers of shape ({count},), got {_kind(array)}")
+    if array.size and not (array.min() >= 0 and array.max() <= most):
+        raise TwixtError(
+            f"Marks.add({field}) must be whole numbers from 0 to {most}, got from {array.min()} to {array.max()}"
+        )
+    return np.broadcast_to(array, (count,)).astype(np.uint64)
+
+
+def _fault(kind: str, rows: NDArray[np.void]) -> str:
+    """Text about the first of `rows` that cannot be drawn; "" if there is none."""
+    with np.errstate(all="ignore"):
+        is_fine = np.abs(rows.view(np.float32).reshape(-1, NUMBERS)[:, FLOATS]) < FARTHEST
+    if is_fine.all():
+        return ""
+    first = int(np.flatnonzero(~is_fine.all(axis=1))[0])
+    for field in ("position", "orientation", "size"):
+        value = rows[field][first]
+        if not (np.abs(value) < FARTHEST).all():
+            break
+    return f"a mark of kind {kind!r} has the {field} {np.array2string(value, separator=', ')}"
+
+
+def _kind(array: NDArray[Any]) -> str:
+    return f"{array.dtype} of shape {array.shape}"

@@ -1,0 +1,142 @@
+"""Array views that report when a world writes them: velocities and visibility.
+
+A write by `a[...] = v`, by `a += v`, or as the `out` of a numpy function is reported; other results are plain arrays.
+
+Always: a copy reports nothing. Code in C that writes through the buffer is not noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
+
+FLAGS = {"velocity": HAS_VELOCITY, "angular_velocity": HAS_ANGULAR_VELOCITY}
+
+
+class TrackedArray(np.ndarray):
+    """A view of a field of the bodies. on_write: called with the array before it, or a part of it, is written."""
+
+    on_write: Callable[[NDArray[Any]], object] | None = None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self.on_write = getattr(obj, "on_write", None)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _report(self)
+        plain(self)[key] = value
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        outs = options.get("out", ())
+        for target in outs or (inputs[:1] if method == "at" else ()):
+            _report(target)
+        given = _untracked_ufunc(ufunc, method, inputs, options)
+        # `a += v` assigns the result to `a`: it must be the same array.
+        return outs[0] if len(outs) == 1 else given
+
+
+def plain(value: Any) -> Any:
+    """The same memory as a plain array; other values unchanged."""
+    return value.view(np.ndarray) if isinstance(value, TrackedArray | VisibilityMask) else value
+
+
+def _untracked_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The result of numpy on plain arrays."""
+    plains = {name: tuple(map(plain, value)) if name == "out" else plain(value) for name, value in options.items()}
+    return getattr(ufunc, method)(*map(plain, inputs), **plains)
+
+
+def _report(target: Any) -> None:
+    if isinstance(target, TrackedArray) and target.on_write is not None:
+        target.on_write(target)
+
+
+class WrittenVelocities:
+    """Velocity fields that the world has written, as flags of the record."""
+
+    def __init__(self) -> None:
+        self.flags = 0
+        self._lent: set[str] = set()  # fields of which a view was returned, without a reported write yet
+        self._views: dict[str, NDArray[Any]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_views": {}}
+
+    def attach(self, views: dict[str, NDArray[Any]]) -> None:
+        """Sets the views of the bodies' fields."""
+        self._views = views
+
+    def view(self, name: str) -> NDArray[np.float32]:
+        """View of a field; tracked until its first write."""
+        if self.flags & FLAGS[name]:
+            return self._views[name]
+        self._lent.add(name)
+        view: TrackedArray = self._views[name].view(TrackedArray)
+        view.on_write = lambda written: self._written(name, written)
+        return view
+
+    def mark(self, name: str) -> None:
+        """Marks a field as given, for all bodies, from now on."""
+        self._lent.discard(name)
+        if not self.flags & FLAGS[name]:
+            self.flags |= FLAGS[name]
+            self._views["flags"][:] |= np.uint16(FLAGS[name])
+
+    def detect(self) -> None:
+        """Marks fields with values that are not zero: they were written without a report."""
+        for name in [name for name in self._lent if self._views[name].any()]:
+            self.mark(name)
+
+    def _written(self, name: str, written: NDArray[Any]) -> None:
+        if np.may_share_memory(written, self._views[name]):  # else it was a copy
+            self.mark(name)
+
+
+class HasVisible(Protocol):
+    """Protocol of bodies with a mask of visibility."""
+
+    @property
+    def visible(self) -> NDArray[np.bool_]: ...
+
+    @visible.setter
+    def visible(self, value: ArrayLike) -> None: ...
+
+
+class VisibilityMask(np.ndarray):
+    """Mask of visibility: `visible[i] = False` hides body i; `visible &= mask` works, too. Else it is read-only."""
+
+    bodies: HasVisible | None = None
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.bodies is None:
+            plain(self)[key] = value
+            return
+        shown = plain(self.bodies.visible).copy()
+        shown[key] = value
+        self.bodies.visible = shown
+        self._update(shown)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        outs = options.get("out", ())
+        if len(outs) == 1 and outs[0] is self and self.bodies is not None:  # `visible &= mask`
+            self.bodies.visible = _untracked_ufunc(ufunc, method, inputs, options | {"out": (plain(self).copy(),)})
+            self._update(plain(self.bodies.visible))
+            return self
+        return _untracked_ufunc(ufunc, method, inputs, options)
+
+    def _update(self, shown: NDArray[np.bool_]) -> None:
+        self.setflags(write=True)
+        plain(self)[...] = shown[: len(self)]
+        self.setflags(write=False)
+
+
+def visibility_mask(shown: NDArray[np.bool_], bodies: HasVisible) -> VisibilityMask:
+    """The mask `shown`, which writes into `bodies`."""
+    view: VisibilityMask = shown.view(VisibilityMask)
+    view.bodies = bodies
+    view.setflags(write=False)
+    return view

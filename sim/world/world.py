@@ -1,0 +1,168 @@
+"""The base class of worlds, and functions that call or read a world.
+
+A world is a class with `bodies`, a `scene` and a `step(dt)` that advances it by `dt` seconds of simulated time.
+
+Always: an exception in the user's code becomes `UserCodeCrashed` with the user's traceback alone. A world should depend
+on its seed and the lengths of its steps alone; then these give the same bytes. `world_guard.py` checks its parts.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.process.user_code import calling_user_code
+from twixt.ipc.scene import Scene, Sphere
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.columns import scene_with_columns
+from twixt.sim.world.marks import Marks
+
+# Limits of a step, s. A shorter one is lost in the resolution of the clock; a longer one overflows instants.
+SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
+
+
+class World:
+    """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and writes `step`.
+
+    `reset`, `diagnostics` and `write_bodies` are optional. `apply_force(i, force, point)` is the name for forces from
+    a viewer; nothing calls it yet.
+    """
+
+    # Seconds of simulated time per step: set in the class or in `__init__`, constant afterwards. --physics-hz
+    # overrides both: `self.dt` has its value from the first line of `__init__` on.
+    dt: float = 1 / 60
+    bodies: Bodies
+    scene: Scene
+    # Optional: arrows, lines, contact points ...; set `self.marks = Marks()` in `__init__`. A reset clears them.
+    marks: Marks | None = None
+
+    def step(self, dt: float) -> None:
+        """Advances the world by `dt` seconds."""
+        raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
+
+    def reset(self, *args: Any, **kwargs: Any) -> None:
+        """Optional: returns the world to its first state. Define it as `reset(self, seed)` or `reset(self)`.
+
+        A world that does not define it is constructed anew instead.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
+
+    def diagnostics(self) -> Mapping[str, float]:
+        """Optional: figures for the overlay, by name. Called a few times a second."""
+        return {}
+
+    def write_bodies(self, records: NDArray[np.void]) -> None:
+        """Optional: writes the bodies, as they are after the last step, into the shared memory that viewers read.
+
+        For a world of many bodies that rewrites all of them in each step: it saves the copy from `self.bodies`, which
+        is then filled only on request. records: dtype `twixt.ipc.snapshot.BODY`, shape (n,) with n = len(self.bodies),
+        with any content before; every field of every body must be written, the epochs of jumps included. It is called
+        for each snapshot, and whenever the bodies are read otherwise: it must change nothing else, and keep neither
+        `records` nor a view of it.
+        """
+        records[:] = self.bodies.records
+
+
+class FormulaWorld(World):
+    """A world whose state is a formula of simulated time.
+
+    A subclass writes all bodies at `time_s` in `write`, and calls `reset` in its `__init__`. `time_ns` is the sum of
+    the steps, each in whole nanoseconds.
+    """
+
+    time_ns = 0
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time in seconds."""
+        return self.time_ns / 1e9
+
+    def reset(self, seed: int) -> None:
+        """Returns to simulated time 0, with a cut of all bodies."""
+        self.time_ns = 0
+        self.write()
+        self.bodies.teleport(slice(None), self.bodies.position)
+
+    def step(self, dt: float) -> None:
+        """Advances by `dt` seconds."""
+        self.time_ns += round(dt * 1e9)
+        self.write()
+
+    def write(self) -> None:
+        """Writes all moving bodies as they are at `time_s`."""
+        raise NotImplementedError(f"{type(self).__name__} has no write(self)")
+
+
+def reset_world(world: World, seed: Any) -> bool:
+    """Calls the world's own `reset`, with the seed if it takes one; returns False if it has none.
+
+    Raises UserCodeCrashed for what it raises.
+    """
+    reset = world.reset
+    if not callable(reset) or _is_default(reset, World.reset):
+        return False
+    with calling_user_code(f"{type(world).__name__}.reset"):
+        if _takes(reset, seed=seed):
+            reset(seed=seed)
+        elif _takes(reset, seed):
+            reset(seed)
+        else:
+            reset()
+    return True
+
+
+def writes_in_place(world: World) -> bool:
+    """True if the world has a `write_bodies` of its own, instead of keeping its bodies in `bodies`."""
+    return not _is_default(world.write_bodies, World.write_bodies)
+
+
+def write_bodies(world: World, records: NDArray[np.void]) -> None:
+    """Calls the world's own `write_bodies`. Raises UserCodeCrashed for what it raises."""
+    with calling_user_code(f"{type(world).__name__}.write_bodies"):
+        world.write_bodies(records)
+
+
+def filled_bodies(world: World) -> Bodies:
+    """The world's present bodies; a world that writes in place fills them first."""
+    if writes_in_place(world):
+        write_bodies(world, world.bodies.records)
+    return world.bodies
+
+
+def drawable_scene(world: World) -> Scene:
+    """The world's scene with the rules of its columns, and a ball if it names no shape (bodies beyond the last shape
+    have the last one). Raises TwixtError for columns that were not declared."""
+    scene = scene_with_columns(world.scene, world.bodies.columns.declared)
+    return scene if len(scene.shapes) else replace(scene, shapes=[Sphere()])
+
+
+def state_hash(world: World) -> str:
+    """SHA-256 of the bytes of all bodies and of the world's own columns, as hexadecimal digits.
+
+    Marks are left out: they show a state and are no part of it, so that drawing another arrow changes no hash.
+    """
+    import hashlib
+
+    digest = hashlib.sha256(filled_bodies(world).records.tobytes())
+    for column in world.bodies.columns.values():
+        digest.update(column.tobytes())
+    return digest.hexdigest()
+
+
+def _is_default(method: Callable[..., object], default: Callable[..., object]) -> bool:
+    return getattr(method, "__func__", method) is default
+
+
+def _takes(function: Callable[..., object], *arguments: Any, **named: Any) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments, **named)
+    except TypeError:
+        return False
+    except ValueError:  # made in C: its parameters are not known
+        return True
+    return True

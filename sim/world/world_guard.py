@@ -1,0 +1,232 @@
+"""Checks of a world: of all its parts once when it is made, of `bodies`, `dt` and `scene` after every step.
+
+Every error names the value, the rule and the way out. A world that replaces its bodies, or sets a scene that cannot
+be drawn, counts as crashed although it raised nothing: the user's code did it while it ran.
+
+Always: what was accepted can be published and drawn.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code, crash_of
+from twixt.ipc.scene import Scene
+from twixt.ipc.session.host import Host
+from twixt.ipc.snapshot import BODY, NO_MARKS
+from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.finite_check import FiniteCheck
+from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.world import (
+    LONGEST_DT,
+    SHORTEST_DT,
+    World,
+    drawable_scene,
+    filled_bodies,
+    reset_world,
+    write_bodies,
+    writes_in_place,
+)
+
+# Most bodies of a world whose `write_bodies` is tested, which takes some ten milliseconds.
+MOST_BODIES_CHECKED = 100_000
+
+
+def check_world(world: World) -> None:
+    """Raises TwixtError unless the world can be stepped and drawn."""
+    name = type(world).__name__
+    if not isinstance(getattr(world, "bodies", None), Bodies):
+        raise TwixtError(f"{name}.bodies must be a Bodies; set self.bodies = Bodies(count) in its __init__")
+    if not isinstance(getattr(world, "scene", None), Scene):
+        raise TwixtError(f"{name}.scene must be a Scene; set self.scene = Scene([Sphere()] * count) in its __init__")
+    if not (isinstance(world.dt, numbers.Real) and SHORTEST_DT <= world.dt <= LONGEST_DT):
+        rule = f"seconds of simulated time per step, from {SHORTEST_DT:g} to {LONGEST_DT:g}"
+        raise TwixtError(f"{name}.dt must be {rule}, got {world.dt!r}; set dt = 1 / 60 in the class")
+    checked_marks(world)
+    shapes, count = len(world.scene.shapes), len(world.bodies)
+    if shapes > count:
+        raise TwixtError(
+            f"{name}.scene has {shapes} shapes for {count} bodies; give one shape per body, "
+            f"Scene([...] * {count}), or make Bodies({shapes}) and despawn those not used yet"
+        )
+    world.scene.check_bodies(count)
+    drawable_scene(world)
+
+
+def checked_marks(world: World) -> Marks | None:
+    """The world's marks; None if it has none. Raises TwixtError for anything else."""
+    marks = getattr(world, "marks", None)
+    if not isinstance(marks, Marks | None):
+        raise TwixtError(
+            f"{type(world).__name__}.marks must be a Marks, got {type(marks).__name__}; set self.marks = Marks() in its "
+            "__init__, or give your own attribute another name"
+        )
+    return marks
+
+
+def check_writes_all(world: World) -> None:
+    """Raises TwixtError for a world whose `write_bodies` does not write every byte of every record."""
+    if not writes_in_place(world) or len(world.bodies) > MOST_BODIES_CHECKED:
+        return
+    records, others = world.bodies.records, np.zeros(len(world.bodies), BODY)
+    for array, byte in ((others, 0), (records, 0xFF)):
+        array.view(np.uint8)[:] = byte
+        with np.errstate(all="ignore"):  # bytes that are not written may be numbers that are not finite
+            write_bodies(world, array)
+    left = np.flatnonzero(records.view(np.uint8) != others.view(np.uint8))
+    if len(left):
+        body, byte = divmod(int(left[0]), BODY.itemsize)
+        field = [name for name, (_, offset, *_) in (BODY.fields or {}).items() if offset <= byte][-1]
+        raise TwixtError(
+            f"{type(world).__name__}.write_bodies must write every field of every body, got {field} of body {body} as "
+            f'it was before; write records["{field}"][:] too, even where it never changes'
+        )
+
+
+class WorldGuard:
+    """Bodies, scene and dt of a checked world, with which they are compared after every step.
+
+    warn: called with a text if the world changed its dt, which has no effect.
+    """
+
+    def __init__(self, world: World, warn: Callable[[str], object]) -> None:
+        self._warn = warn
+        self._dt, self._has_kept_dt = world.dt, True
+        self._scene, self._declared = world.scene, world.bodies.columns.declared
+        self._remember(world)
+
+    def check_step(self, world: World, step: int) -> Scene | None:
+        """Returns the scene to publish if `step` changed it. Raises UserCodeCrashed for wrong bodies or scene."""
+        try:
+            bodies, scene = getattr(world, "bodies", None), getattr(world, "scene", None)
+            is_new_dt = bool(self._has_kept_dt and world.dt != self._dt)
+        except Exception as error:  # properties of the user's own
+            raise crash_of(f"{type(world).__name__}.bodies, .scene or .dt", error) from error
+        if is_new_dt:
+            self._warn_of_dt(world, f"step {step}")
+        if bodies is self._bodies and scene is self._scene and len(self._bodies) == self._count:
+            return None
+        if bodies is not self._bodies and not (isinstance(bodies, Bodies) and len(bodies) == self._count):
+            found = f"Bodies({len(bodies)})" if isinstance(bodies, Bodies) else type(bodies).__name__
+            raise UserCodeCrashed(
+                f"{type(world).__name__}.bodies was Bodies({self._count}) and is {found} after step {step}; "
+                "keep the one made in __init__, and use its spawn and despawn to change how many are seen"
+            )
+        return self._changed_scene(world)
+
+    def check_reset(self, world: World) -> Scene | None:
+        """As `check_step`, after a reset, which may replace the bodies and change their number."""
+        scene = self._changed_scene(world, is_reset=True)
+        if self._has_kept_dt and world.dt != self._dt:
+            self._warn_of_dt(world, "a reset")
+        return scene
+
+    def _warn_of_dt(self, world: World, when: str) -> None:
+        self._has_kept_dt = False
+        self._warn(
+            f"{type(world).__name__}.dt was {self._dt:g} and is {world.dt!r} after {when}; steps stay {self._dt:g} s "
+            "long: set dt in the class or in __init__, or give --physics-hz"
+        )
+
+    def _changed_scene(self, world: World, is_reset: bool = False) -> Scene | None:
+        scene = getattr(world, "scene", None)
+        if is_reset or scene is not self._scene or world.bodies is not self._bodies:
+            try:
+                check_world(world)
+            except TwixtError as error:
+                raise UserCodeCrashed(str(error)) from error
+        declared = world.bodies.columns.declared
+        has_changed = scene is not self._scene or declared != self._declared
+        self._scene, self._declared = world.scene, declared
+        self._remember(world)
+        return drawable_scene(world) if has_changed else None
+
+    def _remember(self, world: World) -> None:
+        self._bodies, self._count = world.bodies, len(world.bodies)
+
+
+class GuardedWorld:
+    """World as physics calls it: its exceptions become `UserCodeCrashed`, and its parts are checked.
+
+    remake, seed: see `reset`. warn: called with each warning.
+    """
+
+    def __init__(self, world: World, remake: Callable[[], World], seed: Any, warn: Callable[[str], object]) -> None:
+        self.world, self.name = world, type(world).__name__
+        self.writes_in_place = writes_in_place(world)
+        self._remake, self._seed, self._warn = remake, seed, warn
+        self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(f"{self.name}.step")
+        self._next_check_tick, self._has_fault = 1, False
+
+    def step(self, dt_s: float) -> None:
+        """Makes one step of `dt_s` seconds. Raises UserCodeCrashed."""
+        with calling_user_code(f"{self.name}.step"):
+            self.world.step(dt_s)
+
+    def reset(self) -> Scene | None:
+        """Resets the world with `seed`, or makes another with `remake`; returns the scene if it changed. Its marks are
+        cleared before."""
+        if isinstance(marks := getattr(self.world, "marks", None), Marks):
+            marks.clear()
+        if not reset_world(self.world, self._seed):
+            self.world = self._remake()
+            self.writes_in_place = writes_in_place(self.world)
+        self._next_check_tick = 1
+        return self._guard.check_reset(self.world)
+
+    def write_bodies(self, records: NDArray[np.void]) -> None:
+        """Calls the world's `write_bodies`. Raises UserCodeCrashed."""
+        write_bodies(self.world, records)
+
+    def filled_records(self) -> NDArray[np.void]:
+        """The present records of all bodies, also of a world that writes in place."""
+        return filled_bodies(self.world).records
+
+    def marks(self, tick: int) -> NDArray[np.void]:
+        """The present marks, dtype `MARK`, after step number `tick`; warns of the first that cannot be drawn, one
+        warning in a run. Raises UserCodeCrashed if the world's `marks` is anything but a Marks."""
+        try:
+            marks = checked_marks(self.world)
+        except TwixtError as error:
+            raise UserCodeCrashed(str(error)) from error
+        if marks is None:
+            return NO_MARKS
+        if marks.fault and not self._has_fault:
+            self._warn_of(fault_text(marks.fault, tick, f"{self.name}.step"))
+        return marks.records
+
+    def check_step(self, step: int) -> Scene | None:
+        """Returns the scene to publish if `step` changed it. Raises UserCodeCrashed."""
+        return self._guard.check_step(self.world, step)
+
+    def check_some_bodies(self, tick: int, dt_s: float, host: Host) -> None:
+        """Checks the next bodies, if due, and warns of the first that cannot be drawn; one warning in a run.
+
+        tick: of the last step, of `dt_s` seconds. Bodies that the world writes in place are read as last published on
+        `host`.
+        """
+        if tick < self._next_check_tick:
+            return
+        self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
+        if self._has_fault:
+            return
+        if not self.writes_in_place:
+            self._warn_of(self._finite.check_next(self.world.bodies.records, tick))
+        elif (newest := host.newest()) is not None:
+            self._warn_of(self._finite.check_next(newest.bodies, newest.head.tick))
+
+    def check_all_bodies(self, tick: int) -> None:
+        """Checks all bodies at once; the same warning as of `check_some_bodies`."""
+        if not self._has_fault:
+            self._warn_of(self._finite.check_all(self.filled_records(), tick))
+
+    def _warn_of(self, fault: str) -> None:
+        if fault:
+            self._has_fault = True
+            self._warn(fault)

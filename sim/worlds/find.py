@@ -1,0 +1,120 @@
+"""Worlds by name: from `balls` or `my_module:MyWorld`, and settings such as `count=500`, to a checked instance.
+
+Errors of the command line name the value, the rule and the way out. An exception of the user's own code is a crash of
+that code.
+
+Always: the user's folder is searched after the standard library and installed packages, but before twixt's own folder,
+so that a `sim.py` of theirs is found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.user_code import calling_user_code, import_user_module, near_name
+from twixt.sim.world.constructor_settings import read_settings
+from twixt.sim.world.world import World
+from twixt.sim.world.world_guard import check_world, check_writes_all
+from twixt.sim.worlds import WORLDS
+
+
+def load_world(name: str, settings: Sequence[tuple[str, str]] = (), seed: int = 0) -> World:
+    """Makes the world called `name` with `settings` and, if its constructor takes one, the `seed`.
+
+    Raises TwixtError for errors that the user can correct at the command line, UserCodeCrashed for exceptions of their
+    code.
+    """
+    return make_world(find_world(name), settings, seed)
+
+
+def find_world(name: str) -> type[World]:
+    """Class of a world, by a built-in name or as `module:Class`. Raises as `load_world`."""
+    module_name, colon, class_name = name.partition(":")
+    if not colon:
+        return _built_in(name)
+    if not module_name or not class_name.isidentifier() or not all(p.isidentifier() for p in module_name.split(".")):
+        raise TwixtError(f'a world is written module:Class, such as my_orbit:Orbit, without ".py"; got {name!r}')
+    module = import_user_module(module_name)
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        known = [key for key, value in vars(module).items() if _is_world(value) and value is not World]
+        raise TwixtError(
+            f'module "{module_name}" ({getattr(module, "__file__", "no file")}) has no class "{class_name}"; '
+            + (
+                near_name(class_name, known) or f"it has {', '.join(known)}"
+                if known
+                else _shadowed(module_name, module)
+            )
+        )
+    if not _is_world(found):
+        raise TwixtError(f"{name} is not a world; write it as class {class_name}(World), with World from twixt")
+    return found
+
+
+def make_world(kind: type[World], settings: Sequence[tuple[str, str]], seed: int, dt: float | None = None) -> World:
+    """Makes and checks an instance of `kind`. dt: seconds per step; None: its own. Raises as `load_world`."""
+    arguments = read_settings(kind, settings, seed)
+    with calling_user_code(f"{kind.__name__}.__init__", refusals=True):
+        with contextlib.nullcontext() if dt is None else _given_dt(kind, dt):
+            world = kind(**arguments)
+        if dt is not None:
+            _set_dt(world, dt)
+    with calling_user_code(f"{kind.__name__}, looked at after its __init__,", refusals=True):
+        check_world(world)
+    check_writes_all(world)
+    return world
+
+
+def seed_of(kind: type[World], settings: Sequence[tuple[str, str]], seed: int) -> Any:
+    """The seed that `make_world` uses: that of the settings if they have one, else `seed`."""
+    return read_settings(kind, settings, seed).get("seed", seed)
+
+
+def _built_in(name: str) -> type[World]:
+    if name not in WORLDS:
+        hint = near_name(name, list(WORLDS)) or f"built in: {', '.join(WORLDS)}"
+        raise TwixtError(f'no world named "{name}"; {hint}; a world of your own is written module:Class')
+    entry = WORLDS[name]
+    found: type[World] = getattr(importlib.import_module(entry.module), entry.class_name)
+    return found
+
+
+def _set_dt(world: World, dt: float) -> None:
+    try:
+        world.dt = dt
+    except AttributeError as error:  # a property without a setter
+        name = type(world).__name__
+        raise TwixtError(
+            f"{name}.dt cannot be set to {dt:g}; make it a plain attribute, or leave the rate out"
+        ) from error
+
+
+@contextlib.contextmanager
+def _given_dt(kind: type[World], dt: float) -> Iterator[None]:
+    """Within the block, `self.dt` of a `kind` is `dt`, whatever `__init__` assigns to it."""
+    own = {name: value for name, value in vars(kind).items() if name == "dt"}
+    kind.dt = property(lambda world: dt, lambda world, value: None)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del kind.dt
+        for name, value in own.items():
+            setattr(kind, name, value)
+
+
+def _is_world(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, World)
+
+
+def _shadowed(module_name: str, module: ModuleType) -> str:
+    beside = os.path.abspath(module_name.replace(".", os.sep) + ".py")
+    found = os.path.abspath(getattr(module, "__file__", None) or "")
+    if os.path.exists(beside) and beside != found:
+        return f"a module of that name comes before your {beside}; rename yours"
+    return "write one there: class YourWorld(World)"

@@ -1,0 +1,140 @@
+"""The command line: what it offers, and what it loads for that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from twixt.cli.command_line import benches, commands, group
+from twixt.cli.flags import flags_of
+from twixt.ipc.config.config import BOTH, MEASURE, SIM, VIEW, Config, flag_name
+from twixt.ipc.session import open_listener
+from twixt.sim.worlds import WORLDS
+
+ROOT = Path(__file__).parents[2]
+# A press of Tab, a cry for help: neither waits for these.
+HEAVY = {"numpy", "glfw", "moderngl", "imgui_bundle", "matplotlib", "rich"}
+SAYS_WHAT_IS_LOADED = f"""
+import atexit, os, sys
+atexit.register(lambda: print("LOADED", *sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr))
+sys.path.append({str(ROOT)!r})
+import twixt
+sys.exit(twixt.main(sys.argv[1:]))
+"""
+
+
+def loaded_by(*arguments: str, **variables: str) -> tuple[str, list[str]]:
+    """What a command says, and the heavy libraries it loaded for that."""
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", SAYS_WHAT_IS_LOADED, *arguments],
+        env={**os.environ, **variables}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout, ended.stderr.split("LOADED", 1)[1].split()
+
+
+def completed(words: str, **variables: str) -> list[str]:
+    """What a shell offers for the last of these words, which may be empty; nothing heavy is loaded for it."""
+    typed = words.split(" ")
+    said, loaded = loaded_by(
+        _TWIXT_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(len(typed) - 1), **variables
+    )
+    assert not loaded
+    return [line.split(",", 1)[1] for line in said.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--help", "--version", "run --help", "measure -h", "view --help", "bench --help", "bench motion --help", "worlds"],
+)
+def test_what_tells_about_twixt_loads_no_numpy(arguments: str) -> None:
+    said, loaded = loaded_by(*arguments.split())
+    assert said
+    assert not loaded
+
+
+def test_a_shell_completes_commands_and_the_worlds_of_the_default_one() -> None:
+    offered = completed("twixt ")
+    assert set(commands) | set(WORLDS) == set(offered)
+    assert completed("twixt me") == ["measure", "metronome"]
+    assert "--slow-physics" in completed("twixt --s")
+    assert completed("twixt bench ") == list(benches)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("twixt run ba", ["balls"]),
+        ("twixt measure metro", ["metronome"]),
+        ("twixt run --clock ", ["auto", "ahead", "newest-two", "buffered"]),
+        ("twixt balls --interpolation he", ["hermite"]),
+        ("twixt view --pac", ["--pacing"]),
+        ("twixt sim --ste", ["--steps"]),
+        ("twixt run --log frames", ["frames"]),
+    ],
+)
+def test_a_shell_completes_worlds_flags_and_choices(words: str, offered: list[str]) -> None:
+    assert completed(words) == offered
+
+
+def test_a_shell_completes_the_simulations_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert completed("twixt view ") == []
+    listener = open_listener("lab")
+    try:
+        assert completed("twixt view ") == ["lab"]
+    finally:
+        listener.close()
+
+
+def names_of(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+@pytest.mark.parametrize(
+    ("name", "sides", "own"),
+    [
+        ("run", (BOTH, SIM, VIEW), {"world"}),
+        ("measure", (BOTH, SIM, VIEW, MEASURE), {"world", "--against", "--repeat"}),
+        ("sim", (BOTH, SIM), {"world", "--steps", "--hash", "--json"}),
+        ("view", (BOTH, VIEW), {"name", "--wait"}),
+        ("report", (), {"log", "--json", "--plot"}),
+        ("compare", (), {"a", "b", "--plot"}),
+        ("doctor", (), set()),
+        ("worlds", (), set()),
+    ],
+)
+def test_each_command_has_its_options(name: str, sides: tuple[str, ...], own: set[str]) -> None:
+    flags = {flag.opts[0] for flag in flags_of(*sides)}
+    assert names_of(commands[name].build(name)) == flags | own
+
+
+def test_every_field_of_a_config_that_has_a_side_is_a_flag_of_some_command() -> None:
+    said = set().union(*(names_of(entry.build(name)) for name, entry in commands.items()))
+    fields = {item: field for item, field in Config.__dataclass_fields__.items() if field.metadata}
+    assert fields
+    assert {flag_name(name) for name in fields} <= said
+
+
+def test_the_help_of_the_whole_names_every_command() -> None:
+    said = group().get_help(click.Context(group(), info_name="twixt"))
+    assert all(f"\n  {name} " in said for name in commands)
+
+
+def test_only_the_command_that_is_asked_for_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    made = type(commands["run"]).build
+
+    def noted(entry: object, name: str) -> click.Command:
+        built.append(name)
+        return made(entry, name)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(commands["run"]), "build", noted)
+    group().main(["worlds"], standalone_mode=False)
+    assert built == ["worlds"]

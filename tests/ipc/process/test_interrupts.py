@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import twixt
+from twixt.ipc.process.interrupts import NotedCtrlC, dropped_ctrl_c_raised, was_dropped
+
+
+def test_ctrl_c_is_known_even_where_somebody_made_another_error_of_it() -> None:
+    with NotedCtrlC() as ctrl_c:
+        assert not ctrl_c.came
+        with pytest.raises(ImportError):
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                threading.Event().wait(60)
+            except KeyboardInterrupt:
+                raise ImportError from None
+        assert ctrl_c.came
+        assert not ctrl_c.came
+
+
+def test_ctrl_c_that_python_dropped_is_still_to_be_heard_once() -> None:
+    assert not was_dropped()
+    with NotedCtrlC():
+        assert not was_dropped()
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(60)
+        assert was_dropped()
+        assert not was_dropped()
+    assert not was_dropped()
+
+
+def test_other_signals_are_none_and_nothing_stays_open() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    previous = signal.signal(signal.SIGUSR1, lambda _number, _frame: None)
+    try:
+        with NotedCtrlC() as ctrl_c:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            assert not ctrl_c.came
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+    assert signal.set_wakeup_fd(-1) == -1
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_elsewhere_than_in_the_main_thread_nothing_is_noted() -> None:
+    said = []
+
+    def ask() -> None:
+        with NotedCtrlC() as ctrl_c:
+            said.append(ctrl_c.came)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert said == [False]
+
+
+DROPPED = """
+import contextlib, os, signal, sys, threading
+sys.path.insert(0, {house!r})
+from twixt.ipc.process.interrupts import NotedCtrlC
+from twixt.sim.process.watchdog import Watchdog
+with NotedCtrlC():
+    with contextlib.suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Event().wait(60)
+    watch = Watchdog(None, lambda: print("it ended under the step", flush=True))
+    watch.begin()
+    while True:
+        try:
+            threading.Event().wait(20)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+"""
+
+
+def test_a_run_whose_ctrl_c_python_dropped_ends_of_it() -> None:
+    """Here nothing lets go when interrupted, so that it is ended from without."""
+    code = DROPPED.format(house=twixt.__path__[0])
+    ended = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (130, "interrupted\nit ended under the step\n"), ended.stderr
+
+
+DROPS = """
+import os, signal, weakref
+
+class Dropped: ...
+
+def interrupt(_):  # as Python's own callbacks in each import are, only later
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+
+dropped = Dropped()
+reference = weakref.ref(dropped, interrupt)
+del dropped
+Name = 1
+"""
+SCRIPT = """
+import sys
+sys.path[:0] = [{house!r}, {folder!r}]
+import twixt
+twixt._HOMES["Name"] = "drops"
+import twixt.sim.show.show
+if "show" in sys.argv:
+    config_of = twixt.sim.show.show._config
+    twixt.sim.show.show._config = lambda *given: (__import__("drops"), config_of(*given))[1]
+try:
+    twixt.show(twixt.Scene([twixt.Sphere()]), viewer=False) if "show" in sys.argv else twixt.Name
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("way", ["front door", "show"])
+def test_ctrl_c_that_python_dropped_in_an_import_of_ours_is_raised_in_the_users_script(
+    tmp_path: Path, way: str
+) -> None:
+    (tmp_path / "drops.py").write_text(DROPS)
+    code = SCRIPT.format(house=twixt.__path__[0], folder=str(tmp_path))
+    ended = subprocess.run([sys.executable, "-P", "-c", code, way], capture_output=True, text=True, timeout=60)
+    # Python did drop it; while a view opens, it is held back instead.
+    assert ("Exception ignored in" in ended.stderr) == (way == "front door")
+    assert (ended.returncode, ended.stdout) == (0, "interrupted\n"), ended.stderr
+
+
+def test_where_ctrl_c_has_a_meaning_of_the_users_own_nothing_is_raised() -> None:
+    came = []
+    before = signal.signal(signal.SIGINT, lambda *_: came.append("theirs"))
+    try:
+        with dropped_ctrl_c_raised():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert came == ["theirs"]
+
+
+def test_whom_signals_wake_already_they_wake_further() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing)
+    try:
+        with contextlib.suppress(KeyboardInterrupt), NotedCtrlC() as ctrl_c:
+            assert not was_dropped()
+            signal.raise_signal(signal.SIGINT)
+        assert not ctrl_c.came
+        assert signal.set_wakeup_fd(before) == writing
+        assert os.read(reading, 8) == bytes([signal.SIGINT])
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)

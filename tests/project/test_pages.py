@@ -1,0 +1,83 @@
+"""The pages that show the way: the files they name are there, and a module's first sentence says what it is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project.house_imports import modules_of
+
+ROOT = Path(__file__).parents[2]
+# A path in backquotes; a folder ends with a slash.
+NAMED = re.compile(r"`((?:ipc|sim|render|cli|tests|docs)/(?:[\w/.-]*(?:\.py|\.md|/))?)`")
+# A module of twixt or of its tests in any text, with the name in it that may follow: an import in a program that a test
+# starts, the target of a patch, a command that a page shows.
+DOTTED = re.compile(r"(?<![\w./-])(?:twixt\.(?:cli|ipc|sim|render)|tests)(?:\.[A-Za-z_]\w*)+")
+# Trees that a test makes up, and this file's own examples, name what is not there.
+MADE_UP = {"tests/project/test_house_figures.py", "tests/project/test_pages.py"}
+TEXTS = [path for pattern in ("*.py", "*.md", "*.toml", "Makefile") for path in ROOT.glob(pattern)] + [
+    path
+    for part in ("cli", "ipc", "sim", "render", "tests", "docs", "examples")
+    for path in (ROOT / part).rglob("*")
+    if path.suffix in (".py", ".md") and str(path.relative_to(ROOT)) not in MADE_UP
+]
+# A sentence that begins so asks for what it should name.
+ASKS = re.compile(r"(What|Whether|Who|Whoever|How|When|Where|Which|Why)\b")
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_modules_that_a_text_names_are_there(path: Path) -> None:
+    text = path.read_text()
+    assert [name for name in NAMED.findall(text) if not (ROOT / name).exists()] == []
+    assert [name for name in DOTTED.findall(text) if not is_there(name)] == []
+
+
+def test_names_of_modules_are_found_and_held_to_the_files() -> None:
+    text = 'patch("twixt.ipc.snapshot.bytes_of"), python -m tests.mutants.py, twixt.render.gone, tests.ipc.nowhere.X'
+    names = DOTTED.findall(text)
+    assert names == ["twixt.ipc.snapshot.bytes_of", "tests.mutants.py", "twixt.render.gone", "tests.ipc.nowhere.X"]
+    assert [name for name in names if is_there(name)] == []
+    for name in ("twixt.ipc.snapshot", "tests.project.test_pages.is_there", "twixt.cli"):
+        assert is_there(name)
+    assert NAMED.findall("see `ipc/ring/sequence.py` and `tests/`, not `out/x.py`") == [
+        "ipc/ring/sequence.py",
+        "tests/",
+    ]
+
+
+def is_there(dotted: str) -> bool:
+    """Whether a folder, a module, or a module's own name is called so (a name within a name is not looked for)."""
+    place = ROOT
+    parts = dotted.split(".")[dotted.startswith("twixt.") :]
+    for number, part in enumerate(parts):
+        place = place / part
+        if place.is_dir():
+            continue
+        module = place.with_suffix(".py")
+        if module.exists():
+            return len(parts) == number + 1 or parts[number + 1] in set(names_of(module))
+        package = place.parent / "__init__.py"
+        return package.exists() and part in set(names_of(package))
+    return True
+
+
+def names_of(module: Path) -> Iterator[str]:
+    """What can be taken from it: what it defines at its top level, and what it imports."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+
+
+@pytest.mark.parametrize("path", sorted(modules_of(ROOT).values()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_begins_with_what_it_is(path: Path) -> None:
+    opening = ast.get_docstring(ast.parse(path.read_text()))
+    assert opening, "no opening"
+    assert not ASKS.match(opening), opening.splitlines()[0]

@@ -1,0 +1,134 @@
+"""Stage for tests: snapshots are added by hand, OpenGL draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from twixt.ipc.config.config import Config
+from twixt.ipc.plan import Plan
+from twixt.ipc.scene import Camera, Scene, Sphere
+from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE, Head, Snapshot, new_bodies
+from twixt.render.display.offscreen import OffscreenWindow
+from twixt.render.scene.stage import Stage
+from twixt.render.snapshots.intake import as_drawn
+
+MS = 1_000_000
+GAP_MS = 100
+START_NS = 10**12
+SIZE_PX = (320, 240)
+ONE = Scene([Sphere(0.5)], ground=None, background=(0, 0, 0), unlit=True, camera=Camera((0, -10, 0), (0, 0, 0)))
+
+
+class Show:
+    """Stage with snapshots as the intake adds them: `GAP_MS` apart, each published `lead_ms` before it is due.
+
+    bodies, columns: those of snapshot k. silent_until_ms: nothing is published before.
+    """
+
+    def __init__(
+        self, window: OffscreenWindow, scene: Scene, bodies: Callable[[int], np.ndarray], lead_ms: float = GAP_MS,
+        columns: Callable[[int], dict[str, np.ndarray]] = lambda _k: {}, clock: str = "ahead", **flags,
+    ) -> None:  # fmt: skip
+        self.window, self.bodies, self.columns, self.lead_ms = window, bodies, columns, lead_ms
+        self.silent_until_ms = 0.0
+        self._is_watched = False
+        self._world_epoch, self._began_ms = 0, 0.0
+        flags.setdefault("interpolation", "linear")
+        self.stage = Stage(Config(clock=clock, **flags), window.context, scene, 16, lambda: bodies(0))
+        self.flags = dict(
+            interpolation=flags["interpolation"], clock=clock, prefer="latency", split=False, trails=False
+        )
+        self.stage.replan(Plan(1, 0, START_NS, 0, 1.0))
+        self.published = -1
+
+    def choose(self, **flags) -> None:
+        self.flags |= flags
+        self.stage.choose(**self.flags)
+
+    def draw(self, at_ms: float):
+        """Draws the frame presented `at_ms` after the start; returns its picture."""
+        while (
+            at_ms >= self.silent_until_ms
+            and (self.published + 1) * GAP_MS < at_ms - self._began_ms + self.lead_ms + GAP_MS
+        ):
+            self.published += 1
+            self._publish(self.published, at_ms)
+        self.window.screen.use()
+        return self.stage.draw(START_NS + round(at_ms * MS), SIZE_PX)
+
+    def reset(self, at_ms: float) -> None:
+        """Begins a new world epoch at `at_ms`."""
+        self.published, self._began_ms = -1, at_ms
+        self._world_epoch += 1
+        began_ns = START_NS + round(at_ms * MS)
+        self.stage.replan(Plan(1 + self._world_epoch, self._world_epoch, began_ns, 0, 1.0))
+
+    def pixels(self, at_ms: float) -> np.ndarray:
+        self.draw(at_ms)
+        self.stage.renderer.finish()
+        return self.stage.renderer.read_pixels()
+
+    def places(self, times_ms: Iterable[float]) -> np.ndarray:
+        """Drawn positions in these frames, (frames, bodies, 3), metres."""
+        if not self._is_watched:
+            self.stage.main.watch("test", None)
+            self._is_watched = True
+        found = []
+        for at_ms in times_ms:
+            self.draw(at_ms)
+            found.append(self.stage.main.watched("test").position)
+        return np.array(found)
+
+    def _publish(self, k: int, at_ms: float) -> None:
+        stage, columns, sim_ns = self.stage, self.columns(k), k * GAP_MS * MS
+        snapshot = Snapshot(sim_ns, self.bodies(k), columns, tick=k, world_epoch=self._world_epoch)
+        bodies = as_drawn(snapshot, stage.scene).bodies
+        published_ns = START_NS + round(at_ms * MS)
+        head = Head(
+            tick=k, sim_time_ns=sim_ns, due_ns=START_NS + round(self._began_ms * MS) + sim_ns,
+            published_ns=published_ns, world_epoch=self._world_epoch, count=len(bodies),
+        )  # fmt: skip
+        slot = stage.history.slot_for(head)
+        assert slot is not None
+        stage.renderer.upload_records(slot, bodies)
+        if "scale3" in columns:
+            stage.renderer.upload_scale3(slot, columns["scale3"])
+        stage.history.commit(slot, head)
+        stage.add(snapshot, slot)
+        stage.observe(head)
+
+
+def along_x(count: int = 1, speed: float = 1.0, velocity: bool = False) -> Callable[[int], np.ndarray]:
+    """Bodies in a row that move `speed` metres a snapshot along x."""
+
+    def state(k: int) -> np.ndarray:
+        bodies = new_bodies(count)
+        bodies["position"][:, 0] = k * speed
+        bodies["position"][:, 2] = np.arange(count)
+        if velocity:
+            bodies["flags"] = VISIBLE | HAS_VELOCITY
+        return bodies
+
+    return state
+
+
+def middle_px(pixels: np.ndarray) -> float:
+    lit = pixels.max(axis=2) > 127
+    assert lit.any()
+    return float(np.nonzero(lit)[1].mean())
+
+
+def round_and_round(count: int = 1, turn: float = 0.5) -> Callable[[int], np.ndarray]:
+    """Bodies on a circle of 1 m, `turn` radians a snapshot, with velocities."""
+
+    def state(k: int) -> np.ndarray:
+        bodies = new_bodies(count)
+        angle = turn * k + np.arange(count)
+        bodies["position"] = np.stack((np.cos(angle), np.zeros(count), np.sin(angle)), axis=1)
+        bodies["velocity"] = np.stack((-np.sin(angle), np.zeros(count), np.cos(angle)), axis=1) * turn * 1000 / GAP_MS
+        bodies["flags"] = VISIBLE | HAS_VELOCITY
+        return bodies
+
+    return state

@@ -1,0 +1,73 @@
+"""Projection of labels from the world to the picture."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twixt.render.draw.camera import OrbitCamera
+from twixt.render.scene.labels import Label, head, place
+
+SIZE_PX = (800, 600)
+WHOLE = (0, 0, *SIZE_PX)
+WHITE = (255, 255, 255, 255)
+CAMERA = OrbitCamera(target=(1.0, 2.0, 3.0), distance_m=10.0)
+
+
+def at(*position: float) -> Label:
+    return Label(position, "here", WHITE)  # type: ignore[arg-type]
+
+
+def test_two_halves_have_their_words_at_the_top_left_of_each() -> None:
+    left, right = head(("none", "auto"), [(0, 0, 399, 600), (401, 0, 399, 600)], 600, 1.0)
+    assert (left.text, left.x_px, left.y_px) == ("none", 8.0, 16.0)
+    assert (right.text, right.x_px, right.y_px) == ("auto", 409.0, 16.0)
+
+
+def test_the_target_is_in_the_middle() -> None:
+    [placed] = place([at(1, 2, 3)], CAMERA.matrices(SIZE_PX), WHOLE, 600)
+    assert (placed.x_px, placed.y_px) == pytest.approx((400, 300), abs=0.01)
+    assert (placed.text, placed.color) == ("here", WHITE)
+
+
+def test_what_is_above_in_the_world_is_above_in_the_picture() -> None:
+    [placed] = place([at(1, 2, 4)], CAMERA.matrices(SIZE_PX), WHOLE, 600)
+    assert placed.x_px == pytest.approx(400, abs=0.01)
+    per_metre_px = 300 / math.tan(math.radians(CAMERA.fov_y_deg) / 2) / 10
+    assert 300 - placed.y_px == pytest.approx(per_metre_px * math.cos(CAMERA.elevation_rad), rel=0.1)
+
+
+def test_a_part_of_the_picture_has_its_labels_within_it() -> None:
+    matrices = CAMERA.matrices((400, 500))
+    [placed] = place([at(1, 2, 3)], matrices, (400, 20, 400, 500), 600)
+    assert (placed.x_px, placed.y_px) == pytest.approx((600, 600 - 20 - 250), abs=0.01)
+
+
+def test_what_is_behind_the_camera_or_beside_the_picture_is_left_out() -> None:
+    eye, target = np.array(CAMERA.eye), np.array(CAMERA.target)
+    behind = at(*(eye + (eye - target)))
+    assert (
+        place([behind, at(1e6, 0, 0), at(math.nan, 0, 0), at(math.inf, 0, 0)], CAMERA.matrices(SIZE_PX), WHOLE, 600)
+        == []
+    )
+
+
+def test_near_words_are_drawn_over_far_ones() -> None:
+    toward = (np.array(CAMERA.eye) - CAMERA.target) / 10
+    labels = [Label(tuple(np.array(CAMERA.target) + d * toward), str(d), WHITE) for d in (2, -3, 4)]
+    assert [label.text for label in place(labels, CAMERA.matrices(SIZE_PX), WHOLE, 600)] == ["-3", "2", "4"]
+
+
+def test_no_labels_are_no_work() -> None:
+    assert place([], CAMERA.matrices(SIZE_PX), WHOLE, 600) == []
+
+
+@given(st.lists(st.tuples(*[st.floats(width=32)] * 3), max_size=8))
+def test_what_is_placed_is_always_within_the_picture(positions: list[tuple[float, float, float]]) -> None:
+    for placed in place([at(*position) for position in positions], CAMERA.matrices(SIZE_PX), WHOLE, 600):
+        assert -0.01 <= placed.x_px <= 800.01
+        assert -0.01 <= placed.y_px <= 600.01

@@ -1,0 +1,74 @@
+"""What is done before a frame starts: only where there is time, and not where it is for nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from twixt.render.viewer.spare_time import (
+    FIRST_LEAD_NS,
+    FRAMES_TO_RETRY,
+    LAST_TAKES,
+    LEAST_SPARE_NS,
+    LONGEST_LEAD_NS,
+    AheadSchedule,
+)
+
+FRAME_NS, START_NS = 16_666_667, 1_000_000_000
+
+
+def after(took_ns: list[int]) -> AheadSchedule:
+    ahead = AheadSchedule()
+    for each in took_ns:
+        ahead.done(START_NS, START_NS + each)
+    return ahead
+
+
+def test_it_begins_shortly_before_the_start() -> None:
+    assert AheadSchedule().begin_ns(START_NS - FRAME_NS, START_NS) == START_NS - FIRST_LEAD_NS
+
+
+@pytest.mark.parametrize("spare_ns", [-1_000_000, 0, 100_000, FIRST_LEAD_NS, FIRST_LEAD_NS + LEAST_SPARE_NS - 1])
+def test_without_time_to_spare_the_frame_does_it(spare_ns: int) -> None:
+    assert AheadSchedule().begin_ns(START_NS - spare_ns, START_NS) is None
+
+
+def test_it_is_over_before_the_start_though_it_takes_longer_at_times() -> None:
+    took_ns = [500_000 if number % 3 else 900_000 for number in range(60)]
+    begin_ns = after(took_ns).begin_ns(START_NS - FRAME_NS, START_NS)
+    assert begin_ns is not None
+    assert START_NS - 1_500_000 < begin_ns < START_NS - 900_000
+
+
+def test_the_first_that_takes_long_is_remembered_at_once() -> None:
+    begin_ns = after([3_000_000]).begin_ns(START_NS - FRAME_NS, START_NS)
+    assert begin_ns is not None
+    assert begin_ns < START_NS - 3_000_000
+
+
+def test_one_hiccup_does_not_make_it_early() -> None:
+    assert after([600_000] * 40 + [9_000_000]).lead_ns < 1_000_000
+
+
+def test_what_takes_long_is_left_to_the_frame_and_tried_again() -> None:
+    ahead = after([LONGEST_LEAD_NS + 1] * 20)
+    tries = [ahead.begin_ns(START_NS - FRAME_NS, START_NS) for _ in range(FRAMES_TO_RETRY + 1)]
+    assert tries[:-1] == [None] * FRAMES_TO_RETRY
+    assert tries[-1] is not None
+
+
+def test_snapshots_are_not_uploaded_twice_a_frame_where_physics_never_rests() -> None:
+    ahead = AheadSchedule()
+    taken = []
+    for _ in range(2 * FRAMES_TO_RETRY):
+        taken.append(ahead.takes)
+        ahead.took(ahead.takes, True)
+    assert sum(taken) <= 2 * LAST_TAKES
+    assert any(taken[FRAMES_TO_RETRY:])
+
+
+def test_now_and_then_one_comes_in_between() -> None:
+    ahead = AheadSchedule()
+    for number in range(200):
+        ahead.took(True, number % 5 == 0)
+        ahead.took(False, True)
+        assert ahead.takes

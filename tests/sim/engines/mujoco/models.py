@@ -1,0 +1,110 @@
+"""Small models in MuJoCo's own words, and a reader of what their viewer publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twixt.ipc.scene import Scene
+from twixt.ipc.session import Link
+from twixt.ipc.snapshot import Snapshot
+from twixt.sim.show.view import View
+
+# One geom of each kind that a size alone describes; groups, colours and a site; a hinge that swings.
+KINDS = """
+<mujoco>
+  <asset>
+    <texture name="checker" type="2d" builtin="checker" rgb1="1 0 0" rgb2="0 0 1" width="8" height="8"/>
+    <material name="red" rgba="1 0 0 1"/>
+    <material name="checked" texture="checker"/>
+    <mesh name="wedge" vertex="0 0 0  1 0 0  0 2 0  0 0 3"/>
+    <hfield name="hill" nrow="3" ncol="4" size="2 1 0.5 0.1" elevation="0 0 0 0  0 1 1 0  0 0 0 0"/>
+  </asset>
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 0.1" material="checked"/>
+    <geom name="ground" type="hfield" hfield="hill" pos="5 0 0"/>
+    <body name="arm" pos="0 0 2">
+      <joint type="hinge" axis="0 1 0"/>
+      <geom name="ball" type="sphere" size="0.1" material="red"/>
+      <geom name="pill" type="capsule" size="0.05 0.2" pos="0.2 0 0" euler="0 90 0" rgba="0 1 0 1" material="red"/>
+      <geom name="egg" type="ellipsoid" size="0.1 0.2 0.3" pos="0 1 0"/>
+      <geom name="can" type="cylinder" size="0.1 0.2" pos="0 2 0"/>
+      <geom name="box" type="box" size="0.1 0.2 0.3" pos="0 3 0" euler="10 20 30"/>
+      <geom name="wedge" type="mesh" mesh="wedge" pos="0 4 0" euler="40 50 60"/>
+      <geom name="hidden" type="sphere" size="0.7" group="3"/>
+      <geom name="glass" type="sphere" size="0.8" rgba="1 1 1 0.1"/>
+      <site name="tip" type="box" size="0.01 0.02 0.03" pos="0.4 0 0"/>
+      <site name="hidden" size="0.9" group="4"/>
+      <body name="hand" pos="0.4 0 0">
+        <joint type="ball"/>
+        <geom name="palm" type="sphere" size="0.2"/>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+# Bodies that move in all ways: free, on hinges one after the other, carried by a mocap body.
+MOVING = """
+<mujoco>
+  <option timestep="0.002"/>
+  <worldbody>
+    <geom type="plane" size="5 5 0.1" pos="0 0 -3"/>
+    <body name="free" pos="0 0 1">
+      <freejoint/>
+      <geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/>
+    </body>
+    <body name="upper" pos="2 0 1">
+      <joint type="hinge" axis="0 1 0"/>
+      <geom type="capsule" size="0.05" fromto="0 0 0 0.5 0 0"/>
+      <body name="lower" pos="0.5 0 0">
+        <joint type="hinge" axis="0 1 0.5"/>
+        <geom type="capsule" size="0.05" fromto="0 0 0 0.5 0 0"/>
+      </body>
+    </body>
+    <body name="target" mocap="true" pos="0 2 0"><geom type="sphere" size="0.1" contype="0" conaffinity="0"/></body>
+  </worldbody>
+  <keyframe>
+    <key name="high" qpos="0 0 9 1 0 0 0  0.5 0.25"/>
+  </keyframe>
+</mujoco>
+"""
+
+
+class Reader:
+    """What a viewer of `view` receives."""
+
+    def __init__(self, view: View, link: Link) -> None:
+        self._view, self._link = view, link
+
+    def newest(self) -> Snapshot:
+        """The snapshot published last; waits for the first."""
+        for _ in range(600):
+            self._link.poll()
+            pair = self._link.latest_pair()
+            if pair and pair[-1].tick == self._view._now.tick - 1:
+                return pair[-1]
+            self._link.wait(0.05)
+        raise AssertionError("what was published never came")
+
+    def until_tick(self, tick: int) -> Snapshot:
+        """The first snapshot received that is as new as `tick`."""
+        self.until(lambda: (pair := self._link.latest_pair()) is not None and pair[-1].tick >= tick)
+        return self.newest()
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Waits for snapshots until `is_so`."""
+        for _ in range(600):
+            self._link.poll()
+            if is_so():
+                return
+            self._link.wait(0.05)
+        raise AssertionError("it never came")
+
+    def scene(self) -> Scene:
+        """The scene published last."""
+        return self._view.scene
+
+
+# Makes a handle of a model without a window, and a reader of it: see the fixture `launch`.
+Launch = Callable[..., tuple[Any, Reader]]

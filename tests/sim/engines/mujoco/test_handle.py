@@ -1,0 +1,222 @@
+"""The passive viewer's handle: what is published when, and MuJoCo's own names and rules."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sim.engines.mujoco.models import KINDS, MOVING, Launch
+from twixt.ipc.scene import Compound
+from twixt.ipc.snapshot import VISIBLE
+from twixt.sim.engines.mujoco.model_camera import scene_camera
+
+mujoco = pytest.importorskip("mujoco")
+
+# States a second. One that no test reaches, and one that lets each state through.
+SELDOM, ALWAYS = 0.1, 1e6
+
+
+def stepped(handle: Any, steps: int = 1) -> None:
+    for _ in range(steps):
+        mujoco.mj_step(handle.m, handle.d)
+        handle.sync()
+
+
+def test_the_first_state_is_shown_before_the_first_sync(launch: Launch) -> None:
+    handle, reader = launch()
+    seen = reader.newest()
+    assert seen.bodies["position"].tolist() == handle.d.xpos.astype(np.float32).tolist()
+
+
+def test_a_sync_publishes_the_poses_and_the_time(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=ALWAYS)
+    stepped(handle, 20)
+    seen = reader.newest()
+    data = handle.d
+    assert np.allclose(seen.bodies["position"], data.xpos)
+    assert np.allclose(seen.bodies["orientation"][:, [3, 0, 1, 2]], data.xquat)
+    assert seen.sim_time_ns == round(data.time * 1e9)
+
+
+def test_velocities_are_those_of_the_bodies_origins(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=ALWAYS)
+    handle.d.qvel[:] = 1, 2, 3, 4, 5, 6, 0.7, 0.8
+    mujoco.mj_forward(handle.m, handle.d)
+    handle.sync()
+    seen = reader.newest().bodies
+    for body in range(4):  # all but the mocap body, of which MuJoCo knows no velocity
+        velocity = np.zeros(6)
+        mujoco.mj_objectVelocity(handle.m, handle.d, mujoco.mjtObj.mjOBJ_XBODY, body, velocity, 0)
+        assert seen["angular_velocity"][body] == pytest.approx(velocity[:3], abs=1e-5)
+        assert seen["velocity"][body] == pytest.approx(velocity[3:], abs=1e-5)
+    assert np.abs(seen["velocity"][3]).max() > 0.1
+    assert seen["flags"][4] == VISIBLE
+
+
+def test_what_comes_too_early_is_published_soon_when_nothing_follows(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=SELDOM)
+    first = reader.newest()
+    stepped(handle, 5)
+    assert handle._publisher.published == 1
+    shown = handle.d.xpos.astype(np.float32).copy()
+    handle.d.xpos[:] = np.nan  # the program goes on with its data, and does not call sync
+    seen = reader.until_tick(first.tick + 1)
+    assert np.array_equal(seen.bodies["position"], shown)
+    assert seen.sim_time_ns == round(handle.d.time * 1e9)
+    assert handle._publisher.published == 2
+
+
+def test_a_state_is_never_followed_by_an_older_one(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=50)
+    epochs, times = set(), [0]
+    while len(set(times)) < 5:
+        stepped(handle)
+        seen = reader.newest()
+        epochs.add(seen.world_epoch)
+        times.append(seen.sim_time_ns)
+    assert len(epochs) == 1
+    assert times == sorted(times)
+
+
+def test_time_that_goes_back_is_one_cut(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=ALWAYS)
+    stepped(handle, 3)
+    before = reader.newest()
+    mujoco.mj_resetData(handle.m, handle.d)  # leaves no poses until the next step
+    handle.sync()
+    after = reader.newest()
+    assert after.world_epoch == before.world_epoch + 1
+    assert after.sim_time_ns == 0
+    assert after.bodies["position"][1].tolist() == [0, 0, 1]
+    assert not handle.d.xquat[1].any(), "the data is only read"
+
+
+def test_after_close_sync_is_silent_and_the_rest_answers(launch: Launch) -> None:
+    handle, _ = launch()
+    model, data = handle.m, handle.d
+    assert handle.is_running()
+    handle.close()
+    handle.close()
+    handle.sync()
+    assert not handle.is_running()
+    assert handle.m is model
+    assert handle.d is data
+    assert handle.viewport.width > 0
+    with handle.lock():
+        pass
+
+
+def test_the_lock_is_reentrant_and_keeps_another_threads_sync_out(launch: Launch) -> None:
+    handle, _ = launch(publish_hz=ALWAYS)
+    begun, synced = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        handle.sync()
+        synced.set()
+
+    with handle.lock(), handle.lock():
+        handle.sync()
+        before = handle._publisher.published
+        other = threading.Thread(target=work)
+        other.start()
+        begun.wait()
+        assert not synced.is_set()
+        assert handle._publisher.published == before
+    other.join()
+    assert handle._publisher.published == before + 1
+
+
+def test_a_camera_that_the_code_moves_is_the_scenes(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=ALWAYS)
+    handle.cam.lookat[:] = 1, 2, 3
+    handle.cam.azimuth, handle.cam.elevation, handle.cam.distance = 0, 0, 2
+    handle._shown.refresh(at_once=True)
+    handle.sync()
+    camera = reader.scene().camera
+    assert camera is not None
+    assert camera.eye == pytest.approx((-1, 2, 3))
+    assert camera.target == pytest.approx((1, 2, 3))
+
+
+def test_a_camera_that_tracks_a_body_is_carried_by_a_body_that_never_turns(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=ALWAYS)
+    handle.cam.type, handle.cam.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, 3
+    handle._shown.refresh(at_once=True)
+    stepped(handle, 5)
+    scene, seen = reader.scene(), reader.newest()
+    assert scene.camera is not None
+    assert scene.camera.body == handle.m.nbody == len(scene.shapes) - 1
+    assert seen.bodies["position"][-1].tolist() == seen.bodies["position"][3].tolist()
+    assert seen.bodies["orientation"][-1].tolist() == [0, 0, 0, 1]
+
+
+def test_groups_and_the_models_own_changes_are_shown_with_a_later_sync(launch: Launch) -> None:
+    handle, reader = launch(KINDS, publish_hz=SELDOM)
+
+    def parts() -> list[Any]:
+        shape = reader.scene().shapes[1]
+        assert isinstance(shape, Compound)
+        return [part.shape for part in shape.parts]
+
+    count, tick = len(parts()), reader.newest().tick
+    handle.opt.geomgroup[3] = 1
+    handle.m.geom("egg").rgba[:] = 0.1, 0.2, 0.3, 1
+    stepped(handle)  # too early; published soon, with everything that has changed
+    reader.until_tick(tick + 1)
+    assert len(parts()) == count + 1
+    assert parts()[2].color == pytest.approx((0.1, 0.2, 0.3))
+
+
+def test_changes_come_no_faster_than_viewers_take_scenes_and_none_is_lost(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=ALWAYS)
+    first = handle._view._host.scene_version
+    for azimuth in range(1, 201):
+        handle.cam.azimuth = azimuth
+        handle.sync()
+    assert handle._view._host.scene_version - first < 200
+    wanted = scene_camera(handle.m, handle.cam)
+    reader.until(lambda: reader.scene().camera == wanted)
+
+
+def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFixture[str]) -> None:
+    handle, _ = launch(publish_hz=ALWAYS, key_callback=print)
+    handle.opt.flags[mujoco.mjtVisFlag.mjVIS_CONTACTPOINT] = 1
+    handle.user_scn.ngeom = 1
+    handle.perturb.select = 1
+    handle.set_texts((None, None, "a", "b"))
+    for _ in range(3):
+        handle.sync()
+    said = [line for line in capfd.readouterr().err.splitlines() if "no effect yet" in line]
+    assert len(said) == 5
+    for what in ("key_callback", "opt.flags[mjVIS_CONTACTPOINT]", "geoms of user_scn", "perturb", "set_texts"):
+        assert any(line.startswith(f"twixt: {what}:") for line in said), what
+
+
+def test_assets_are_shown_anew_when_the_code_says_so(launch: Launch) -> None:
+    handle, reader = launch(KINDS, publish_hz=ALWAYS)
+    handle.m.hfield_data[:] = 0
+    handle.update_hfield(0)
+    handle._shown.refresh(at_once=True)
+    ground = reader.scene().shapes[0]
+    assert isinstance(ground, Compound)
+    assert max(part.shape.vertices[:, 2].max() for part in ground.parts if hasattr(part.shape, "vertices")) == 0
+    with pytest.raises(ValueError, match="hfield must be a number from 0 to 0, got 1"):
+        handle.update_hfield(1)
+
+
+def test_an_image_must_fit_its_rectangle(launch: Launch) -> None:
+    handle, _ = launch()
+    handle.set_images((mujoco.MjrRect(0, 0, 4, 3), np.zeros((3, 4, 3), np.uint8)))
+    with pytest.raises(ValueError, match="does not match target shape"):
+        handle.set_images([(mujoco.MjrRect(0, 0, 4, 3), np.zeros((4, 3, 3), np.uint8))])
+
+
+def test_leaving_the_block_closes(launch: Launch) -> None:
+    handle, _ = launch(MOVING)
+    with handle as same:
+        assert same is handle
+    assert not handle.is_running()

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twixt.ipc.errors import TwixtError
+from twixt.sim.publish.limits import BURST, Accumulator, PublishLimit
+
+MS = 1_000_000
+
+
+def test_frames_of_10_15_18_and_16_ms_hold_no_no_one_and_no_step_of_33_333_ms() -> None:
+    accumulator = Accumulator(33_333_000)
+    steps, left_over_ms = [], []
+    for frame_ms in (10, 15, 18, 16):
+        steps.append(accumulator.add(frame_ms * MS))
+        left_over_ms.append(accumulator.left_over_ns / MS)
+    assert steps == [0, 0, 1, 0]
+    assert left_over_ms == [10, 25, 9.667, 25.667]
+
+
+def test_frames_of_250_30_30_16_and_200_ms_hold_2_0_1_0_and_2_periods_of_100_ms() -> None:
+    accumulator = Accumulator(100 * MS)
+    counts, left_over_ms = [], []
+    for frame_ms in (250, 30, 30, 16, 200):
+        counts.append(accumulator.add(frame_ms * MS))
+        left_over_ms.append(accumulator.left_over_ns / MS)
+    assert counts == [2, 0, 1, 0, 2]
+    assert left_over_ms == [50, 80, 10, 26, 26]
+
+
+@given(st.integers(1, 10**10), st.lists(st.integers(0, 10**12), max_size=50))
+def test_nothing_is_ever_lost_however_time_is_cut_up(period_ns: int, pieces_ns: list[int]) -> None:
+    accumulator = Accumulator(period_ns)
+    counted = sum(accumulator.add(piece_ns) for piece_ns in pieces_ns)
+    assert counted * period_ns + accumulator.left_over_ns == sum(pieces_ns)
+    assert 0 <= accumulator.left_over_ns < period_ns
+
+
+def test_a_period_of_nothing_is_refused() -> None:
+    with pytest.raises(TwixtError, match="must be > 0 ns, got 0"):
+        Accumulator(0)
+
+
+def test_a_rested_limit_lets_a_burst_go_and_then_one_each_period() -> None:
+    limit = PublishLimit(100)
+    for _ in range(BURST):
+        assert limit.ready_ns(1000) == 1000
+        limit.take(1000)
+    assert limit.ready_ns(1000) == 1000 + 10 * MS
+    assert limit.ready_ns(4 * MS) == 1000 + 10 * MS
+    assert limit.ready_ns(11 * MS) == 11 * MS
+    limit.take(11 * MS)
+    assert limit.ready_ns(11 * MS) == 1000 + 20 * MS
+
+
+@given(st.floats(1, 1000), st.lists(st.integers(0, 10**9), min_size=1, max_size=200))
+def test_never_more_than_the_limit_and_a_burst_are_ready_over_any_time(hz: float, gaps_ns: list[int]) -> None:
+    limit = PublishLimit(hz)
+    now_ns, taken = 0, 0
+    for gap_ns in gaps_ns:
+        now_ns += gap_ns
+        while limit.ready_ns(now_ns) <= now_ns:
+            limit.take(now_ns)
+            taken += 1
+    assert taken <= now_ns / limit.period_ns + BURST
+
+
+@given(st.lists(st.integers(-3 * MS, 3 * MS), min_size=1, max_size=200))
+def test_a_world_that_steps_at_just_the_limit_is_never_held_back_by_a_little_jitter(jitter_ns: list[int]) -> None:
+    limit = PublishLimit(60)
+    for k, early_or_late_ns in enumerate(jitter_ns):
+        now_ns = k * limit.period_ns + early_or_late_ns
+        assert limit.ready_ns(now_ns) == now_ns
+        limit.take(now_ns)
+
+
+def test_a_thousand_steps_a_second_publish_120() -> None:
+    limit = PublishLimit(120)
+    taken = [k for k in range(10_000) if limit.ready_ns(k * MS) <= k * MS and limit.take(k * MS) is None]
+    assert 1200 <= len(taken) <= 1200 + BURST
+    gaps = {b - a for a, b in zip(taken[BURST:], taken[BURST + 1 :], strict=False)}
+    assert gaps == {8, 9}

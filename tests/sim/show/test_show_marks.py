@@ -1,0 +1,85 @@
+"""Marks that a user's own loop publishes beside its bodies, as a reader receives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.sim.watched import Watched
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.snapshot import Snapshot
+from twixt.sim.world.marks import Marks
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    both = Watched()
+    yield both
+    both.link.close()
+    both.view.close()
+
+
+def some(*keys: int) -> Marks:
+    marks = Marks()
+    marks.add("sphere", np.zeros((len(keys), 3)), size=0.1, key=keys)
+    return marks
+
+
+def keys(snapshot: Snapshot) -> list[int]:
+    return snapshot.marks["key"].tolist()
+
+
+def places(*x: float) -> np.ndarray:
+    return np.array([[value, 0.0, 0.0] for value in x])
+
+
+def test_marks_are_those_of_their_own_publish(watched: Watched) -> None:
+    assert keys(watched.publish(position=places(1, 2, 3), marks=some(5, 3))) == [5, 3]
+    seen = watched.publish(marks=some(*range(40)))
+    assert keys(seen) == [*range(40)]
+    assert seen.bodies["position"][:, 0].tolist() == [1, 2, 3]
+    assert keys(watched.publish(position=places(4, 5, 6))) == []
+    with pytest.raises(TwixtError, match=r"publish\(marks\) must be a Marks, got list; make one with"):
+        watched.view.publish(marks=[1])  # type: ignore[arg-type]
+
+
+def test_bodies_are_what_they_would_be_without_marks_however_many_come_and_go() -> None:
+    """Slots are used again by bodies where marks were before; fields passed again are written into slots alone."""
+    alone, beside = Watched(), Watched()
+    random = np.random.default_rng(3)
+    for count in (3, 3, 3, 5, 5, 2, 2, 6, 6, 6) * 4:
+        position = random.random((count, 3))
+        marks = some(*range(random.integers(0, 30)))
+        one = alone.publish(position=position)
+        other = beside.publish(position=position, marks=marks)
+        assert one.bodies.tobytes() == other.bodies.tobytes()
+        assert other.marks.tobytes() == marks.records.tobytes()
+    for watched in (alone, beside):
+        watched.link.close()
+        watched.view.close()
+
+
+def test_bodies_written_in_place_have_new_records_where_marks_were(watched: Watched) -> None:
+    marks = some(*range(4))
+    for _ in range(3):  # every slot has had marks behind its bodies
+        for _ in range(16):
+            with watched.view.slot(2, marks=marks) as records:
+                records["position"][:, 0] = 1
+        assert keys(watched.newest()) == [0, 1, 2, 3]
+    with watched.view.slot(6) as records:
+        assert (records["scale"] == 1).all()
+        assert (records["position"][2:] == 0).all()
+    seen = watched.newest()
+    assert (len(seen.bodies), len(seen.marks)) == (6, 0)
+
+
+def test_a_mark_that_cannot_be_drawn_is_reported_once(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
+    marks = some(1)
+    marks.add("sphere", (0, np.nan, 0), size=1)
+    for _ in range(3):
+        watched.publish(position=places(1), marks=marks)
+    said = capsys.readouterr().err
+    assert said.count("a mark of kind 'sphere' has the position") == 1
+    assert "after step 0; it is not drawn; look in the loop for a division by zero" in said
