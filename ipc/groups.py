@@ -12,7 +12,7 @@ from typing import Any
 
 from twixt.ipc.column_rules import is_reference, is_rule, unknown_rule
 from twixt.ipc.config import config
-from twixt.ipc.shape_checks import Color, SceneError, color_or_none, number, set_field, text_of
+from twixt.ipc.shapes.shape_checks import Color, SceneError, color_or_none, number, set_field, text_of
 
 # Name that the viewer uses for the group of bodies with a parent; a user's group must not have it.
 CHILDREN = "children"

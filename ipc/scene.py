@@ -21,20 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.groups import ColorBy, Group, body_index, check_columns, check_groups, check_parents
-from twixt.ipc.mesh import Mesh
-from twixt.ipc.scene_shapes import packed_shapes, unpacked_shapes
-from twixt.ipc.shape_checks import (
-    Color,
-    SceneError,
-    Vector,
-    color_or_none,
-    lengths,
-    number,
-    set_field,
-    text_of,
-    vector,
-)
-from twixt.ipc.shapes import (
+from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.shapes.packed_shapes import packed_shapes, unpacked_shapes
+from twixt.ipc.shapes.shape import (
     MAX_DISTINCT_SHAPES,
     SHAPES,
     Box,
@@ -47,6 +36,17 @@ from twixt.ipc.shapes import (
     Shape,
     ShapeList,
     Sphere,
+)
+from twixt.ipc.shapes.shape_checks import (
+    Color,
+    SceneError,
+    Vector,
+    color_or_none,
+    lengths,
+    number,
+    set_field,
+    text_of,
+    vector,
 )
 
 __all__ = [

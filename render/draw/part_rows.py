@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Compound, Scene, Shape
-from twixt.ipc.shape_checks import Quaternion, Vector
-from twixt.ipc.shapes import MAX_DISTINCT_SHAPES, ShapeList
+from twixt.ipc.shapes.shape import MAX_DISTINCT_SHAPES, ShapeList
+from twixt.ipc.shapes.shape_checks import Quaternion, Vector
 from twixt.render.interpolation.quaternion import normalized, rotate
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.mesh import Mesh
 from twixt.ipc.scene import Box, Capsule, Color, Compound, Cylinder, Ellipsoid, Plane, Scene, Shape, Sphere
+from twixt.ipc.shapes.mesh import Mesh
 
 # One row a body, sizes in metres. Spheres: radius three times. Boxes: half edges. Planes: half edges, no thickness.
 # Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds: nothing.

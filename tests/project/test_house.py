@@ -21,7 +21,7 @@ ROOMS = {
     "matplotlib": ("render/measure", "cli/bench"),
     "click": ("cli",),
     "mujoco": ("sim/engines/mujoco", "cli/bench/peers"),
-    "trimesh": ("ipc/mesh_files",),
+    "trimesh": ("ipc/shapes/mesh_files",),
 }
 
 

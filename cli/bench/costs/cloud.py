@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Scene
-from twixt.ipc.shapes import Shape, Sphere
+from twixt.ipc.shapes.shape import Shape, Sphere
 from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.render.draw.camera import CameraMatrices, OrbitCamera
 from twixt.render.draw.layers import Layer

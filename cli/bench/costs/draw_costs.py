@@ -22,7 +22,7 @@ from twixt.cli.bench.rows import Memcpy, Row, rounds_of, row, taken_us
 from twixt.cli.pages import Say
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.shapes import Box, Capsule, Cylinder, Ellipsoid, Shape
+from twixt.ipc.shapes.shape import Box, Capsule, Cylinder, Ellipsoid, Shape
 from twixt.ipc.snapshot import BODY
 from twixt.render.display.display import open_display
 from twixt.render.interpolation import METHODS, create

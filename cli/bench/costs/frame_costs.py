@@ -25,7 +25,7 @@ from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.quantiles import distribution
 from twixt.ipc.scene import Scene
-from twixt.ipc.shapes import Sphere
+from twixt.ipc.shapes.shape import Sphere
 from twixt.ipc.snapshot import Head
 from twixt.render.display.display import open_display
 from twixt.render.measure.frame_log import FrameLog

@@ -13,8 +13,8 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.mesh import Mesh
 from twixt.ipc.scene import Scene
+from twixt.ipc.shapes.mesh import Mesh
 from twixt.render.draw.meshes.mesh_geometry import MeshBounds, mesh_bounds, mesh_geometry, silhouette_edges
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import moderngl
 
-from twixt.ipc.mesh import Mesh
+from twixt.ipc.shapes.mesh import Mesh
 from twixt.render.draw.body_draws import KEEP_ALPHA, PREMULTIPLIED, BodyDraws
 from twixt.render.draw.body_programs import MESH_POSES, Membership
 from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.mesh import Mesh
+from twixt.ipc.shapes.mesh import Mesh
 
 # Row of the buffer of vertices.
 VERTEX = np.dtype([("place", "<f4", 3), ("normal", "<f4", 3)])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Capsule, Color, Cylinder, Ellipsoid, Mesh, Part, Plane, Sphere, Vector
-from twixt.ipc.shapes import OneShape
+from twixt.ipc.shapes.shape import OneShape
 from twixt.sim.engines.mujoco.model_meshes import Surface, hfield_surface, mesh_surface
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 

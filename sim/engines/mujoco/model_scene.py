@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from twixt.ipc.scene import Camera, Compound, Part, Scene
-from twixt.ipc.shapes import Shape
+from twixt.ipc.shapes.shape import Shape
 from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker
 from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
 from twixt.sim.engines.mujoco.mujoco_package import mujoco

@@ -13,8 +13,8 @@ import sys
 import moderngl
 import numpy as np
 
-from twixt.ipc.mesh import Mesh
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
+from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
 from twixt.render.draw.camera import OrbitCamera

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from twixt.ipc.mesh import Mesh
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
+from twixt.ipc.shapes.mesh import Mesh
 from twixt.render.draw.body_programs import ALL_KINDS, PASSES
 from twixt.render.draw.shape_table import KIND_NAMES, KINDS, PALETTE, half_size, shape_table
 

@@ -11,8 +11,8 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, upload
 from tests.render.draw.meshes.solids import cube, icosahedron, sphere
 from tests.render.draw.test_scene_renderer import BLUE, GREEN, RED, WHITE, bodies_at, centroid_px, dark, lit_px
-from twixt.ipc.mesh import Mesh
 from twixt.ipc.scene import Box, Group, Scene, Sphere
+from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.layers import Layer

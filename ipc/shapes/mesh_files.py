@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.shape_checks import SceneError
+from twixt.ipc.shapes.shape_checks import SceneError
 
 SUFFIXES = (".stl", ".obj", ".glb", ".ply")
 # Largest file that is read. An STL of as many faces as a mesh may have takes 200 MB, as text 1 GB.

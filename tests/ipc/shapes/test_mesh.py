@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from twixt.ipc.mesh import Mesh
-from twixt.ipc.shape_checks import SceneError
-from twixt.ipc.shapes import ShapeList
+from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.shapes.shape import ShapeList
+from twixt.ipc.shapes.shape_checks import SceneError
 
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3)], np.float64)
 FACES = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]

@@ -22,7 +22,7 @@ from twixt.ipc.scene import (
     SceneError,
     Sphere,
 )
-from twixt.ipc.shape_checks import number, vector
+from twixt.ipc.shapes.shape_checks import number, vector
 
 INFINITE, NO_NUMBER = float("inf"), float("nan")
 

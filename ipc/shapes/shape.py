@@ -19,8 +19,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.mesh import Mesh
-from twixt.ipc.shape_checks import (
+from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.shapes.shape_checks import (
     Color,
     Quaternion,
     SceneError,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, SceneError, Shape, Sphere
-from twixt.ipc.shapes import MAX_DISTINCT_SHAPES, ShapeList
+from twixt.ipc.shapes.shape import MAX_DISTINCT_SHAPES, ShapeList
 
 KINDS: list[Shape] = [Sphere(), Sphere(0.1), Box(), Plane(), Capsule(), Cylinder(), Ellipsoid()]
 

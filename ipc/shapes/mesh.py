@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.mesh_files import read_mesh_file
-from twixt.ipc.shape_checks import Color, SceneError, color_or_none, lengths, number, set_field
+from twixt.ipc.shapes.mesh_files import read_mesh_file
+from twixt.ipc.shapes.shape_checks import Color, SceneError, color_or_none, lengths, number, set_field
 
 # What one mesh may hold. A scene is one message of at most 64 MiB.
 MOST_VERTICES = 2_000_000

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from twixt.ipc.mesh import Mesh
-from twixt.ipc.shape_checks import SceneError
-from twixt.ipc.shapes import SHAPES, Compound, OneShape, Part, Shape
+from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.shapes.shape import SHAPES, Compound, OneShape, Part, Shape
+from twixt.ipc.shapes.shape_checks import SceneError
 
 # Bytes of all meshes of a scene: a scene is one message of at most 64 MiB.
 MOST_ARRAY_BYTES = 56 << 20

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from twixt.ipc import mesh_files
-from twixt.ipc.mesh import Mesh
-from twixt.ipc.shape_checks import SceneError
+from twixt.ipc.shapes import mesh_files
+from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.shapes.shape_checks import SceneError
 
 trimesh = pytest.importorskip("trimesh", reason="pip install 'twixt[mesh]'")
 
