@@ -270,8 +270,8 @@ class Segments:
         """Raises HostEnded after the end."""
         if self.is_ended:
             raise HostEnded(
-                f'the simulation "{self._name}" has ended in this process; publish before Host.end, '
-                "and in the process that made the host"
+                f'the simulation "{self._name}" has ended, or this is a forked child of its process; publish before its '
+                "end, and in the process that made it"
             )
 
     def _complete(self, slot: OpenSlot) -> int:

@@ -46,6 +46,9 @@ PREPARING_NS = 500_000_000
 # Time that preparing may add to a frame, as a share of the frame's own work; one program is made in any case. Frames of
 # half a second are few within PREPARING_NS, so each must make several.
 PREPARING_SHARE = 0.25
+# With `--fps` below this, each part of start-up would wait for a frame of its own for a long time: the first frame with
+# a picture does all of them.
+SPARSE_FPS = 10
 # Interval between two polls of the window while physics is still loading its world.
 START_POLL_S = 0.02
 
@@ -97,6 +100,7 @@ class StartUp:
 
     def __init__(self, config: Config, spans: Spans) -> None:
         self._config, self._spans = config, spans
+        self._is_sparse = config.fps is not None and config.fps < SPARSE_FPS
         self._load_begin_ns = self._load_end_ns = 0
         self._loading: threading.Thread | None = None
         self._frames = self._picture_ns = 0  # number of frames that showed the world; present of the first
@@ -112,6 +116,8 @@ class StartUp:
             startup_times.ended("viewer_picture")
             loop.begin_anew("the first picture is there")
             self._picture_ns = row.present_ns
+        if self._is_sparse:
+            return self._all_at_once(loop)
         if self._frames < FIRST_FRAMES and row.present_ns - self._picture_ns < FIRST_FRAMES_NS:
             return False
         if self._loading is None:
@@ -125,9 +131,7 @@ class StartUp:
         if self._prepare(row, loop):
             return False
         if self._loaded_ns is None:
-            self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
-            gc.freeze()  # imported objects are no garbage worth a frame's time
-            loop.begin_anew()
+            self._loaded(loop)
             self._loaded_ns = row.present_ns
         return row.present_ns - self._loaded_ns > SETTLING_NS
 
@@ -135,6 +139,19 @@ class StartUp:
         """Waits for the imports, because the interpreter crashes if it ends within one."""
         if self._loading is not None:
             self._loading.join()
+
+    def _all_at_once(self, loop: FrameLoop) -> bool:
+        """Start-up within one frame; True. Nothing settles: few frames would tell nothing."""
+        self._load()
+        if self._config.overlay and loop.over.panel is None:
+            loop.over.make_panel()
+        self._loaded(loop)
+        return True
+
+    def _loaded(self, loop: FrameLoop) -> None:
+        self._spans.add(kinds.LOAD, self._load_begin_ns, self._load_end_ns)
+        gc.freeze()  # imported objects are no garbage worth a frame's time
+        loop.begin_anew()
 
     def _prepare(self, row: FrameRow, loop: FrameLoop) -> bool:
         """Makes drawing programs for a change of method; True while there are more to make and time for it."""

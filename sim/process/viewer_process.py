@@ -242,12 +242,15 @@ class ViewerProcess:
         return None
 
     def _close(self) -> None:
+        """Closes both descriptors; code of the user's own may have closed them before."""
         with fork.LOCK:
             pidfd, self._pidfd = self._pidfd, None
             if pidfd is not None:
-                os.close(pidfd)
+                with contextlib.suppress(OSError):
+                    os.close(pidfd)
             if self._socket is not None:
-                self._socket.close()
+                with contextlib.suppress(OSError):
+                    self._socket.close()
 
     def _is_stopped(self) -> bool:
         with self._reaping:
@@ -260,7 +263,7 @@ class ViewerProcess:
                 return False
 
     def _signal(self, number: int) -> None:
-        with self._reaping, contextlib.suppress(ProcessLookupError):
+        with self._reaping, contextlib.suppress(OSError):  # it has ended, or other code closed the descriptor
             if self._is_copy or self._is_reaped:
                 return
             if self._pidfd is not None:  # if other code has reaped it, its process id may belong to another process

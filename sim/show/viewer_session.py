@@ -58,7 +58,10 @@ class ViewerSession:
 
     @property
     def is_over(self) -> bool:
-        """True if the loop is to end: it was closed, its window was closed, or its `seconds` are over."""
+        """True if the loop is to end: it was closed, its window was closed, or its `seconds` are over; and in a forked
+        child, which cannot publish."""
+        if os.getpid() != self._owner_pid:
+            return True
         self.obey()
         if self.is_closed or self._has_quit:
             return True
@@ -73,6 +76,8 @@ class ViewerSession:
         """Reason why the view has no viewer of its own. None while it has one or one is starting."""
         if self.is_closed:
             return self._ending
+        if os.getpid() != self._owner_pid:
+            return "this is a forked child; the view belongs to the process that called show"
         if self.is_over:
             return f"its {self._config.seconds:g} s are over" if self._are_seconds_over else "its window was closed"
         process = self._process

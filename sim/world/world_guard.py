@@ -9,7 +9,7 @@ Always: what was accepted can be published and drawn.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 import numpy as np
@@ -167,7 +167,10 @@ class GuardedWorld:
     def step(self, dt_s: float) -> None:
         """Makes one step of `dt_s` seconds. Raises UserCodeCrashed."""
         with calling_user_code(f"{self.name}.step"):
-            self.world.step(dt_s)
+            returned = self.world.step(dt_s)
+        if returned is not None and isinstance(returned, Generator | Coroutine):
+            kind = "a generator, as it contains yield" if isinstance(returned, Generator) else "async"
+            raise UserCodeCrashed(f"{self.name}.step is {kind}: a call runs none of it; make it a plain method")
 
     def reset(self) -> Scene | None:
         """Resets the world with `seed`, or makes another with `remake`; returns the scene if it changed. Its marks are

@@ -24,14 +24,14 @@ PROGRAM_NS = 50 * MS
 class Start:
     """A start-up whose frames take `work_ms`. programs: how many there are to make ahead."""
 
-    def __init__(self, work_ms: int, programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, work_ms: int, programs: int, monkeypatch: pytest.MonkeyPatch, fps: float | None = None) -> None:
         self.now_ns = self.frames = self.anew = 0
         self.made: list[int] = []  # after which frame
         self._work_ns, self._programs = work_ms * MS, programs
         monkeypatch.setattr(start_up, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
         renderer = SimpleNamespace(prepare=self._prepare, finish=lambda: None)
         self._loop: Any = SimpleNamespace(stage=SimpleNamespace(renderer=renderer), begin_anew=self._begin_anew)
-        self._start_up = StartUp(Config(overlay=False), NOT_RECORDED)
+        self._start_up = StartUp(Config(overlay=False, fps=fps), NOT_RECORDED)
 
     def run(self) -> None:
         """Frames until it is over; what is imported is there by the second one."""
@@ -71,6 +71,12 @@ def test_programs_are_made_ahead_for_half_a_second_and_a_frame_at_most(
     # At most: the first frames, what is made ahead and the frames among it, and the frames in which all settles.
     longest_ns = max(PROGRAM_NS, work_ms * MS // 2)
     assert start.now_ns < PREPARING_NS + SETTLING_NS + (FIRST_FRAMES + 3) * work_ms * MS + longest_ns
+
+
+def test_where_few_frames_were_asked_for_the_first_picture_ends_the_start_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Start(16, 10, monkeypatch, fps=1)
+    start.run()
+    assert start.frames == 1
 
 
 def test_a_short_frame_is_given_one_program_and_a_long_one_several(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,15 @@ def test_a_running_viewer_has_no_exit_code_and_ends_when_asked() -> None:
     assert viewer.ending == "was killed by SIGTERM"
 
 
+def test_its_end_is_noticed_where_other_code_closed_its_descriptors() -> None:
+    viewer = python("import time; time.sleep(600)")
+    assert viewer._pidfd is not None
+    os.close(viewer._pidfd)
+    viewer.terminate()  # by a descriptor that is closed: harmless
+    os.kill(viewer.pid, signal.SIGTERM)
+    assert viewer.wait(PATIENCE_S) == -signal.SIGTERM
+
+
 def test_one_that_will_not_leave_is_killed() -> None:
     code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
     viewer = python(code)

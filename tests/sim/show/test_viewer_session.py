@@ -291,6 +291,8 @@ def test_a_forked_child_neither_ends_nor_waits_for_its_parents_viewer(
     if child == 0:
         verdict = 1
         try:
+            assert not view.is_open
+            assert "forked child" in str(view.closed_because)
             view.close()
             verdict = 0 if not view.is_open else 2
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from twixt.ipc.process.user_code import UserCodeCrashed
@@ -9,7 +11,7 @@ from twixt.ipc.scene import ColorBy, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import Column
 from twixt.sim.world.world import World
-from twixt.sim.world.world_guard import WorldGuard
+from twixt.sim.world.world_guard import GuardedWorld, WorldGuard
 
 
 class Still(World):
@@ -76,3 +78,25 @@ def test_a_dt_that_changes_later_is_told_once_for_steps_stay_as_long_as_they_wer
     other.dt = 0.1
     guard.check_reset(other)
     assert "is 0.1 after a reset" in said[0]
+
+
+class Yields(Still):
+    """World whose step only makes a generator."""
+
+    def step(self, dt: float) -> Iterator[float]:  # type: ignore[override]
+        yield dt
+
+
+class Awaits(Still):
+    """World whose step only makes a coroutine."""
+
+    async def step(self, dt: float) -> None:  # type: ignore[override]
+        """Never runs."""
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.parametrize(("world", "words"), [(Yields, "Yields.step is a generator"), (Awaits, "Awaits.step is async")])
+def test_a_step_whose_call_runs_nothing_is_refused(world: type[Still], words: str) -> None:
+    guarded = GuardedWorld(world(), world, 0, no_warning)
+    with pytest.raises(UserCodeCrashed, match=words):
+        guarded.step(0.01)
