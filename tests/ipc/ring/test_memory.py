@@ -354,7 +354,7 @@ def test_the_way_of_macos_shares_and_leaves_no_name(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "platform", "darwin")
     made = memory.create(SIZE)
     names = names_of_own()
-    assert len(names) == len(made._descriptors)
+    assert len(names) >= len(made._descriptors)
     assert all(name.endswith(" (deleted)") for name in names)
     assert made.size == len(made.view) == SIZE
     assert [stat.S_IMODE(os.fstat(descriptor).st_mode) for descriptor in made._descriptors] == [0o600] * 2
