@@ -19,6 +19,8 @@ CHILDREN = "children"
 RESERVED_NAMES = (CHILDREN,)
 # Longest delay of a group, ms. The viewer keeps no older snapshots.
 LONGEST_DELAY_MS = 10_000.0
+# Largest index of a body: a scene has 4 bytes for one.
+LAST_BODY = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ def body_index(name: str, value: Any) -> int:
         body = -1
     if body < 0 or isinstance(value, bool):
         raise SceneError(f"{name} must be indices of bodies, whole numbers >= 0, got {text_of(value)}")
+    if body > LAST_BODY:
+        raise SceneError(f"{name} must be indices of bodies, at most {LAST_BODY}, got {text_of(value)}")
     return body
 
 

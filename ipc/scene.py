@@ -11,6 +11,7 @@ Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the numb
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +72,7 @@ __all__ = [
     "Vector",
 ]
 
-FORMAT = 4
+FORMAT = 5
 LOOKS = ("lit", "flat")
 
 
@@ -84,6 +85,7 @@ class Camera:
     high as `fov_y_deg` sees at the target; it is kept as that number. Without perspective nothing is too near to be
     seen, and the distance of `eye` does not matter.
     body: None, or the index of a body that the camera moves with: `eye` and `target` are then in that body's frame.
+    turns: False: the camera moves with that body, but does not turn with it.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
@@ -91,6 +93,7 @@ class Camera:
     fov_y_deg: float = 45.0
     body: int | None = None
     orthographic: bool | float = False
+    turns: bool = True
 
     def __post_init__(self) -> None:
         for name in ("eye", "target"):
@@ -103,6 +106,7 @@ class Camera:
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
         set_field(self, "orthographic", self._height())
+        set_field(self, "turns", bool(self.turns))
 
     def _height(self) -> float | Literal[False]:
         """Height of an orthographic picture, metres; False for perspective."""
@@ -156,8 +160,7 @@ class Scene:
         set_field(self, "shapes", shapes)
         set_field(self, "distinct_shapes", shapes.table)
         set_field(self, "shape_index", shapes.rows)
-        if self.camera is not None and not isinstance(self.camera, Camera):
-            raise SceneError(f"Scene.camera must be Camera(eye, target), or None for all bodies, got {self.camera!r}")
+        check_camera("Scene.camera", self.camera)
         if self.ground is not None:
             set_field(self, "ground", number("Scene.ground", self.ground))
         set_field(self, "outline", _corners(self.outline))
@@ -176,6 +179,12 @@ class Scene:
         set_field(self, "parents", check_parents(self.parents))
         set_field(self, "groups", check_groups(self.groups))
         set_field(self, "columns", check_columns(self.columns))
+
+    def with_camera(self, camera: Camera | None) -> Scene:
+        """This scene with another camera. Costs nothing, whatever the number of bodies."""
+        other = copy.copy(self)
+        set_field(other, "camera", camera)
+        return other
 
     @property
     def is_plain(self) -> bool:
@@ -219,8 +228,12 @@ class Scene:
         return json.dumps(head).encode() + b"\n" + indices + arrays
 
     @staticmethod
-    def from_bytes(packed: bytes) -> Scene:
-        """The scene of `to_bytes`. Raises SceneError for anything else."""
+    def from_bytes(packed: bytes, before: Scene | None = None) -> Scene:
+        """The scene of `to_bytes`. Raises SceneError for anything else.
+
+        before: a scene whose meshes are used again where this one has them too: they are told by their digest, and
+        neither checked nor copied.
+        """
         try:
             head_bytes, _, index_bytes = packed.partition(b"\n")
             head = json.loads(head_bytes)
@@ -228,7 +241,8 @@ class Scene:
                 raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
             bodies, children, members = head["bodies"], head["parents"], head["members"]
             lengths = [children, children, *members]
-            table, arrays = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths))
+            known = () if before is None else before.distinct_shapes
+            table, arrays = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths), known)
             if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths) + arrays:
                 raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
             index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
@@ -295,6 +309,12 @@ class Scene:
                 raise SceneError(
                     f"{name} must name bodies that are there, 0 to {count - 1}, got {text_of(body)}; make room for it"
                 )
+
+
+def check_camera(name: str, camera: Any) -> None:
+    """Raises SceneError unless `camera` is a Camera or None."""
+    if camera is not None and not isinstance(camera, Camera):
+        raise SceneError(f"{name} must be Camera(eye, target), or None for all bodies, got {text_of(camera)}")
 
 
 def _corners(outline: Any) -> tuple[Vector, Vector] | None:

@@ -18,10 +18,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from twixt.ipc.process import fork
 from twixt.ipc.session import wire
+
+if TYPE_CHECKING:
+    from twixt.ipc.scene import Camera
 
 # Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
 # user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
@@ -34,15 +38,43 @@ RECEIVE_BYTES = 4096
 SECOND_NS = 1_000_000_000
 
 
+class WrittenScene(NamedTuple):
+    """Scene of a host, as bytes, and the version that its camera counts as."""
+
+    version: int
+    packed: bytes
+    camera_version: int
+
+
+class WrittenCamera(NamedTuple):
+    """Camera of a host: the scene's, or one that was written after it."""
+
+    version: int
+    camera: Camera | None
+
+
+@dataclass
+class SentState:
+    """State of the host that was sent, or queued, to one viewer last. report_number: of a report asked for and not
+    sent yet."""
+
+    scene_version: int = 0
+    camera_version: int = 0
+    report_number: int | None = None
+    status: dict[str, Any] | None = None
+    status_ns: int = -SECOND_NS
+
+
 class HostRequests(Protocol):
     """Part of the host that the service thread calls.
 
-    scene: version and bytes. describe_for_viewer: the description. segment_for_viewer: its fields, and a descriptor
+    describe_for_viewer: the description. segment_for_viewer: its fields, and a descriptor
     that the caller owns. has_newer: True for a newer snapshot or plan. report_for_viewer: the report's blocks.
     work: does a piece of other work; True while there is more.
     """
 
-    scene: tuple[int, bytes]
+    scene: WrittenScene
+    camera: WrittenCamera
 
     def describe_for_viewer(self) -> dict[str, Any]: ...
     def segment_for_viewer(self) -> tuple[dict[str, Any], int]: ...
@@ -52,8 +84,8 @@ class HostRequests(Protocol):
 
 
 class AttachedViewer:
-    """One accepted connection. attached: its first message was a valid `attach`. muted_until_ns: no message is read
-    before that instant."""
+    """One accepted connection. attached: its first message was a valid `attach`. sent: what it has of the host's state.
+    muted_until_ns: no message is read before that instant."""
 
     def __init__(self, connection: socket.socket, now_ns: int) -> None:
         connection.setblocking(False)
@@ -62,10 +94,7 @@ class AttachedViewer:
         self.connected_ns = now_ns
         self.attached = False
         self.lead_ns = 0
-        self.report_number: int | None = None
-        self.scene_version = 0
-        self.status: dict[str, Any] | None = None
-        self.status_ns = -SECOND_NS
+        self.sent = SentState()
         self.muted_until_ns = 0
         self._second_began_ns = now_ns
         self._weight_this_second = 0

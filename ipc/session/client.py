@@ -27,6 +27,7 @@ from twixt.ipc.ring.reader import Counters, RingReader
 from twixt.ipc.scene import Scene
 from twixt.ipc.session import listener, message_checks, wire
 from twixt.ipc.session.connection import Connection
+from twixt.ipc.session.received_scene import ReceivedScene
 from twixt.ipc.snapshot import Snapshot, new_bodies
 
 # Longest wait for the simulation's answer: it may still be importing its world.
@@ -70,15 +71,13 @@ def attach(name: str | None = None, timeout_s: float = ATTACH_PATIENCE_S, owned:
 class Link:
     """An attached viewer. Made by `attach`.
 
-    scene, scene_version, status: the latest that `poll` received. description: the simulation's, received when
-    attaching. ended: None while the simulation runs and this link is open.
+    status: the latest that `poll` received. description: the simulation's, received when
+    attaching. received: scene and camera. ended: None while the simulation runs and this link is open.
     """
-
-    scene: Scene
 
     def __init__(self, name: str, owned: bool = False) -> None:
         self.name = name
-        self.scene_version = 0
+        self.received = ReceivedScene()
         self.status: dict[str, Any] = {}
         self.description: dict[str, Any] = {}
         self.ended: Ended | None = None
@@ -92,6 +91,16 @@ class Link:
         self._reported_lead_ns = self._polled_ns = 0
         self._report_number = 0
         self._report: tuple[int, dict[str, Any] | None] = 0, None
+
+    @property
+    def scene(self) -> Scene:
+        """The latest scene that `poll` received, with the latest camera."""
+        return self.received.scene
+
+    @property
+    def scene_version(self) -> int:
+        """Version of `scene`."""
+        return self.received.version
 
     def poll(self, patience_ns: int = 0) -> None:
         """Receive all messages that have arrived: scene, larger segment, status, report, end. Never waits. To be called
@@ -278,8 +287,9 @@ class Link:
             case "segment", [descriptor]:
                 self._take_segment(descriptor, wire.whole_number(fields, "size"))
             case "scene", ():
-                self.scene = Scene.from_bytes(message.raw)
-                self.scene_version = wire.whole_number(fields, "version")
+                self.received.take_scene(fields, message.raw)
+            case "camera", ():
+                self.received.take_camera(fields)
             case "status", ():
                 self.status = message_checks.status(fields.get("status"))
             case "report", ():

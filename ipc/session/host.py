@@ -27,8 +27,8 @@ from twixt.ipc.ring.host_segments import Segments
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.slot import OpenSlot, RecordsKept
 from twixt.ipc.ring.writer import Stored
-from twixt.ipc.scene import Scene
-from twixt.ipc.session.attached_viewer import call_guarded
+from twixt.ipc.scene import Camera, Scene
+from twixt.ipc.session.attached_viewer import WrittenCamera, WrittenScene, call_guarded
 from twixt.ipc.session.listener import Listener
 from twixt.ipc.session.service_thread import ServiceThread
 from twixt.ipc.snapshot import NO_MARKS, Head
@@ -55,7 +55,7 @@ class Host:
         describe: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.on_report: Callable[[], dict[str, Any]] | None = None
-        self.scene = 1, scene.to_bytes()
+        self.scene, self.camera = WrittenScene(1, scene.to_bytes(), 1), WrittenCamera(1, scene.camera)
         self._listener, self._describe = listener, describe
         self._ending = threading.Lock()
         layout = Layout.for_bodies(capacity, columns)
@@ -87,7 +87,7 @@ class Host:
     @property
     def scene_version(self) -> int:
         """Version of the scene written last; starts at 1."""
-        return self.scene[0]
+        return self.scene.version
 
     @property
     def is_ended(self) -> bool:
@@ -196,11 +196,21 @@ class Host:
         packed = scene.to_bytes()
         with self._segments.writing:
             self._segments.require_running()
-            version = self.scene[0] + 1
-            self.scene = version, packed
+            version, camera_version = self.scene.version + 1, self.camera.version + 1
+            self.camera = WrittenCamera(camera_version, scene.camera)
+            self.scene = WrittenScene(version, packed, camera_version)
             self._segments.write_scene_version(version)
         self._service.notify()
         return version
+
+    def write_camera(self, camera: Camera | None) -> int:
+        """Replace the scene's camera for all viewers, present and later; each obeys it, also if it is equal to the one
+        before. None frames all bodies. Returns its version."""
+        with self._segments.writing:
+            self._segments.require_running()
+            self.camera = WrittenCamera(self.camera.version + 1, camera)
+        self._service.notify()
+        return self.camera.version
 
     def set_status(self, status: dict[str, Any]) -> None:
         """Replace the status, values that JSON can encode. Each viewer gets the latest, at most 5 times a second."""

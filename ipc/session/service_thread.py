@@ -16,6 +16,7 @@ import select
 import sys
 import threading
 import time
+from dataclasses import asdict
 from typing import Any
 
 from twixt.ipc.commands import Command, CommandQueue
@@ -139,9 +140,9 @@ class ServiceThread:
                 instants.append(viewer.muted_until_ns)
             if not viewer.attached:
                 instants.append(viewer.connected_ns + SILENCE_NS)
-            elif viewer.status is not self._status:
+            elif viewer.sent.status is not self._status:
                 self._is_status_scheduled = True
-                instants.append(viewer.status_ns + STATUS_INTERVAL_NS)
+                instants.append(viewer.sent.status_ns + STATUS_INTERVAL_NS)
         # Rounded up: waking just before the instant would spin until it.
         timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
         return dict(poller.poll(timeout_ms))
@@ -221,7 +222,7 @@ class ServiceThread:
             case "segment":
                 self._post_segment(viewer)
             case "report":
-                viewer.report_number = wire.whole_number(message.fields, "number")
+                viewer.sent.report_number = wire.whole_number(message.fields, "number")
             case "command":
                 self.commands.put(viewer, Command.from_fields(message.fields))
             case unknown:
@@ -249,17 +250,22 @@ class ServiceThread:
             viewer.wake()
 
     def _post_changes(self, viewer: AttachedViewer, now_ns: int) -> None:
-        version, packed = self._host.scene
-        if viewer.scene_version != version:
-            viewer.scene_version = version
-            viewer.post("scene", wire.encode("scene", {"version": version}, packed))
-        if viewer.report_number is not None:
-            fields = {"number": viewer.report_number, "blocks": self._host.report_for_viewer()}
-            viewer.report_number = None
+        sent, scene, camera = viewer.sent, self._host.scene, self._host.camera
+        if sent.scene_version != scene.version:
+            sent.scene_version, sent.camera_version = scene.version, scene.camera_version
+            fields: dict[str, Any] = {"version": scene.version, "camera_version": scene.camera_version}
+            viewer.post("scene", wire.encode("scene", fields, scene.packed))
+        if sent.camera_version < camera.version:
+            sent.camera_version = camera.version
+            fields = {"version": camera.version, "camera": None if camera.camera is None else asdict(camera.camera)}
+            viewer.post("camera", wire.encode("camera", fields))
+        if sent.report_number is not None:
+            fields = {"number": sent.report_number, "blocks": self._host.report_for_viewer()}
+            sent.report_number = None
             viewer.post("report", encode_or_drop("report", fields, "blocks"))
         status = self._status
-        if viewer.status is not status and now_ns - viewer.status_ns >= STATUS_INTERVAL_NS:
-            viewer.status, viewer.status_ns = status, now_ns
+        if sent.status is not status and now_ns - sent.status_ns >= STATUS_INTERVAL_NS:
+            sent.status, sent.status_ns = status, now_ns
             viewer.post("status", encode_or_drop("status", {"status": status}, "status"))
 
     def _disconnect(self, viewer: AttachedViewer, reason: str = "") -> None:

@@ -9,6 +9,7 @@ exist. Not here: how files are read (mesh_files.py; a viewer never reads one), t
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 import os
@@ -89,6 +90,12 @@ class Mesh:
             return Mesh(vertices * factor, faces, found if _is_text(normals, AS_IN_FILE) else normals, color)
         except SceneError as error:
             raise SceneError(f"{os.fspath(path)}: {error}") from None
+
+    def recolored(self, color: Color | None) -> Mesh:
+        """This mesh in another colour, with the same arrays."""
+        other = copy.copy(self)
+        set_field(other, "color", color_or_none("Mesh.color", color))
+        return other
 
     @property
     def arrays(self) -> list[NDArray[Any]]:

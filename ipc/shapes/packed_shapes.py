@@ -1,13 +1,14 @@
 """Shapes of a scene in its message: a table of distinct ones, and the arrays of meshes behind it.
 
-A compound's parts name rows of a second table, so that a shape that many parts share travels once. Arrays come in the
+A mesh's entry has its digest. A viewer that has a mesh of that digest from the scene before uses it again: what took
+long, its checks and its digest, is done once for each mesh. A compound's parts name rows of a second table, so that a shape that many parts share travels once. Arrays come in the
 order of their meshes, first of the table of shapes, then of the table of parts' shapes: vertices f4, faces u4, normals
 f4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -37,12 +38,14 @@ def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], bytes]:
     return head, b"".join(arrays)
 
 
-def unpacked_shapes(head: Mapping[str, Any], packed: bytes, offset: int) -> tuple[tuple[Shape, ...], int]:
+def unpacked_shapes(
+    head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Shape] = ()
+) -> tuple[tuple[Shape, ...], int]:
     """The table of `packed_shapes`, and how many bytes of arrays it took, from `offset` of `packed` on.
 
-    Raises what reading damaged entries raises: SceneError, KeyError, ValueError, TypeError.
+    known: shapes whose meshes are used again. Raises what reading damaged entries raises: SceneError, KeyError, ValueError, TypeError.
     """
-    reader = _ArrayReader(packed, offset)
+    reader = _ArrayReader(packed, offset, {mesh.digest: mesh for mesh in _meshes_of(known)})
     # Arrays of the shapes come first, so compounds are made once the parts' shapes are there.
     entries = [(entry, None if entry["kind"] == COMPOUND else _shape_of(entry, reader)) for entry in head["shapes"]]
     parts = [_shape_of(entry, reader) for entry in head["part_shapes"]]
@@ -54,8 +57,24 @@ COMPOUND, MESH = "compound", "mesh"
 
 
 class _ArrayReader:
-    def __init__(self, packed: bytes, offset: int) -> None:
-        self._packed, self.offset = packed, offset
+    """Arrays of meshes, in their order. known: meshes by digest."""
+
+    def __init__(self, packed: bytes, offset: int, known: Mapping[bytes, Mesh]) -> None:
+        self._packed, self.offset, self._known = packed, offset, known
+
+    def mesh(self, entry: Mapping[str, Any]) -> Mesh:
+        digest, lengths = bytes.fromhex(entry["digest"]), (entry["vertices"], entry["faces"], entry["normals"])
+        known = self._known.get(digest)
+        if known is not None and _lengths(known) == lengths:
+            self.offset += sum(array.nbytes for array in known.arrays)
+            if self.offset > len(self._packed):
+                raise SceneError("a scene came without all arrays of its meshes")
+            return known.recolored(entry["color"])
+        vertices, faces = self.rows("<f4", lengths[0]), self.rows("<u4", lengths[1])
+        mesh = Mesh(vertices, faces, self.rows("<f4", lengths[0]) if lengths[2] else None, entry["color"])
+        if mesh.digest != digest:
+            raise SceneError("a scene came with a mesh whose digest is another's")
+        return mesh
 
     def rows(self, dtype: str, count: int) -> Any:
         array = np.frombuffer(self._packed, dtype, 3 * count, self.offset).reshape(count, 3)
@@ -66,8 +85,8 @@ class _ArrayReader:
 def _entry(shape: Shape, row_of: dict[OneShape, int], arrays: list[bytes]) -> dict[str, Any]:
     if isinstance(shape, Mesh):
         arrays.extend(array.tobytes() for array in shape.arrays)
-        lengths = {"vertices": len(shape.vertices), "faces": len(shape.faces), "normals": shape.normals is not None}
-        return {"kind": MESH, "color": shape.color, **lengths}
+        lengths = dict(zip(("vertices", "faces", "normals"), _lengths(shape), strict=True))
+        return {"kind": MESH, "color": shape.color, "digest": shape.digest.hex(), **lengths}
     if isinstance(shape, Compound):
         rows = [row_of.setdefault(part.shape, len(row_of)) for part in shape.parts]
         poses = [(part.position, part.orientation) for part in shape.parts]
@@ -75,11 +94,20 @@ def _entry(shape: Shape, row_of: dict[OneShape, int], arrays: list[bytes]) -> di
     return {"kind": type(shape).__name__.lower(), **asdict(shape)}
 
 
+def _lengths(mesh: Mesh) -> tuple[int, int, bool]:
+    """Numbers of vertices and faces; True if it has normals."""
+    return len(mesh.vertices), len(mesh.faces), mesh.normals is not None
+
+
+def _meshes_of(shapes: Iterable[Shape]) -> Iterator[Mesh]:
+    for shape in shapes:
+        parts = [part.shape for part in shape.parts] if isinstance(shape, Compound) else [shape]
+        yield from (part for part in parts if isinstance(part, Mesh))
+
+
 def _shape_of(entry: dict[str, Any], reader: _ArrayReader) -> OneShape:
     if entry["kind"] == MESH:
-        vertices, faces = reader.rows("<f4", entry["vertices"]), reader.rows("<u4", entry["faces"])
-        normals = reader.rows("<f4", entry["vertices"]) if entry["normals"] else None
-        return Mesh(vertices, faces, normals, entry["color"])
+        return reader.mesh(entry)
     kind = SHAPES[entry["kind"]]
     known = {f.name for f in fields(kind)}
     return kind(**{name: value for name, value in entry.items() if name in known})

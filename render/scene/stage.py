@@ -25,7 +25,7 @@ from twixt.render.snapshots.history import History
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
-    from twixt.ipc.scene import Scene
+    from twixt.ipc.scene import Camera, Scene
     from twixt.ipc.snapshot import Head, Snapshot
     from twixt.render.cores.frame_time_parts import PartMeter
     from twixt.render.scene.trails import PictureTrails
@@ -110,6 +110,14 @@ class Stage:
         self.scene = scene
         self.renderer.set_scene(scene)
         self._divide_anew()
+
+    def set_camera(self, camera: Camera | None) -> None:
+        """Takes a camera that was published by itself: the user's view is replaced by it."""
+        self.scene = self.scene.with_camera(camera)
+        self._camera.obey(self.scene)
+        past = self._past()
+        for picture in self.pictures:
+            self._camera.watch(picture, past)
 
     def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
         """Takes another simulation's scene and drops all snapshots. In an equal scene the user's view is kept."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Bodies = Callable[[], NDArray[np.void]]
 WATCHER = "camera"  # of poses: see Picture.watch
+NO_TURN = np.array([0, 0, 0, 1], np.float32)
 
 
 class StageCamera:
@@ -40,6 +41,11 @@ class StageCamera:
         if scene.camera != self._scene.camera:
             self.forget()
         self._scene = scene
+
+    def obey(self, scene: Scene) -> None:
+        """Takes the camera of `scene`, whatever the user's view and the camera before were."""
+        self._scene = scene
+        self.forget()
 
     def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
         """Takes another simulation's bodies; if `scene` differs from the present one, the view begins anew."""
@@ -84,9 +90,15 @@ class StageCamera:
         poses = picture.watched(WATCHER)
         # While the body's position is not finite, or the body is gone, the camera stays where it was carried last.
         if len(poses) and np.isfinite(poses.position[0]).all():
-            self._carriers[picture.name] = poses.position[0], poses.orientation[0]
+            turn = poses.orientation[0] if self._turns else NO_TURN
+            self._carriers[picture.name] = poses.position[0], turn
         carrier = self._carriers.get(picture.name)
         return self._lens if carrier is None else carried(self._lens, *carrier)
+
+    @property
+    def _turns(self) -> bool:
+        """True if the camera turns with the body that carries it."""
+        return self._scene.camera is not None and self._scene.camera.turns
 
     @property
     def _is_carried(self) -> bool:

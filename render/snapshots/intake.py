@@ -65,7 +65,7 @@ class Intake:
 
     def __init__(self, link: Link, stage: Stage, byte_budget: int = BYTE_BUDGET) -> None:
         self.link, self._stage, self._byte_budget = link, stage, byte_budget
-        self._scene_version = link.scene_version
+        self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._newest_tick = 0
         self._count = len(link.scene.shapes)  # bodies of the snapshot last seen
         self._allocated: dict[int, int] = {}  # bodies for which a slot has memory, by slot
@@ -80,7 +80,8 @@ class Intake:
     def follow(self, link: Link) -> None:
         """Takes in another simulation from now on. As after a reset, its worlds are newer than all before."""
         self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
-        self.link, self._scene_version, self._newest_tick = link, link.scene_version, 0
+        self.link, self._newest_tick = link, 0
+        self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._stage.begin_anew(link.scene, link.newest_bodies)
         self._limit_slots()
         self._replan(link.plan())
@@ -109,6 +110,10 @@ class Intake:
             self._scene_version = link.scene_version
             stage.set_scene(link.scene)
             self._limit_slots()
+            is_news = True
+        if link.received.cameras != self._cameras:
+            self._cameras = link.received.cameras
+            stage.set_camera(link.scene.camera)
             is_news = True
         plan = link.plan()
         if plan.number != self.plan.number:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring.slot import OpenSlot
-from twixt.ipc.scene import Scene
+from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS, Head
 from twixt.ipc.trace.spans import NOT_RECORDED, PUBLISH, Spans
@@ -96,6 +96,10 @@ class Publisher:
     def write_scene(self, scene: Scene) -> None:
         """Publishes `scene`; viewers draw it from the next snapshot on."""
         self._host.write_scene(scene)
+
+    def write_camera(self, camera: Camera | None) -> None:
+        """Publishes a camera by itself; viewers obey it at once."""
+        self._host.write_camera(camera)
 
     @property
     def next_release_ns(self) -> int | None:

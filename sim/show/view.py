@@ -7,7 +7,6 @@ published. Not here: steps, pause and reset; the viewer's keys for them have no 
 
 from __future__ import annotations
 
-import sys
 import time
 import weakref
 from collections.abc import Iterator, Mapping
@@ -23,18 +22,17 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.ring.slot import OpenSlot
-from twixt.ipc.scene import Scene
-from twixt.ipc.session.host import Host
+from twixt.ipc.scene import Camera, Scene, check_camera
 from twixt.ipc.snapshot import BODY, NO_MARKS, RECORD, new_bodies
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Publisher
+from twixt.sim.show.loop_warnings import LoopWarnings
 from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
 from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world import field_checks
 from twixt.sim.world.columns import Columns, scene_with_columns
-from twixt.sim.world.finite_check import FiniteCheck
-from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.marks import Marks
 
 # Longest simulated time there is: 2**63 ns, 292 years.
 LONGEST_S = 9.2e9
@@ -49,43 +47,6 @@ class BodyFields(TypedDict, total=False):
     angular_velocity: ArrayLike | None
     scale: ArrayLike | None
     color: ArrayLike | None
-
-
-class LoopWarnings:
-    """Warnings of a user's own loop, in its terminal and in the overlay; at most one of values that are not finite."""
-
-    def __init__(self, host: Host, dt_ns: int) -> None:
-        self.is_quiet = False  # after such a value was reported
-        self._host, self._dt_s = host, dt_ns / 1e9
-        self._finite, self._look_tick = FiniteCheck("the loop"), 0
-
-    def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
-        """Check all bodies, and warn of the first one with a value that is not finite."""
-        warning = FiniteCheck("the loop", bodies.name_of).check_all(opened.records, tick)
-        if not warning and "color" in bodies.not_drawable:
-            warning = f"a color is not finite after step {tick}; its body is drawn in white"
-        self._warn_once(warning)
-
-    def check_in_turn(self, opened: OpenSlot, tick: int) -> None:
-        """Check the next part of the bodies, which costs little, if one is due at this tick."""
-        if tick >= self._look_tick and not self.is_quiet:
-            self._look_tick = tick + self._finite.steps_until_next(opened.count, self._dt_s)
-            self._warn_once(self._finite.check_next(opened.records, tick))
-
-    def check_marks(self, marks: Marks, tick: int) -> None:
-        """Warn of the first mark with a value that is not finite."""
-        if marks.fault and not self.is_quiet:
-            self._warn_once(fault_text(marks.fault, tick, "the loop"))
-
-    def warn(self, text: str) -> None:
-        """Write `text` to the terminal and the overlay."""
-        print(f"twixt: {text}", file=sys.stderr, flush=True)
-        self._host.set_status({"warning": text})
-
-    def _warn_once(self, text: str) -> None:
-        if text:
-            self.is_quiet = True
-            self.warn(text)
 
 
 class View:
@@ -124,7 +85,7 @@ class View:
     def scene(self) -> Scene:
         """The scene. Assign another one to replace it, with the next publish: shapes, camera and all; drawn from then
         on. The user's own view is kept unless the camera differs. Raises TwixtError for one that cannot be drawn."""
-        return Scene.from_bytes(self._host.scene[1])
+        return Scene.from_bytes(self._host.scene.packed).with_camera(self._host.camera.camera)
 
     @scene.setter
     def scene(self, scene: Scene) -> None:
@@ -139,6 +100,25 @@ class View:
         self._shapes = len(scene.shapes)
         try:
             self._publisher.write_scene(scene)
+        except HostEnded:
+            if not self._session.is_closed:  # by another thread meanwhile
+                raise
+
+    @property
+    def camera(self) -> Camera | None:
+        """The scene's camera; None frames all bodies. Assign one to have all viewers show it, at once, also after their
+        users have moved the view; a message of some hundred bytes, whatever the scene. Raises TwixtError for anything
+        else, and for one on a body that is not there."""
+        return self._host.camera.camera
+
+    @camera.setter
+    def camera(self, camera: Camera | None) -> None:
+        check_camera("View.camera", camera)
+        if self._session.is_closed:
+            return
+        Scene(camera=camera).check_bodies(max(self._shapes, self._capacity))
+        try:
+            self._publisher.write_camera(camera)
         except HostEnded:
             if not self._session.is_closed:  # by another thread meanwhile
                 raise

@@ -10,6 +10,7 @@ import socket
 import sys
 import tempfile
 import threading
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,6 +27,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.writer import RingWriter
+from twixt.ipc.scene import Camera
 from twixt.ipc.session import attached_viewer, listener, service_thread, wire
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.controls.key_bindings import Controls, reflect_slow_physics
@@ -166,7 +168,8 @@ class ToViewerTarget(Talk):
         stream = [
             (self._message("welcome", {"name": "host", "description": {"world": "balls", "dt_ms": 8.0, "loop": "user", "code_folders": ["/x"]}}, 1), [pipe[0]]),
             (self._message("segment", {"size": self._size}, 1), [segment]),
-            (wire.encode("scene", {"version": 1}, draw.choice(SCENES).to_bytes()), []),
+            (wire.encode("scene", {"version": 1, "camera_version": 1}, draw.choice(SCENES).to_bytes()), []),
+            (self._message("camera", {"version": 2, "camera": asdict(Camera(body=1, turns=False))}), []),
             (self._message("status", {"status": STATUS}), []),
             (self._message("report", {"number": 1, "blocks": {"physics": {"steps": 3}, "channel": {}}}), []),
         ]  # fmt: skip

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 # Numbers of one body's pose: position 3, quaternion 4.
 POSE = 7
-NO_TURN = 0, 0, 0, 1
 
 
 class Poses(NamedTuple):
@@ -39,31 +38,23 @@ class Poses(NamedTuple):
 
 class BodyPoses:
     """Poses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
-
-    tracked: None, or a body that a camera tracks. A further record then has its position, and never turns.
-    """
+    count: number of bodies."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
-        self.tracked: int | None = None
-        self._bodies = int(model.nbody)
+        self.count = int(model.nbody)
         self._model, self._data = model, data
-        self._live = _live_poses(data, self._bodies)
+        self._live = _live_poses(data, self.count)
         self._cvel, self._subtree_com = data.cvel, data.subtree_com
         self._root = np.array(model.body_rootid)
         is_carried = model.body_mocapid[self._root] >= 0
         self._flags = np.where(is_carried, VISIBLE, VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY).astype(np.uint16)
-        self._velocity, self._arm = np.zeros((self._bodies, 3)), np.zeros((self._bodies, 3))
+        self._velocity, self._arm = np.zeros((self.count, 3)), np.zeros((self.count, 3))
         self._scratch: Any = None
-
-    @property
-    def count(self) -> int:
-        """Number of records."""
-        return self._bodies if self.tracked is None else self._bodies + 1
 
     def empty(self) -> Poses:
         """Memory for `copy_to`."""
-        block = np.zeros(self._bodies * POSE)
-        split = 3 * self._bodies
+        block = np.zeros(self.count * POSE)
+        split = 3 * self.count
         return Poses(block, block[:split].reshape(-1, 3), block[split:].reshape(-1, 4))
 
     def copy_to(self, poses: Poses) -> None:
@@ -80,21 +71,18 @@ class BodyPoses:
         if not self._live.quaternion[0].any():
             return self.write_poses(records, self._after_reset())
         self.write_poses(records, self._live)
-        omega, bodies = self._cvel[:, :3], self._bodies
-        records["velocity"][:bodies] = self._origin_velocity(omega)
-        records["angular_velocity"][:bodies] = omega
-        records["flags"][:bodies] = self._flags
+        omega = self._cvel[:, :3]
+        records["velocity"] = self._origin_velocity(omega)
+        records["angular_velocity"] = omega
+        records["flags"] = self._flags
 
     def write_poses(self, records: NDArray[np.void], poses: Poses) -> None:
         """Writes `poses` into records of dtype `BODY`, shape (count,), without velocities."""
-        bodies = self._bodies
-        position, orientation = records["position"], records["orientation"]
-        position[:bodies] = poses.position
-        orientation[:bodies, :3] = poses.quaternion[:, 1:]
-        orientation[:bodies, 3] = poses.quaternion[:, 0]
+        orientation = records["orientation"]
+        records["position"] = poses.position
+        orientation[:, :3] = poses.quaternion[:, 1:]
+        orientation[:, 3] = poses.quaternion[:, 0]
         records["flags"] = VISIBLE
-        if self.tracked is not None:
-            position[bodies], orientation[bodies] = poses.position[self.tracked], NO_TURN
 
     def _origin_velocity(self, omega: NDArray[np.float64]) -> NDArray[np.float64]:
         arm, velocity = self._arm, self._velocity
@@ -112,7 +100,7 @@ class BodyPoses:
         scratch, data = self._scratch, self._data
         scratch.qpos[:], scratch.mocap_pos[:], scratch.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
         mujoco.mj_kinematics(self._model, scratch)
-        return _live_poses(scratch, self._bodies)
+        return _live_poses(scratch, self.count)
 
 
 def _live_poses(data: MjData, count: int) -> Poses:

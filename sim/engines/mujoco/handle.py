@@ -46,7 +46,7 @@ class Handle:
         self._unsupported.note_model()
         if key_callback is not None:
             self._unsupported.note("key_callback")
-        self._shown = ShownModel(model, poses, self._unsupported)
+        self._shown = ShownModel(model, self._unsupported)
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
         self._shown.view = self._view
         self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown)

@@ -33,21 +33,18 @@ def default_camera(model: MjModel) -> MjvCamera:
 
 
 def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
-    """Camera of a scene that sees what `camera` sees.
-
-    One that tracks a body is carried by body `model.nbody` of the scene, which moves with it and never turns.
-    """
+    """Camera of a scene that sees what `camera` sees. One that tracks a body is carried by it, and never turns."""
     if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED and 0 <= camera.fixedcamid < model.ncam:
         return _fixed(model, int(camera.fixedcamid))
     azimuth, elevation = math.radians(camera.azimuth), math.radians(camera.elevation)
     forward = np.array(
         [math.cos(elevation) * math.cos(azimuth), math.cos(elevation) * math.sin(azimuth), math.sin(elevation)]
     )
-    tracks = tracked_body(model, camera) is not None
-    target = np.zeros(3) if tracks else np.array(camera.lookat)
+    tracked = tracked_body(model, camera)
+    target = np.array(camera.lookat) if tracked is None else np.zeros(3)
     eye = target - max(camera.distance, LEAST_DISTANCE_M) * forward
     # Of an orthographic camera `fovy` is the height of the picture.
-    view = _looking(eye, target, float(model.vis.global_.fovy), model.nbody if tracks else None)
+    view = _looking(eye, target, float(model.vis.global_.fovy), tracked, turns=False)
     return dataclasses.replace(view, orthographic=float(model.vis.global_.fovy)) if camera.orthographic else view
 
 
@@ -67,15 +64,15 @@ def camera_state(camera: MjvCamera) -> tuple[object, ...]:
 
 def _fixed(model: MjModel, number: int) -> Camera:
     body, mode = int(model.cam_bodyid[number]), int(model.cam_mode[number])
-    is_carried = body > 0 and mode == int(mujoco.mjtCamLight.mjCAMLIGHT_FIXED)
-    if is_carried or body == 0:
+    turns = mode == int(mujoco.mjtCamLight.mjCAMLIGHT_FIXED)
+    if turns or body == 0:
         eye, turn = model.cam_pos[number], np.zeros(9)
         mujoco.mju_quat2Mat(turn, model.cam_quat[number])
-    else:  # follows its body without turning with it: shown where it is at first
-        eye, turn = model.cam_pos0[number] + model.body_pos[body], np.array(model.cam_mat0[number])
+    else:  # moves with its body, and looks where it looked at first
+        eye, turn = model.cam_pos0[number], np.array(model.cam_mat0[number])
     forward = -turn.reshape(3, 3)[:, 2]
     fov = float(model.cam_fovy[number])
-    view = _looking(eye, eye + forward * model.stat.extent, fov, body if is_carried else None)
+    view = _looking(eye, eye + forward * model.stat.extent, fov, body or None, turns)
     return dataclasses.replace(view, orthographic=fov) if _is_orthographic(model, number) else view
 
 
@@ -86,6 +83,8 @@ def _is_orthographic(model: MjModel, number: int) -> bool:
     return bool(projections[number] == int(mujoco.mjtProjection.mjPROJ_ORTHOGRAPHIC))
 
 
-def _looking(eye: NDArray[np.float64], target: NDArray[np.float64], fov_deg: float, body: int | None = None) -> Camera:
+def _looking(
+    eye: NDArray[np.float64], target: NDArray[np.float64], fov_deg: float, body: int | None, turns: bool = True
+) -> Camera:
     fov_deg = fov_deg if LEAST_FOV_DEG <= fov_deg <= MOST_FOV_DEG else DEFAULT_FOV_DEG
-    return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov_deg, body)
+    return Camera(tuple(eye.tolist()), tuple(target.tolist()), fov_deg, body, turns=turns)

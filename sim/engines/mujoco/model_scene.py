@@ -35,8 +35,7 @@ def scene(
     camera = scene_camera(model, default_camera(model)) if camera is None else camera
     opt = mujoco.MjvOption() if opt is None else opt
     maker = PartMaker(model) if maker is None else maker
-    # A camera that tracks a body is carried by one more body, which shows nothing.
-    parts_of: list[list[Part]] = [[] for _ in range(model.nbody + (camera.body == model.nbody))]
+    parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
     for found in (
         maker.parts(ModelParts.geoms(model), opt.geomgroup),
         maker.parts(ModelParts.sites(model), opt.sitegroup),

@@ -19,7 +19,6 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera, tracked_body
 from twixt.sim.engines.mujoco.model_file import PREFIX, loaded_model
 from twixt.sim.engines.mujoco.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco, required
@@ -50,9 +49,7 @@ class ModelWorld(World):
             model.opt.timestep = self.dt
         self.dt = float(model.opt.timestep)
         self._poses = BodyPoses(model, self._data)
-        camera = default_camera(model)
-        self._poses.tracked = tracked_body(model, camera)
-        self.scene = scene(model, camera=scene_camera(model, camera))
+        self.scene = scene(model)
         self.bodies = Bodies(self._poses.count)
         self._epoch = 0
         self.reset()

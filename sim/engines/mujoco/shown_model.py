@@ -9,16 +9,14 @@ Always: a scene is replaced only if something differs, and seldom enough that a 
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from twixt.ipc.scene import Scene
-from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.geom_shapes import PartMaker
-from twixt.sim.engines.mujoco.model_camera import camera_state, default_camera, scene_camera, tracked_body
+from twixt.sim.engines.mujoco.model_camera import camera_state, default_camera, scene_camera
 from twixt.sim.engines.mujoco.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
@@ -40,14 +38,14 @@ WATCHED = ("geom_rgba", "geom_size", "geom_pos", "geom_quat", "geom_group", "geo
 class ShownModel:
     """Scene and camera of one model in one view. camera, opt: MuJoCo's structs, which the user's code may change.
 
-    unsupported: told of what has no effect. poses: gets the body that the camera tracks.
+    unsupported: told of what has no effect.
     """
 
-    def __init__(self, model: MjModel, poses: BodyPoses, unsupported: Unsupported) -> None:
+    def __init__(self, model: MjModel, unsupported: Unsupported) -> None:
         self.camera, self.opt = default_camera(model), mujoco.MjvOption()
         self.view: View | None = None  # to be set once there is one
         self.is_model_fixed = False  # True: the model's own changes are not looked for, as `sync(state_only=True)` says
-        self._model, self._poses, self._unsupported = model, poses, unsupported
+        self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
         self._watched = {name: np.array(getattr(model, name)) for name in WATCHED}
         self._scene = scene(model, self.opt, camera=scene_camera(model, self.camera), maker=self._maker)
@@ -66,20 +64,24 @@ class ShownModel:
         if not at_once:  # then another thread may call, which prints nothing
             self._unsupported.check(self.opt)
         now_ns = time.perf_counter_ns()
-        camera, groups = camera_state(self.camera), self._shown_groups()
+        self._show_camera()
+        groups = self._shown_groups()
         is_model_due = at_once or now_ns - self._model_ns >= MODEL_NS
         self.is_unfinished = not (is_model_due or self.is_model_fixed)
         if is_model_due and not self.is_model_fixed:
             self._model_ns = now_ns
             self._are_shapes_old = self._has_model_changed() or self._are_shapes_old
         are_shapes_old = self._are_shapes_old or groups != self._groups
-        if camera == self._camera_state and not are_shapes_old:
+        if not are_shapes_old:
             return False
         if not at_once and now_ns - self._scene_ns < SCENE_NS:
             self.is_unfinished = True
             return False
-        self._scene_ns, self._camera_state, self._groups, self._are_shapes_old = now_ns, camera, groups, False
-        self._replace(are_shapes_old)
+        self._scene_ns, self._groups, self._are_shapes_old = now_ns, groups, False
+        self._maker.read_colors()
+        self._scene = scene(self._model, self.opt, camera=scene_camera(self._model, self.camera), maker=self._maker)
+        if self.view is not None:
+            self.view.scene = self._scene
         return True
 
     def update_asset(self, kind: str, number: int) -> None:
@@ -90,16 +92,13 @@ class ShownModel:
             self._maker.forget(kind, number)
         self._are_shapes_old = True
 
-    def _replace(self, are_shapes_old: bool) -> None:
-        camera = scene_camera(self._model, self.camera)
-        self._poses.tracked = tracked_body(self._model, self.camera)
-        if are_shapes_old or camera.body != (None if self._scene.camera is None else self._scene.camera.body):
-            self._maker.read_colors()
-            self._scene = scene(self._model, self.opt, camera=camera, maker=self._maker)
-        else:
-            self._scene = dataclasses.replace(self._scene, camera=camera)
-        if self.view is not None:
-            self.view.scene = self._scene
+    def _show_camera(self) -> None:
+        """Shows the camera if the code has moved it."""
+        state = camera_state(self.camera)
+        if state != self._camera_state:
+            self._camera_state = state
+            if self.view is not None:
+                self.view.camera = scene_camera(self._model, self.camera)
 
     def _shown_groups(self) -> bytes:
         return self.opt.geomgroup.tobytes() + self.opt.sitegroup.tobytes()

@@ -21,7 +21,7 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory, reader
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.writer import RingWriter
-from twixt.ipc.scene import Box, Scene, Sphere
+from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.ipc.session import connection, listener, wire
 from twixt.ipc.session.client import LOST
 
@@ -89,6 +89,22 @@ def test_a_late_viewer_finds_scene_plan_and_the_newest_snapshots(channel: Any) -
     assert link.latest_pair() == ()
     assert len(link.newest_bodies()) == 0
     assert list(link.unread(WHOLE)) == []
+
+
+def test_a_camera_reaches_present_and_late_viewers_without_a_scene(channel: Any, until: Any) -> None:
+    host = channel.open()
+    early = channel.attach()
+    camera = Camera((3, 2, 1), body=2)
+    for count in (1, 2):
+        host.write_camera(camera)
+        until(lambda count=count: early.poll() or early.received.cameras == count)
+    late = channel.attach()
+    until(lambda: late.poll() or late.received.cameras == 1)
+    assert early.scene.camera == late.scene.camera == camera
+    assert (early.scene_version, late.scene_version, host.scene_version) == (1, 1, 1)
+    host.write_scene(Scene([Box()]))
+    until(lambda: late.poll() or late.scene_version == 2)
+    assert (late.scene.camera, late.received.cameras) == (None, 1)
 
 
 def test_every_snapshot_is_delivered_once_and_in_order(channel: Any) -> None:
@@ -247,7 +263,7 @@ def test_a_claim_outlives_the_link_it_came_from(channel: Any) -> None:
         (wire.encode("ended", {"ending": "crashed", "message": "the world raised"}), "the world raised"),
         (wire.encode("welcome", {}), "said 'welcome' with 0 descriptors, which means nothing here; restart it"),
         (wire.encode("segment", {"size": 4096}, descriptors=1), "announced 1 descriptors, 0 came"),
-        (wire.encode("scene", {"version": 1}, b"no scene"), "the scene received is damaged"),
+        (wire.encode("scene", {"version": 1, "camera_version": 1}, b"no scene"), "the scene received is damaged"),
         (wire.encode("scene")[:9], "without a word"),
         (b"", "without a word"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -213,6 +214,31 @@ def test_a_camera_that_is_published_anew_is_obeyed_and_the_same_one_leaves_the_p
     show.stage.set_scene(replace(ONE, camera=None))  # the view that shows all bodies
     assert middle_px(show.pixels(300)) == pytest.approx(SIZE_PX[0] / 2, abs=1)
     assert show.stage.camera.eye != pytest.approx((0, -10, 0))
+
+
+def test_a_camera_that_is_published_by_itself_is_obeyed_also_if_it_is_the_one_before(window):
+    show = Show(window, replace(ONE, shapes=[Sphere(0.5)] * 2), along_x(2))
+    show.draw(150)
+    for camera in (ONE.camera, Camera((0, -10, 1), (0, 0, 1), body=1), Camera((0, -10, 1), (0, 0, 1), body=1)):
+        show.stage.camera.orbit(300, 0, SIZE_PX[1])
+        show.stage.set_camera(camera)
+        show.draw(200)
+        assert show.stage.camera.eye == pytest.approx(camera.eye)
+        assert show.stage.main.watching("camera") == (None if camera.body is None else [camera.body])
+
+
+@pytest.mark.parametrize("turns", [True, False])
+def test_a_camera_on_a_body_turns_with_it_or_only_moves_with_it(window, turns):
+    def turned(k):
+        bodies = along_x(2)(k)
+        bodies["orientation"] = 0, 0, math.sqrt(0.5), math.sqrt(0.5)  # a quarter turn: x becomes y
+        return bodies
+
+    show = Show(window, replace(ONE, shapes=[Sphere(0.5)] * 2, camera=Camera((0, -10, 0), body=0, turns=turns)), turned)
+    show.draw(150)
+    seen = show.stage._camera.matrices(show.stage.main, SIZE_PX, SIZE_PX)
+    at = show.stage.main.watched("camera").position[0]
+    assert np.subtract(seen.eye, at) == pytest.approx((10, 0, 0) if turns else (0, -10, 0), abs=1e-5)
 
 
 def test_a_camera_that_is_published_for_another_body_is_carried_by_that_one(window):

@@ -18,7 +18,7 @@ from tests.sim.watched import BALLS, Watched
 from twixt.ipc.commands import Command
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.scene import SHAPES, Compound, Scene, Sphere
+from twixt.ipc.scene import SHAPES, Camera, Compound, Scene, Sphere
 from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
 from twixt.sim.show.body_matching import RecordsById
@@ -627,3 +627,18 @@ def test_the_loop_in_examples_runs_to_its_end() -> None:
     names = runpy.run_path(str(CHECKOUT / "examples" / "own_loop.py"))
     names["main"](seconds=0.1, viewer=False)
     assert running() == []
+
+
+def test_a_camera_is_published_by_itself_and_checked(watched: Watched) -> None:
+    camera = Camera((1, 2, 3), body=1)
+    watched.view.camera = camera
+    while watched.link.received.cameras < 1:
+        assert watched.link.wait(PATIENCE_S) or not watched.link.ended
+    assert watched.link.scene.camera == watched.view.camera == watched.view.scene.camera == camera
+    assert watched.link.scene_version == 1
+    with pytest.raises(TwixtError, match="View.camera must be Camera"):
+        watched.view.camera = "above"  # type: ignore[assignment]
+    with pytest.raises(TwixtError, match="Camera.body must name bodies that are there"):
+        watched.view.camera = Camera(body=1000)
+    watched.view.close()
+    watched.view.camera = None

@@ -1,0 +1,52 @@
+"""Scene and camera of a simulation on the viewer's side, from its messages.
+
+The one idea: a camera that the simulation moves is a message of its own, of some hundred bytes. Scenes and cameras count
+their cameras together, so that of both the newer one counts, in whichever order they are sent.
+
+Always: each scene is complete, with the newest camera. A camera that is sent again counts as news, also if it is equal;
+one that is older than the scene's own is ignored. Invalid messages raise TwixtError.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twixt.ipc.scene import Camera, Scene
+from twixt.ipc.session import wire
+
+
+class ReceivedScene:
+    """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of
+    cameras that came by themselves."""
+
+    scene: Scene
+
+    def __init__(self) -> None:
+        self.version = self.camera_version = self.cameras = 0
+
+    def take_scene(self, fields: dict[str, Any], packed: bytes) -> None:
+        """Takes a scene message. Meshes that the scene before had are used again."""
+        version, camera_version = wire.whole_number(fields, "version"), wire.whole_number(fields, "camera_version")
+        self.scene = Scene.from_bytes(packed, self.scene if self.version else None)
+        self.version, self.camera_version = version, camera_version
+
+    def take_camera(self, fields: dict[str, Any]) -> None:
+        """Takes a camera message."""
+        version, camera = wire.whole_number(fields, "version"), camera_of(fields.get("camera"))
+        if not self.version:
+            raise wire.WireError("the simulation sent a camera before its scene; restart it")
+        if version <= self.camera_version:
+            return
+        self.scene = self.scene.with_camera(camera)
+        self.camera_version = version
+        self.cameras += 1
+
+
+def camera_of(fields: Any) -> Camera | None:
+    """The camera of a message; None frames all bodies. Raises WireError."""
+    if fields is None:
+        return None
+    try:
+        return Camera(**fields)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise wire.WireError(f"a camera that cannot be used came ({error})") from error

@@ -1,0 +1,52 @@
+"""Warnings of a user's own loop: values that are not finite, in its terminal and in the overlay.
+
+Always: at most one warning of such values in the life of a view, so that a loop that goes on with them is not flooded.
+What is checked in each publish costs little (`finite_check`).
+"""
+
+from __future__ import annotations
+
+import sys
+
+from twixt.ipc.ring.slot import OpenSlot
+from twixt.ipc.session.host import Host
+from twixt.sim.show.shown_bodies import ShownBodies
+from twixt.sim.world.finite_check import FiniteCheck
+from twixt.sim.world.marks import Marks, fault_text
+
+
+class LoopWarnings:
+    """Warnings of a user's own loop, in its terminal and in the overlay; at most one of values that are not finite."""
+
+    def __init__(self, host: Host, dt_ns: int) -> None:
+        self.is_quiet = False  # after such a value was reported
+        self._host, self._dt_s = host, dt_ns / 1e9
+        self._finite, self._look_tick = FiniteCheck("the loop"), 0
+
+    def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
+        """Check all bodies, and warn of the first one with a value that is not finite."""
+        warning = FiniteCheck("the loop", bodies.name_of).check_all(opened.records, tick)
+        if not warning and "color" in bodies.not_drawable:
+            warning = f"a color is not finite after step {tick}; its body is drawn in white"
+        self._warn_once(warning)
+
+    def check_in_turn(self, opened: OpenSlot, tick: int) -> None:
+        """Check the next part of the bodies, which costs little, if one is due at this tick."""
+        if tick >= self._look_tick and not self.is_quiet:
+            self._look_tick = tick + self._finite.steps_until_next(opened.count, self._dt_s)
+            self._warn_once(self._finite.check_next(opened.records, tick))
+
+    def check_marks(self, marks: Marks, tick: int) -> None:
+        """Warn of the first mark with a value that is not finite."""
+        if marks.fault and not self.is_quiet:
+            self._warn_once(fault_text(marks.fault, tick, "the loop"))
+
+    def warn(self, text: str) -> None:
+        """Write `text` to the terminal and the overlay."""
+        print(f"twixt: {text}", file=sys.stderr, flush=True)
+        self._host.set_status({"warning": text})
+
+    def _warn_once(self, text: str) -> None:
+        if text:
+            self.is_quiet = True
+            self.warn(text)
