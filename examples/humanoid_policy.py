@@ -1,0 +1,38 @@
+"""A humanoid that a policy moves: MuJoCo steps, the policy decides every fifth step, and the window never waits for it.
+
+Run it with: python humanoid_policy.py (needs: pip install 'twixt[mujoco]' gymnasium), or python humanoid_policy.py FILE
+"""
+
+import sys
+import time
+from importlib.resources import files
+
+import mujoco
+import numpy as np
+
+from twixt import mujoco_viewer
+
+
+def policy(time_s: float, actuators: int) -> np.ndarray:
+    """Actions in -1 .. 1, one an actuator. A trained network takes its place; this one waves."""
+    return 0.6 * np.sin(2 * np.pi * time_s + np.arange(actuators))
+
+
+def main(path: str = "", seconds: float = float("inf"), **options: object) -> None:
+    """Move for `seconds`, or until the window is closed. options: those of `twixt.show`."""
+    model = mujoco.MjModel.from_xml_path(path or str(files("gymnasium") / "envs/mujoco/assets/humanoid.xml"))
+    data = mujoco.MjData(model)
+    with mujoco_viewer.launch_passive(model, data, **options) as viewer:
+        begin, steps = time.perf_counter(), 0
+        while viewer.is_running() and data.time < seconds:
+            if steps % 5 == 0:
+                low, high = model.actuator_ctrlrange.T
+                data.ctrl[:] = (low + high) / 2 + (high - low) / 2 * policy(data.time, model.nu)
+            mujoco.mj_step(model, data)
+            viewer.sync()
+            steps += 1
+            time.sleep(max(0.0, begin + data.time - time.perf_counter()))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

@@ -1,0 +1,120 @@
+"""The gallery: each example with its picture, and the page that shows them, docs/gallery.md.
+
+    python -m tests.examples.gallery [--only pong] [--humanoid FILE]
+
+Each picture is drawn offscreen from the example as it stands, two seconds after its first frame. The humanoid's model
+is a file of gymnasium, which is not needed otherwise: without --humanoid its picture stays as it is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES, PAGE, PICTURES = ROOT / "examples", ROOT / "docs" / "gallery.md", ROOT / "docs" / "gallery"
+SIZE_PX = 960, 540
+SECONDS = 3
+LIMIT_S = 120
+
+
+class Shown(NamedTuple):
+    """An example. run: what `twixt run` is given; "" for a program with a `main`. needs: an extra, as pip names it."""
+
+    module: str
+    title: str
+    run: str = ""
+    needs: str = ""
+
+    @property
+    def command(self) -> str:
+        """What a user types in the folder of the examples."""
+        return f"twixt run {self.run}" if self.run else f"python {self.module}.py"
+
+    @property
+    def world(self) -> str:
+        """Name of the class of the world in the module; "" where there is none."""
+        return self.run.partition(":")[2] if self.run.startswith(f"{self.module}:") else ""
+
+
+SHOWN = (
+    Shown("mujoco_dropin", "MuJoCo's passive viewer, replaced by one import", needs="mujoco"),
+    Shown("humanoid_policy", "A humanoid that a policy moves", needs="mujoco"),
+    Shown("model_loop", "A loop of your own around a MuJoCo model, ten states a second", needs="mujoco"),
+    Shown("own_loop", "A loop of your own, in plain numpy"),
+    Shown("mesh_file", "A mesh from a file, twice", "mesh_file:Gears", needs="mesh"),
+    Shown("pong", "A game in 2D: orthographic, flat colours, outlines", "pong:Pong"),
+    Shown("paper_figure", "A figure for a paper: high resolution, without a window", "paper_figure:Catenaries"),
+    Shown("shapes", "All shapes, in two tones, so that their rotation is visible", "shapes:Tumbling"),
+    Shown("hot_ring", "Columns of your own: colour and size by heat", "hot_ring:HotRing"),
+    Shown("draw_speed", "A drawing of your own over any world", "balls --draw draw_speed:draw"),
+    Shown("orbit", "The README's first world", "orbit:Orbit"),
+)
+
+
+def page() -> str:
+    """The text of docs/gallery.md."""
+    lines = [
+        "# Gallery",
+        "",
+        "Each picture is one of the programs in `examples/`, most of them under 40 lines, drawn where a processor draws",
+        "(`python -m tests.examples.gallery`). The tests run every one of them.",
+    ]
+    for shown in SHOWN:
+        extra = f" (`pip install 'twixt[{shown.needs}]'`)" if shown.needs else ""
+        lines += [
+            "",
+            f"## {shown.title}",
+            "",
+            f"[examples/{shown.module}.py](../examples/{shown.module}.py): `{shown.command}`{extra}",
+            "",
+            f"![{shown.title}](gallery/{shown.module}.png)",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def draw(shown: Shown, arguments: tuple[str, ...] = ()) -> None:
+    """Draws the picture of one example. Raises CalledProcessError where it fails."""
+    picture = PICTURES / f"{shown.module}.png"
+    if shown.run:
+        size = "x".join(map(str, SIZE_PX))
+        program = [
+            *(sys.executable, "-m", "twixt", "run", *shown.run.split(), "--offscreen", "--no-overlay"),
+            *("--size", size, "--seconds", str(SECONDS), "--screenshot", str(picture)),
+        ]
+    else:
+        options = {"offscreen": True, "overlay": False, "size_px": SIZE_PX, "screenshot": str(picture)}
+        program = [
+            *(sys.executable, "-c"),
+            f"import sys; sys.path.insert(0, '.'); import {shown.module} as example; "
+            f"example.main(*{arguments!r}, seconds={SECONDS}, **{options!r})",
+        ]
+    picture.unlink(missing_ok=True)
+    subprocess.run(program, cwd=EXAMPLES, check=True, timeout=LIMIT_S, stdout=subprocess.DEVNULL)
+    if not picture.is_file():
+        raise click.ClickException(f"{shown.module}: no picture was made")
+
+
+@click.command()
+@click.option("--only", help="the name of one example")
+@click.option("--humanoid", type=click.Path(exists=True, resolve_path=True), help="gymnasium's humanoid.xml")
+def main(only: str | None, humanoid: str | None) -> None:
+    """Draw the pictures of docs/gallery.md and write the page."""
+    for shown in SHOWN:
+        if only not in (None, shown.module):
+            continue
+        is_humanoid = shown.module == "humanoid_policy"
+        if is_humanoid and humanoid is None:
+            click.echo("humanoid_policy: left as it is; give --humanoid FILE")
+            continue
+        click.echo(shown.module)
+        draw(shown, (humanoid,) if is_humanoid and humanoid else ())
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The programs in examples/: each runs, each has its picture in the gallery."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.examples.gallery import EXAMPLES, PAGE, PICTURES, SHOWN, Shown, page
+from twixt.ipc.session import running
+from twixt.sim.world.world import drawable_scene
+from twixt.sim.world.world_guard import check_world
+
+ACTUATED = """<mujoco><worldbody><body><joint name="hinge" axis="0 1 0"/><geom size="0.1"/></body></worldbody>
+<actuator><motor joint="hinge" ctrlrange="-1 1"/></actuator></mujoco>"""
+# Those that show how little it takes.
+SHORT = ("mujoco_dropin", "humanoid_policy", "model_loop", "mesh_file", "pong", "paper_figure", "orbit")
+
+
+def named(module: str) -> dict[str, object]:
+    return runpy.run_path(str(EXAMPLES / f"{module}.py"))
+
+
+def test_every_example_is_in_the_gallery_and_has_its_picture() -> None:
+    assert {shown.module for shown in SHOWN} == {file.stem for file in EXAMPLES.glob("*.py")}
+    assert {shown.module for shown in SHOWN} == {file.stem for file in PICTURES.glob("*.png")}
+    assert PAGE.read_text() == page(), "make it anew: python -m tests.examples.gallery --only none"
+
+
+@pytest.mark.parametrize("module", SHORT)
+def test_examples_of_how_little_it_takes_are_short(module: str) -> None:
+    assert len((EXAMPLES / f"{module}.py").read_text().splitlines()) <= 40
+
+
+@pytest.mark.parametrize("shown", [shown for shown in SHOWN if shown.world], ids=lambda shown: shown.module)
+def test_a_world_of_the_examples_moves_and_can_be_drawn(shown: Shown) -> None:
+    world = named(shown.module)[shown.world]()  # type: ignore[operator]
+    check_world(world)
+    before = world.bodies.records.copy()
+    for _ in range(20):
+        world.step(world.dt)
+    after = world.bodies.records
+    assert np.isfinite(after["position"]).all()
+    assert (after != before).any()
+    assert len(drawable_scene(world).shapes) > 0
+
+
+def test_the_ball_of_the_game_stays_in_its_field_and_a_missed_one_is_a_cut() -> None:
+    game = named("pong")["Pong"](seed=1)  # type: ignore[operator]
+    places, epochs = [], []
+    for _ in range(3000):
+        game.step(game.dt)
+        places.append(game.bodies.position[0, :2].copy())
+        epochs.append(int(game.bodies.records["epoch"][0]))
+    assert (np.abs(places) <= (2.9, 2.1)).all()
+    jumps = np.linalg.norm(np.diff(places, axis=0), axis=1) > 0.3
+    assert jumps.any()
+    assert (jumps == (np.diff(epochs) != 0)).all()
+
+
+@pytest.mark.parametrize("module", ["mujoco_dropin", "model_loop", "own_loop"])
+def test_a_loop_of_the_examples_runs_to_its_end(module: str, capfd: pytest.CaptureFixture[str]) -> None:
+    named(module)["main"](seconds=0.1, viewer=False)  # type: ignore[operator]
+    assert running() == []
+    assert "no effect" not in capfd.readouterr().err
+
+
+def test_the_policy_of_the_examples_moves_a_model_of_any_number_of_actuators(tmp_path: Path) -> None:
+    model = tmp_path / "model.xml"
+    model.write_text(ACTUATED)
+    named("humanoid_policy")["main"](str(model), seconds=0.1, viewer=False)  # type: ignore[operator]
+    assert running() == []
