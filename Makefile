@@ -86,14 +86,14 @@ $(VENV)/ready: $(REQUIREMENTS) pyproject.toml | packages
 run: setup      ## the default world, in a window (offscreen with a report where there is no display)
 	@$(BIN)/twixt run $(ARGS)
 
-test: setup     ## all tests
-	$(BIN)/python -m pytest $(ARGS)
+test: setup     ## all tests, most of them in parallel
+	$(BIN)/python -m tests.suite $(ARGS)
 
 check: setup    ## format, lint, types, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not stress and not display" $(ARGS)
+	$(BIN)/python -m tests.suite -m "not stress and not display" $(ARGS)
 
 bench: setup    ## what everything costs, each beside its physical limit (ARGS=--quick: that it works)
 	$(BIN)/twixt bench $(ARGS)

@@ -17,7 +17,10 @@ from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.sim.show.show import show
 
-pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="skipped: no schedstat")
+pytestmark = [
+    pytest.mark.stress,
+    pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="skipped: no schedstat"),
+]
 
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    for _ in range(10**6): pass"
 # How long the loop is watched (seconds); where other programs have the cores, too, once more and for longer.
