@@ -27,7 +27,7 @@ from twixt.render.draw.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHE
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
 from twixt.render.draw.flat.background import Background
-from twixt.render.draw.flat.marks import ORIGIN, MarkDrawing, Marks, Outline
+from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows, Outline
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
 from twixt.render.draw.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
 from twixt.render.draw.glsl.pose import WAYS, PoseVariant
@@ -73,7 +73,7 @@ class SceneRenderer:
         self._outline = Outline(context)
         if scene.outline is not None:
             self._outline.set(scene.outline)
-        self._marks = MarkDrawing(context)
+        self._flat = DotsAndLines(context)
         self._panels = PanelBackdrop(SphereRecords(self._bodies, self._spheres.radii))
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
@@ -178,18 +178,18 @@ class SceneRenderer:
         positions: (n, 3), metres; rows that are not finite are skipped. colors: (n, 4) or one (4,), rgba 0..255.
         size_px: diameter. Raises TwixtError.
         """
-        dots = self._marks.dots()
+        dots = self._flat.dots()
         dots.set(positions, colors, size_px, self._eye)
-        self._draw_marks(dots)
+        self._draw_flat(dots)
 
     def lines(self, starts: ArrayLike, ends: ArrayLike, colors: ArrayLike) -> None:
         """Draws thin lines into the picture drawn last: starts and ends (n, 3), metres; colors as for `points`.
 
         Raises TwixtError.
         """
-        lines = self._marks.lines()
+        lines = self._flat.lines()
         lines.set(starts, ends, colors, self._eye)
-        self._draw_marks(lines)
+        self._draw_flat(lines)
 
     def prepare(self) -> bool:
         """Compiles one program that a change of method or level will need; False when none is left.
@@ -251,7 +251,7 @@ class SceneRenderer:
         self._context.finish()
         self._target.is_begun = False
         self._background.end_frame()
-        self._marks.end_frame()
+        self._flat.end_frame()
 
     @property
     def gpu_ns(self) -> int | None:
@@ -290,12 +290,12 @@ class SceneRenderer:
         self._target.uncut()
         return is_more
 
-    def _draw_marks(self, marks: Marks) -> None:
-        self._panels.marked()
-        self._marks.note(marks)
+    def _draw_flat(self, rows: FlatRows) -> None:
+        self._panels.drawn_over()
+        self._flat.note(rows)
         if self._view is not None:
             with self._timers.next():
-                self._marks.draw(marks, self._target, self._view.viewport)
+                self._flat.draw(rows, self._target, self._view.viewport)
 
     def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer]) -> None:
         context, scene, bodies = self._context, view.scene, self._bodies
@@ -306,7 +306,7 @@ class SceneRenderer:
         self._meshes.draw(view.level)
         for kind in CAST_KINDS:
             self._casts.draw(kind, view, layers)
-        self._spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], self._marks.are_drawn)
+        self._spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], self._flat.are_drawn)
         if view.level.shadows and has_shadows(scene, max((layer.bodies for layer in layers), default=0)):
             bodies.draw("shadows", layers)
             self._meshes.draw_shadows()

@@ -53,8 +53,8 @@ class SphereDrawing:
         self._fit_for: tuple[object, ...] = ()
         self._fit = False
 
-    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_marks: bool = False) -> None:
-        """Draws the spheres of these layers. has_marks: dots or lines may be inside them."""
+    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_others: bool = False) -> None:
+        """Draws the spheres of these layers. has_others: dots, lines or marks may be inside them."""
         if not (count := self._bodies.count("points", layers)):
             return
         draw = self._bodies.draw
@@ -63,7 +63,7 @@ class SphereDrawing:
         if self._draw_splats(view, layers):
             return
         if self._all_fit(view, layers):
-            if not has_marks and (few := self._few_apart(view, layers)) is not None:
+            if not has_others and (few := self._few_apart(view, layers)) is not None:
                 draw("apart", layers, FINEST_PX, order=self._apart.near_first(few, view.camera))
             else:
                 draw(name, layers, (0.0, largest_px))
@@ -121,7 +121,7 @@ class SphereDrawing:
     def _few_apart(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
         """Records of a picture's bodies if they are few spheres that do not intersect (separate_spheres.py), else None.
 
-        Not for pictures with dots or lines: the part of a line inside a sphere is hidden only by the true depth.
+        Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true depth.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
         if self._detail != FINEST or not bodies.is_software or view.is_wide:

@@ -46,7 +46,7 @@ class Lines(NamedTuple):
     colors: NDArray[np.uint8]  # (n, 4), rgba
 
 
-class UserMarks(NamedTuple):
+class UserAdditions(NamedTuple):
     """Points, lines and labels of one call. points: by size, smallest first; lines: None where there are none."""
 
     points: tuple[Points, ...] = ()
@@ -128,14 +128,14 @@ class UserFrame:
         colors = _colors(name, color, len(first))
         self._lines.append((first[kept], last[kept], colors[kept]))
 
-    def drawn(self) -> UserMarks:
+    def drawn(self) -> UserAdditions:
         """All that was added so far."""
         points = tuple(
             Points(np.concatenate([at for at, _ in parts]), np.concatenate([colors for _, colors in parts]), size_px)
             for size_px, parts in sorted(self._points.items())
         )
         lines = [np.concatenate(parts) for parts in zip(*self._lines, strict=True)]
-        return UserMarks(points, Lines(*lines) if lines else None, tuple(self._labels))
+        return UserAdditions(points, Lines(*lines) if lines else None, tuple(self._labels))
 
 
 class UserDrawing:
@@ -146,10 +146,10 @@ class UserDrawing:
         self.failed = ""
         self._function = function
 
-    def draw(self, frame: UserFrame) -> UserMarks:
-        """Calls the function and returns the marks it adds; no marks once it has raised."""
+    def draw(self, frame: UserFrame) -> UserAdditions:
+        """Calls the function and returns what it adds; nothing once it has raised."""
         if self.failed:
-            return UserMarks()
+            return UserAdditions()
         try:
             self._function(frame)
             return frame.drawn()
@@ -157,7 +157,7 @@ class UserDrawing:
             crash = crash_of(self.name, error)
             self.failed = str(crash)
             print(f"{crash.traceback_text}twixt: {crash}; drawing goes on without it", file=sys.stderr, flush=True)
-            return UserMarks()
+            return UserAdditions()
 
 
 def load(reference: str) -> UserDrawing:

@@ -147,7 +147,7 @@ class PanelBackdrop:
         self._pictures += 1
         self.key, self._view, self._spheres = key, view, self._records.of_picture(view, layers)
 
-    def marked(self) -> None:
+    def drawn_over(self) -> None:
         """Records that dots or lines were drawn: no rectangle of the frame is free."""
         self._spheres = None
 

@@ -1,4 +1,4 @@
-"""A user's own drawing: its arguments, the marks it adds, and its errors."""
+"""A user's own drawing: its arguments, what it adds, and its errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.snapshot import MARK, Snapshot, new_bodies
 from twixt.render.interpolation import create
-from twixt.render.scene.user_drawing import MOST_LABELS, UserDrawing, UserFrame, UserMarks, load
+from twixt.render.scene.user_drawing import MOST_LABELS, UserDrawing, UserFrame, UserAdditions, load
 
 MS = 1_000_000
 
@@ -35,7 +35,7 @@ def frame() -> UserFrame:
     return UserFrame(0.016, 5 * MS, 0.5, previous, following, method.sample(5 * MS), following.marks)
 
 
-def drawn(draw: Callable[[UserFrame], object]) -> UserMarks:
+def drawn(draw: Callable[[UserFrame], object]) -> UserAdditions:
     drawing = UserDrawing(draw, "test:draw")
     added = drawing.draw(frame())
     assert not drawing.failed
@@ -117,7 +117,7 @@ def test_labels_are_bounded() -> None:
 
 
 def test_nothing_added_is_nothing_drawn() -> None:
-    assert drawn(lambda frame: None) == UserMarks()
+    assert drawn(lambda frame: None) == UserAdditions()
     added = drawn(
         lambda frame: (frame.points([]), frame.lines([], []), frame.polyline([]), frame.polyline([(1, 2, 3)]))
     )
@@ -169,10 +169,10 @@ def test_a_drawing_that_exits_is_told_and_left_out_too(capsys: pytest.CaptureFix
         raise SystemExit(3)
 
     drawing = UserDrawing(leaves, "leaves:draw")
-    assert drawing.draw(frame()) == UserMarks()
+    assert drawing.draw(frame()) == UserAdditions()
     assert drawing.failed == "leaves:draw raised SystemExit: 3"
     assert capsys.readouterr().err.endswith("twixt: leaves:draw raised SystemExit: 3; drawing goes on without it\n")
-    assert drawing.draw(frame()) == UserMarks()
+    assert drawing.draw(frame()) == UserAdditions()
     assert capsys.readouterr().err == ""
 
 
@@ -186,7 +186,7 @@ def test_what_raises_is_told_once_in_the_users_own_traceback_and_left_out_from_t
     )
     drawing = load("breaks:draw")
     for _ in range(3):
-        assert drawing.draw(frame()) == UserMarks()
+        assert drawing.draw(frame()) == UserAdditions()
     assert len(sys.modules["breaks"].calls) == 1
     assert drawing.failed.startswith("breaks:draw raised TwixtError: frame.points takes positions")
     said = capfd.readouterr().err
@@ -266,7 +266,7 @@ def test_the_example_draws_nothing_where_nothing_moves() -> None:
     still = snapshot(0)
     method = create("none")
     method.add(still)
-    assert UserDrawing(example, "x").draw(UserFrame(0, 0, 0, still, None, method.sample(0))) == UserMarks()
+    assert UserDrawing(example, "x").draw(UserFrame(0, 0, 0, still, None, method.sample(0))) == UserAdditions()
 
 
 def load_example() -> Callable[[UserFrame], object]:

@@ -56,27 +56,27 @@ def test_a_line_is_about_a_pixel_wide_and_runs_from_start_to_end(studio, rendere
     assert centroid_px(pixels) == pytest.approx(middle, abs=0.5)
 
 
-def test_each_mark_has_its_own_colour_and_faintness(studio, renderer):
+def test_each_has_its_own_colour_and_faintness(studio, renderer):
     places = [(0, -1, 1), (0, 0, 1), (0, 1, 1)]
     colors = [(255, 0, 0, 255), (0, 255, 0, 128), (0, 0, 255, 0)]
     ends = np.add(places, (0, 0.3, 0))
-    for marks in ({"points": [(places, colors, 9)]}, {"lines": [(places, ends, colors)]}):
-        pixels = picture(studio, renderer, **marks)
+    for added in ({"points": [(places, colors, 9)]}, {"lines": [(places, ends, colors)]}):
+        pixels = picture(studio, renderer, **added)
         assert pixels[..., 0].max() > 150
         assert 75 < pixels[..., 1].max() < 130
         assert pixels[..., 2].max() == 0
 
 
-def test_bodies_hide_marks_behind_them_and_marks_hide_nothing(studio, renderer):
+def test_bodies_hide_those_behind_them_and_they_hide_nothing(studio, renderer):
     behind, before = (-3, 0, 0), (3, 0, 0)
     across = (0, 0.2, 0)
-    for marks in (
+    for added in (
         lambda place: {"points": [([place], (255, 0, 0, 255), 9)]},
         lambda place: {"lines": [([np.subtract(place, across)], [np.add(place, across)], (255, 0, 0, 255))]},
     ):
-        assert picture(studio, renderer, Layer(0), **marks(behind))[..., 0].max() == 0
-        assert picture(studio, renderer, Layer(0), **marks(before))[..., 0].max() > 120
-    # A mark drawn before another at the same place, or nearer, does not hide it.
+        assert picture(studio, renderer, Layer(0), **added(behind))[..., 0].max() == 0
+        assert picture(studio, renderer, Layer(0), **added(before))[..., 0].max() > 120
+    # A dot drawn before another at the same place, or nearer, does not hide it.
     both = picture(studio, renderer, points=[([before], (255, 0, 0, 255), 5), ([behind], (0, 255, 0, 255), 25)])
     assert both[..., 1].max() == 255
     assert both[SIZE_PX[1] // 2, SIZE_PX[0] // 2, 0] == 0
@@ -97,11 +97,11 @@ def test_what_is_not_finite_is_skipped_and_the_rest_is_drawn(studio, renderer):
 def test_nothing_to_draw_is_drawn(studio, renderer):
     empty = picture(studio, renderer)
     for none in ([], np.zeros((0, 3)), np.zeros((0, 3), np.float32)):
-        marked = picture(studio, renderer, points=[(none, np.zeros((0, 4), np.uint8), 5)], lines=[(none, none, WHITE)])
-        np.testing.assert_array_equal(marked, empty)
+        added = picture(studio, renderer, points=[(none, np.zeros((0, 4), np.uint8), 5)], lines=[(none, none, WHITE)])
+        np.testing.assert_array_equal(added, empty)
 
 
-def test_many_marks_after_few_and_few_after_many_are_all_drawn_and_no_others(studio, renderer):
+def test_many_after_few_and_few_after_many_are_all_drawn_and_no_others(studio, renderer):
     rng = np.random.default_rng(0)
     for count in (3, 9216, 5):
         places = np.column_stack([np.zeros(count), rng.uniform(-3, 3, (count, 2))])
@@ -111,7 +111,7 @@ def test_many_marks_after_few_and_few_after_many_are_all_drawn_and_no_others(stu
         assert lit_px(pixels) <= 4 * count
 
 
-def test_marks_outside_the_picture_and_behind_the_eye_leave_no_pixel(studio, renderer):
+def test_what_is_outside_the_picture_and_behind_the_eye_leaves_no_pixel(studio, renderer):
     outside = [(0, 9, 0), (0, 0, -9), (30, 0, 0), (-1e9, 0, 0), (9.999, 0, 0)]
     assert picture(studio, renderer, points=[(outside, WHITE, 9)]).max() == 0
     assert picture(studio, renderer, lines=[([(20, -1, 0)], [(12, 1, 0)], WHITE)]).max() == 0
@@ -124,14 +124,14 @@ def test_a_line_that_passes_the_eye_is_cut_and_stays_straight(studio, renderer):
     assert abs(x + 0.5 - SIZE_PX[0] / 2).max() <= 1.0
 
 
-def test_marks_before_any_picture_wait_for_none(studio):
+def test_dots_and_lines_before_any_picture_wait_for_none(studio):
     renderer = studio.renderer(dark([]))
     renderer.points([(0, 0, 0)], WHITE, 3)
     renderer.lines([(0, 0, 0)], [(1, 0, 0)], WHITE)
     assert studio.draw(renderer).max() == 0
 
 
-def test_bad_marks_are_refused_with_the_rule(studio, renderer):
+def test_bad_arrays_are_refused_with_the_rule(studio, renderer):
     for call, message in (
         (lambda: renderer.points([(0, 0)], WHITE, 3), r"shape \(n, 3\), got \(1, 2\)"),
         (lambda: renderer.points([(0, 0, 0)] * 3, [WHITE] * 2, 3), r"shape \(3, 4\) or \(4,\), got \(2, 4\)"),

@@ -1,9 +1,9 @@
-"""Marks: round dots and thin lines among the bodies, for trails, the user's own drawing and the scene's outline.
+"""Round dots and thin lines among the bodies, for trails, the user's own drawing, thin marks and the scene's outline.
 
-The one idea: each call is one upload into a reused buffer and one draw call, whatever the number of marks. A line is a
+The one idea: each call is one upload into a reused buffer and one draw call, whatever the number of rows. A line is a
 quad in the plane of the picture, equally wide at every distance; edges of dots and lines fade over a pixel.
 
-Always: marks that are not finite are skipped; bodies hide marks and marks hide nothing. Positions are uploaded relative
+Always: what is not finite is skipped; bodies hide dots and lines, which hide nothing. Positions are uploaded relative
 to the eye, which is subtracted before they are rounded to float32: positions in double precision are as steady far from
 the origin as near it.
 """
@@ -21,7 +21,7 @@ from twixt.render.draw.glsl.pose import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])
-# Marks that a buffer has room for at first; it doubles when there are more.
+# Rows that a buffer has room for at first; it doubles when there are more.
 LEAST_CAPACITY = 1024
 ORIGIN = (0.0, 0.0, 0.0)
 OUTLINE_COLOR = (158, 173, 199, 140)
@@ -132,7 +132,7 @@ void main() { color = vec4(line_tint.rgb, line_tint.a * (1.0 - abs(across))); }
 """
 
 
-class Marks:
+class FlatRows:
     """Rows in a buffer that grows, drawn by one program. flags: moderngl's enable flags."""
 
     flags = 0
@@ -142,11 +142,11 @@ class Marks:
         self._context, self._row, self._layout = context, row, layout
         self._buffer: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
-        self.count = 0  # of the marks set last
+        self.count = 0  # of the rows set last
         program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
 
     def draw(self) -> None:
-        """Draws the marks set last, with the current depth test."""
+        """Draws the rows set last, with the current depth test."""
         if self.count and self._vertex_array is not None:
             self._vertex_array.render(moderngl.POINTS, vertices=self.count)
 
@@ -167,7 +167,7 @@ class Marks:
         self._buffer.write(rows)
 
 
-class Dots(Marks):
+class Dots(FlatRows):
     """Round dots."""
 
     flags = moderngl.PROGRAM_POINT_SIZE
@@ -190,7 +190,7 @@ class Dots(Marks):
         self._set(rows)
 
 
-class SmoothLines(Marks):
+class SmoothLines(FlatRows):
     """Straight lines, a pixel wide."""
 
     def __init__(self, context: moderngl.Context) -> None:
@@ -235,7 +235,7 @@ class Outline:
         self._lines.draw()
 
 
-class MarkDrawing:
+class DotsAndLines:
     """Draws dots and lines into pictures. Their programs are compiled when they are first needed."""
 
     def __init__(self, context: moderngl.Context) -> None:
@@ -259,18 +259,18 @@ class MarkDrawing:
         self._lines = self._lines or SmoothLines(self._context)
         return self._lines
 
-    def note(self, marks: Marks) -> None:
-        """Records that the frame has these marks."""
-        self._in_frame = self._in_frame or marks.count > 0
+    def note(self, rows: FlatRows) -> None:
+        """Records that the frame has these rows."""
+        self._in_frame = self._in_frame or rows.count > 0
 
-    def draw(self, marks: Marks, target: FrameTarget, viewport: Viewport) -> None:
-        """Draws the marks set last into the picture at `viewport`."""
+    def draw(self, rows: FlatRows, target: FrameTarget, viewport: Viewport) -> None:
+        """Draws the rows set last into the picture at `viewport`."""
         framebuffer = target.framebuffer
         framebuffer.use()
         framebuffer.viewport = framebuffer.scissor = viewport
-        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | marks.flags)
+        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | rows.flags)
         framebuffer.depth_mask = False
-        marks.draw()
+        rows.draw()
         framebuffer.depth_mask = True
         target.uncut()
 
