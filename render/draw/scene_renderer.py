@@ -21,17 +21,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Vector
-from twixt.ipc.snapshot import BODY
+from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.render.draw.body_draws import KEEP_ALPHA, BodyDraws
 from twixt.render.draw.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
 from twixt.render.draw.flat.background import Background
-from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows, Outline
+from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
 from twixt.render.draw.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
 from twixt.render.draw.glsl.pose import WAYS, PoseVariant
 from twixt.render.draw.layers import Layer, PlacedLayer, place, place_all
+from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.quality_levels import FULL, Level
 from twixt.render.draw.ray_cast_draws import CastDrawing, cast_passes
@@ -70,10 +71,10 @@ class SceneRenderer:
         self._casts = CastDrawing(context, self._bodies)
         self._spheres = SphereDrawing(context, self._bodies)
         self._meshes = MeshDrawing(context, self._target, self._bodies)
-        self._outline = Outline(context)
-        if scene.outline is not None:
-            self._outline.set(scene.outline)
+        self._marks = MarkDrawing(context, self._target, by_processor)
         self._flat = DotsAndLines(context)
+        if scene.outline is not None:
+            self._flat.outline.set(scene.outline)
         self._panels = PanelBackdrop(SphereRecords(self._bodies, self._spheres.radii))
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
@@ -95,7 +96,7 @@ class SceneRenderer:
         self._scene = scene
         self._uniforms.forget()
         if scene.outline is not None:
-            self._outline.set(scene.outline)
+            self._flat.outline.set(scene.outline)
         self._bodies.take_scene(scene)
 
     @property
@@ -145,9 +146,16 @@ class SceneRenderer:
         rows = scale3 if parts is None else scale3[parts.bodies[: parts.rows_of(len(scale3))]]
         self._bodies.ring.upload_stretch(slot, rows)
 
-    def draw(self, layers: Sequence[Layer], camera: CameraMatrices, viewport: Viewport) -> None:
+    def draw(
+        self,
+        layers: Sequence[Layer],
+        camera: CameraMatrices,
+        viewport: Viewport,
+        marks: NDArray[np.void] = NO_MARKS,
+    ) -> None:
         """Draws the layers into a part of the framebuffer in use. viewport: left, bottom, width, height, px.
 
+        marks: of this picture, (m,) of dtype `MARK`, finite and of known kinds; an array is not changed once drawn.
         Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer or method.
         """
         bodies, scene, target = self._bodies, self._bodies.scene, self._target
@@ -166,10 +174,12 @@ class SceneRenderer:
         key = self._background.key(self._uniforms.key, scene)
         if bodies.is_software:
             self._panels.drawn((key, scene.outline), view, placed)
+            if len(marks):
+                self._panels.drawn_over()
         with self._timers.next():
             self._meshes.pose(placed)
             self._background.lay(target, view, key)
-            self._draw_bodies(view, placed)
+            self._draw_bodies(view, placed, marks)
         target.uncut()
 
     def points(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
@@ -277,6 +287,7 @@ class SceneRenderer:
         """Gives the snapshots' and shapes' GPU memory back; the rest is freed with the context."""
         self._bodies.release()
         self._meshes.release()
+        self._marks.release()
         self._background.release()
 
     @property
@@ -286,7 +297,7 @@ class SceneRenderer:
     def _prepare_meshes(self) -> bool:
         self._target.framebuffer.scissor = NOTHING
         self._uniforms.bind()
-        is_more = self._meshes.prepare()
+        is_more = self._meshes.prepare() or (self._view is not None and self._marks.prepare(self._view))
         self._target.uncut()
         return is_more
 
@@ -297,7 +308,7 @@ class SceneRenderer:
             with self._timers.next():
                 self._flat.draw(rows, self._target, self._view.viewport)
 
-    def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer]) -> None:
+    def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer], marks: NDArray[np.void]) -> None:
         context, scene, bodies = self._context, view.scene, self._bodies
         context.depth_func = "<"
         # The framebuffer's alpha stays 1: through a lower one some compositors would show the desktop.
@@ -306,15 +317,18 @@ class SceneRenderer:
         self._meshes.draw(view.level)
         for kind in CAST_KINDS:
             self._casts.draw(kind, view, layers)
-        self._spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], self._flat.are_drawn)
+        round_layers = [layer for layer in layers if not layer.variant.stretched]
+        self._spheres.draw(view, round_layers, self._flat.are_drawn or len(marks) > 0)
+        self._marks.draw(marks, view)
         if view.level.shadows and has_shadows(scene, max((layer.bodies for layer in layers), default=0)):
             bodies.draw("shadows", layers)
             self._meshes.draw_shadows()
         self._meshes.draw_silhouettes(view.level)
+        self._marks.draw_lines(view)
         if scene.outline is not None:
             context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
             self._target.framebuffer.depth_mask = False
-            self._outline.draw(view.camera.eye)
+            self._flat.outline.draw(view.camera.eye)
             self._target.framebuffer.depth_mask = True
 
     def _may_draw(self, name: str, count: int, stretched: bool) -> bool:

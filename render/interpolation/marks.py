@@ -59,12 +59,15 @@ def matched(older: NDArray[np.uint64], newer: NDArray[np.uint64]) -> Matched:
 
 
 def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alpha: float) -> NDArray[np.void]:
-    """The marks drawn at `alpha`, 0..1, between two snapshots of `drawable` marks; at 1 those of the newer one."""
+    """The marks drawn at `alpha`, 0..1, between two snapshots of `drawable` marks; at 1 those of the newer one.
+
+    An array of its own, or `older` or `newer` itself.
+    """
     if alpha >= 1:
         return newer
-    drawn = older.copy()
     if not len(both.older) or alpha <= 0:
-        return drawn
+        return older
+    drawn = older.copy()
     before, after = older[both.older], newer[both.newer]
     for field in ("position", "size"):
         between = before[field] + (after[field].astype(np.float64) - before[field]) * alpha

@@ -12,16 +12,21 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.ipc.config.config import Config
+from twixt.ipc.snapshot import NO_MARKS
 from twixt.render.cores.frame_time_parts import DRAW, USER
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, place
 from twixt.render.scene.picture import DrawnPicture, MethodOptions, Picture
+from twixt.render.scene.picture_part import OF_THE_NEWEST
 from twixt.render.scene.stage_camera import Bodies, StageCamera
 from twixt.render.snapshots.held_marks import HeldMarks
-from twixt.render.snapshots.history import History
+from twixt.render.snapshots.history import HeldSnapshot, History
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
@@ -257,11 +262,12 @@ class Stage:
                 return None
             matrices = self._camera.matrices(picture, viewport[2:], size_px)
             layers = [part.layer for part in drawn.parts if part.layer is not None]
-            self.renderer.draw(layers, matrices, viewport)
+            marks = self._marks_of(drawn, newest)
+            self.renderer.draw(layers, matrices, viewport, marks)
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
             if picture is self.main and self._drawing is not None:
-                words = self._draw_users(self._drawing, drawn, present_ns)
+                words = self._draw_users(self._drawing, drawn, marks, present_ns)
                 self.labels = place(words, matrices, viewport, size_px[1])
         self._present_ns = present_ns
         if self.renderer.has_alpha and not self._alpha_until_ns:
@@ -287,7 +293,18 @@ class Stage:
             clock.reach_ns = reach_ns
         return clock.advance_to(present_ns)
 
-    def _draw_users(self, drawing: UserDrawing, drawn: DrawnPicture, present_ns: int) -> Sequence[Label]:
+    def _marks_of(self, drawn: DrawnPicture, newest: HeldSnapshot | None) -> NDArray[np.void]:
+        """Marks of a picture, (m,), by the method of its bodies in no group."""
+        held, main = self.marks, drawn.main
+        if not held:
+            return NO_MARKS
+        if main.method == OF_THE_NEWEST and newest is not None:
+            return held.of(newest)
+        return held.of(main.pair.previous) if main.method == "none" else held.between(main.pair)
+
+    def _draw_users(
+        self, drawing: UserDrawing, drawn: DrawnPicture, marks: NDArray[np.void], present_ns: int
+    ) -> Sequence[Label]:
         """Draws the user's points and lines over the picture drawn last; returns the user's labels."""
         pair, poses = drawn.main.pair, self.main.watched(DRAWING)
         previous = self._copies.get(pair.previous.slot)
@@ -299,7 +316,7 @@ class Stage:
 
         if self.parts is not None:
             self.parts.lap(DRAW)
-        marks, draw_time_ns = self.marks.between(pair), drawn.main.draw_time_ns
+        draw_time_ns = drawn.main.draw_time_ns
         added = drawing.draw(UserFrame(passed_s, draw_time_ns, pair.alpha, previous, following, poses, marks))
         if self.parts is not None:
             self.parts.lap(USER)

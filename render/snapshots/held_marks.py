@@ -1,9 +1,9 @@
 """Marks of the held snapshots, and those drawn between two of them.
 
 The one idea: marks lie beside the history under the number of their snapshot's GPU slot, sorted once when they come;
-the match of a pair is kept while the same pair is drawn.
+the match of a pair is kept while the same pair is drawn. Methods that show states as published show their marks too.
 
-Always: of a slot that is filled again the old marks are gone. Touches no GPU, and reads no clock.
+Always: an array that is returned is never changed afterwards. Of a slot that is filled again the old marks are gone. Touches no GPU, and reads no clock.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from twixt.ipc.snapshot import NO_MARKS
 from twixt.render.interpolation.marks import Matched, blended, drawable, matched
 from twixt.render.snapshots.history import HeldSnapshot, Pair
 
+# Pairs whose match is kept: one for each picture of a window.
+PAIRS = 2
+
 
 class HeldMarks:
     """Marks by the slot of their snapshot; slots without marks have no entry."""
 
     def __init__(self) -> None:
         self._by_slot: dict[int, NDArray[np.void]] = {}
-        self._matched: tuple[NDArray[np.void], NDArray[np.void], Matched] | None = None  # of the pair drawn last
+        self._matched: list[tuple[NDArray[np.void], NDArray[np.void], Matched]] = []  # of the pairs drawn last
 
     def __bool__(self) -> bool:
         return bool(self._by_slot)
@@ -36,7 +39,7 @@ class HeldMarks:
     def clear(self) -> None:
         """Drops all marks."""
         self._by_slot.clear()
-        self._matched = None
+        self._matched.clear()
 
     def of(self, held: HeldSnapshot) -> NDArray[np.void]:
         """Marks of one snapshot, (m,) sorted by key."""
@@ -48,6 +51,12 @@ class HeldMarks:
         if pair.next is None:
             return older
         newer = self.of(pair.next)
-        if self._matched is None or self._matched[0] is not older or self._matched[1] is not newer:
-            self._matched = older, newer, matched(older["key"], newer["key"])
-        return blended(older, newer, self._matched[2], pair.alpha)
+        return blended(older, newer, self._match(older, newer), pair.alpha)
+
+    def _match(self, older: NDArray[np.void], newer: NDArray[np.void]) -> Matched:
+        for one, other, match in self._matched:
+            if one is older and other is newer:
+                return match
+        match = matched(older["key"], newer["key"])
+        self._matched = [(older, newer, match), *self._matched[: PAIRS - 1]]
+        return match

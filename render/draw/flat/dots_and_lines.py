@@ -236,10 +236,14 @@ class Outline:
 
 
 class DotsAndLines:
-    """Draws dots and lines into pictures. Their programs are compiled when they are first needed."""
+    """Draws dots and lines into pictures. Their programs are compiled when they are first needed.
+
+    outline: of the scene.
+    """
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
+        self.outline = Outline(context)
         self._dots: Dots | None = None
         self._lines: SmoothLines | None = None
         self._in_frame = self._in_last_frame = False

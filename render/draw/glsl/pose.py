@@ -32,13 +32,21 @@ SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
 # Format of a part's pose in its body's frame, see part_rows.py.
 PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
 
+# Format of a row whose pose is drawn as it stands, see `GIVEN`; scale: half extents, metres.
+GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
+    "3f 4f 3f 4f1 /v",
+    ("given_position", "given_orientation", "given_scale", "given_color"),
+)
+
 METHODS = ("none", "linear", "hermite", "auto")
 # Kinds of motion, each a program of its own: none and linear; hermite and auto; a mix of any two methods.
 WAYS = ("linear", "curved", "mixed")
+# In place of one of them: no snapshots are read, a row's pose is an input.
+GIVEN = "given"
 
 
 class PoseVariant(NamedTuple):
-    """Variant of the pose program. way: one of WAYS. stretched: bodies have a scale along each of their axes.
+    """Variant of the pose program. way: one of WAYS, or GIVEN. stretched: bodies have a scale along each of their axes.
 
     wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
     a darker outline. placed: each row is a part at a pose in its body's frame.
@@ -156,6 +164,28 @@ vec3 rotation_of(vec4 turn) {
 }
 """
 
+_POSE_STRUCT = """
+struct Pose {
+    vec3 position;           // from the eye, along the world's axes, metres
+    vec4 orientation;
+    vec3 scale;              // along its own axes
+    vec3 color;
+    bool visible;
+};
+"""
+
+_GIVEN_POSE = """
+in vec3 given_position;
+in vec4 given_orientation;
+in vec3 given_scale;
+in vec4 given_color;
+const vec3 shape_size = vec3(1.0);
+
+Pose drawn_pose() {
+    return Pose(place_from_eye(given_position), unit(given_orientation), given_scale, given_color.rgb, true);
+}
+"""
+
 _POSE = """
 in uvec4 older_place;        // position, epoch
 in vec4 older_orientation;
@@ -190,14 +220,6 @@ in float newer_scale;
 #endif
 
 const uint SIZE_BITS = 0x7FFFFFFFu;
-
-struct Pose {
-    vec3 position;           // from the eye, along the world's axes, metres
-    vec4 orientation;
-    vec3 scale;              // along its own axes
-    vec3 color;
-    bool visible;
-};
 
 // By the bits, which order as the magnitudes do, NaN above all: compilers may turn a comparison with NaN round.
 bool is_below(uvec3 bits, uint bound) { return all(lessThan(bits & SIZE_BITS, uvec3(bound))); }
@@ -357,9 +379,16 @@ float mean_scale(Pose pose) {
 
 
 def switches_glsl(variant: PoseVariant) -> str:
-    """GLSL that defines PARALLEL and OUTLINED, each true or false. It follows `#version`."""
+    """GLSL that defines PARALLEL and OUTLINED, each true or false, and PATTERN, 1 where round shapes have theirs.
+
+    It follows `#version`.
+    """
     defined = {"PARALLEL": variant.parallel, "OUTLINED": variant.outlined}
-    return "".join(f"#define {name} {str(value).lower()}\n" for name, value in defined.items())
+    pattern = "0.0" if variant.way == GIVEN else "guard.z"
+    return (
+        "".join(f"#define {name} {str(value).lower()}\n" for name, value in defined.items())
+        + f"#define PATTERN {pattern}\n"
+    )
 
 
 def frame_glsl(variant: PoseVariant) -> str:
@@ -372,6 +401,8 @@ def pose_glsl(variant: PoseVariant) -> str:
 
     Contains QUATERNION_GLSL and ROTATE_GLSL.
     """
+    if variant.way == GIVEN:
+        return QUATERNION_GLSL + ROTATE_GLSL + _POSE_STRUCT + _GIVEN_POSE
     constants: dict[str, object] = {
         "FARTHEST": f"{bits_of(FARTHEST):#x}u",
         "LARGEST_COMPARED": f"{bits_of(trusted_range.LARGEST_COMPARED):#x}u",
@@ -393,4 +424,4 @@ def pose_glsl(variant: PoseVariant) -> str:
         "PLACED": int(variant.placed),
     }
     defined = "".join(f"#define {name} {value}\n" for name, value in constants.items())
-    return defined + LAYER_GLSL + QUATERNION_GLSL + ROTATE_GLSL + _POSE
+    return defined + LAYER_GLSL + QUATERNION_GLSL + ROTATE_GLSL + _POSE_STRUCT + _POSE

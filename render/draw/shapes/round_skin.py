@@ -22,7 +22,7 @@ flat out vec4 up_uvw;     // upward, times AMBIENT_UP; w: y
 const float AMBIENT_UP = 0.22;
 
 // How deep the pattern is on a body of which a pixel is `px` radii.
-float pattern_depth(float px) { return guard.z * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0); }
+float pattern_depth(float px) { return PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0); }
 
 // What light is left where there is none is taken out.
 vec3 skin_color(Body body) { return light_eye.w > 0.5 ? body.color / UNLIT : body.color; }
@@ -61,7 +61,7 @@ void light_skin(Body body, mat3 uvw, float px) {
     by_square = vec4(0.0);
     albedo = vec4(body.color, 0.0);
     if (light_eye.w > 0.5) return;
-    float contrast = guard.z * 0.20 * clamp(1.33 - 6.0 * px, 0.0, 1.0);
+    float contrast = PATTERN * 0.20 * clamp(1.33 - 6.0 * px, 0.0, 1.0);
     vec3 x = eye_axis(body, 0) * uvw * (2.4 * contrast), y = eye_axis(body, 1) * uvw;
     vec3 light = light_eye.xyz * uvw * sqrt(SQUARE * (1.0 - contrast)), square = light * light + x * y;
     vec3 linear = brightness_by_normal(light_eye.xyz, up_eye.xyz) * uvw * (1.0 - contrast);
@@ -86,7 +86,7 @@ vec4 skin(vec3 n) {
 QUAD_SKIN_GEOMETRY = """
 void paint_skin(Body body, float radius) {
     float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-    tone_x = vec4(body.color, light_eye.w > 0.5 ? -1.0 : guard.z * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
+    tone_x = vec4(body.color, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
     tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
     tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
 }

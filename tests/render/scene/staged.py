@@ -9,7 +9,7 @@ import numpy as np
 from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Camera, Scene, Sphere
-from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE, Head, Snapshot, new_bodies
+from twixt.ipc.snapshot import HAS_VELOCITY, NO_MARKS, VISIBLE, Head, Snapshot, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.scene.stage import Stage
 from twixt.render.snapshots.intake import as_drawn
@@ -24,14 +24,16 @@ ONE = Scene([Sphere(0.5)], ground=None, background=(0, 0, 0), unlit=True, camera
 class Show:
     """Stage with snapshots as the intake adds them: `GAP_MS` apart, each published `lead_ms` before it is due.
 
-    bodies, columns: those of snapshot k. silent_until_ms: nothing is published before.
+    bodies, columns, marks: those of snapshot k. silent_until_ms: nothing is published before.
     """
 
     def __init__(
         self, window: OffscreenWindow, scene: Scene, bodies: Callable[[int], np.ndarray], lead_ms: float = GAP_MS,
-        columns: Callable[[int], dict[str, np.ndarray]] = lambda _k: {}, clock: str = "ahead", **flags,
+        columns: Callable[[int], dict[str, np.ndarray]] = lambda _k: {}, clock: str = "ahead",
+        marks: Callable[[int], np.ndarray] = lambda _k: NO_MARKS, **flags,
     ) -> None:  # fmt: skip
-        self.window, self.bodies, self.columns, self.lead_ms = window, bodies, columns, lead_ms
+        self.window, self.lead_ms = window, lead_ms
+        self.bodies, self.columns, self.marks = bodies, columns, marks
         self.silent_until_ms = 0.0
         self._is_watched = False
         self._world_epoch, self._began_ms = 0, 0.0
@@ -95,6 +97,7 @@ class Show:
         stage.renderer.upload_records(slot, bodies)
         if "scale3" in columns:
             stage.renderer.upload_scale3(slot, columns["scale3"])
+        stage.marks.put(slot, self.marks(k))
         stage.history.commit(slot, head)
         stage.add(snapshot, slot)
         stage.observe(head)

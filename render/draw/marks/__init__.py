@@ -1,0 +1,1 @@
+"""Marks of a snapshot as solids and thin lines: their geometry, programs and draw calls."""

@@ -1,0 +1,143 @@
+"""Marks as the solids and thin lines that draw them: boxes, capsules, cylinders, ellipsoids, cones.
+
+The one idea: five solids suffice. A sphere is an ellipsoid. An arrow is a cylinder and a cone, a line a cylinder, axes
+are three cylinders, and a line or an arrow of radius 0 is a thin line. Each solid is one row of position, orientation,
+half size and colour; the rows of a solid are a run, so one draw call draws it.
+
+Always: rows are in the order of SOLIDS. A mark that has no extent at all gives rows of size 0, which are not drawn; one
+that is flat is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import MARK_KINDS
+from twixt.render.interpolation.quaternion import multiply, normalized
+
+SOLIDS = ("boxes", "capsules", "cylinders", "ellipsoids", "cones")
+# half_size, metres: boxes: half edges. Ellipsoids: half axes. The others: radius twice, half the length, which for a
+# capsule is that of the straight part. A cone's tip is at +z, the middle of its height at its position.
+SOLID = np.dtype([("position", "<f4", 3), ("orientation", "<f4", 4), ("half_size", "<f4", 3), ("color", "u1", 4)])
+
+# Head of an arrow in radii of its shaft: radius and length. A shorter arrow is a smaller head of the same form.
+HEAD_RADIUS, HEAD_LENGTH = 2.5, 6.0
+# Radius of an axis of a frame, in lengths.
+AXIS_RADIUS = 1 / 20
+# Colours of a frame's x, y and z, multiplied by the mark's.
+AXIS_COLORS = np.array([(230, 60, 50), (70, 200, 70), (60, 110, 240)], np.float64)
+# Turns of z to x, y and z.
+HALF = np.sqrt(0.5)
+TO_AXES = np.array([(0.0, HALF, 0.0, HALF), (-HALF, 0.0, 0.0, HALF), (0.0, 0.0, 0.0, 1.0)])
+# Least half size along an axis, as a share of the largest: a box of height 0 is seen as a plate.
+THINNEST = 1e-4
+
+Floats = NDArray[np.float64]
+
+
+class ThinLines(NamedTuple):
+    """Lines as wide at every distance. starts, ends: (n, 3) f4, metres. colors: (n, 4) u1, rgba."""
+
+    starts: NDArray[np.float32]
+    ends: NDArray[np.float32]
+    colors: NDArray[np.uint8]
+
+    def and_then(self, more: ThinLines) -> ThinLines:
+        """These lines and more."""
+        join = np.concatenate
+        return ThinLines(
+            join((self.starts, more.starts)), join((self.ends, more.ends)), join((self.colors, more.colors))
+        )
+
+
+class MarkSolids(NamedTuple):
+    """Solids and lines of some marks. rows: (n,) of dtype SOLID. counts: rows of each of SOLIDS."""
+
+    rows: NDArray[np.void]
+    counts: tuple[int, ...]
+    lines: ThinLines
+
+
+def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
+    """Solids of marks (m,) of dtype `MARK`, finite and of known kinds, in any order."""
+    kinds = marks["kind"]
+    if (kinds[1:] < kinds[:-1]).any():
+        order = np.argsort(kinds, kind="stable")
+        marks, kinds = marks[order], kinds[order]
+    bounds = np.searchsorted(kinds, np.arange(len(MARK_KINDS) + 1))
+    of = {kind: marks[bounds[number] : bounds[number + 1]] for number, kind in enumerate(MARK_KINDS)}
+    shafts, heads, thin_arrows = _arrows(of["arrow"])
+    rods, thin_lines = _lines(of["line"])
+    parts = (
+        [_flattened(of["box"], of["box"]["size"] * 0.5)],
+        [_flattened(of["capsule"], of["capsule"]["size"][:, (0, 0, 1)] * (1.0, 1.0, 0.5))],
+        [_flattened(of["cylinder"], of["cylinder"]["size"][:, (0, 0, 1)] * (1.0, 1.0, 0.5)), rods, shafts, _axes(of["axes"])],
+        [_rows(of["sphere"], of["sphere"]["size"][:, (0, 0, 0)]), _flattened(of["ellipsoid"], of["ellipsoid"]["size"] * 0.5)],
+        [heads],
+    )  # fmt: skip
+    counts = tuple([sum(map(len, part)) for part in parts])
+    rows = np.concatenate([rows for part in parts for rows in part])
+    return MarkSolids(rows, counts, thin_lines.and_then(thin_arrows))
+
+
+def _rows(marks: NDArray[np.void], half_size: NDArray[np.floating], ahead: Floats | None = None) -> NDArray[np.void]:
+    """A row for each mark. ahead: (m,), metres from the mark's position to the solid's, along the mark's z."""
+    rows = np.empty(len(marks), SOLID)
+    rows["position"] = marks["position"] if ahead is None else _ahead(marks, ahead)
+    rows["orientation"], rows["half_size"], rows["color"] = marks["orientation"], half_size, marks["color"]
+    return rows
+
+
+def _flattened(marks: NDArray[np.void], half_size: NDArray[np.floating]) -> NDArray[np.void]:
+    """Rows for each mark, at least THINNEST thick."""
+    least = half_size.max(axis=1, initial=0.0) * THINNEST
+    return _rows(marks, np.maximum(half_size, least[:, None]))
+
+
+def _arrows(marks: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void], ThinLines]:
+    """Shafts, heads, and thin lines for the arrows of radius 0."""
+    marks, thin = _divided(marks)
+    radius, length = marks["size"][:, :2].astype(np.float64).T
+    head = np.minimum(HEAD_LENGTH * radius, length)
+    shaft = 0.5 * (length - head)
+    around = head * (HEAD_RADIUS / HEAD_LENGTH)
+    shafts = _rows(marks, np.stack((radius, radius, shaft), axis=1), shaft)
+    heads = _rows(marks, np.stack((around, around, 0.5 * head), axis=1), length - 0.5 * head)
+    return shafts, heads, thin
+
+
+def _lines(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
+    """Cylinders, and thin lines for the lines of radius 0."""
+    marks, thin = _divided(marks)
+    half_size = marks["size"][:, (0, 0, 1)] * (1.0, 1.0, 0.5)
+    return _rows(marks, half_size, half_size[:, 2]), thin
+
+
+def _divided(marks: NDArray[np.void]) -> tuple[NDArray[np.void], ThinLines]:
+    """The marks that have a radius, and thin lines for the others."""
+    has_radius = marks["size"][:, 0] > 0
+    thin = marks[~has_radius]
+    lines = ThinLines(thin["position"], _ahead(thin, thin["size"][:, 1]).astype(np.float32), thin["color"])
+    return (marks if has_radius.all() else marks[has_radius]), lines
+
+
+def _axes(marks: NDArray[np.void]) -> NDArray[np.void]:
+    """Three cylinders a mark."""
+    if not len(marks):
+        return np.zeros(0, SOLID)
+    frames = marks.repeat(3)
+    turns = multiply(normalized(frames["orientation"]), np.tile(TO_AXES, (len(marks), 1)))
+    frames["orientation"] = turns
+    frames["color"][:, :3] = np.rint(frames["color"][:, :3] * (np.tile(AXIS_COLORS, (len(marks), 1)) / 255))
+    length = frames["size"][:, 0].astype(np.float64)
+    return _rows(frames, np.multiply.outer(length, (AXIS_RADIUS, AXIS_RADIUS, 0.5)), 0.5 * length)
+
+
+def _ahead(marks: NDArray[np.void], metres: NDArray[np.floating]) -> Floats:
+    """Places so many metres along each mark's z, (m, 3)."""
+    x, y, z, w = normalized(marks["orientation"]).T
+    along = np.stack((2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)), axis=1)
+    return marks["position"] + along * metres[:, None]
