@@ -155,7 +155,8 @@ def run_in_turns(arguments: list[str], outcomes: Outcomes) -> int:
         say("once more, alone: " + " ".join(sorted(failed)))
         codes.add(run_turn(AGAIN, outcomes, ["-n", "0", *arguments]))
     found = summary(outcomes.tests(PARALLEL, MARKED), outcomes.tests(AGAIN))
-    say(f"{found}; {time.monotonic() - began_s:.0f} s")
+    broken = [f"not finished (exit code {code}): " for code in codes - set(GOES_ON)]
+    say(f"{''.join(broken)}{found}; {time.monotonic() - began_s:.0f} s")
     return exit_code(codes, failed, outcomes.tests(AGAIN))
 
 
@@ -192,7 +193,8 @@ def say(line: str) -> None:
 
 def run_turn(turn: str, outcomes: Outcomes, arguments: list[str]) -> int:
     """Runs pytest in a group of processes of its own; returns its exit code when everything in it has ended."""
-    plugin = ["-p", "tests.suite", "--turn", turn, "--outcomes", str(outcomes.path)]
+    # With "=", or pytest takes the file for a test's and looks there for its configuration.
+    plugin = ["-p", "tests.suite", f"--turn={turn}", f"--outcomes={outcomes.path}"]
     command = [sys.executable, "-m", "pytest", *plugin, *arguments]
     started = os.posix_spawn(sys.executable, command, os.environ, setpgroup=0)
 

@@ -17,7 +17,7 @@ from tests.suite import FAILED, PASSED, SKIPPED, exit_code, summary
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 120
 # Plugins that these suites do not need take longer to load than their tests.
-FEW_PLUGINS = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+FEW_PLUGINS = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
 INI = (
     "[pytest]\naddopts = --strict-markers\nmarkers =\n    stress: races\n    display: windows\n    starvable: clocks\n"
 )
@@ -61,29 +61,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, *arguments: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "tests.suite",
-        "-p",
-        "xdist.plugin",
-        "-c",
-        str(folder / "pytest.ini"),
-        *arguments,
-        str(folder),
-    ]
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tests.suite", "-p", "xdist.plugin", *arguments]
 
 
 def ran(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The run of a suite of one file."""
     (folder / "test_it.py").write_text(source)
     return subprocess.run(
-        command(folder, *arguments), cwd=ROOT, env=FEW_PLUGINS, capture_output=True, text=True, timeout=LIMIT_S
+        command(*arguments), cwd=folder, env=FEW_PLUGINS, capture_output=True, text=True, timeout=LIMIT_S
     )
 
 
 def last_line(ended: subprocess.CompletedProcess[str]) -> str:
+    assert "configfile: pytest.ini" in ended.stdout, ended.stdout
     return ended.stdout.splitlines()[-1].rpartition(";")[0]
 
 
@@ -127,7 +118,7 @@ def test_what_is_chosen_by_name_and_mark_is_all_that_runs(folder: Path) -> None:
 def test_what_concerns_a_single_run_is_pytests_own(folder: Path, flags: tuple[str, ...]) -> None:
     (folder / "test_it.py").write_text("def test_here(): pass\n")
     ended = subprocess.run(
-        command(folder, *flags), cwd=ROOT, env=FEW_PLUGINS, input="continue\n", capture_output=True, text=True,
+        command(*flags), cwd=folder, env=FEW_PLUGINS, input="continue\n", capture_output=True, text=True,
         timeout=LIMIT_S,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout
@@ -144,7 +135,7 @@ def test_waits():
 """
     (folder / "test_it.py").write_text(started)
     run = subprocess.Popen(
-        command(folder), cwd=ROOT, env=FEW_PLUGINS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(), cwd=folder, env=FEW_PLUGINS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     until((folder / "started").exists, "a test that waits", LIMIT_S)
     below = family(run.pid) - {run.pid}
@@ -152,6 +143,7 @@ def test_waits():
     os.kill(run.pid, signal.SIGINT)
     said, _ = run.communicate(timeout=LIMIT_S)
     assert run.returncode == pytest.ExitCode.INTERRUPTED, said
+    assert "suite: not finished (exit code 2): 0 passed" in said
     assert [pid for pid in below if Path(f"/proc/{pid}").exists()] == []
 
 
