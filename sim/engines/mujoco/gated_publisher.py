@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, Poses
+from twixt.sim.engines.mujoco.visual.visual_marks import TakenGeoms, VisualMarks
 from twixt.sim.show.view import View
 
 # Age at which a state that was put aside is published. With the thread's own wait for the processor it stays within
@@ -37,19 +38,27 @@ class Shown(Protocol):
 
 class _Aside(NamedTuple):
     poses: Poses
+    geoms: TakenGeoms | None
     time_s: float
     put_ns: int
     is_published: bool  # True: only for `Shown.refresh`
 
 
 class GatedPublisher:
-    """Publishes states on `view`. poses: reads them. time_s: returns the present simulated time, seconds. shown: is
-    refreshed before each publish."""
+    """Publishes states on `view`. poses, marks: read them. time_s: returns the present simulated time, seconds. shown:
+    is refreshed before each publish."""
 
     def __init__(
-        self, view: View, poses: BodyPoses, time_s: Callable[[], float], publish_hz: float, shown: Shown
+        self,
+        view: View,
+        poses: BodyPoses,
+        time_s: Callable[[], float],
+        publish_hz: float,
+        shown: Shown,
+        marks: VisualMarks,
     ) -> None:
         self.published = 0
+        self._marks = marks
         self._view, self._poses, self._time_s, self._shown = view, poses, time_s, shown
         self._period_ns = round(1e9 / publish_hz)
         self._next_ns = time.perf_counter_ns()
@@ -66,20 +75,26 @@ class GatedPublisher:
         """Publishes the present state, or puts it aside where it comes too early."""
         now_ns = time.perf_counter_ns()
         if now_ns < self._next_ns or not self._is_publishing.acquire(blocking=False):
-            return self._put_aside(now_ns, is_published=False)
+            return self._put_aside(now_ns, self._marks.take(), is_published=False)
         try:
             if self._aside:  # this state is newer
-                self._spare.append(self._aside.pop().poses)
+                older = self._aside.pop()
+                self._spare.append(older.poses)
+                self._marks.give_back(older.geoms)
             # On a grid, so that the mean rate is publish_hz; at most one period is made up for.
             self._next_ns = max(self._next_ns, now_ns - self._period_ns) + self._period_ns
             self._shown.refresh(at_once=False)
-            with self._view.slot(self._poses.count, sim_time=self._time_s()) as records:
+            geoms = self._marks.take()
+            marks = None if geoms is None else self._marks.marks(geoms)
+            with self._view.slot(self._poses.count, marks=marks, sim_time=self._time_s()) as records:
                 self._poses.write(records)
             self.published += 1
         finally:
             self._is_publishing.release()
         if self._shown.is_unfinished:
-            self._put_aside(now_ns, is_published=True)
+            self._put_aside(now_ns, geoms, is_published=True)
+        else:
+            self._marks.give_back(geoms)
 
     def end(self) -> None:
         """Ends the thread. Nothing that was put aside is published any more."""
@@ -111,19 +126,23 @@ class GatedPublisher:
             if not self._shown.refresh(at_once=True) and aside.is_published:
                 return
             self._next_ns = time.perf_counter_ns() + self._period_ns
-            with self._view.slot(self._poses.count, sim_time=aside.time_s) as records:
+            marks = None if aside.geoms is None else self._marks.marks(aside.geoms)
+            with self._view.slot(self._poses.count, marks=marks, sim_time=aside.time_s) as records:
                 self._poses.write_poses(records, aside.poses)
             self.published += 1
         finally:
             self._spare.append(aside.poses)  # only now: until here it was read
+            self._marks.give_back(aside.geoms)
 
-    def _put_aside(self, now_ns: int, is_published: bool) -> None:
+    def _put_aside(self, now_ns: int, geoms: TakenGeoms | None, is_published: bool) -> None:
         try:
-            poses = self._aside.pop().poses
+            older = self._aside.pop()
+            poses = older.poses
+            self._marks.give_back(older.geoms)
         except IndexError:
             poses = self._spare.pop() if self._spare else self._poses.empty()
         self._poses.copy_to(poses)
-        self._aside.append(_Aside(poses, self._time_s(), now_ns, is_published))
+        self._aside.append(_Aside(poses, geoms, self._time_s(), now_ns, is_published))
         if not self._wake.is_set():
             self._wake.set()
             if not self._has_thread:

@@ -19,6 +19,8 @@ from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
+from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
+from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.show import show
 
 if TYPE_CHECKING:
@@ -42,14 +44,16 @@ class Handle:
     ) -> None:
         self._model, self._data = model, data
         poses = BodyPoses(model, data)
-        self._unsupported = Unsupported(model)
+        self._users = UserGeoms(model)
+        self._unsupported = Unsupported(model, self._users)
         self._unsupported.note_model()
         if key_callback is not None:
             self._unsupported.note("key_callback")
         self._shown = ShownModel(model, self._unsupported)
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
         self._shown.view = self._view
-        self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown)
+        marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported)
+        self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown, marks)
         self._lock = threading.RLock()
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
         self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
@@ -61,7 +65,7 @@ class Handle:
 
     @property
     def opt(self) -> MjvOption:
-        """Visualization options: `geomgroup` and `sitegroup` have an effect."""
+        """Visualization options: docs/engines.md lists those that have an effect."""
         return self._shown.opt
 
     @property
@@ -71,8 +75,8 @@ class Handle:
 
     @property
     def user_scn(self) -> MjvScene:
-        """A scene for geoms of the user's own. No effect yet."""
-        return self._unsupported.user_scene
+        """A scene for geoms of the user's own, which are shown with the next `sync`. Its flags have no effect yet."""
+        return self._users.scene
 
     @property
     def m(self) -> MjModel:

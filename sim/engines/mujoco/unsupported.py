@@ -9,37 +9,28 @@ import sys
 from typing import TYPE_CHECKING
 
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 
 if TYPE_CHECKING:
-    from mujoco import MjModel, MjvOption, MjvPerturb, MjvScene
+    from mujoco import MjModel, MjvOption, MjvPerturb
 
-# Geoms that MuJoCo's own viewer makes room for in `user_scn`.
-MOST_USER_GEOMS = 100_000
 # Kinds of objects that a model may have and that are not drawn: the number of them in the model, and their name.
-NOT_DRAWN = {"nskin": "skins", "nflex": "flexes", "ntendon": "tendons"}
-# Numbers of `mjvOption` that have no effect. Its groups of joints, tendons and so on have none either, and matter only
-# with flags that are reported.
-NUMBERS = ("label", "frame", "bvh_depth", "flex_layer")
+NOT_DRAWN = {"nskin": "skins", "nflex": "flexes"}
+# Numbers of `mjvOption` that have no effect. Its groups of skins and flexes have none either.
+NUMBERS = ("label", "flex_layer")
+# Flags of `mjvOption` that have no effect.
+FLAGS = ("CONVEXHULL", "TEXTURE", "TRANSPARENT", "STATIC", "SKIN", "FLEXVERT", "FLEXEDGE", "FLEXFACE", "FLEXSKIN")
 
 
 class Unsupported:
     """Structs of a handle that have no effect, and what is said about them. perturb: MuJoCo's struct."""
 
-    def __init__(self, model: MjModel) -> None:
+    def __init__(self, model: MjModel, users: UserGeoms) -> None:
         self.perturb: MjvPerturb = mujoco.MjvPerturb()
-        self._model = model
-        self._user_scene: MjvScene | None = None
+        self._model, self._users = model, users
         self._flags, self._render_flags = mujoco.MjvOption().flags.tobytes(), b""
         self._default = mujoco.MjvOption()
         self._said: set[str] = set()
-
-    @property
-    def user_scene(self) -> MjvScene:
-        """MuJoCo's struct, made when first asked for: it takes 40 MB."""
-        if self._user_scene is None:
-            self._user_scene = mujoco.MjvScene(self._model, MOST_USER_GEOMS)
-            self._render_flags = self._user_scene.flags.tobytes()
-        return self._user_scene
 
     def note(self, what: str) -> None:
         """Says once that `what` has no effect."""
@@ -62,14 +53,14 @@ class Unsupported:
                 self.note(f"opt.{name}")
         if self.perturb.active or self.perturb.select > 0:
             self.note("perturb")
-        if (scene := self._user_scene) is not None:
-            if scene.ngeom:
-                self.note("geoms of user_scn")
-            if scene.flags.tobytes() != self._render_flags:
+        if (flags := self._users.flags) is not None:
+            self._render_flags = self._render_flags or mujoco.MjvScene(self._model, 1).flags.tobytes()
+            if flags.tobytes() != self._render_flags:
                 self.note("user_scn.flags")
 
     def _check_flags(self, opt: MjvOption) -> None:
         self._flags = opt.flags.tobytes()
-        for number, (flag, default) in enumerate(zip(opt.flags, self._default.flags, strict=True)):
-            if flag != default:
-                self.note(f"opt.flags[{mujoco.mjtVisFlag(number).name}]")
+        for name in FLAGS:
+            number = int(getattr(mujoco.mjtVisFlag, f"mjVIS_{name}"))
+            if opt.flags[number] != self._default.flags[number]:
+                self.note(f"opt.flags[mjVIS_{name}]")

@@ -70,6 +70,48 @@ MOVING = """
 </mujoco>
 """
 
+# A plate that hangs by two tendons, one of them around a post, over a box that lies on the ground; what MuJoCo's
+# visualizer has something for: joints, actuators, a camera, a light, a rangefinder, an equality.
+HUNG = """
+<mujoco>
+  <option timestep="0.002"/>
+  <worldbody>
+    <light name="lamp" pos="0 0 4"/>
+    <camera name="eye" pos="0 -3 1" euler="80 0 0"/>
+    <geom name="floor" type="plane" size="5 5 0.1"/>
+    <geom name="post" type="cylinder" size="0.1 0.4" pos="0.6 0 1.6" euler="90 0 0"/>
+    <site name="left" pos="-0.5 0 2"/>
+    <site name="right" pos="1.2 0 1.2"/>
+    <site name="side" pos="0.6 0 1.9"/>
+    <body name="plate" pos="0 0 1">
+      <joint name="rail" type="slide" axis="0 0 1"/>
+      <joint name="hinge" type="hinge" axis="0 1 0"/>
+      <geom type="box" size="0.5 0.3 0.05" mass="1"/>
+      <site name="plate_left" pos="-0.5 0 0"/>
+      <site name="plate_right" pos="0.5 0 0"/>
+      <site name="down" pos="0 0 -0.1" euler="180 0 0"/>
+    </body>
+    <body name="box" pos="0 0 0.1">
+      <freejoint/>
+      <geom name="box" type="box" size="0.2 0.2 0.1"/>
+    </body>
+    <body name="ball" pos="0.05 0.05 0.45">
+      <freejoint/>
+      <geom name="ball" type="sphere" size="0.1"/>
+    </body>
+  </worldbody>
+  <tendon>
+    <spatial name="straight" width="0.01" rgba="1 0 0 1"><site site="left"/><site site="plate_left"/></spatial>
+    <spatial name="wrapped" width="0.02" group="1">
+      <site site="right"/><geom geom="post" sidesite="side"/><site site="plate_right"/>
+    </spatial>
+  </tendon>
+  <actuator><motor joint="hinge"/><motor tendon="straight"/></actuator>
+  <sensor><rangefinder site="down"/></sensor>
+  <equality><connect body1="plate" anchor="0 0 0" active="false"/></equality>
+</mujoco>
+"""
+
 
 class Reader:
     """What a viewer of `view` receives."""

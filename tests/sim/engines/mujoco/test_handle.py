@@ -192,15 +192,15 @@ def test_changes_come_no_faster_than_viewers_take_scenes_and_none_is_lost(launch
 
 def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFixture[str]) -> None:
     handle, _ = launch(publish_hz=ALWAYS, key_callback=print)
-    handle.opt.flags[mujoco.mjtVisFlag.mjVIS_CONTACTPOINT] = 1
-    handle.user_scn.ngeom = 1
+    handle.opt.flags[mujoco.mjtVisFlag.mjVIS_TRANSPARENT] = 1
+    handle.user_scn.flags[mujoco.mjtRndFlag.mjRND_WIREFRAME] = 1
     handle.perturb.select = 1
     handle.set_texts((None, None, "a", "b"))
     for _ in range(3):
         handle.sync()
     said = [line for line in capfd.readouterr().err.splitlines() if "no effect yet" in line]
     assert len(said) == 5
-    for what in ("key_callback", "opt.flags[mjVIS_CONTACTPOINT]", "geoms of user_scn", "perturb", "set_texts"):
+    for what in ("key_callback", "opt.flags[mjVIS_TRANSPARENT]", "user_scn.flags", "perturb", "set_texts"):
         assert any(line.startswith(f"twixt: {what}:") for line in said), what
 
 

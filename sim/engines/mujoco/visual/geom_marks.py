@@ -1,0 +1,163 @@
+"""MuJoCo's visual geoms as marks: kinds, sizes, orientations, colours and keys, many at a time.
+
+The one idea: kinds and sizes come from tables with a row for each kind of geom, and all matrices become quaternions at
+once, so that a hundred marks cost about as much as one. What MuJoCo draws as several shapes becomes several marks of
+one key: an arrow with two heads two arrows, a box of lines twelve lines, a triangle its three sides. Viewers match
+marks of one key in their order.
+
+Sizes are those with which MuJoCo's own renderer draws (`render_gl3.c`): half sizes, except of lines; an arrow is half
+as long as its geom says, and one with two heads extends as far in both directions.
+
+Always: the kind stands in the highest byte of a key, as in `Marks.add`. Shapes without a mark are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import MARK, MARK_KINDS
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.world.marks import KEY_BITS
+
+KIND = {name: number for number, name in enumerate(MARK_KINDS)}
+NO_KIND = 255
+# Kinds of geoms above which there are none (mjGEOM_NONE is 1001).
+MOST_TYPES = 1024
+
+# The marks' size is the geom's size times one of these.
+_RADIUS = ((1, 0, 0), (0, 0, 0), (0, 0, 0))
+_EDGES = ((2, 0, 0), (0, 2, 0), (0, 0, 2))
+_RADIUS_AND_LENGTH = ((1, 0, 0), (0, 0, 0), (0, 2, 0))
+_ARROW = ((1, 0, 0), (0, 0, 0), (0, 0.5, 0))
+_LINE = ((0, 0, 0), (0, 0, 0), (0, 1, 0))
+_AS_IT_IS = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+# Kinds of geoms: the kind of their marks, and their size. Those of the second table become several marks.
+SHAPES = {
+    "SPHERE": ("sphere", _RADIUS),
+    "CAPSULE": ("capsule", _RADIUS_AND_LENGTH),
+    "ELLIPSOID": ("ellipsoid", _EDGES),
+    "CYLINDER": ("cylinder", _RADIUS_AND_LENGTH),
+    "BOX": ("box", _EDGES),
+    "ARROW": ("arrow", _ARROW),
+    "ARROW1": ("arrow", _ARROW),
+    "LINE": ("line", _LINE),
+}
+COMPOUNDS = {"ARROW2": ("arrow", _ARROW), "LINEBOX": ("line", _AS_IT_IS), "TRIANGLE": ("line", _AS_IT_IS)}
+
+# Corners of a box of half sizes 1, and the edges between them.
+_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+_EDGES_OF_BOX = np.array(
+    [[a, b] for a in range(8) for b in range(a, 8) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 2]
+)
+_BOX_SIDES = _CORNERS[_EDGES_OF_BOX]
+# A triangle has its corner at the position, and sides of lengths size[0], size[1] along its own x and y.
+_TRIANGLE_SIDES = np.array([[(0, 0, 0), (1, 0, 0)], [(1, 0, 0), (0, 1, 0)], [(0, 1, 0), (0, 0, 0)]], float)
+
+# Quaternions xyzw of 3 x 3 matrices M, as Bar-Itzhack 2000 (for exact rotations): 4 q q^T is linear in M.
+_PRODUCTS = np.zeros((9, 4, 4), np.float32)
+for _i in range(3):
+    for _j in range(3):
+        _PRODUCTS[4 * _i, _j, _j] = 1 if _i == _j else -1
+    _PRODUCTS[4 * _i, 3, 3] = 1
+for _i, _j in ((0, 1), (0, 2), (1, 2)):
+    for _entry in (3 * _i + _j, 3 * _j + _i):
+        _PRODUCTS[_entry, _i, _j] = _PRODUCTS[_entry, _j, _i] = 1
+for _axis in range(3):
+    _after, _last = (_axis + 1) % 3, (_axis + 2) % 3
+    for _entry, _sign in ((3 * _last + _after, 1), (3 * _after + _last, -1)):
+        _PRODUCTS[_entry, _axis, 3] = _PRODUCTS[_entry, 3, _axis] = _sign
+_OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)  # of zeros w is the largest: no turn
+
+
+class _Tables:
+    """Kinds of marks, sizes, and what becomes several marks, by the number of the geom's kind."""
+
+    def __init__(self) -> None:
+        self.kind = np.full(MOST_TYPES, NO_KIND, np.uint8)
+        self.size = np.zeros((MOST_TYPES, 3, 3), np.float32)
+        self.is_compound = np.zeros(MOST_TYPES, bool)
+        for shapes in (SHAPES, COMPOUNDS):
+            for name, (kind, size) in shapes.items():
+                number = int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
+                self.kind[number], self.size[number] = KIND[kind], size
+                self.is_compound[number] = shapes is COMPOUNDS
+
+
+_tables: _Tables | None = None
+
+
+def kinds_of(types: NDArray[np.int32]) -> NDArray[np.uint8]:
+    """Numbers of the kinds of marks for kinds of geoms; `NO_KIND` for those that are not drawn."""
+    return _loaded().kind.take(types, mode="clip")  # memory that was never set holds any number
+
+
+def mark_records(geoms: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.void]:
+    """Marks of `geoms`, records as of `geom_records`, shape (n,), none of `NO_KIND`. keys: (n,), without the kind.
+
+    Shape (m,) of dtype `MARK`, m >= n: the marks of one geom follow each other, or stand at the end.
+    """
+    tables, types = _loaded(), geoms["type"]
+    marks = np.zeros(len(geoms), MARK)
+    kinds = tables.kind.take(types)
+    marks["kind"] = kinds
+    marks["key"] = keys | (kinds.astype(np.uint64) << np.uint64(KEY_BITS))
+    marks["position"] = geoms["pos"]
+    marks["orientation"] = quaternions(geoms["mat"])
+    marks["size"] = np.matmul(geoms["size"][:, None], tables.size.take(types, axis=0))[:, 0]
+    marks["color"] = np.rint(np.clip(geoms["rgba"], 0, 1) * 255)
+    is_compound = tables.is_compound.take(types)
+    if not is_compound.any():
+        return marks
+    parts = [marks[~is_compound]]
+    for name, sides in (("LINEBOX", _BOX_SIDES), ("TRIANGLE", _TRIANGLE_SIDES)):
+        of_it = types == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
+        parts.append(_lines(marks[of_it], geoms["mat"][of_it].reshape(-1, 3, 3), sides))
+    parts.append(_both_ways(marks[types == int(mujoco.mjtGeom.mjGEOM_ARROW2)]))
+    return np.concatenate(parts)
+
+
+def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Unit quaternions xyzw, (n, 4), of rotation matrices, (n, 9) row by row. A matrix of zeros counts as no turn."""
+    products = (matrices @ _PRODUCTS.reshape(9, 16) + _OF_ONE).reshape(-1, 4, 4)
+    largest = np.argmax(np.diagonal(products, axis1=1, axis2=2), axis=1)
+    turns = products[np.arange(len(products)), largest]
+    turns /= np.sqrt(np.einsum("ij,ij->i", turns, turns))[:, None]
+    return turns
+
+
+def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[np.float64]) -> NDArray[np.void]:
+    """Lines in place of each of `marks`: `sides` (k, 2, 3), from and to, in its own frame and in its sizes."""
+    lines = np.repeat(marks, len(sides))
+    if not len(lines):
+        return lines
+    ends = np.einsum("nij,nj,kej->nkei", turns, marks["size"], sides).reshape(-1, 2, 3)
+    spans = ends[:, 1] - ends[:, 0]
+    lengths = np.sqrt(np.einsum("ij,ij->i", spans, spans))
+    lines["position"] += ends[:, 0]
+    lines["size"] = np.stack((np.zeros_like(lengths), lengths, np.zeros_like(lengths)), axis=1)
+    lines["orientation"] = _towards(spans / np.maximum(lengths, 1e-30)[:, None])
+    return lines
+
+
+def _towards(directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quaternions xyzw that turn z along unit vectors, (n, 3), by the shortest way."""
+    x, y, z = directions.T
+    turns = np.stack((-y, x, np.zeros_like(x), 1 + z), axis=1)
+    turns[z < -1 + 1e-9] = 1, 0, 0, 0
+    return turns / np.linalg.norm(turns, axis=1)[:, None]
+
+
+def _both_ways(marks: NDArray[np.void]) -> NDArray[np.void]:
+    """Two marks in place of each: along its own z, and against it."""
+    both = np.repeat(marks, 2)
+    x, y, z, w = marks["orientation"].T
+    both["orientation"][1::2] = np.stack((w, z, -y, -x), axis=1)  # half a turn about its own x
+    return both
+
+
+def _loaded() -> _Tables:
+    global _tables
+    if _tables is None:
+        _tables = _Tables()
+    return _tables

@@ -1,0 +1,238 @@
+"""Marks of one model's states: what MuJoCo's visualizer draws beside the bodies, and the user's own geoms.
+
+The one idea: two steps. `take` copies the geoms of the present state, by MuJoCo's own `mjv_updateScene` into a scene of
+ours; it is called with the state, by the user's thread, and costs microseconds. `marks` turns a copy into marks, when it
+is published, which most copies never are.
+
+Keys hold while a thing lasts: tendons, joints and the like have their number in the model, their segments follow each
+other; contacts the number of `contact_keys`; the user's geoms their place, or their label.
+
+Always: `data` is only read. Nothing is called, and `take` returns None, where nothing is asked for (`asked_geoms`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.unsupported import Unsupported
+from twixt.sim.engines.mujoco.visual.asked_geoms import AskedGeoms
+from twixt.sim.engines.mujoco.visual.contact_keys import ContactKeys
+from twixt.sim.engines.mujoco.visual.geom_marks import NO_KIND, kinds_of, mark_records
+from twixt.sim.engines.mujoco.visual.geom_memory import geom_records
+from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms, not_drawn, user_keys
+from twixt.sim.world.marks import Marks
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel, MjvCamera, MjvOption, MjvPerturb, MjvScene
+
+# Geoms that a scene of ours has room for, at first and at most; 256 bytes each.
+FIRST_GEOMS, MOST_GEOMS = 1_000, 1_000_000
+ALL_CATEGORIES = 7
+# Bits of a key below the kind, by what the mark is of.
+OF_MODEL, OF_CONTACT, OF_USER, OF_NAMED_USER = (source << 52 for source in range(1, 5))
+OBJECT_BITS = 32
+NUMBER_MASK = 0xFFFF_FFFF
+# Bits of each flex, element and vertex in what stands for a geom in a pair of contacts.
+FLEX_BITS, ELEMENT_BITS = 4, 13
+
+
+class TakenGeoms:
+    """Geoms of one state, in memory of their own: first MuJoCo's, then those of contacts, then the user's.
+
+    decor, contacts, users: number of each. pairs, positions: of all contacts, (c, 2) and (c, 3).
+    """
+
+    def __init__(self, model: MjModel) -> None:
+        self._model = model
+        self._scene, self._all = _new_scene(model, FIRST_GEOMS)
+        self.decor = self.contacts = self.users = 0
+        self.pairs, self.positions = np.zeros((0, 2), np.int64), np.zeros((0, 3))
+
+    @property
+    def records(self) -> NDArray[np.void]:
+        """All geoms, as of `geom_records`."""
+        return self._all[: self.decor + self.contacts + self.users]
+
+    def take_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
+        """Takes all but contacts."""
+        while True:
+            mujoco.mjv_updateScene(self._model, data, opt, perturb, camera, ALL_CATEGORIES, self._scene)
+            if not self._is_full():
+                break
+        self.decor = self._scene.ngeom
+
+    def take_contacts(self, data: MjData, opt: MjvOption, perturb: MjvPerturb) -> None:
+        """Takes contacts, after `take_decor` or `clear`."""
+        while True:
+            self._scene.ngeom = self.decor
+            mujoco.mjv_addGeoms(self._model, data, opt, perturb, ALL_CATEGORIES, self._scene)
+            if not self._is_full():
+                break
+        self.contacts = self._scene.ngeom - self.decor
+        contact = data.contact
+        self.pairs, self.positions = _sides(contact), np.array(contact.pos)
+
+    def take_users(self, geoms: NDArray[np.void]) -> None:
+        """Takes the user's geoms, after the others."""
+        self.users = len(geoms)
+        begin = self.decor + self.contacts
+        if begin + self.users > len(self._all):
+            self._grow(begin + self.users)
+        words = self._all[begin : begin + self.users].view(np.uint32)
+        words[...] = geoms.view(np.uint32)
+
+    def clear(self) -> None:
+        """Drops all geoms."""
+        self.decor = self.contacts = self.users = 0
+
+    def _is_full(self) -> bool:
+        """Makes twice the room if the last geom of the scene is used; True if it did."""
+        if self._scene.ngeom < self._scene.maxgeom or self._scene.maxgeom >= MOST_GEOMS:
+            return False
+        self._grow(2 * self._scene.maxgeom)
+        return True
+
+    def _grow(self, count: int) -> None:
+        kept = self._all[: self.decor + self.contacts].copy()
+        self._scene, self._all = _new_scene(self._model, count)
+        self._all[: len(kept)] = kept
+
+
+class VisualMarks:
+    """Takes states of `data`, and makes their marks.
+
+    opt, perturb: MuJoCo's structs, which the user's code may change. users: the user's own geoms. unsupported: told of
+    geoms that are not drawn.
+    """
+
+    def __init__(
+        self,
+        model: MjModel,
+        data: MjData,
+        opt: MjvOption,
+        perturb: MjvPerturb,
+        users: UserGeoms,
+        unsupported: Unsupported,
+    ) -> None:
+        self._model, self._data, self._perturb, self._users = model, data, perturb, users
+        self._unsupported = unsupported
+        self._asked = AskedGeoms(model, opt)
+        self._camera = mujoco.MjvCamera()
+        self._contact_keys, self._quaternion = ContactKeys(), data.xquat
+        self._bounds = np.where(model.geom_rbound > 0, model.geom_rbound, np.inf)
+        self._marks = Marks()
+        # As lists: `pop` and `append` cannot be interrupted, so that two threads need no lock.
+        self._spare: list[TakenGeoms] = []
+        self._not_drawn: list[str] = []  # to be said by the user's thread
+
+    def take(self) -> TakenGeoms | None:
+        """Copies the geoms of the present state; None if there are none. On the user's thread; to be given back."""
+        asked, users = self._asked, self._users.count
+        asked.is_changed()
+        has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
+        if not (has_decor or asked.has_contacts or users):
+            return None
+        if self._not_drawn:
+            for text in self._not_drawn:
+                self._unsupported.note(text)
+            self._not_drawn.clear()
+        try:
+            taken = self._spare.pop()
+        except IndexError:
+            taken = TakenGeoms(self._model)
+        taken.clear()
+        if self._quaternion[0, 0] != 0:  # else `mj_resetData` has left the bodies without poses
+            if has_decor:
+                taken.take_decor(self._data, asked.decor, self._perturb, self._camera)
+            if asked.has_contacts:
+                taken.take_contacts(self._data, asked.contacts, self._perturb)
+        if users:
+            taken.take_users(self._users.records())
+        return taken
+
+    def give_back(self, taken: TakenGeoms | None) -> None:
+        """Takes back memory that is not read any more."""
+        if taken is not None:
+            self._spare.append(taken)
+
+    def marks(self, taken: TakenGeoms) -> Marks:
+        """Marks of a state, valid until the next call. On one thread at a time, in the order of states."""
+        geoms = taken.records
+        keys = np.empty(len(geoms), np.uint64)
+        is_shown = kinds_of(geoms["type"]) != NO_KIND
+        of_users = taken.decor + taken.contacts
+        if of_users:
+            self._enter_models(geoms[:of_users], taken, keys, is_shown)
+        if taken.users:
+            own = geoms[of_users:]
+            keys[of_users:] = np.uint64(OF_USER) + user_keys(own, OF_USER ^ OF_NAMED_USER)
+            self._not_drawn = not_drawn(own)
+        if not is_shown.all():
+            rows = np.flatnonzero(is_shown)
+            geoms, keys = geoms[rows], keys[rows]
+        marks = self._marks
+        marks.clear()
+        marks.extend(mark_records(geoms, keys))
+        return marks
+
+    def _enter_models(
+        self,
+        geoms: NDArray[np.void],
+        taken: TakenGeoms,
+        keys: NDArray[np.uint64],
+        is_shown: NDArray[np.bool_],
+    ) -> None:
+        """Sets keys of geoms of the model and its contacts, and hides those that bodies show."""
+        kinds = mujoco.mjtObj
+        objects, numbers, types = geoms["objtype"], geoms["objid"], geoms["type"]
+        of_model = (objects.astype(np.int64) << OBJECT_BITS) | (numbers.astype(np.int64) & NUMBER_MASK)
+        keys[: len(geoms)] = (of_model | OF_MODEL).astype(np.uint64)
+        is_own = geoms["category"] == int(mujoco.mjtCatBit.mjCAT_DECOR)
+        is_own |= (objects == int(kinds.mjOBJ_TENDON)) | (objects == int(kinds.mjOBJ_ACTUATOR))
+        # The frustum of a camera: its edges come as lines, too.
+        is_own &= (objects != int(kinds.mjOBJ_CAMERA)) | (types != int(mujoco.mjtGeom.mjGEOM_TRIANGLE))
+        if taken.contacts:
+            begin = taken.decor
+            is_contact = objects[begin:] == int(kinds.mjOBJ_UNKNOWN)
+            is_own[begin:] &= is_contact | (objects[begin:] == int(kinds.mjOBJ_SENSOR))
+            known = self._contact_keys.numbers(_codes(taken.pairs), taken.positions, self._reach(taken.pairs))
+            rows = np.flatnonzero(is_contact)
+            keys[begin + rows] = (known[numbers[begin + rows]] | OF_CONTACT).astype(np.uint64)
+        is_shown[: len(geoms)] &= is_own
+
+    def _reach(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How far a contact may move from one publish to the next and be the same, metres: the radius of the smaller
+        of its geoms; a flex has none."""
+        is_geom = pairs < len(self._bounds)
+        radii = (
+            np.where(is_geom, self._bounds[np.where(is_geom, pairs, 0)], np.inf)
+            if len(self._bounds)
+            else pairs * np.inf
+        )
+        return np.asarray(radii.min(axis=1))
+
+
+def _new_scene(model: MjModel, count: int) -> tuple[MjvScene, NDArray[np.void]]:
+    """A scene for `count` geoms, and its memory."""
+    scene = mujoco.MjvScene(model, count)
+    scene.status = 1  # a full scene is noticed here, and not reported on the terminal
+    return scene, geom_records(scene)
+
+
+def _sides(contacts: object) -> NDArray[np.int64]:
+    """What touches in each contact, (c, 2): a geom, or a number above all geoms for an element or vertex of a flex."""
+    sides = np.array(contacts.geom, np.int64)  # type: ignore[attr-defined]
+    if len(sides) and sides.min() < 0:
+        flex, element, vertex = (np.array(getattr(contacts, name), np.int64) for name in ("flex", "elem", "vert"))
+        place = np.where(vertex >= 0, vertex, element) & ((1 << ELEMENT_BITS + FLEX_BITS) - 1)
+        number = 1 << 30 | (vertex >= 0) << 29 | (flex & 0xFFF) << (ELEMENT_BITS + FLEX_BITS) | place
+        sides = np.where(sides < 0, number, sides)
+    return sides
+
+
+def _codes(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    return (pairs[:, 0] << OBJECT_BITS) | pairs[:, 1]
