@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Scene,
         Sphere,
     )
+    from twixt.ipc.world_controls import Button, Slider, Toggle
     from twixt.sim.engines.mujoco import mujoco_viewer as mujoco_viewer
     from twixt.sim.show.show import show
     from twixt.sim.world.bodies import Bodies
@@ -56,6 +57,7 @@ _HOMES = {
         ("Scene", "Camera", "Sphere", "Box", "Plane", "Capsule", "Cylinder", "Ellipsoid", "Compound", "Part", "Mesh"),
         "twixt.ipc.scene",
     ),
+    **dict.fromkeys(("Slider", "Toggle", "Button"), "twixt.ipc.world_controls"),
     "Group": "twixt.ipc.groups",
     "ColorBy": "twixt.ipc.groups",
     "TwixtError": "twixt.ipc.errors",
@@ -67,6 +69,7 @@ _ENGINES = {"mujoco_viewer": "twixt.sim.engines.mujoco"}
 __all__ = [
     "Bodies",
     "Box",
+    "Button",
     "Camera",
     "Capsule",
     "ColorBy",
@@ -80,7 +83,9 @@ __all__ = [
     "Part",
     "Plane",
     "Scene",
+    "Slider",
     "Sphere",
+    "Toggle",
     "TwixtError",
     "World",
     "main",

@@ -15,7 +15,9 @@ from twixt.ipc.config.troubles import FIELDS as TROUBLES
 from twixt.ipc.config.troubles import RULES, breaks_rule
 from twixt.ipc.errors import TwixtError
 
-NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, "quit")
+# Changes a control that the world offers, see `world_controls`.
+CONTROL = "control"
+NAMES = ("pause", "resume", "step", "time_scale", "reset", *TROUBLES, CONTROL, "quit")
 # Instants and values must be below this: both processes use 64 bits, signed.
 WHOLE_LIMIT = 1 << 63
 
@@ -32,7 +34,8 @@ class Command:
     """Command of a viewer to physics.
 
     value: for `time_scale` simulated seconds per wall second, > 0; for each of `TROUBLES` figures by the rules of
-    `ipc.config.troubles`, pairs as lists, None to end it; for the others None. acted_ns: wall instant at which the
+    `ipc.config.troubles`, pairs as lists, None to end it; for `control` the control's index and its value, a list; for
+    the others None. acted_ns: wall instant at which the
     user acted. draw_time_ns: the draw time then. Both 0 for a command that no user's key made.
     """
 
@@ -54,6 +57,9 @@ class Command:
         elif self.name in TROUBLES:
             if breaks_rule(self.name, self.value):
                 raise CommandError(f"{self.name} must be None or {RULES[self.name]}, got {str(self.value)[:40]!r}")
+        elif self.name == CONTROL:
+            if not _is_control(self.value):
+                raise CommandError(f"control must be [index, finite number], got {str(self.value)[:40]!r}")
         elif self.value is not None:
             raise CommandError(f"{self.name} takes no value, got {str(self.value)[:40]!r}")
 
@@ -75,6 +81,16 @@ def _is_number(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return abs(value) < WHOLE_LIMIT  # False for infinity and NaN
+
+
+def _is_control(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and type(value[0]) is int
+        and value[0] >= 0
+        and all(map(_is_number, value))
+    )
 
 
 class CommandQueue:

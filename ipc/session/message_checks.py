@@ -12,6 +12,7 @@ import math
 import os
 from typing import Any
 
+from twixt.ipc import world_controls
 from twixt.ipc.config.troubles import FIELDS, breaks_rule
 from twixt.ipc.process.user_code import CODE_FOLDERS, MOST_FOLDERS
 from twixt.ipc.session.wire import WireError
@@ -42,6 +43,8 @@ def status(value: Any) -> dict[str, Any]:
             raise _wrong(f"the diagnostic {name[:40]!r}", "a number", value)
     if diagnostics:
         fields["diagnostics"] = {text(name): value for name, value in diagnostics.items()}
+    if "controls" in fields and not world_controls.is_status(fields["controls"]):
+        raise _wrong("status.controls", "a list of kind, name, value, low, high", fields["controls"])
     for figures in (fields, *(_named(name, fields.get(name)) for name in TROUBLES)):
         for kind, name in FIELDS.items():
             if breaks_rule(kind, figures.get(name)):

@@ -24,7 +24,7 @@ LEAST_LABEL_WIDTH = 90.0
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's button and gaps beyond its two texts.
 KEY_WIDTH = 26.0
-SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
+SMOOTH, TROUBLE, KEYS, CONTROLS = "smooth", "trouble", "keys", "controls"
 
 
 class LayoutResult(NamedTuple):
@@ -225,9 +225,11 @@ class _Layout:
             ui.plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
 
         parts += [PanelPart(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
-        is_open = TROUBLE in self._opened and bool(state.troubles)
-        trouble = self._trouble(is_open) if state.troubles else []
-        kept = self._fitted(parts + trouble, room, is_open)
+        is_open = (TROUBLE in self._opened and bool(state.troubles)) or (
+            CONTROLS in self._opened and bool(state.controls)
+        )
+        folds = [*self._controls(CONTROLS in self._opened), *self._trouble(TROUBLE in self._opened)]
+        kept = self._fitted(parts + folds, room, is_open)
         at = sum(part in parts for part in kept)
         left = room - 2 * ui.PADDING + ui.SPACING - sum(part.height for part in kept)
         return kept[:at] + self._diagnostics(int(left // line)) + kept[at:]
@@ -241,8 +243,24 @@ class _Layout:
         says = PanelPart(0, self._line, lambda: ui.fitting_text(self._imgui, [more, more.split(" in")[0]], ui.DIM))
         return [*rows[: lines - 1], says] if lines > 0 else []
 
+    def _controls(self, is_open: bool) -> list[PanelPart]:
+        """The controls that the world offers."""
+        imgui, controls = self._imgui, self._state.controls
+        if not controls:
+            return []
+        parts = [PanelPart(0 if is_open else 2, self._line, lambda: ui.fold(imgui, CONTROLS, self._opened))]
+        if is_open:
+            parts += [self._knob(self._controlling(name)) for name in controls]
+        return parts
+
+    def _controlling(self, name: str) -> Callable[[], None]:
+        knob, figure = self._state.controls[name]
+        return lambda: ui.control(self._imgui, name, knob, figure, self._turned)
+
     def _trouble(self, is_open: bool) -> list[PanelPart]:
         imgui, troubles = self._imgui, self._state.troubles
+        if not troubles:
+            return []
         on = [name for name in troubles if any(troubles[name][: TROUBLES[name].none_at or 1])]
         folded = ", ".join(TROUBLES[name].name for name in on)
         parts = [PanelPart(0 if is_open else 2, self._line, lambda: ui.fold(imgui, TROUBLE, self._opened, folded))]

@@ -134,6 +134,7 @@ class Panel:
         troubles = troubles_of(self._link.status)
         buffer_ms = {"buffer": clock.buffer_ms or 0.0} if clock.mode == "buffered" else {}
         self._knobs.reflect(troubles | buffer_ms, self._now_ns())
+        offered = self._knobs.offer(self._link.status.get("controls", ()), self._now_ns())
         return OverlayState(
             frames=self._frames,
             steps=self._steps,
@@ -155,6 +156,7 @@ class Panel:
             thinned=facts.thinned,
             group_ages_ms=facts.group_ages_ms,
             troubles={name: self._knobs.figures(name) for name in troubles},
+            controls={name: (self._knobs.knob(name), self._knobs.figures(name)[0]) for name in offered},
             buffer_ms=self._knobs.figures("buffer")[0] if buffer_ms else None,
             split_labels=facts.split_labels,
             pacing=self._pacing,

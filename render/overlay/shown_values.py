@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.quantiles import median
+from twixt.render.controls.sliders import Knob
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.measure.report_keys import RENDER_PARTS
 
@@ -167,6 +168,7 @@ class OverlayState:
     thinned: int = 0  # snapshots dropped before they were drawn, because the viewer's ring was full
     group_ages_ms: Mapping[str, float] = field(default_factory=dict)  # of groups with a draw time of their own
     troubles: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # slider values, by command
+    controls: Mapping[str, tuple[Knob, float]] = field(default_factory=dict)  # of the world, with their values
     buffer_ms: float | None = None  # of the buffered clock; 0: by the measured jitter; None: another clock
     split_labels: tuple[str, str] | None = None  # of the left and the right half; None: no split
     bodies: int = 0

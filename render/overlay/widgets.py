@@ -175,6 +175,18 @@ def knob(imgui: Any, name: str, of: Knob, figures: tuple[float, ...], turned: li
     imgui.pop_style_color(2)
 
 
+def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) -> None:
+    """Draws a control of the world, of any kind; adds it to `turned` if it was moved or pressed."""
+    if of.kind == "slider":
+        knob(imgui, name, of, (figure,), turned)
+    elif of.kind == "toggle":
+        changed, is_on = imgui.checkbox(f"{of.name}##{name}", figure != 0)
+        if changed:
+            turned.append(Turn(name, 0, float(is_on), True))
+    elif imgui.small_button(f"{of.name}##{name}"):
+        turned.append(Turn(name, 0, 1.0, True))
+
+
 def plot(imgui: Any, name: str, figures_ms: Any, line_name: str, line_ms: float | None) -> None:
     """Draws a curve of the last REMEMBERED figures, newest at the right, with a reference line at `line_ms`.
 

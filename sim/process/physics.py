@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.commands import Command
+from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.config.config import Config
 from twixt.ipc.config.troubles import FIELDS
 from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code
@@ -30,6 +30,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans
+from twixt.ipc.world_controls import to_status
 from twixt.sim.process.idle_collector import IdleCollector
 from twixt.sim.process.injected_trouble import InjectedTrouble
 from twixt.sim.process.physics_figures import checked_diagnostics, status_of
@@ -146,6 +147,8 @@ class Physics:
         now_ns = self._now_ns()
         self.publisher.release(now_ns)
         self._send_status(now_ns)
+        if self._status_ns == now_ns and self._guarded.is_outdated():
+            self._reset(now_ns)
         start_ns = self.schedule.start_ns(self._viewers_lead_ns)
         if self._step_state is StepState.UNPUBLISHED:
             ready_ns = self.publisher.ready_ns(now_ns)
@@ -266,6 +269,7 @@ class Physics:
                 "lead_ms": lead_ns / 1e6,
                 "warning": self.warning,
                 "diagnostics": self._diagnostics(),
+                "controls": to_status(self._guarded.controls()),
                 **status_of(schedule, meter, self.trouble),
             }
         )
@@ -294,6 +298,9 @@ class Physics:
             self._reset(now_ns)
         elif command.name in FIELDS:
             self.trouble.change(command.name, command.value)
+        elif command.name == CONTROL:
+            index, value = command.value  # type: ignore[misc]
+            self._guarded.turn(int(index), float(value))
         elif command.name == "quit":
             self.wants_to_quit = True
         if schedule.plan is not plan and schedule.plan is not self.publisher.plan:

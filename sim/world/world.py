@@ -9,7 +9,7 @@ on its seed and the lengths of its steps alone; then these give the same bytes. 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.process.user_code import calling_user_code
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.world_controls import Control
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import scene_with_columns
 from twixt.sim.world.marks import Marks
@@ -41,6 +42,9 @@ class World:
     # Optional: arrows, lines, contact points ...; set `self.marks = Marks()` in `__init__`. A reset clears them.
     marks: Marks | None = None
 
+    # Optional: sliders, switches and buttons for the overlay, which `step` reads: see `twixt.Slider`.
+    controls: Sequence[Control] = ()
+
     def step(self, dt: float) -> None:
         """Advances the world by `dt` seconds."""
         raise NotImplementedError(f"{type(self).__name__} has no step(self, dt); write one that advances its bodies")
@@ -51,6 +55,10 @@ class World:
         A world that does not define it is constructed anew instead.
         """
         raise NotImplementedError(f"{type(self).__name__} has no reset(self, seed); make another one instead")
+
+    def is_outdated(self) -> bool:
+        """Optional: True asks for a reset, as after a change of a file. Called a few times a second."""
+        return False
 
     def diagnostics(self) -> Mapping[str, float]:
         """Optional: figures for the overlay, by name. Called a few times a second."""

@@ -20,6 +20,7 @@ from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code, cras
 from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
+from twixt.ipc.world_controls import Control, checked_controls
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import FiniteCheck
 from twixt.sim.world.marks import Marks, fault_text
@@ -49,6 +50,7 @@ def check_world(world: World) -> None:
         rule = f"seconds of simulated time per step, from {SHORTEST_DT:g} to {LONGEST_DT:g}"
         raise TwixtError(f"{name}.dt must be {rule}, got {world.dt!r}; set dt = 1 / 60 in the class")
     checked_marks(world)
+    checked_controls(getattr(world, "controls", ()), f"{name}.controls")
     shapes, count = len(world.scene.shapes), len(world.bodies)
     if shapes > count:
         raise TwixtError(
@@ -203,6 +205,25 @@ class GuardedWorld:
         if marks.fault and not self._has_fault:
             self._warn_of(fault_text(marks.fault, tick, f"{self.name}.step"))
         return marks.records
+
+    def controls(self) -> tuple[Control, ...]:
+        """The controls that the world offers. Raises UserCodeCrashed for anything else."""
+        try:
+            return checked_controls(getattr(self.world, "controls", ()), f"{self.name}.controls")
+        except TwixtError as error:
+            raise UserCodeCrashed(str(error)) from error
+
+    def turn(self, index: int, value: float) -> None:
+        """Gives a control a viewer's value; one that the world has no more is ignored."""
+        controls = self.controls()
+        if index < len(controls):
+            controls[index].set(value)
+
+    def is_outdated(self) -> bool:
+        """True if the world asks for a reset. Raises UserCodeCrashed."""
+        asks = getattr(self.world, "is_outdated", None)
+        with calling_user_code(f"{self.name}.is_outdated"):
+            return bool(asks and asks())
 
     def check_step(self, step: int) -> Scene | None:
         """Returns the scene to publish if `step` changed it. Raises UserCodeCrashed."""

@@ -1,16 +1,19 @@
 """A world made from a model file: `twixt run humanoid.xml`, `twixt run mujoco:humanoid.xml`.
 
 It steps with the model's own timestep, and starts, and starts again at a reset, as MuJoCo's own viewer does or at a
-keyframe: `--set keyframe=home`.
+keyframe: `--set keyframe=home`. The overlay has a slider for each actuator, a switch for each equality constraint, a
+button for each keyframe, and the values of the joints. A file that is saved again is loaded again.
 
-Always: a state depends on the file and the number of steps alone. A model that MuJoCo itself resets, because it has
-become unstable, is cut.
+Always: a state depends on the file, the number of steps and the controls that a user moved alone. A model that MuJoCo
+itself resets, because it has become unstable, is cut. A file that cannot be loaded again is said so, and the model
+stays.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +22,16 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
+from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera, tracked_body
+from twixt.sim.engines.mujoco.model_controls import ModelControls, joint_values
 from twixt.sim.engines.mujoco.model_file import PREFIX, loaded_model
 from twixt.sim.engines.mujoco.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco, required
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.world import World
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 
 def world_of_file(name: str) -> type[World]:
@@ -42,33 +50,36 @@ class ModelWorld(World):
     dt = 0.0  # the model's own; another one by --physics-hz
 
     def __init__(self, keyframe: str = "") -> None:
-        self._model = model = loaded_model(self.path)
-        self._data = mujoco.MjData(model)
+        self._stamp = _stamp_of(self.path)
+        model = loaded_model(self.path)
         self._keyframe = _number_of(model, keyframe)
+        self._epoch = 0
+        self._fresh: MjModel | None = None  # loaded from a file that was saved again
         if self.dt:
             model.opt.timestep = self.dt
         self.dt = float(model.opt.timestep)
-        self._poses = BodyPoses(model, self._data)
-        self.scene = scene(model)
-        self.bodies = Bodies(self._poses.count)
-        self._epoch = 0
+        self._take(model)
         self.reset()
 
     def reset(self) -> None:
-        """Starts again."""
-        if self._keyframe is None:
-            mujoco.mj_resetData(self._model, self._data)
-        else:
-            mujoco.mj_resetDataKeyframe(self._model, self._data, self._keyframe)
-        mujoco.mj_forward(self._model, self._data)
+        """Starts again, with the model of the file as it is now."""
+        if self._fresh is not None:
+            self._take(self._fresh)
+            self._fresh = None
+        self._start_at(self._keyframe if self._keyframe is None or self._keyframe < self._model.nkey else None)
 
     def step(self, dt: float) -> None:
         """Makes as many of the model's steps as `dt` seconds hold: one, or more with --when-slow widen."""
+        keyframe = self._controls.taken_keyframe()
+        if keyframe is not None:
+            self._start_at(keyframe)
+            self._cut()
+        self._controls.apply()
         for _ in range(max(1, round(dt / self.dt))):
             before = self._data.time
             mujoco.mj_step(self._model, self._data)
             if self._data.time <= before:  # MuJoCo has reset it, and made the step
-                self._epoch = (self._epoch + 1) & CONTINUITY_MASK
+                self._cut()
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Writes all bodies."""
@@ -76,9 +87,51 @@ class ModelWorld(World):
         self._poses.write(records)
         records["epoch"] = self._epoch
 
+    def is_outdated(self) -> bool:
+        """True once the file was saved again and could be loaded."""
+        stamp = _stamp_of(self.path)
+        if stamp != self._stamp and stamp is not None:  # None: an editor is replacing it
+            self._stamp = stamp
+            try:
+                self._fresh = loaded_model(self.path)
+                self._fresh.opt.timestep = self.dt
+            except TwixtError as error:
+                print(f"twixt: {error}; the model from before stays", file=sys.stderr, flush=True)
+        return self._fresh is not None
+
     def diagnostics(self) -> dict[str, float]:
-        """Number of contacts."""
-        return {"contacts": float(self._data.ncon)}
+        """Number of contacts, and the values of the joints: radians, metres."""
+        return {"contacts": float(self._data.ncon), **joint_values(self._model, self._data)}
+
+    def _take(self, model: MjModel) -> None:
+        self._model, self._data = model, mujoco.MjData(model)
+        self._poses = BodyPoses(model, self._data)
+        camera = default_camera(model)
+        self._poses.tracked = tracked_body(model, camera)
+        self._controls = ModelControls(model, self._data)
+        self.controls = self._controls.offered
+        self.scene = scene(model, camera=scene_camera(model, camera))
+        self.bodies = Bodies(self._poses.count)
+
+    def _start_at(self, keyframe: int | None) -> None:
+        if keyframe is None:
+            mujoco.mj_resetData(self._model, self._data)
+        else:
+            mujoco.mj_resetDataKeyframe(self._model, self._data, keyframe)
+        mujoco.mj_forward(self._model, self._data)
+        self._controls.reflect()
+
+    def _cut(self) -> None:
+        self._epoch = (self._epoch + 1) & CONTINUITY_MASK
+
+
+def _stamp_of(path: str) -> tuple[int, int] | None:
+    """When the file was written, ns, and its size in bytes; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _number_of(model: Any, keyframe: str) -> int | None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.render.overlay.screen import FRAME_NS, FRAMES_PER_LAYOUT, SIZE_PX, SMOOTH_PX, TROUBLE_PX, state_of
 from twixt.render.controls.key_bindings import KEYS
+from twixt.render.controls.sliders import Knob, SliderRange
 from twixt.render.display.input import MouseButton, MouseMove
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.imgui_context import LabelOverlay
@@ -411,3 +412,24 @@ def test_a_figure_whose_name_has_several_lines_is_one_row(screen):
     panes_of(screen, (800, 600), diagnostics={"kinetic energy": 1.0, "mass": 2.0})
     inked.append(screen.pixels().astype(int))
     assert np.abs(inked[0] - inked[1]).max() < 8
+
+
+def test_controls_of_the_world_are_moved_switched_and_pressed(fresh):
+    controls = {
+        "control 0": (Knob("speed", (SliderRange(0, 5, "%.3g"),)), 1.0),
+        "control 1": (Knob("light", (SliderRange(0, 1, "%.3g"),), kind="toggle"), 0.0),
+        "control 2": (Knob("home", (SliderRange(0, 1, "%.3g"),), kind="button"), 0.0),
+    }
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls, troubles={})
+    folded = fresh.height_px(528, 800)
+    fresh.click(*TROUBLE_PX, controls=controls, troubles={})  # the fold of the controls, where there is no other
+    fresh.show(frames=FRAMES_PER_LAYOUT, controls=controls, troubles={})
+    assert fresh.height_px(528, 800) > folded + 40
+    fresh.turned.clear()
+    fresh.drag((700, 155), (780, 155), controls=controls, troubles={})
+    assert {turn.knob for turn in fresh.turned} == {"control 0"}
+    assert max(turn.value for turn in fresh.turned) > 4
+    fresh.turned.clear()
+    for y_px in (178, 200):
+        fresh.click(550, y_px, controls=controls, troubles={})
+    assert [tuple(turn) for turn in fresh.turned] == [("control 1", 0, 1.0, True), ("control 2", 0, 1.0, True)]

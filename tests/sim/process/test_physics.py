@@ -14,6 +14,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import attach
+from twixt.ipc.world_controls import Button, Slider
 from twixt.sim.process.physics import ASSUMED_VIEWERS_LEAD_NS
 from twixt.sim.schedule.schedule import LEAD_SLACK_NS
 from twixt.sim.world.bodies import Bodies
@@ -394,3 +395,52 @@ def test_a_world_made_anew_after_corrections_goes_on(make_host: MakeHost) -> Non
     assert lab.host.columns == {"heat": ("<f4", 1)}
     lab.run_ms(200)
     assert set(lab.host.columns) == {"heat", "correction", "corrected_ns"}
+
+
+class Tuned(Walk):
+    """World with a slider and a button, which asks for a reset when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.speed, self.home = Slider("speed", 1, 0, 5), Button("home")
+        self.controls = [self.speed, self.home]
+        self.is_old, self.resets = False, 0
+
+    def is_outdated(self) -> bool:
+        return self.is_old
+
+    def reset(self, seed: int) -> None:
+        self.is_old, self.resets = False, self.resets + 1
+
+
+def test_a_control_takes_what_a_viewer_sends_and_its_value_goes_back_to_all(make_host: MakeHost) -> None:
+    world = Tuned()
+    lab = Lab(make_host(), world)
+    statuses: list[dict[str, Any]] = []
+    lab.host.set_status = statuses.append  # type: ignore[method-assign]
+    lab.ask("control", [0, 7.5])
+    lab.ask("control", [1, 1])
+    lab.ask("control", [9, 1])  # of a world from before
+    assert world.speed.value == 5
+    assert world.home.taken()
+    lab.run_ms(500)
+    assert statuses[-1]["controls"] == [["slider", "speed", 5, 0, 5], ["button", "home", 0, 0, 1]]
+
+
+def test_a_world_that_says_it_is_outdated_is_reset_once(make_host: MakeHost) -> None:
+    world = Tuned()
+    lab = Lab(make_host(), world)
+    lab.run_ms(500)
+    assert world.resets == 0
+    world.is_old = True
+    lab.run_ms(500)
+    assert world.resets == 1
+    assert lab.schedule.plan.world_epoch == 1
+
+
+def test_controls_that_are_none_are_the_worlds_crash(make_host: MakeHost) -> None:
+    world = Tuned()
+    lab = Lab(make_host(), world)
+    world.controls = ["speed"]  # type: ignore[list-item]
+    with pytest.raises(UserCodeCrashed, match="Tuned.controls must be a list of Slider, Toggle and Button"):
+        lab.run_ms(500)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -132,3 +133,73 @@ def test_a_file_that_cannot_be_loaded_is_named_with_mujocos_words(
     assert line.startswith("twixt: ")
     assert words in line
     assert name.removeprefix("mujoco:") in line
+
+
+TUNED = """
+<mujoco>
+  <worldbody>
+    <body name="arm"><joint name="hinge" axis="0 1 0"/><geom type="capsule" size="0.05" fromto="0 0 0 1 0 0"/></body>
+    <body name="ball" pos="2 0 0"><freejoint/><geom size="0.1"/></body>
+  </worldbody>
+  <actuator><motor name="motor" joint="hinge" ctrlrange="-2 2"/><motor joint="hinge"/></actuator>
+  <equality><connect name="rope" body1="ball" anchor="0 0 0"/></equality>
+  <keyframe><key name="up" qpos="1.5 2 0 3 1 0 0 0" ctrl="0.5 0"/></keyframe>
+</mujoco>
+"""
+
+
+@pytest.fixture
+def tuned(users_folder: Path) -> Path:
+    path = users_folder / "tuned.xml"
+    path.write_text(TUNED)
+    return path
+
+
+def test_a_model_offers_its_actuators_equalities_and_keyframes(tuned: Path) -> None:
+    world = load_world(tuned.name)
+    assert [(control.kind, control.name) for control in world.controls] == [
+        ("button", "up"), ("slider", "motor"), ("slider", "actuator 1"), ("toggle", "rope"),
+    ]  # fmt: skip
+    up, motor, _, rope = world.controls
+    assert motor.shown == (0, -2, 2)
+    assert rope.shown == (1, 0, 1)
+    motor.set(1.25)
+    rope.set(0)
+    world.step(world.dt)
+    data = world._data  # type: ignore[attr-defined]
+    assert data.ctrl.tolist() == [1.25, 0]
+    assert data.eq_active.tolist() == [0]
+    before = filled_bodies(world).records["epoch"].copy()
+    up.set(1)
+    world.step(world.dt)
+    assert motor.shown == (0.5, -2, 2)
+    assert (filled_bodies(world).records["epoch"] != before).all()
+    assert world.diagnostics()["hinge"] == pytest.approx(1.5, abs=0.01)
+
+
+def test_what_nobody_moved_is_the_models_own_affair(tuned: Path) -> None:
+    world = load_world(tuned.name)
+    data = world._data  # type: ignore[attr-defined]
+    data.ctrl[:] = (5.0, 0.25)  # as a plugin or a callback of the model's would
+    world.step(world.dt)
+    assert data.ctrl.tolist() == [5.0, 0.25]
+
+
+def test_a_file_that_is_saved_again_is_loaded_again_with_other_bodies(
+    tuned: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    world = load_world(tuned.name)
+    assert not world.is_outdated()
+    tuned.write_text(TUNED.replace("<motor", "<moter"))
+    assert not world.is_outdated()
+    assert re.search(r"MuJoCo cannot load 'tuned.xml': .*moter.*; the model from before stays", capfd.readouterr().err)
+    world.step(world.dt)
+    more = '<body name="second"><freejoint/><geom size="0.2"/></body></worldbody>'
+    tuned.write_text(TUNED.replace("</worldbody>", more).partition("<keyframe>")[0] + "</mujoco>")
+    assert world.is_outdated()
+    count = len(world.bodies)
+    assert reset_world(world, 0)
+    assert len(world.bodies) == len(world.scene.shapes) == count + 1
+    assert [control.name for control in world.controls] == ["motor", "actuator 1", "rope"]
+    assert not world.is_outdated()
+    world.step(world.dt)

@@ -1,0 +1,137 @@
+"""Controls that a world offers to its viewers: sliders, switches and buttons, shown in the overlay.
+
+    self.gravity = Slider("gravity", 9.81, low=0, high=20)      # in __init__
+    self.kick = Button("kick")
+    self.controls = [self.gravity, self.kick]
+    ...
+    if self.kick.taken(): ...                                   # in step
+    self.velocity[:, 2] -= dt * self.gravity.value
+
+The one idea: a control is an object with a value. The world reads it in `step`; viewers change it between two steps.
+
+Always: the value obeys the control's rule, whatever a viewer sends. A run without a touched control is not affected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from twixt.ipc.errors import TwixtError
+
+# Most controls of a world: what is beyond could not be found in the overlay.
+MOST_CONTROLS = 128
+LONGEST_NAME = 60
+KINDS = ("slider", "toggle", "button")
+
+
+class Slider:
+    """A number from `low` to `high`, changed by the user. value: the present one. Raises TwixtError."""
+
+    kind = "slider"
+
+    def __init__(self, name: str, value: float, low: float, high: float) -> None:
+        self.name = _checked_name("Slider", name)
+        self.low, self.high = _number(self, "low", low), _number(self, "high", high)
+        if not self.low < self.high:
+            raise TwixtError(f"Slider {name!r}: low must be below high, got {low!r} and {high!r}")
+        self.value = _number(self, "value", value)
+        if not self.low <= self.value <= self.high:
+            raise TwixtError(f"Slider {name!r}: value must be from {self.low:g} to {self.high:g}, got {value!r}")
+
+    def set(self, number: float) -> None:
+        """Takes a viewer's value, limited to the range."""
+        self.value = min(self.high, max(self.low, float(number)))
+
+    @property
+    def shown(self) -> tuple[float, float, float]:
+        """The value and its range, as viewers show them."""
+        return self.value, self.low, self.high
+
+
+class Toggle:
+    """On or off, changed by the user. value: the present state. Raises TwixtError."""
+
+    kind = "toggle"
+
+    def __init__(self, name: str, value: bool = False) -> None:
+        self.name, self.value = _checked_name("Toggle", name), bool(value)
+
+    def set(self, number: float) -> None:
+        """Takes a viewer's value: 0 is off."""
+        self.value = number != 0
+
+    @property
+    def shown(self) -> tuple[float, float, float]:
+        """As `Slider.shown`."""
+        return float(self.value), 0.0, 1.0
+
+
+class Button:
+    """A button that the user may press. Raises TwixtError."""
+
+    kind = "button"
+
+    def __init__(self, name: str) -> None:
+        self.name, self._is_pressed = _checked_name("Button", name), False
+
+    def taken(self) -> bool:
+        """True once after the user pressed it, however often."""
+        pressed, self._is_pressed = self._is_pressed, False
+        return pressed
+
+    def set(self, _number: float) -> None:
+        """Takes a viewer's press."""
+        self._is_pressed = True
+
+    @property
+    def shown(self) -> tuple[float, float, float]:
+        """As `Slider.shown`; the value means nothing."""
+        return 0.0, 0.0, 1.0
+
+
+Control = Slider | Toggle | Button
+
+
+def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
+    """The controls of a world, in order. owner: its attribute, for the message. Raises TwixtError."""
+    if not isinstance(value, Sequence) or not all(isinstance(control, Control) for control in value):
+        raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {value!r:.80}")
+    if len(value) > MOST_CONTROLS:
+        raise TwixtError(f"{owner} may have {MOST_CONTROLS} controls at most, got {len(value)}; leave some of them out")
+    return tuple(value)
+
+
+def to_status(controls: Sequence[Control]) -> list[list[Any]]:
+    """Controls as a field of a status message: kind, name, value, low, high of each."""
+    return [[control.kind, control.name, *control.shown] for control in controls]
+
+
+def is_status(value: Any) -> bool:
+    """True for what `to_status` makes, from another process."""
+    return isinstance(value, list) and len(value) <= MOST_CONTROLS and all(map(_is_row, value))
+
+
+def _is_row(row: Any) -> bool:
+    if not (isinstance(row, list) and len(row) == 5 and row[0] in KINDS and isinstance(row[1], str)):
+        return False
+    numbers = row[2:]
+    are_finite = all(type(number) in (int, float) and math.isfinite(number) for number in numbers)
+    return len(row[1]) <= LONGEST_NAME and are_finite and numbers[1] < numbers[2]
+
+
+def _checked_name(kind: str, name: Any) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+        raise TwixtError(f"{kind}: name must be a text of 1 to {LONGEST_NAME} characters, got {name!r:.80}")
+    return name
+
+
+def _number(slider: Slider, field: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not abs(number) < 1e30:  # NaN, too: beyond it the overlay's 32 bits overflow
+        raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {value!r:.80}")
+    return number

@@ -1,0 +1,95 @@
+"""Controls of a model: a slider for each actuator, a switch for each equality constraint, a button for each keyframe.
+
+Always: what nobody touched keeps the model's own value, so that a run without a viewer is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twixt.ipc.world_controls import LONGEST_NAME, MOST_CONTROLS, Button, Control, Slider, Toggle
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel
+
+# Range of an actuator that has none, as in MuJoCo's own viewer.
+NO_RANGE = -1.0, 1.0
+# Joints of one number, whose value is shown.
+ONE_NUMBER = "mjJNT_HINGE", "mjJNT_SLIDE"
+
+
+class ModelControls:
+    """Controls of one model and its state. `offered`: in the order keyframes, actuators, equalities, as many as fit."""
+
+    def __init__(self, model: MjModel, data: MjData) -> None:
+        self._data = data
+        self._keyframes = [Button(name) for name in _names(model, "key", model.nkey, "keyframe")]
+        low, high = _ranges(model)
+        self._actuators = [
+            Slider(name, min(max(data.ctrl[i], low[i]), high[i]), low[i], high[i])
+            for i, name in enumerate(_names(model, "actuator", model.nu, "actuator"))
+        ]
+        self._equalities = [
+            Toggle(name, bool(data.eq_active[i]))
+            for i, name in enumerate(_names(model, "equality", model.neq, "equality"))
+        ]
+        self._seen = self._values()
+
+    @property
+    def offered(self) -> list[Control]:
+        """For `World.controls`."""
+        return [*self._keyframes, *self._actuators, *self._equalities][:MOST_CONTROLS]
+
+    def taken_keyframe(self) -> int | None:
+        """Number of the keyframe whose button was pressed since the last call; None without one."""
+        pressed = [number for number, button in enumerate(self._keyframes) if button.taken()]
+        return pressed[-1] if pressed else None
+
+    def apply(self) -> None:
+        """Writes what a user changed since the last call into the state, and leaves the rest."""
+        now = self._values()
+        if now == self._seen:
+            return
+        for number, (before, value) in enumerate(zip(self._seen, now, strict=True)):
+            if before == value:
+                continue
+            if number < len(self._actuators):
+                self._data.ctrl[number] = value
+            else:
+                self._data.eq_active[number - len(self._actuators)] = value
+        self._seen = now
+
+    def reflect(self) -> None:
+        """Takes the values over from the state, as after a reset."""
+        for slider, value in zip(self._actuators, self._data.ctrl, strict=True):
+            slider.set(value)
+        for toggle, value in zip(self._equalities, self._data.eq_active, strict=True):
+            toggle.set(value)
+        self._seen = self._values()
+
+    def _values(self) -> list[float]:
+        return [control.value for control in (*self._actuators, *self._equalities)]
+
+
+def joint_values(model: MjModel, data: MjData) -> dict[str, float]:
+    """Values of hinges (radians) and slides (metres), by name."""
+    kinds = [int(getattr(mujoco.mjtJoint, kind)) for kind in ONE_NUMBER]
+    names = _names(model, "joint", model.njnt, "joint")
+    return {
+        name: float(data.qpos[model.jnt_qposadr[i]]) for i, name in enumerate(names) if int(model.jnt_type[i]) in kinds
+    }
+
+
+def _names(model: MjModel, kind: str, count: int, word: str) -> list[str]:
+    """Names of the model's elements of a kind; those without one are numbered."""
+    access: Any = getattr(model, kind)
+    return [(access(number).name or f"{word} {number}")[:LONGEST_NAME] for number in range(count)]
+
+
+def _ranges(model: MjModel) -> tuple[list[float], list[float]]:
+    pairs = [
+        (float(low), float(high)) if limited and low < high else NO_RANGE
+        for (low, high), limited in zip(model.actuator_ctrlrange, model.actuator_ctrllimited, strict=True)
+    ]
+    return [low for low, _ in pairs], [high for _, high in pairs]
