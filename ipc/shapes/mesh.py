@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.shapes.mesh_files import read_mesh_file
-from twixt.ipc.shapes.shape_checks import Color, SceneError, color_or_none, lengths, number, set_field
+from twixt.ipc.shapes.shape_checks import Paint, SceneError, lengths, number, paint_or_none, set_field
 
 # What one mesh may hold. A scene is one message of at most 64 MiB.
 MOST_VERTICES = 2_000_000
@@ -46,7 +46,7 @@ class Mesh:
     vertices: NDArray[np.float32] = field(compare=False, repr=False)
     faces: NDArray[np.uint32] = field(compare=False, repr=False)
     normals: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
-    color: Color | None = None
+    color: Paint | None = None
     digest: bytes = field(init=False, repr=False, default=b"")
 
     def __init__(
@@ -55,7 +55,7 @@ class Mesh:
         set_field(self, "vertices", _rows_of_three("Mesh.vertices", vertices))
         set_field(self, "faces", _faces(faces, len(self.vertices)))
         set_field(self, "normals", _normals(normals, self.vertices, self.faces))
-        set_field(self, "color", color_or_none("Mesh.color", color))
+        set_field(self, "color", paint_or_none("Mesh.color", color))
         content = hashlib.blake2b(digest_size=16)
         for array in self.arrays:
             content.update(len(array).to_bytes(8, "little") + array.tobytes())
@@ -91,10 +91,10 @@ class Mesh:
         except SceneError as error:
             raise SceneError(f"{os.fspath(path)}: {error}") from None
 
-    def recolored(self, color: Color | None) -> Mesh:
+    def recolored(self, color: Paint | None) -> Mesh:
         """This mesh in another colour, with the same arrays."""
         other = copy.copy(self)
-        set_field(other, "color", color_or_none("Mesh.color", color))
+        set_field(other, "color", paint_or_none("Mesh.color", color))
         return other
 
     @property

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.shapes.shape_checks import (
-    Color,
+    Paint,
     Quaternion,
     SceneError,
     Vector,
-    color_or_none,
     lengths,
+    paint_or_none,
     quaternion,
     set_field,
     vector,
@@ -35,14 +35,17 @@ from twixt.ipc.shapes.shape_checks import (
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball of `radius` metres; `Scene(pattern=True)` shows its spin. With a column `scale3` an ellipsoid."""
+    """A ball of `radius` metres; `Scene(pattern=True)` shows its spin. With a column `scale3` an ellipsoid.
+
+    color: of any shape: red, green, blue and, for what is seen through, an alpha, each from 0 to 1.
+    """
 
     radius: float = 0.5
-    color: Color | None = None  # None: a colour of the palette, by the body's index
+    color: Paint | None = None  # None: a colour of the palette, by the body's index
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Sphere.radius", self.radius, 1)[0])
-        set_field(self, "color", color_or_none("Sphere.color", self.color))
+        set_field(self, "color", paint_or_none("Sphere.color", self.color))
 
     @property
     def reach(self) -> float:
@@ -55,11 +58,11 @@ class Box:
     """A box with edges of `size` metres along its own x, y and z."""
 
     size: Vector = (1.0, 1.0, 1.0)
-    color: Color | None = None
+    color: Paint | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Box.size", self.size, 3))
-        set_field(self, "color", color_or_none("Box.color", self.color))
+        set_field(self, "color", paint_or_none("Box.color", self.color))
 
     @property
     def reach(self) -> float:
@@ -72,11 +75,11 @@ class Plane:
     """A rectangle in the body's own xy plane, facing its z. size: along x and y, metres."""
 
     size: tuple[float, float] = (10.0, 10.0)
-    color: Color | None = None
+    color: Paint | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Plane.size", self.size, 2))
-        set_field(self, "color", color_or_none("Plane.color", self.color))
+        set_field(self, "color", paint_or_none("Plane.color", self.color))
 
     @property
     def reach(self) -> float:
@@ -93,12 +96,12 @@ class Capsule:
 
     radius: float = 0.25
     length: float = 1.0
-    color: Color | None = None
+    color: Paint | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Capsule.radius", self.radius, 1)[0])
         set_field(self, "length", lengths("Capsule.length", self.length, 1)[0])
-        set_field(self, "color", color_or_none("Capsule.color", self.color))
+        set_field(self, "color", paint_or_none("Capsule.color", self.color))
 
     @property
     def reach(self) -> float:
@@ -112,12 +115,12 @@ class Cylinder:
 
     radius: float = 0.5
     length: float = 1.0
-    color: Color | None = None
+    color: Paint | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Cylinder.radius", self.radius, 1)[0])
         set_field(self, "length", lengths("Cylinder.length", self.length, 1)[0])
-        set_field(self, "color", color_or_none("Cylinder.color", self.color))
+        set_field(self, "color", paint_or_none("Cylinder.color", self.color))
 
     @property
     def reach(self) -> float:
@@ -130,11 +133,11 @@ class Ellipsoid:
     """An ellipsoid with diameters of `size` metres along its own x, y and z."""
 
     size: Vector = (1.0, 1.0, 1.0)
-    color: Color | None = None
+    color: Paint | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Ellipsoid.size", self.size, 3))
-        set_field(self, "color", color_or_none("Ellipsoid.color", self.color))
+        set_field(self, "color", paint_or_none("Ellipsoid.color", self.color))
 
     @property
     def reach(self) -> float:

@@ -15,6 +15,7 @@ from twixt.ipc.errors import TwixtError
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # xyzw
 Color = tuple[float, float, float]  # red, green, blue, 0..1
+Paint = Color | tuple[float, float, float, float]  # a colour, or one with an alpha, 0..1
 # Replaces a whole number that is too long to print.
 LARGE = "a larger whole number"
 # A length as near to 1 as this is 1: what was made one stays as it is.
@@ -79,6 +80,19 @@ def color_or_none(name: str, color: Any) -> Color | None:
     if len(found) != 3 or not all(0 <= channel <= 1 for channel in found):
         raise SceneError(f"{name} must be (red, green, blue), each from 0 to 1, got {text_of(color)}")
     return found[0], found[1], found[2]
+
+
+def paint_or_none(name: str, color: Any) -> Paint | None:
+    """None, or `color` as a tuple of three or four numbers from 0 to 1; an alpha of 1 is left out. Raises SceneError."""
+    if color is None:
+        return None
+    found = _numbers(color)
+    if len(found) not in (3, 4) or not all(0 <= channel <= 1 for channel in found):
+        raise SceneError(
+            f"{name} must be (red, green, blue), or (red, green, blue, alpha), each from 0 to 1, got {text_of(color)}"
+        )
+    red, green, blue, *alpha = found
+    return (red, green, blue) if alpha in ([], [1]) else (red, green, blue, alpha[0])
 
 
 def set_field(instance: Any, name: str, value: Any) -> None:

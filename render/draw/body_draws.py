@@ -22,7 +22,6 @@ from twixt.render.draw.context import gl_function
 from twixt.render.draw.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
 from twixt.render.draw.glsl.pose import PoseVariant
 from twixt.render.draw.layers import PlacedLayer
-from twixt.render.draw.meshes.mesh_buffers import LayerMeshes
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
 from twixt.render.draw.part_rows import PartRows, are_alike, moved_rows, part_rows
 from twixt.render.draw.snapshot_ring import SnapshotRing
@@ -42,6 +41,7 @@ UNDIVIDED = 16_384
 ALL_BODIES = 1 << 32
 
 Range = tuple[float, float]  # widths of bodies, px: above the first, up to the second
+NO_POINTS: Range = (0.0, 0.0)  # every body is too large for a point
 
 
 class BodyDraws:
@@ -59,6 +59,7 @@ class BodyDraws:
         self.room = ring.capacity
         self.parts = part_rows(scene, self.room)
         self.members = Membership(context, scene, self.room, self.parts)
+        ring.transparent_shapes = self.members.transparent
         self._scene = scene
         self._of_rows = np.zeros(0, BODY)  # reused for each snapshot
         self._context, self._target = context, target
@@ -73,12 +74,13 @@ class BodyDraws:
 
     def take_scene(self, scene: Scene) -> None:
         """Uploads the shapes of all bodies, and the lists of bodies that each program draws."""
-        before, self.parts = self.parts, part_rows(scene, self.room)
+        before, self.parts, was = self.parts, part_rows(scene, self.room), self.members
         self._scene = scene
         self.ring.forget_vertex_arrays()
         self.members.release()
         self.members = Membership(self._context, scene, self.room, self.parts)
-        if not are_alike(before, self.parts):
+        self.ring.transparent_shapes = self.members.transparent
+        if not are_alike(before, self.parts) or not self.members.is_as_opaque_as(was):
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held))
 
     def make_room(self, count: int) -> None:
@@ -139,34 +141,31 @@ class BodyDraws:
         for layer, members, count in counted:
             if not count:
                 continue
-            variant = self.variant_of(view, name, layer.variant)
-            program = self.programs.get(name, variant)
-            indices = members.indices if order is None else order
-            key = (name, layer.group, variant, order is None)
-            array = self.ring.vertex_array(
-                key, program, self.members.shape_rows, indices, layer.slots, variant.stretched, self.members.places
-            )
-            if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):
-                uniform.value = range_px
+            array = self._array(name, layer, members.indices if order is None else order, order is None, range_px)
             if settings.is_guarded:
                 target.viewport = guarded(view.viewport)
-            self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
             self._render(array, min(count, most))
             target.viewport = view.viewport
         target.depth_mask = True
         self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
 
-    def write_poses(self, layer: PlacedLayer, meshes: LayerMeshes, first: int, count: int) -> None:
-        """Writes the poses of `count` bodies that are meshes, from the list's place `first` on, into `meshes.poses`."""
-        assert self._view is not None
-        variant = self.variant_of(self._view, MESH_POSES, layer.variant)
-        program, key = self.programs.get(MESH_POSES, variant), (MESH_POSES, layer.group, variant)
-        array = self.ring.vertex_array(
-            key, program, self.members.shape_rows, meshes.bodies, layer.slots, variant.stretched, self.members.places
-        )
-        self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
-        start = first * MESH_POSE.itemsize
-        array.transform(meshes.poses, POINTS, vertices=count, first=first, buffer_offset=start)
+    def draw_in_order(self, name: str, layer: PlacedLayer, order: moderngl.Buffer, first: int, count: int) -> None:
+        """Draws `count` bodies of one layer in the order of a list of their numbers, from its place `first` on.
+
+        name: a pass of programs that draw bodies of any size. Sets neither flags nor the depth mask.
+        """
+        self._array(name, layer, order, False, NO_POINTS).render(POINTS, count, first=first)
+
+    def write_poses(
+        self, layer: PlacedLayer, bodies_and_poses: tuple[moderngl.Buffer, moderngl.Buffer], first: int, count: int
+    ) -> None:
+        """Writes the poses of `count` bodies that are meshes, from the list's place `first` on.
+
+        bodies_and_poses: the list, and the buffer of rows of MESH_POSE in the same order.
+        """
+        listed, poses = bodies_and_poses
+        array = self._array(MESH_POSES, layer, listed, True, NO_POINTS)
+        array.transform(poses, POINTS, vertices=count, first=first, buffer_offset=first * MESH_POSE.itemsize)
 
     def flush(self) -> None:
         """Calls glFlush where the CPU draws: it starts on the pixels of all draws so far."""
@@ -177,6 +176,25 @@ class BodyDraws:
         """Gives the snapshots' and shapes' GPU memory back."""
         self.ring.release()
         self.members.release()
+
+    def _array(
+        self, name: str, layer: PlacedLayer, indices: moderngl.Buffer | None, is_own: bool, range_px: Range
+    ) -> moderngl.VertexArray:
+        """Vertex array of a pass with a layer's inputs, for the draw that follows: uniforms are set.
+
+        is_own: `indices` is the pass's own list of this layer's bodies.
+        """
+        assert self._view is not None
+        variant = self.variant_of(self._view, name, layer.variant)
+        program, members = self.programs.get(name, variant), self.members
+        array = self.ring.vertex_array(
+            (name, layer.group, variant, is_own), program, members.shape_rows, indices, layer.slots,
+            variant.stretched, members.places,
+        )  # fmt: skip
+        if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):
+            uniform.value = range_px
+        self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
+        return array
 
     def _render(self, array: moderngl.VertexArray, count: int) -> None:
         """Draws the first `count` of the array's points, in batches where that is faster."""

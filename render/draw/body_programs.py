@@ -35,6 +35,7 @@ from twixt.render.draw.shapes.shadows import shadow_program
 from twixt.render.draw.spheres.fine_spheres import apart_program, point_program, quad_program
 from twixt.render.draw.spheres.point_spheres import ball_program, bead_program, disc_program, dot_program, pearl_program
 from twixt.render.draw.spheres.sphere_common import beyond_program
+from twixt.render.draw.transparency.transparent_rows import OPAQUE
 
 ALL_KINDS = "all"
 # Spheres with a scale along each axis: drawn as ellipsoids, by the ray cast passes of this name.
@@ -158,7 +159,8 @@ class Membership:
     """Lists of the bodies that each program draws in each layer, for the first `count` bodies of one scene.
 
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
-    are_spheres: each body is a sphere at its own position.
+    are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
+    transparent: rows whose shape is seen through.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -170,6 +172,8 @@ class Membership:
         table = shape_table(scene, count, rows)
         self.scene = scene  # one shape a row
         self.shape_rows = context.buffer(table.rows)
+        self.kinds = table.kinds
+        self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
         self._context = context
         self.layers = frozenset(by_layer)
         self.are_spheres = parts is None and table.present == ("spheres",)
@@ -185,6 +189,16 @@ class Membership:
     def of(self, layer: str | None, program: str) -> Members:
         """Bodies of this layer that this program draws."""
         return self._members.get((layer, PASSES[program].kind), NONE)
+
+    def is_as_opaque_as(self, other: Membership) -> bool:
+        """True if the same rows have a shape that is seen through, as far as both lists reach."""
+        end = np.uint32(min(len(self.kinds), len(other.kinds)))
+        mine, theirs = (rows[: np.searchsorted(rows, end)] for rows in (self.transparent, other.transparent))
+        return np.array_equal(mine, theirs)
+
+    def of_layer(self, layer: str | None) -> Members:
+        """All bodies of this layer."""
+        return self._members.get((layer, ALL_KINDS), NONE)
 
     def release(self) -> None:
         """Gives the GPU memory back."""

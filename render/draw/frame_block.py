@@ -42,7 +42,7 @@ FRAME_BLOCK = np.dtype(
 )
 FRAME_BINDING, LAYER_BINDING = 0, 1
 # std140: four vectors of four, in the order of `LayerUniforms` and LAYER_GLSL; x: padding.
-LAYER_BLOCK = struct.Struct("<4f 2f 8x 3i 4x 4i")
+LAYER_BLOCK = struct.Struct("<4f 2f 8x 4i 4i")
 
 
 class SceneView(NamedTuple):
@@ -70,6 +70,7 @@ class LayerUniforms(NamedTuple):
     share, other_share: place between the two snapshots for the method and for the other method, 0..1. mix: weight of
     the other method, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot to the newer, and to
     the older from the one before. older_count, newer_count, before_count: bodies that are read of each snapshot.
+    has_transparent: what is seen through is drawn apart, after all else.
     method, other_method: indices into METHODS. keeps_color, keeps_scale3: not blended.
     """
 
@@ -82,6 +83,7 @@ class LayerUniforms(NamedTuple):
     older_count: int
     newer_count: int
     before_count: int
+    has_transparent: bool
     method: int
     other_method: int
     keeps_color: bool

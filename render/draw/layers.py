@@ -107,6 +107,7 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
         older_count=count,
         newer_count=0 if newer is None else ring.count(newer),
         before_count=0 if before is None else ring.count(before),
+        has_transparent=any(ring.transparent(slot) is not None for slot in (older, newer) if slot is not None),
         method=METHODS.index(method),
         other_method=METHODS.index(other),
         keeps_color=layer.discrete.color,

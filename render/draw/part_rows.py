@@ -54,7 +54,7 @@ class PartRows:
         # mode: with the usual one numpy would write into a copy of `into` first.
         return np.take(values, self.bodies[:rows], axis=0, out=into[:rows], mode="clip")
 
-    def placed(self, records: NDArray[np.void], rows: slice) -> NDArray[np.void]:
+    def placed(self, records: NDArray[np.void], rows: slice | NDArray[np.uint32]) -> NDArray[np.void]:
         """Records of these rows, dtype `BODY`, each at its part's place. Orientations stay those of the bodies."""
         placed = records.copy()
         with np.errstate(all="ignore"):  # records may hold anything

@@ -42,6 +42,7 @@ from twixt.render.draw.software.separate_spheres import LEAST
 from twixt.render.draw.sphere_draws import SphereDrawing
 from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, Detail, possible
+from twixt.render.draw.transparency.transparent_draws import TransparentDraws
 
 # Programs of spheres that a cheaper quality level may need.
 CHEAPER = frozenset(detail.name for detail in (*map(Detail._make, PLAIN), *FLAT))
@@ -73,6 +74,7 @@ class SceneRenderer:
         self._meshes = MeshDrawing(context, self._target, self._bodies)
         self._marks = MarkDrawing(context, self._target, by_processor)
         self._flat = DotsAndLines(context)
+        self._transparent = TransparentDraws(context, self._target, self._bodies, self._meshes)
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
         self._panels = PanelBackdrop(SphereRecords(self._bodies, self._spheres.radii))
@@ -98,14 +100,6 @@ class SceneRenderer:
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
         self._bodies.take_scene(scene)
-
-    @property
-    def has_alpha(self) -> bool:
-        """True once a visible body had a colour with alpha below 255. Such bodies are drawn opaque.
-
-        Of snapshots with more than 32,768 bodies only a sample is checked.
-        """
-        return self._bodies.ring.has_alpha
 
     def forget_pixels(self) -> None:
         """Discards the pixels cached from earlier frames: some may have been outside a smaller window."""
@@ -178,6 +172,7 @@ class SceneRenderer:
                 self._panels.drawn_over()
         with self._timers.next():
             self._meshes.pose(placed)
+            self._transparent.begin(camera, placed)
             self._background.lay(target, view, key)
             self._draw_bodies(view, placed, marks)
         target.uncut()
@@ -288,6 +283,7 @@ class SceneRenderer:
         self._bodies.release()
         self._meshes.release()
         self._marks.release()
+        self._transparent.release()
         self._background.release()
 
     @property
@@ -330,6 +326,7 @@ class SceneRenderer:
             self._target.framebuffer.depth_mask = False
             self._flat.outline.draw(view.camera.eye)
             self._target.framebuffer.depth_mask = True
+        self._transparent.draw()
 
     def _may_draw(self, name: str, count: int, stretched: bool) -> bool:
         """True if a picture of `count` bodies may use this program."""

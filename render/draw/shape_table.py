@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Box, Capsule, Color, Compound, Cylinder, Ellipsoid, Plane, Scene, Shape, Sphere
+from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Plane, Scene, Shape, Sphere
 from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.shapes.shape_checks import Paint
 
 # One row a body, sizes in metres. Spheres: radius three times. Boxes: half edges. Planes: half edges, no thickness.
 # Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds: nothing.
@@ -71,7 +72,7 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
     kinds = np.array([KIND_NAMES.index(_kind(shape)) for shape in distinct], np.uint8)
     for row, shape in enumerate(distinct):
         own = _color(shape)
-        color = (0, 0, 0, 0) if own is None else (*(round(channel * 255) for channel in own), 255)
+        color = (0, 0, 0, 0) if own is None else tuple(round(channel * 255) for channel in (*own, 1)[:4])
         table[row] = half_size(shape), color
 
     index = scene.shape_rows(count)
@@ -105,7 +106,7 @@ def half_size(shape: Shape) -> tuple[float, float, float]:
     return shape.size[0] / 2, shape.size[1] / 2, shape.size[2] / 2
 
 
-def _color(shape: Shape) -> Color | None:
+def _color(shape: Shape) -> Paint | None:
     """A shape's colour; for a compound that of its first part, for a dot or a line of the whole body."""
     if isinstance(shape, Compound):
         return shape.parts[0].shape.color if shape.parts else None

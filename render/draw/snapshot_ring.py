@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import BODY, VISIBLE
+from twixt.ipc.snapshot import BODY
 from twixt.render.draw.glsl.pose import (
     PLACE_ATTRIBUTES,
     PLACE_FORMAT,
@@ -35,12 +35,10 @@ from twixt.render.draw.glsl.pose import (
 )
 from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 from twixt.render.draw.spheres.sphere_detail import sampled_rows
+from twixt.render.draw.transparency.transparent_rows import NO_ROWS, TransparentRows, transparent_of
 
 Made = TypeVar("Made")
 STRETCH_BYTES = 12
-OPAQUE = 255
-# With more bodies only a sample is checked for colours with alpha: a byte of each of 32,768 records takes 0.02 ms.
-MOST_LOOKED_AT = 1 << 15
 # Up to this many records a copy of all is kept in main memory.
 FEW = 512
 NO_BODIES = np.zeros(0, BODY)
@@ -57,7 +55,8 @@ class _Slot:
     records, stretches: GPU buffers, at least as large as what was written last. count: bodies. stretched: rows of
     `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. extent:
     bounding box, None if unknown. kept: records of a large snapshot, in an array that may be longer; is_unsent: OpenGL
-    does not have them yet. columns: made from `kept`, see `SnapshotRing.columns`.
+    does not have them yet. columns: made from `kept`, see `SnapshotRing.columns`. transparent: rows that are seen
+    through, None without any.
     """
 
     records: moderngl.Buffer | None = None
@@ -70,6 +69,7 @@ class _Slot:
     kept: NDArray[np.void] | None = None
     is_unsent: bool = False
     columns: Any = None
+    transparent: TransparentRows | None = None
 
     @property
     def buffers(self) -> list[moderngl.Buffer]:
@@ -94,7 +94,7 @@ class SnapshotRing:
         self._has_unsent = False  # True if any slot has
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
         self.slots = slots
-        self.has_alpha = False  # a visible body had a colour with alpha below 255
+        self.transparent_shapes = NO_ROWS  # rows whose shape is seen through, ascending
 
     @property
     def capacity(self) -> int:
@@ -132,6 +132,10 @@ class SnapshotRing:
         """Bounding box of the slot's bodies; None if it is unknown."""
         return self._slots.get(slot, _EMPTY).extent
 
+    def transparent(self, slot: int) -> TransparentRows | None:
+        """Rows of the slot that are seen through; None if there are none."""
+        return self._slots.get(slot, _EMPTY).transparent
+
     @property
     def filled(self) -> Iterator[int]:
         """Slots that hold bodies, in the order of their first upload."""
@@ -163,7 +167,7 @@ class SnapshotRing:
         held.count, held.stretched = count, 0
         held.sample = bodies[sampled_rows(count)].copy()
         held.few = bodies.copy() if count <= FEW else None
-        self.has_alpha = self.has_alpha or _has_alpha(bodies if count <= MOST_LOOKED_AT else held.sample)
+        held.transparent = transparent_of(bodies, held.sample, self.transparent_shapes)
         held.extent = extent_of(bodies)
 
     def upload_stretch(self, slot: int, scale3: NDArray[np.floating]) -> None:
@@ -302,11 +306,6 @@ def _read(buffer: moderngl.Buffer | None, dtype: np.dtype[Any], count: int) -> N
     if buffer is None or not count:
         return np.zeros(0, dtype)
     return np.frombuffer(buffer.read(count * dtype.itemsize), dtype)
-
-
-def _has_alpha(bodies: NDArray[np.void]) -> bool:
-    alpha = bodies["color"][:, 3]
-    return bool(len(alpha) and alpha.min() < OPAQUE and (alpha[(bodies["flags"] & VISIBLE) != 0] < OPAQUE).any())
 
 
 def _named(role: str, fields: tuple[str, ...]) -> list[str]:

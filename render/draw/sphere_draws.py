@@ -107,7 +107,9 @@ class SphereDrawing:
     def _draw_splats(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
         """Draws the spheres by splat_drawing.py where that is faster; False: nothing was drawn."""
         splats, detail = self._splats, self._detail
-        if splats is None or self._bodies.parts is not None or not splats.can_draw(view, layers, detail):
+        if splats is None or self._bodies.parts is not None or layers[0].uniforms.has_transparent:
+            return False
+        if not splats.can_draw(view, layers, detail):
             return False
         large = splats.draw(view, layers[0], self.radii(view.scene, layers[0].bodies), detail)
         if large is None:
@@ -127,6 +129,8 @@ class SphereDrawing:
         if self._detail != FINEST or not bodies.is_software or view.is_wide:
             return None
         if not bodies.members.are_spheres or len(layers) != 1 or layer.group is not None:
+            return None
+        if layer.uniforms.has_transparent:
             return None
         few = bodies.ring.few(layer.slots.older)
         if few is None or not self._apart.are((scene, len(few)), few, self.radii(scene, len(few))):

@@ -8,7 +8,6 @@ logged; the left one is for comparison.
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +43,6 @@ POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # watcher of poses: see Picture.watch
 # Pixels of the black line between two halves.
 LINE_PX = 2
-# Message for colours with an alpha below 1, which is not drawn yet: once in the terminal, and this long in the overlay.
-ALPHA_NOTE = "bodies are drawn opaque, whatever the alpha of their color is; to hide one, make it not visible"
-ALPHA_SAID_NS = 8_000_000_000
 
 
 class Stage:
@@ -79,7 +75,6 @@ class Stage:
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._present_ns = 0
         self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
-        self._alpha_until_ns = 0  # end of the message that bodies are opaque; 0: not shown yet
         self._camera.watch(self.main, [])
 
     @property
@@ -193,8 +188,6 @@ class Stage:
         """Messages for the user about the picture."""
         failed = "" if self._drawing is None else self._drawing.failed
         notes = [f"--draw: {failed}"] if failed else []
-        if self._present_ns < self._alpha_until_ns:
-            notes.append(ALPHA_NOTE)
         return tuple(notes)
 
     def _split(self, on: bool) -> None:
@@ -270,9 +263,6 @@ class Stage:
                 words = self._draw_users(self._drawing, drawn, marks, present_ns)
                 self.labels = place(words, matrices, viewport, size_px[1])
         self._present_ns = present_ns
-        if self.renderer.has_alpha and not self._alpha_until_ns:
-            self._alpha_until_ns = present_ns + ALPHA_SAID_NS
-            print(f"twixt: {ALPHA_NOTE}", file=sys.stderr, flush=True)
         if self._copies and not self.needs_copies:
             self._copies.clear()
         return drawn

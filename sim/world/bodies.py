@@ -118,8 +118,8 @@ class Bodies:
 
     @property
     def color(self) -> NDArray[np.uint8]:
-        """rgba, 0..255, shape (n, 4); drawn opaque, whatever a is. Assigned to all rows: one colour for all or one for
-        each, as `View.publish` takes them."""
+        """rgba, 0..255, shape (n, 4); below 255 a body is seen through, with 0 it is not drawn. Assigned to all rows: one
+        colour for all or one for each, as `View.publish` takes them."""
         return self._views["color"]
 
     @color.setter

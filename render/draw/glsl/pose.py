@@ -49,7 +49,8 @@ class PoseVariant(NamedTuple):
     """Variant of the pose program. way: one of WAYS, or GIVEN. stretched: bodies have a scale along each of their axes.
 
     wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
-    a darker outline. placed: each row is a part at a pose in its body's frame.
+    a darker outline. placed: each row is a part at a pose in its body's frame. transparent: draws what is seen through,
+    and nothing else.
     """
 
     way: str = "linear"
@@ -58,6 +59,7 @@ class PoseVariant(NamedTuple):
     parallel: bool = False
     outlined: bool = False
     placed: bool = False
+    transparent: bool = False
 
 
 def bits_of(value: float) -> int:
@@ -108,7 +110,7 @@ layout(std140) uniform Layer {
     vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other;
                          // w: 1 where velocities are what float32 leaves of positions
     vec4 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
-    ivec4 counts;        // bodies of the older, the newer and the one before
+    ivec4 counts;        // bodies of the older, the newer and the one before; 1 where what is seen through is drawn apart
     ivec4 methods;       // the method, the other method; 1 where colours, and scales along each axis, are not blended
 };
 """
@@ -170,6 +172,7 @@ struct Pose {
     vec4 orientation;
     vec3 scale;              // along its own axes
     vec3 color;
+    float alpha;
     bool visible;
 };
 """
@@ -182,7 +185,7 @@ in vec4 given_color;
 const vec3 shape_size = vec3(1.0);
 
 Pose drawn_pose() {
-    return Pose(place_from_eye(given_position), unit(given_orientation), given_scale, given_color.rgb, true);
+    return Pose(place_from_eye(given_position), unit(given_orientation), given_scale, given_color.rgb, 1.0, true);
 }
 """
 
@@ -220,6 +223,7 @@ in float newer_scale;
 #endif
 
 const uint SIZE_BITS = 0x7FFFFFFFu;
+const float OPAQUE = 0.998;  // 255 of 255 steps
 
 // By the bits, which order as the magnitudes do, NaN above all: compilers may turn a comparison with NaN round.
 bool is_below(uvec3 bits, uint bound) { return all(lessThan(bits & SIZE_BITS, uvec3(bound))); }
@@ -301,6 +305,8 @@ vec3 color_of(uvec4 spin) {
     return vec3(spin.w & 255u, (spin.w >> 8) & 255u, (spin.w >> 16) & 255u) * (1.0 / 255.0);
 }
 
+float alpha_of(uvec4 spin) { return float(spin.w >> 24) * (1.0 / 255.0); }
+
 // What would pass zero, or is not finite, stays until the newer's instant.
 float scale_at(float older, float newer, float share) {
     bool stays = older * newer < 0.0 || (floatBitsToUint(newer) & SIZE_BITS) >= FARTHEST;
@@ -333,6 +339,7 @@ Pose drawn_pose() {
     pose.orientation = unit(older_orientation);
     float scale = older_scale;
     pose.color = color_of(older_spin);
+    pose.alpha = alpha_of(older_spin);
 #if STRETCHED
     pose.scale = older_stretch;
     pose.visible = pose.visible && is_below(floatBitsToUint(older_stretch), FARTHEST);
@@ -347,7 +354,9 @@ Pose drawn_pose() {
         pose.orientation = turn_after(turn_of(between * shares.z), pose.orientation);
 #endif
         scale = scale_at(older_scale, newer_scale, share);
-        pose.color += (color_of(newer_spin) - pose.color) * (methods.z != 0 ? 0.0 : share);
+        float color_share = methods.z != 0 ? 0.0 : share;
+        pose.color += (color_of(newer_spin) - pose.color) * color_share;
+        pose.alpha += (alpha_of(newer_spin) - pose.alpha) * color_share;
 #if STRETCHED
         float stretch_share = methods.w != 0 ? 0.0 : share;
         pose.scale.x = scale_at(older_stretch.x, newer_stretch.x, stretch_share);
@@ -361,6 +370,13 @@ Pose drawn_pose() {
     pose.scale = vec3(scale);
 #endif
     pose.color *= shape_color.rgb;
+    pose.alpha *= shape_color.a;
+#if TRANSPARENT
+    pose.visible = pose.visible && pose.alpha > 0.001 && pose.alpha < OPAQUE;
+#else
+    pose.visible = pose.visible && (counts.w == 0 || pose.alpha >= OPAQUE);
+    pose.alpha = 1.0;
+#endif
 #if PLACED
     place_part(pose, scale);
 #endif
@@ -379,16 +395,18 @@ float mean_scale(Pose pose) {
 
 
 def switches_glsl(variant: PoseVariant) -> str:
-    """GLSL that defines PARALLEL and OUTLINED, each true or false, and PATTERN, 1 where round shapes have theirs.
+    """GLSL that defines PARALLEL and OUTLINED, each true or false, PATTERN, 1 where round shapes have theirs, and
+    TRANSPARENT, 1 or 0.
 
     It follows `#version`.
     """
-    defined = {"PARALLEL": variant.parallel, "OUTLINED": variant.outlined}
-    pattern = "0.0" if variant.way == GIVEN else "guard.z"
-    return (
-        "".join(f"#define {name} {str(value).lower()}\n" for name, value in defined.items())
-        + f"#define PATTERN {pattern}\n"
-    )
+    defined = {
+        "PARALLEL": str(variant.parallel).lower(),
+        "OUTLINED": str(variant.outlined).lower(),
+        "PATTERN": "0.0" if variant.way == GIVEN else "guard.z",
+        "TRANSPARENT": int(variant.transparent),
+    }
+    return "".join(f"#define {name} {value}\n" for name, value in defined.items())
 
 
 def frame_glsl(variant: PoseVariant) -> str:
@@ -422,6 +440,7 @@ def pose_glsl(variant: PoseVariant) -> str:
         "MIXED": int(variant.way == "mixed"),
         "STRETCHED": int(variant.stretched),
         "PLACED": int(variant.placed),
+        "TRANSPARENT": int(variant.transparent),
     }
-    defined = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+    defined = "".join(f"#undef {name}\n#define {name} {value}\n" for name, value in constants.items())
     return defined + LAYER_GLSL + QUATERNION_GLSL + ROTATE_GLSL + _POSE_STRUCT + _POSE

@@ -19,8 +19,9 @@ from twixt.render.draw.body_programs import MESH_POSES, Membership
 from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget
 from twixt.render.draw.layers import PlacedLayer
 from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun
+from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE, MESH_PROGRAMS, POSE_INPUTS, POSE_OUTPUTS, SHADOWS
-from twixt.render.draw.quality_levels import LEVELS, Level
+from twixt.render.draw.quality_levels import FULL, LEVELS, Level
 
 # Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
@@ -47,6 +48,7 @@ class MeshDrawing:
         self._layers: dict[str | None, LayerMeshes] = {}
         self._listed: Membership | None = None  # what `_layers` are lists of
         self._drawn: list[_Drawn] = []  # in this picture
+        self._transparent: dict[bytes, tuple[moderngl.VertexArray, bool]] = {}  # by digest; True: of a closed mesh
 
     def pose(self, layers: Sequence[PlacedLayer]) -> None:
         """Computes the poses of all meshes of a picture."""
@@ -57,7 +59,7 @@ class MeshDrawing:
             if listed is None:
                 continue
             for first, count in listed.spans(layer.bodies):
-                self._bodies.write_poses(layer, listed, first, count)
+                self._bodies.write_poses(layer, (listed.bodies, listed.poses), first, count)
             for number, run in enumerate(listed.runs):
                 if count := run.drawn(layer.bodies):
                     self._drawn.append(_Drawn(listed, number, run, self._buffers[run.digest], count))
@@ -100,6 +102,34 @@ class MeshDrawing:
                 array.render(moderngl.LINES_ADJACENCY, instances=drawn.bodies)
         self._target.framebuffer.depth_mask = True
 
+    def draw_transparent(self, mesh: Mesh, poses: moderngl.Buffer, first: int, count: int) -> None:
+        """Draws the faces of `count` bodies of one mesh that are seen through. poses: rows of MESH_POSE, from `first`.
+
+        Of a closed mesh the faces that are turned away are left out. The depth mask is the caller's.
+        """
+        self._list()
+        on_gpu, key = self._buffers[mesh.digest], mesh.digest
+        if (found := self._transparent.get(key)) is None:
+            program = self._program(f"transparent {_faces(on_gpu, FULL)}")
+            array = self._context.vertex_array(
+                program,
+                [(on_gpu.vertices, "3f 3f", "place", "normal")],
+                index_buffer=on_gpu.triangles,
+                skip_errors=True,
+            )
+            found = self._transparent[key] = array, is_closed(mesh_geometry(mesh))
+        array, closed = found
+        _bind_poses(array, poses, first)
+        culled = moderngl.CULL_FACE if closed else moderngl.NOTHING
+        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | culled)
+        array.render(moderngl.TRIANGLES, instances=count)
+
+    def forget_transparent(self) -> None:
+        """Releases the vertex arrays of `draw_transparent`: buffers have changed."""
+        for array, _ in self._transparent.values():
+            array.release()
+        self._transparent.clear()
+
     def prepare(self) -> bool:
         """Compiles, by drawing one body, a program that a cheaper level will need; False when none is left."""
         for drawn in self._drawn if self._bodies.is_software else ():
@@ -113,7 +143,7 @@ class MeshDrawing:
         """Compiles the program that computes the poses of this layer, by a body's."""
         self._list()
         if (listed := self._layers.get(layer.group)) is not None:
-            self._bodies.write_poses(layer, listed, 0, 1)
+            self._bodies.write_poses(layer, (listed.bodies, listed.poses), 0, 1)
 
     def release(self) -> None:
         """Gives the meshes' GPU memory back."""
@@ -137,6 +167,7 @@ class MeshDrawing:
         for layer in self._layers.values():
             layer.release()
         self._layers.clear()
+        self.forget_transparent()
 
     def _program(self, name: str) -> moderngl.Program:
         program = self._programs.get(name)
@@ -154,10 +185,7 @@ class MeshDrawing:
             array = self._context.vertex_array(
                 program, [(mesh.vertices, "3f 3f", "place", "normal")], index_buffer=indices, skip_errors=True
             )
-            start = run.first * MESH_POSE.itemsize
-            for attribute, (form, offset) in POSE_INPUTS.items():
-                location = program[attribute].location  # type: ignore[union-attr]
-                array.bind(location, "f", layer.poses, form, start + offset, MESH_POSE.itemsize, 1)
+            _bind_poses(array, layer.poses, run.first)
             layer.arrays[name, number] = array
         return array
 
@@ -175,6 +203,13 @@ class MeshDrawing:
 def _faces(mesh: MeshOnGpu, level: Level) -> str:
     """Name of the program that draws a mesh's faces at this level."""
     return f"{'' if level.fine else 'plain '}{'flat' if mesh.is_flat else 'smooth'} faces"
+
+
+def _bind_poses(array: moderngl.VertexArray, poses: moderngl.Buffer, first: int) -> None:
+    """Has the array read poses, one an instance, from row `first` on."""
+    for attribute, (form, offset) in POSE_INPUTS.items():
+        location = array.program[attribute].location  # type: ignore[union-attr]
+        array.bind(location, "f", poses, form, first * MESH_POSE.itemsize + offset, MESH_POSE.itemsize, 1)
 
 
 def _silhouettes(mesh: MeshOnGpu) -> str:

@@ -65,6 +65,21 @@ def mesh_bounds(mesh: Mesh) -> MeshBounds:
     return MeshBounds((low + high) / 2, (high - low) / 2)
 
 
+def is_closed(geometry: MeshGeometry) -> bool:
+    """True for a surface around a volume, all faces with their front outwards: its back is then never seen.
+
+    Vertices at the same place are taken as one.
+    """
+    places, triangles = geometry.vertices["place"].astype(np.float64), geometry.triangles
+    welded = _first_at_place(geometry.vertices["place"])[triangles].astype(np.uint64)
+    ends = np.concatenate([welded[:, edge[:2]] for edge in EDGES_OF_FACE])
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    forth, back = ((ends[:, one] << np.uint64(32)) | ends[:, other] for one, other in ((0, 1), (1, 0)))
+    corners = places[triangles]
+    volume = float((corners[:, 0] * np.cross(corners[:, 1], corners[:, 2])).sum())
+    return volume > 0 and bool(np.array_equal(np.sort(forth), np.sort(back)))
+
+
 def silhouette_edges(geometry: MeshGeometry) -> NDArray[np.uint32]:
     """Edges as OpenGL's lines with adjacency, (e, 4), u4: a corner across, both ends, the corner across from it.
 

@@ -22,7 +22,7 @@ from twixt.render.draw.glsl.pose import FRAME_GLSL, PoseVariant, pose_glsl
 from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
 
 # What the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales. Eye
-# space, metres. color: as shape and record say; w: 1 for a body that is drawn, else 0.
+# space, metres. color: as shape and record say; w: alpha for a body that is drawn, else 0.
 MESH_POSE = np.dtype([("place", "<f4", 3), ("axes", "<f4", (3, 3)), ("color", "<f4", 4)])
 POSE_OUTPUTS = ("pose_place", "pose_x", "pose_y", "pose_z", "pose_color")
 # Of `VertexArray.bind`: format of each of them in a row of MESH_POSE, and its offset, bytes.
@@ -44,7 +44,7 @@ void main() {
     pose_x = rotate(turn, vec3(pose.scale.x, 0.0, 0.0));
     pose_y = rotate(turn, vec3(0.0, pose.scale.y, 0.0));
     pose_z = rotate(turn, vec3(0.0, 0.0, pose.scale.z));
-    pose_color = vec4(pose.color, pose.visible && all(greaterThan(pose.scale, vec3(0.0))) ? 1.0 : 0.0);
+    pose_color = vec4(pose.color, pose.visible && all(greaterThan(pose.scale, vec3(0.0))) ? pose.alpha : 0.0);
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
@@ -69,7 +69,7 @@ vec3 normal_in_eye_space() {
 }
 
 vec4 projected(vec3 at) {
-    return pose_color.w > 0.5 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
+    return pose_color.w > 0.0 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
 }
 """
 )
@@ -77,9 +77,15 @@ vec4 projected(vec3 at) {
 _SMOOTH_VERTEX = """
 out vec3 at, turned;
 flat out vec3 albedo;
+#if TRANSPARENT
+flat out float alpha;
+#endif
 void main() {
     at = place_in_eye_space();
     turned = normal_in_eye_space();
+#if TRANSPARENT
+    alpha = pose_color.a;
+#endif
     albedo = pose_color.rgb;
     gl_Position = projected(at);
 }
@@ -88,9 +94,14 @@ void main() {
 _SMOOTH_FRAGMENT = """
 in vec3 at, turned;
 flat in vec3 albedo;
+#if TRANSPARENT
+flat in float alpha;
+#else
+const float alpha = 1.0;
+#endif
 out vec4 color;
 void main() {
-    color = vec4(albedo, 1.0);
+    color = vec4(albedo, alpha);
     if (light_eye.w > 0.5) return;
     vec3 facing = normalize(gl_FrontFacing ? turned : -turned);
     color.rgb = lit(albedo, facing, clamp(-dot(facing, normalize(sight_to(at))), 0.0, 1.0), light_eye.xyz, up_eye.xyz);
@@ -114,7 +125,13 @@ _FLAT_VERTEX = (
     + """
 out vec3 at;
 flat out vec3 turned, tone;
+#if TRANSPARENT
+flat out float alpha;
+#endif
 void main() {
+#if TRANSPARENT
+    alpha = pose_color.a;
+#endif
     at = place_in_eye_space();
     turned = normal_in_eye_space();
     tone = tone_of(pose_color.rgb, dot(turned, sight_to(at)) > 0.0 ? -turned : turned);
@@ -128,8 +145,13 @@ _FLAT_FRAGMENT = (
     + """
 in vec3 at;
 flat in vec3 turned, tone;
+#if TRANSPARENT
+flat in float alpha;
+#else
+const float alpha = 1.0;
+#endif
 out vec4 color;
-void main() { color = vec4(tone + grazing_light(turned, at), 1.0); }
+void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
 """
 )
 
@@ -227,7 +249,7 @@ uniform vec3 middle, half_size;  // of the mesh's bounds
 void main() {
     vec3 at = pose_place + pose_x * middle.x + pose_y * middle.y + pose_z * middle.z;
     vec3 size = half_size * vec3(length(pose_x), length(pose_y), length(pose_z));
-    cast_shadow(transpose(view) * at, size, pose_color.w > 0.5);
+    cast_shadow(transpose(view) * at, size, pose_color.w > 0.0);
 }
 """
 )
@@ -238,9 +260,11 @@ def mesh_pose_program(context: moderngl.Context, variant: PoseVariant) -> modern
     return context.program(vertex_shader=_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)
 
 
-def face_program(context: moderngl.Context, is_flat: bool, is_fine: bool) -> moderngl.Program:
+def face_program(
+    context: moderngl.Context, is_flat: bool, is_fine: bool, is_transparent: bool = False
+) -> moderngl.Program:
     """Program of a mesh's faces; takes GL_TRIANGLES, an instance a body."""
-    head = FRAME_GLSL, LIGHT_GLSL, POLYNOMIAL_GLSL
+    head = f"#define TRANSPARENT {int(is_transparent)}\n", FRAME_GLSL, LIGHT_GLSL, POLYNOMIAL_GLSL
     if not is_fine:
         vertex, fragment = _PLAIN_VERTEX, _PLAIN_FRAGMENT
     elif is_flat:
@@ -275,6 +299,8 @@ MESH_PROGRAMS: dict[str, Callable[[moderngl.Context], moderngl.Program]] = {
     "flat faces": partial(face_program, is_flat=True, is_fine=True),
     "plain smooth faces": partial(face_program, is_flat=False, is_fine=False),
     "plain flat faces": partial(face_program, is_flat=True, is_fine=False),
+    "transparent smooth faces": partial(face_program, is_flat=False, is_fine=True, is_transparent=True),
+    "transparent flat faces": partial(face_program, is_flat=True, is_fine=True, is_transparent=True),
     "smooth silhouettes": partial(silhouette_program, is_flat=False),
     "flat silhouettes": partial(silhouette_program, is_flat=True),
     SHADOWS: mesh_shadow_program,

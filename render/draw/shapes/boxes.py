@@ -55,7 +55,7 @@ void show(Body body, vec2 middle) {
     edge_x = vec4(edge_of(x, y, z), middle.x);
     edge_y = vec4(edge_of(y, z, x), middle.y);
     edge_z = vec4(edge_of(z, x, y), 0.0);
-    albedo = vec4(body.color, 0.0);
+    albedo = vec4(body.color.rgb, 0.0);
 }
 """
 
@@ -101,7 +101,7 @@ void show(Body body, vec2 middle) {
     half_way = vec4(abs(per_d) * body.size, window_depth(body.depth));
     float by_metre = depth_by_metre(body.depth) * (PARALLEL ? 1.0 : body.depth * per_distance);
     tone = vec4(tone_of(body, 0, d.x), tone_of(body, 1, d.y), tone_of(body, 2, d.z), by_metre);
-    albedo = body.color;
+    albedo = body.color.rgb;
 }
 """
 
@@ -119,11 +119,11 @@ void main() {
 
 _QUAD_GEOMETRY = """
 vec3 face_tone(Body body, int axis) {
-    if (light_eye.w > 0.5) return body.color;
+    if (light_eye.w > 0.5) return body.color.rgb;
     vec3 normal = eye_axis(body, axis);
     float away = dot(normal, body.sight);
     if (away > 0.0) normal = -normal;
-    return lit(body.color, normal, 1.0, light_eye.xyz, up_eye.xyz);
+    return lit(body.color.rgb, normal, 1.0, light_eye.xyz, up_eye.xyz);
 }
 
 // Rays are in half edges from here on.

@@ -16,13 +16,13 @@ _VERTEX = """
 out vec3 center;       // eye space
 out vec4 turn;         // body to eye
 out vec3 half_size;    // metres; x < 0: not drawn
-out vec3 base_color;
+out vec4 base_color;
 void main() {
     Pose pose = drawn_pose();
     center = view * pose.position;
     turn = turn_after(view_turn, pose.orientation);
     half_size = pose.visible && pose.scale.x > 0.0 ? shape_size * pose.scale : vec3(-1.0);
-    base_color = pose.color;
+    base_color = vec4(pose.color, pose.alpha);
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
@@ -36,12 +36,12 @@ _GEOMETRY = (
 in vec3 center[];
 in vec4 turn[];
 in vec3 half_size[];
-in vec3 base_color[];
+in vec4 base_color[];
 out vec3 surface;         // colour, lit at the corners
 out vec2 on_face;         // metres from the middle of the face
 flat out vec2 half_face;
 flat out vec4 deep;       // depth: by a pixel to the right, up, in the picture's middle; w: that one's x, px
-flat out float middle_y;
+flat out vec2 middle_y;  // y: its alpha
 
 void main() {
     vec2 halves = half_size[0].xy;
@@ -66,10 +66,10 @@ void main() {
         on_face = halves * vec2((corner & 1) * 2 - 1, (corner >> 1) * 2 - 1);
         half_face = halves;
         deep = vec4(depth, 0.5 * picture.x + grid.z);
-        middle_y = 0.5 * picture.y + grid.w;
+        middle_y = vec2(0.5 * picture.y + grid.w, base_color[0].a);
         vec3 at = center[0] + x * on_face.x + y * on_face.y;
-        surface = light_eye.w > 0.5 ? base_color[0]
-                : lit(base_color[0], normal, max(dot(normal, normalize(-sight_to(at))), 0.0), light_eye.xyz, up_eye.xyz);
+        surface = light_eye.w > 0.5 ? base_color[0].rgb
+                : lit(base_color[0].rgb, normal, max(dot(normal, normalize(-sight_to(at))), 0.0), light_eye.xyz, up_eye.xyz);
         gl_Position = clip_of(at);
         EmitVertex();
     }
@@ -86,11 +86,11 @@ in vec3 surface;
 in vec2 on_face;
 flat in vec2 half_face;
 flat in vec4 deep;
-flat in float middle_y;
+flat in vec2 middle_y;
 out vec4 color;
 void main() {
-    gl_FragDepth = dot(deep.xy, gl_FragCoord.xy - vec2(deep.w, middle_y)) + deep.z;
-    color = vec4(surface, 1.0);
+    gl_FragDepth = dot(deep.xy, gl_FragCoord.xy - vec2(deep.w, middle_y.x)) + deep.z;
+    color = vec4(surface, middle_y.y);
     if (light_eye.w > 0.5 && !OUTLINED) return;
     vec2 px = (half_face - abs(on_face)) / fwidth(on_face);
     if (OUTLINED) {

@@ -63,7 +63,7 @@ struct Body {
     vec3 center;            // eye space
     vec3 right, up, back;   // the eye's axes in the body's frame
     vec3 size;
-    vec3 color;
+    vec4 color;             // w: alpha
     float depth, half_depth;
     vec2 at, spread;        // the middle in the plane at 1 m, and from there to the sides
     vec2 lean;              // of the ray through the middle: its x and y by a metre of depth
@@ -79,7 +79,7 @@ float reach(Body body, vec3 along) {
     return support(body.size, body.right * along.x + body.up * along.y + body.back * along.z);
 }
 
-Body body_of(vec3 center, vec4 to_body, vec3 size, vec3 color) {
+Body body_of(vec3 center, vec4 to_body, vec3 size, vec4 color) {
     Body body;
     body.center = center;
     body.right = rotate(to_body, vec3(1.0, 0.0, 0.0));
@@ -126,7 +126,7 @@ Body drawn_body(out vec4 to_body) {
     Pose pose = drawn_pose();
     to_body = back(turn_after(view_turn, pose.orientation));
     vec3 size = pose.visible ? size_of(pose) : vec3(0.0);
-    return body_of(view * pose.position, to_body, size, pose.color);
+    return body_of(view * pose.position, to_body, size, vec4(pose.color, pose.alpha));
 }
 """
 
@@ -191,7 +191,7 @@ void main() {
     Body body = drawn_body(vertex_turn);
     vertex_center = vec4(body.center, is_seen(body) && !is_point(body) ? 1.0 : 0.0);
     vertex_size = vec4(body.size, 0.0);
-    vertex_color = vec4(body.color, 0.0);
+    vertex_color = body.color;
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
@@ -201,7 +201,7 @@ _TOLD = {
     "across": "what a pixel to the right moves the ray by, body's frame; w: constant part of the depth",
     "upward": "the same of a pixel up; w: depth by 1 / distance, or by distance if orthographic",
     "way": "the ray through the middle of the picture; w: metres a pixel spans at 1 m",
-    "from_eye": "the body's middle",
+    "from_eye": "the body's middle; w: its alpha",
     "extent": "the shape's own numbers; w: px that a unit of its lengths has at 1 m",
     "tone_x": "what the shape is painted with; w: depth of the pattern, below 0: plain colour, less its width in px",
     "tone_y": "w: x of the middle of the picture, px",
@@ -222,11 +222,11 @@ PAINT
 
 void main() {
     if (vertex_center[0].w < 0.5) return;
-    Body body = body_of(vertex_center[0].xyz, vertex_turn[0], vertex_size[0].xyz, vertex_color[0].xyz);
+    Body body = body_of(vertex_center[0].xyz, vertex_turn[0], vertex_size[0].xyz, vertex_color[0]);
     across = vec4(body.right * picture.z, PARALLEL ? 0.5 + 0.5 * lens.w : 0.5 - 0.5 * lens.z);
     upward = vec4(body.up * picture.z, PARALLEL ? -0.5 * lens.z : 0.5 * lens.w);
     way = vec4(-body.back, picture.z);
-    from_eye = vec4(body.right * body.center.x + body.up * body.center.y + body.back * body.center.z, 0.0);
+    from_eye = vec4(body.right * body.center.x + body.up * body.center.y + body.back * body.center.z, body.color.a);
     extent = vec4(0.0, 0.0, 0.0, 1.0 / picture.z);
     paint(body);
     if (OUTLINED) tone_x.w = !PARALLEL && body.depth <= body.half_depth ? -100.0 : -body.width_px;
@@ -274,8 +274,13 @@ void main() {
     float distance = nearest + t * ahead;
     float depth = across.w + (PARALLEL ? upward.w * distance : upward.w / distance);
     bool is_there = covered > 0.0 && (PARALLEL || distance > 0.0) && depth >= 0.0;
-    gl_FragDepth = !is_there ? 1.0 : covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
     color = vec4(shade(p + d * t, d, per_px), min(covered, 1.0));
+#if TRANSPARENT
+    gl_FragDepth = is_there ? depth : 1.0;
+    color.a *= from_eye.w;
+#else
+    gl_FragDepth = !is_there ? 1.0 : covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
+#endif
     if (OUTLINED) color.rgb = with_outline(color.rgb, covered - 0.5, -tone_x.w);
 }
 """

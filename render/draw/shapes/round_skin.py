@@ -25,7 +25,7 @@ const float AMBIENT_UP = 0.22;
 float pattern_depth(float px) { return PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0); }
 
 // What light is left where there is none is taken out.
-vec3 skin_color(Body body) { return light_eye.w > 0.5 ? body.color / UNLIT : body.color; }
+vec3 skin_color(Body body) { return light_eye.w > 0.5 ? body.color.rgb / UNLIT : body.color.rgb; }
 
 void light_skin(mat3 uvw, vec2 middle) {
     bool is_lit = light_eye.w < 0.5;
@@ -59,7 +59,7 @@ flat out vec4 albedo;     // w: v w
 void light_skin(Body body, mat3 uvw, float px) {
     by_normal = vec4(1.0, 0.0, 0.0, 0.0);
     by_square = vec4(0.0);
-    albedo = vec4(body.color, 0.0);
+    albedo = vec4(body.color.rgb, 0.0);
     if (light_eye.w > 0.5) return;
     float contrast = PATTERN * 0.20 * clamp(1.33 - 6.0 * px, 0.0, 1.0);
     vec3 x = eye_axis(body, 0) * uvw * (2.4 * contrast), y = eye_axis(body, 1) * uvw;
@@ -86,7 +86,7 @@ vec4 skin(vec3 n) {
 QUAD_SKIN_GEOMETRY = """
 void paint_skin(Body body, float radius) {
     float px = (PARALLEL ? 1.0 : max(body.depth, radius)) * picture.z / radius;
-    tone_x = vec4(body.color, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
+    tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : PATTERN * 0.20 * clamp(1.2 - 3.0 * px, 0.0, 1.0));
     tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
     tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
 }

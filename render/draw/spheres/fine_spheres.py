@@ -134,8 +134,14 @@ void main() {
 
 _QUAD_VERTEX = """
 out vec4 vertex_ball, vertex_first, vertex_second, vertex_albedo;
+#if TRANSPARENT
+out float vertex_alpha;
+#endif
 void main() {
     Pose pose = drawn_pose();
+#if TRANSPARENT
+    vertex_alpha = pose.alpha;
+#endif
     vec4 ball = ball_of(pose);
     vertex_ball = vec4(0.0);
     vertex_first = vertex_second = vertex_albedo = vec4(0.0);
@@ -158,6 +164,10 @@ _QUAD_GEOMETRY = (
 in vec4 vertex_ball[], vertex_first[], vertex_second[], vertex_albedo[];
 flat out vec4 ball, first_axis, second_axis, albedo, light, lens_flat;
 flat out vec3 middle;
+#if TRANSPARENT
+in float vertex_alpha[];
+flat out float alpha;
+#endif
 
 // The outline's lowest and highest tangent along one axis: tan(theta -+ half angle).
 vec2 outline(float sideways, float depth, float radius) {
@@ -178,6 +188,9 @@ void main() {
     vec2 along = clamp(outline(the_ball.y, -the_ball.z, the_ball.w) * lens.y + vec2(-1.0, 1.0) * margin.y, -1.0, 1.0);
     for (int corner = 0; corner < 4; corner++) {
         ball = the_ball;
+#if TRANSPARENT
+        alpha = vertex_alpha[0];
+#endif
         first_axis = vertex_first[0];
         second_axis = vertex_second[0];
         albedo = vertex_albedo[0];
@@ -205,6 +218,9 @@ flat in vec4 albedo;       // colour; depth of the pattern, below 0: plain colou
 flat in vec4 light;        // towards the light; y of up
 flat in vec4 lens_flat;    // depth = x + y / distance, or x + y distance; metres a pixel spans at 1 m; z of up
 flat in vec3 middle;       // of the picture in the framebuffer, px; x of up
+#if TRANSPARENT
+flat in float alpha;
+#endif
 out vec4 color;
 const float FAINT_DEPTH = 0.999999;
 
@@ -225,7 +241,12 @@ void main() {
     float distance = along - sqrt(room * per_square);
     float depth = PARALLEL ? lens_flat.x + lens_flat.y * distance : lens_flat.x + lens_flat.y / distance;
     if (!PARALLEL && distance <= 0.0 || depth < 0.0) discard;
+#if TRANSPARENT
+    gl_FragDepth = depth;
+    covered *= alpha;
+#else
     gl_FragDepth = covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
+#endif
 
     vec3 normal = (ray * distance - from) * first_axis.w;
     vec2 side = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);

@@ -1,7 +1,7 @@
 """Geoms and sites of a model as parts of twixt's bodies: shape, colour, pose in the frame of their body.
 
 Always: they are shown or hidden as MuJoCo's `mjvOption` says (`geomgroup`, `sitegroup`), and coloured as MuJoCo's own
-renderer colours them, except that a texture counts as its mean colour and that what is nearly transparent is left out.
+renderer colours them, except that a texture counts as its mean colour. What has no alpha is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Box, Capsule, Color, Cylinder, Ellipsoid, Mesh, Part, Plane, Sphere, Vector
+from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Mesh, Part, Plane, Sphere, Vector
 from twixt.ipc.shapes.shape import OneShape
 from twixt.sim.engines.mujoco.model_meshes import Surface, hfield_surface, mesh_surface
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
@@ -21,14 +21,15 @@ from twixt.sim.engines.mujoco.mujoco_package import mujoco
 if TYPE_CHECKING:
     from mujoco import MjModel
 
-# Alpha below which a geom is left out: shapes are drawn opaque, and would hide what is inside.
-LEAST_ALPHA = 0.5
 # MuJoCo's default colour. A geom that has it shows the colour of its material, if it has one.
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 # Edge of an infinite plane, as a multiple of the model's extent: as far as MuJoCo's default far plane.
 INFINITE_EXTENTS = 100.0
 # Pixels of a texture of which the mean colour is taken, at most.
 MOST_PIXELS = 65_536
+
+
+Rgba = tuple[float, float, float, float]
 
 
 class ModelParts(NamedTuple):
@@ -68,10 +69,10 @@ class PartMaker:
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._surfaces: dict[tuple[str, int], Surface | None] = {}
-        self._meshes: dict[tuple[str, int, Color], Mesh] = {}
+        self._meshes: dict[tuple[str, int, Rgba], Mesh] = {}
         self.read_colors()
         kinds = mujoco.mjtGeom
-        self._makers: dict[int, Callable[[NDArray[np.float64], int, Color], OneShape | None]] = {
+        self._makers: dict[int, Callable[[NDArray[np.float64], int, Rgba], OneShape | None]] = {
             int(kinds.mjGEOM_PLANE): self._plane,
             int(kinds.mjGEOM_HFIELD): partial(self._mesh, "hfield"),
             int(kinds.mjGEOM_SPHERE): lambda size, _, color: Sphere(size[0], color),
@@ -88,9 +89,9 @@ class PartMaker:
         groups = np.clip(of.group, 0, len(shown_groups) - 1)
         found: list[tuple[int, Part]] = []
         for row in np.flatnonzero(np.asarray(shown_groups, bool)[groups]).tolist():
-            color, alpha = self._color(of, row)
+            color = self._color(of, row)
             maker = self._makers.get(int(of.type[row]))
-            if alpha < LEAST_ALPHA or maker is None:
+            if color[3] <= 0 or maker is None:
                 continue
             shape = maker(of.size[row], int(of.dataid[row]), color)
             if shape is not None:
@@ -107,19 +108,19 @@ class PartMaker:
         self._surfaces.pop((kind, asset), None)
         self._meshes = {key: mesh for key, mesh in self._meshes.items() if key[:2] != (kind, asset)}
 
-    def _color(self, of: ModelParts, row: int) -> tuple[Color, float]:
+    def _color(self, of: ModelParts, row: int) -> Rgba:
         rgba, material = of.rgba[row], int(of.matid[row])
         tint = self._material_colors[material][1] if material >= 0 else 1.0
         if material >= 0 and tuple(rgba.tolist()) == DEFAULT_RGBA:
             rgba = self._material_colors[material][0]
         red, green, blue = np.clip(rgba[:3] * tint, 0, 1).tolist()
-        return (red, green, blue), float(rgba[3])
+        return red, green, blue, float(np.clip(rgba[3], 0, 1))
 
-    def _plane(self, size: NDArray[np.float64], _: int, color: Color) -> OneShape:
+    def _plane(self, size: NDArray[np.float64], _: int, color: Rgba) -> OneShape:
         infinite = INFINITE_EXTENTS * self._model.stat.extent
         return Plane([2 * half if half > 0 else infinite for half in size[:2].tolist()], color)  # type: ignore[arg-type]
 
-    def _mesh(self, kind: str, _: NDArray[np.float64], asset: int, color: Color) -> OneShape | None:
+    def _mesh(self, kind: str, _: NDArray[np.float64], asset: int, color: Rgba) -> OneShape | None:
         if asset < 0:
             return None
         if (kind, asset) not in self._surfaces:

@@ -72,13 +72,22 @@ def test_a_shape_reaches_as_far_as_its_farthest_point(shape: Any, reach: float) 
 
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize(
-    "color", ["red", 0.5, (1, 0), (1, 0, 0, 1), (0, 0, 1.01), (0, -0.01, 0), (0, 0, NO_NUMBER), (0, 0, None)], ids=repr
+    "color",
+    ["red", 0.5, (1, 0), (1, 0, 0, 1, 1), (0, 0, 1.01), (0, -0.01, 0), (0, 0, NO_NUMBER), (0, 0, None)],
+    ids=repr,
 )
 def test_a_colour_that_is_none_is_refused_by_the_name_of_the_shape(kind: str, color: Any) -> None:
     with pytest.raises(SceneError) as refused:
         SHAPES[kind](color=color)
     name = SHAPES[kind].__name__
-    assert str(refused.value) == f"{name}.color must be (red, green, blue), each from 0 to 1, got {color!r}"
+    rule = "must be (red, green, blue), or (red, green, blue, alpha), each from 0 to 1"
+    assert str(refused.value) == f"{name}.color {rule}, got {color!r}"
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_colour_may_have_an_alpha_and_one_of_1_is_as_good_as_none(kind: str) -> None:
+    assert SHAPES[kind](color=(1, 0, 0, 0.5)).color == (1.0, 0.0, 0.0, 0.5)
+    assert SHAPES[kind](color=(1, 0, 0, 1)) == SHAPES[kind](color=(1, 0, 0))
 
 
 @pytest.mark.parametrize("color", [(0, 0, 0), (1, 1, 1)])

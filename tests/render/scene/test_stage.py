@@ -253,31 +253,15 @@ def test_a_camera_that_is_published_for_another_body_is_carried_by_that_one(wind
         assert middle_px(pixels) == pytest.approx(SIZE_PX[0] / 2, abs=1.5)
 
 
-def test_a_color_with_alpha_is_said_once_to_be_drawn_opaque(window, capsys):
+def test_a_body_fades_as_its_colours_alpha_does(window):
     def state(k):
-        bodies = along_x(2)(0)
-        bodies["color"][0, 3] = 255 if k < 3 else 60
+        bodies = along_x(1)(0)
+        bodies["color"][0, 3] = (255, 255, 128, 0)[min(k, 3)]
         return bodies
 
-    show = Show(window, replace(ONE, shapes=[Sphere(0.5)] * 2), state)
-    opaque = show.pixels(100)
-    assert show.stage.messages == ()
-    np.testing.assert_array_equal(show.pixels(500), opaque)
-    show.draw(520)
-    assert any("opaque" in message for message in show.stage.messages)
-    show.draw(20_000)
-    assert show.stage.messages == ()
-    said = capsys.readouterr().err
-    assert said.count("drawn opaque") == 1
-    assert said.startswith("twixt: ")
-
-
-def test_alpha_of_hidden_bodies_and_of_none_is_no_matter(window, capsys):
-    hidden = along_x(2)(0)
-    hidden["color"][1, 3], hidden["flags"][1] = 0, 0
-    for state in (hidden, new_bodies(0)):
-        Show(window, replace(ONE, shapes=[Sphere(0.5)] * 2), lambda k, state=state: state).draw(150)
-    assert "opaque" not in capsys.readouterr().err
+    show = Show(window, replace(ONE, shapes=[Sphere(0.5)]), state)
+    seen = [int(np.abs(show.pixels(at).astype(int) - show.pixels(at)[0, 0]).max()) for at in (100, 250, 450)]
+    assert seen[0] > seen[1] > seen[2]
 
 
 def test_bodies_that_come_later_join_their_group(window):

@@ -1,0 +1,195 @@
+"""Draws the rows that are seen through, after all that is opaque: sorted, in runs of one kind.
+
+The one idea: the programs of bodies of any size (rectangles, planes, faces of meshes) have a variant that draws nothing
+but what is seen through, and the usual variant leaves that out. So the order is a list of row numbers, and a run of
+rows of one kind and layer is one draw call. Depth is tested, not written.
+
+Always: a picture without such rows costs one look at each layer. With more than MOST_RUNS runs the rows are sorted
+within each kind only: a draw call takes 20 us. A body that is seen through casts no shadow. Its far side is not
+seen through its near one: a closed mesh shows its front faces only; an open mesh shows both sides, in its own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.shapes.mesh import Mesh
+from twixt.render.draw.body_draws import BodyDraws
+from twixt.render.draw.body_programs import STRETCHED, Membership
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame_block import FrameTarget
+from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
+from twixt.render.draw.meshes.mesh_programs import MESH_POSE
+from twixt.render.draw.shape_table import KIND_NAMES
+from twixt.render.draw.transparency.transparent_rows import TransparentRows, back_to_front, newest
+from twixt.render.interpolation.quaternion import normalized, rotate
+
+# Draw calls of a picture, at most, while rows of all kinds are sorted together.
+MOST_RUNS = 512
+MESHES, PLANES, SPHERES, NOTHING = (KIND_NAMES.index(kind) for kind in ("meshes", "planes", "spheres", "nothing"))
+FIRST_ROOM = 64
+
+
+class _Run(NamedTuple):
+    """Rows one after the other that one draw call draws. mesh: their shape, for the kind MESHES, else None."""
+
+    layer: PlacedLayer
+    kind: int
+    mesh: Mesh | None
+    first: int
+    bodies: int
+
+
+class _Listed(NamedTuple):
+    """Rows of all layers: number, index of the layer, kind, shape (for meshes, else 0), place from the eye, normal."""
+
+    rows: NDArray[np.uint32]
+    layers: NDArray[np.intp]
+    kinds: NDArray[np.intp]
+    shapes: NDArray[np.intp]
+    place: NDArray[np.float64]
+    normals: NDArray[np.float64]
+
+    @property
+    def keys(self) -> NDArray[np.intp]:
+        """A number for each row, the same for rows that one draw call may draw."""
+        return (self.layers * len(KIND_NAMES) + self.kinds) * (1 << 32) + self.shapes
+
+
+class TransparentDraws:
+    """Draws what is seen through: `begin` a picture before anything of it is drawn, then `draw` at its end."""
+
+    def __init__(self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, meshes: MeshDrawing) -> None:
+        self._context, self._target, self._bodies, self._meshes = context, target, bodies, meshes
+        self._order: moderngl.Buffer | None = None
+        self._poses: moderngl.Buffer | None = None
+        self._runs: list[_Run] = []
+
+    def begin(self, camera: CameraMatrices, layers: Sequence[PlacedLayer]) -> None:
+        """Sorts the rows of a picture, and computes the poses of those that are meshes."""
+        self._runs = []
+        sorting = [layer for layer in layers if layer.uniforms.has_transparent]
+        if not sorting:
+            return
+        listed = _Listed(*map(np.concatenate, zip(*(self._listed(layer, camera) for layer in sorting), strict=True)))
+        if not len(listed.rows):
+            return
+        to_eye = camera.view[2, :3].astype(np.float64) if camera.orthographic else None
+        planes = np.flatnonzero(listed.kinds == PLANES)
+        order = back_to_front(listed.place, to_eye, planes, listed.normals[planes])
+        keys = listed.keys
+        begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        if len(begins) > MOST_RUNS:
+            order = order[np.argsort(keys[order], kind="stable")]
+            begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in sorting}
+        table = self._bodies.members.scene.distinct_shapes
+        for first, end in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
+            row = order[first]
+            kind, shape = int(listed.kinds[row]), table[listed.shapes[row]] if table else None
+            mesh = shape if kind == MESHES and isinstance(shape, Mesh) else None
+            self._runs.append(_Run(drawn[int(listed.layers[row])], kind, mesh, first, end - first))
+        self._make_room(len(order)).write(listed.rows[order])
+        self._pose_meshes()
+
+    def draw(self) -> None:
+        """Draws the rows of the picture begun last."""
+        if not self._runs or self._order is None:
+            return
+        flags = moderngl.DEPTH_TEST | moderngl.BLEND
+        self._target.framebuffer.depth_mask = False
+        for layer, kind, mesh, first, count in self._runs:
+            if mesh is not None and self._poses is not None:
+                self._meshes.draw_transparent(mesh, self._poses, first, count)
+            elif kind != MESHES:
+                self._context.enable_only(flags)
+                self._bodies.draw_in_order(_pass_of(kind, layer), layer, self._order, first, count)
+        self._target.framebuffer.depth_mask = True
+
+    def release(self) -> None:
+        """Gives the GPU memory back."""
+        self._runs = []
+        self._release_buffers()
+
+    def _release_buffers(self) -> None:
+        for buffer in (self._order, self._poses):
+            if buffer is not None:
+                buffer.release()
+        self._order = self._poses = None
+
+    def _listed(self, layer: PlacedLayer, camera: CameraMatrices) -> _Listed:
+        ring, members, parts = self._bodies.ring, self._bodies.members, self._bodies.parts
+        older, newer, _ = layer.slots
+        rows, records = _within(
+            newest(ring.transparent(older), ring.transparent(newer) if layer.uniforms.newer_count else None),
+            layer,
+            members,
+        )
+        kinds = members.kinds[rows].astype(np.intp)
+        is_mesh, turns = kinds == MESHES, normalized(records["orientation"])
+        normals = np.zeros((len(rows), 3))
+        planes = np.flatnonzero(kinds == PLANES)
+        if parts is not None:
+            records = parts.placed(records, rows)
+        if len(planes):
+            local = np.tile((0.0, 0.0, 1.0), (len(planes), 1))
+            local = local if parts is None else rotate(parts.poses[rows[planes], 3:].astype(np.float64), local)
+            normals[planes] = rotate(turns[planes], local)
+        shapes = np.zeros(len(rows), np.intp)
+        index = members.scene.shape_index
+        if is_mesh.any() and len(index):
+            shapes[is_mesh] = index[np.minimum(rows[is_mesh], len(index) - 1)]
+        place = records["position"].astype(np.float64) - np.array(camera.eye)
+        return _Listed(rows, np.full(len(rows), layer.number), kinds, shapes, place, normals)
+
+    def _make_room(self, count: int) -> moderngl.Buffer:
+        """The buffer of row numbers, with room for `count` of them."""
+        if self._order is None or self._order.size < 4 * count:
+            room = max(FIRST_ROOM, 2 * count)
+            # Vertex arrays of the old list would go on reading it.
+            self._bodies.ring.forget_vertex_arrays()
+            self._meshes.forget_transparent()
+            self._release_buffers()
+            self._order = self._context.buffer(reserve=4 * room, dynamic=True)
+            self._poses = self._context.buffer(reserve=room * MESH_POSE.itemsize)
+        return self._order
+
+    def _pose_meshes(self) -> None:
+        """Computes the poses of runs of meshes, those of neighbouring runs of one layer together."""
+        together: list[tuple[PlacedLayer, int, int]] = []
+        for layer, _, mesh, first, count in self._runs:
+            if mesh is None:
+                continue
+            if together and together[-1][0] is layer and sum(together[-1][1:]) == first:
+                together[-1] = layer, together[-1][1], together[-1][2] + count
+            else:
+                together.append((layer, first, count))
+        for layer, first, count in together:
+            if self._order is not None and self._poses is not None:
+                self._bodies.write_poses(layer, (self._order, self._poses), first, count)
+
+
+def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> TransparentRows:
+    """Rows of this layer that its older snapshot has, and that draw something."""
+    rows = found.rows
+    kept = (rows < layer.bodies) & (members.kinds[np.minimum(rows, len(members.kinds) - 1)] != NOTHING)
+    listed = members.of_layer(layer.group)
+    if listed.indices is not None:
+        at = np.searchsorted(listed.bodies, rows)
+        kept &= (at < len(listed.bodies)) & (listed.bodies[np.minimum(at, len(listed.bodies) - 1)] == rows)
+    return TransparentRows(rows[kept], found.records[kept])
+
+
+def _pass_of(kind: int, layer: PlacedLayer) -> str:
+    """The pass that draws rows of a kind, whatever their size."""
+    if kind == PLANES:
+        return "planes"
+    if kind == SPHERES:
+        return f"large {STRETCHED}" if layer.variant.stretched else "quads"
+    return f"large {KIND_NAMES[kind]}"

@@ -1,0 +1,116 @@
+"""Rows of a snapshot that are seen through, and their order from back to front.
+
+The one idea: blending is right only from back to front ("over", Porter and Duff 1984), and few bodies are seen through.
+So these alone are sorted, by the distance of their middles. A plane is no point: what is beyond a plane comes before it,
+what is on the eye's side comes after (binary space partition: Fuchs, Kedem, Naylor 1980), so that a floor or a pane of
+glass of any size is right.
+
+Weighted blending without an order (McGuire and Bavoil 2013) was the alternative. It needs two more framebuffers beside
+the depth of the window's, which a window does not lend, a pass over the whole picture, 2 ms in software at 800x600, and
+gives a pixel with two bodies a colour that is in between: sorted, it is exact.
+
+Always: a row is seen through if its record's colour or its shape's has an alpha below 255. Where two such bodies
+intersect, the one whose middle is farther lies behind. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import BODY, VISIBLE
+
+OPAQUE = 255
+# With more bodies a sample decides whether colours are looked through for alpha: a byte of each of 32,768 records
+# takes 0.02 ms, of a million 5 ms.
+MOST_LOOKED_AT = 1 << 15
+# Planes that part the rows around them. Each more would take a pass over the rows.
+MOST_PARTING = 32
+NO_ROWS = np.zeros(0, np.uint32)
+
+
+class TransparentRows(NamedTuple):
+    """Rows that are seen through, ascending, (m,) u4, and copies of their records, (m,) of dtype `BODY`."""
+
+    rows: NDArray[np.uint32]
+    records: NDArray[np.void]
+
+
+def transparent_of(
+    bodies: NDArray[np.void], sample: NDArray[np.void], of_shapes: NDArray[np.uint32]
+) -> TransparentRows | None:
+    """Rows of a snapshot that are seen through; None if no row has an alpha below 255.
+
+    bodies: (n,) of dtype `BODY`. sample: some of them. of_shapes: rows whose shape is seen through, ascending. In a
+    snapshot of more than MOST_LOOKED_AT bodies none is found by its record if none of the sample is.
+    """
+    alpha = bodies["color"][:, 3]
+    looked = alpha if len(bodies) <= MOST_LOOKED_AT else sample["color"][:, 3]
+    if not len(looked):
+        return None
+    rows = of_shapes[: np.searchsorted(of_shapes, np.uint32(len(bodies)))] if len(of_shapes) else NO_ROWS
+    if looked.min() < OPAQUE:
+        rows = np.union1d(rows, np.flatnonzero(alpha < OPAQUE).astype(np.uint32))
+    if not len(rows):
+        return None
+    return TransparentRows(rows, bodies[rows])
+
+
+def newest(older: TransparentRows | None, newer: TransparentRows | None) -> TransparentRows:
+    """Rows of either of two snapshots, with the newer one's record where both have it; without what is hidden."""
+    if older is not None:
+        is_hidden = (older.records["flags"] & VISIBLE) == 0
+        if is_hidden.any():
+            hidden = older.rows[is_hidden]
+            older = TransparentRows(older.rows[~is_hidden], older.records[~is_hidden])
+            if newer is not None:
+                seen = ~np.isin(newer.rows, hidden)
+                newer = TransparentRows(newer.rows[seen], newer.records[seen])
+    found = [one for one in (newer, older) if one is not None]
+    if not found:
+        return TransparentRows(NO_ROWS, np.zeros(0, BODY))
+    if len(found) == 1 or np.array_equal(found[0].rows, found[1].rows):
+        return found[0]
+    rows, first = np.unique(np.concatenate([one.rows for one in found]), return_index=True)
+    return TransparentRows(rows, np.concatenate([one.records for one in found])[first])
+
+
+def back_to_front(
+    place: NDArray[np.float64],
+    to_eye: NDArray[np.float64] | None,
+    planes: NDArray[np.intp],
+    normals: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    """Order in which bodies seen through are drawn: the farthest first.
+
+    place: (n, 3), middles from the eye, metres. to_eye: the direction to an orthographic camera's eye; None for
+    perspective. planes: (p,), which of them are planes. normals: (p, 3), theirs.
+    """
+    with np.errstate(all="ignore"):  # records may hold anything; what is not finite is not drawn
+        nearness = -(place * place).sum(axis=1) if to_eye is None else place @ to_eye
+        order = np.argsort(nearness, kind="stable")
+        parting = dict(zip(planes[:MOST_PARTING].tolist(), normals, strict=False))
+        return _parted(order, place, to_eye, parting)
+
+
+def _parted(
+    order: NDArray[np.intp],
+    place: NDArray[np.float64],
+    to_eye: NDArray[np.float64] | None,
+    parting: dict[int, NDArray[np.float64]],
+) -> NDArray[np.intp]:
+    """The order, with what is beyond each parting plane before it and all else after it."""
+    if not parting or len(order) < 2:
+        return order
+    plane = next((row for row in parting if (order == row).any()), None)
+    if plane is None:
+        return order
+    left = {row: normal for row, normal in parting.items() if row != plane}
+    normal, others = parting[plane], order[order != plane]
+    if (normal @ (-place[plane] if to_eye is None else to_eye)) < 0:
+        normal = -normal
+    is_beyond = (place[others] - place[plane]) @ normal < 0
+    beyond, before = (_parted(others[side], place, to_eye, left) for side in (is_beyond, ~is_beyond))
+    return np.concatenate([beyond, [plane], before])
