@@ -1,1 +1,1 @@
-"""What is seen through: which rows, their order from back to front, their draw calls."""
+"""Transparency: which rows are seen through, their order from back to front, their draw calls."""

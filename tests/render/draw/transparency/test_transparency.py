@@ -1,4 +1,4 @@
-"""What is seen through: colours are those of "over", from back to front, whatever the order and kind of bodies."""
+"""Transparent bodies: colours are those of "over", from back to front, whatever the order and kind of bodies."""
 
 from __future__ import annotations
 
