@@ -169,7 +169,7 @@ class GuardedWorld:
     def step(self, dt_s: float) -> None:
         """Makes one step of `dt_s` seconds. Raises UserCodeCrashed."""
         with calling_user_code(f"{self.name}.step"):
-            returned = self.world.step(dt_s)
+            returned: Any = self.world.step(dt_s)  # type: ignore[func-returns-value]
         if returned is not None and isinstance(returned, Generator | Coroutine):
             kind = "a generator, as it contains yield" if isinstance(returned, Generator) else "async"
             raise UserCodeCrashed(f"{self.name}.step is {kind}: a call runs none of it; make it a plain method")

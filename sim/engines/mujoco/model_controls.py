@@ -39,7 +39,8 @@ class ModelControls:
     @property
     def offered(self) -> list[Control]:
         """For `World.controls`."""
-        return [*self._keyframes, *self._actuators, *self._equalities][:MOST_CONTROLS]
+        offered: list[Control] = [*self._keyframes, *self._actuators, *self._equalities]
+        return offered[:MOST_CONTROLS]
 
     def taken_keyframe(self) -> int | None:
         """Number of the keyframe whose button was pressed since the last call; None without one."""
@@ -69,7 +70,7 @@ class ModelControls:
         self._seen = self._values()
 
     def _values(self) -> list[float]:
-        return [control.value for control in (*self._actuators, *self._equalities)]
+        return [slider.value for slider in self._actuators] + [float(toggle.value) for toggle in self._equalities]
 
 
 def joint_values(model: MjModel, data: MjData) -> dict[str, float]:

@@ -22,7 +22,6 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera, tracked_body
 from twixt.sim.engines.mujoco.model_controls import ModelControls, joint_values
 from twixt.sim.engines.mujoco.model_file import PREFIX, loaded_model
 from twixt.sim.engines.mujoco.model_scene import scene
@@ -106,11 +105,9 @@ class ModelWorld(World):
     def _take(self, model: MjModel) -> None:
         self._model, self._data = model, mujoco.MjData(model)
         self._poses = BodyPoses(model, self._data)
-        camera = default_camera(model)
-        self._poses.tracked = tracked_body(model, camera)
         self._controls = ModelControls(model, self._data)
         self.controls = self._controls.offered
-        self.scene = scene(model, camera=scene_camera(model, camera))
+        self.scene = scene(model)
         self.bodies = Bodies(self._poses.count)
 
     def _start_at(self, keyframe: int | None) -> None:
