@@ -133,6 +133,27 @@ def pacing(json_file: str | None, out: str | None, plot: str | None, **chosen: A
 
 
 @benches.command(
+    *COST_OPTIONS,
+    option("--model", metavar="FILE", default="", help="step this MuJoCo model instead of a humanoid"),
+    option("--large", "is_large", is_flag=True, help="also 10,000 bodies, which MuJoCo compiles in 20 s"),
+)
+@interrupted_by_signals
+def mujoco(model: str, is_large: bool, **wanted: Any) -> int:
+    """How much slower a loop that steps a MuJoCo model is with its viewer, and what a `sync` costs.
+
+    Beside twixt: MuJoCo's passive viewer and Studio, where they are installed and have a display. On a machine without
+    a screen: xvfb-run twixt bench mujoco. A quarter of an hour; --quick only shows that it works.
+    """
+    from functools import partial
+
+    from twixt.cli.bench.stepping.mujoco_rows import mujoco_rows
+    from twixt.cli.bench.suite.cost_suite import SuiteOptions, run
+
+    rows = partial(mujoco_rows, model=model, is_large=is_large)
+    return run({"mujoco": rows}, SuiteOptions(**wanted, command=typed()))
+
+
+@benches.command(
     option("--bodies", type=Read("N,N", read_counts), default="1000,10000,100000", show_default=True,
            metavar="N,N", help="how many, one loop for each number"),
     option("--load", type=click.Choice(["none", "loop"]), default="none", show_default=True,

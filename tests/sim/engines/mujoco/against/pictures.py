@@ -32,6 +32,8 @@ os.environ.setdefault("MUJOCO_GL", "egl")
 
 Pixels = NDArray[np.uint8]
 Labels = NDArray[np.int32]
+# Share of its own colour that a geom has in MuJoCo's renderer without any light.
+AMBIENT = 0.3
 BLACK = (0.0, 0.0, 0.0)
 
 
@@ -115,7 +117,7 @@ def mujocos_seen(renderer: Any, model: Any, data: Any, camera: Any) -> Seen:
     drawn.nlight = 0
     drawn.flags[:] = 0
     for geom in drawn.geoms[: drawn.ngeom]:
-        geom.emission, geom.specular, geom.shininess, geom.reflectance = 1, 0, 0, 0
+        geom.emission, geom.specular, geom.shininess, geom.reflectance = 1 - AMBIENT, 0, 0, 0
     return Seen(_mujocos_labels(model, number, kind), np.array(renderer.render()))
 
 
