@@ -20,7 +20,7 @@ ROOMS = {
     "imgui_bundle": ("render/overlay",),
     "matplotlib": ("render/measure", "cli/bench"),
     "click": ("cli",),
-    "mujoco": ("sim/engines/mujoco", "cli/bench/peers"),
+    "mujoco": ("sim/engines/mujoco", "cli/bench/peers", "cli/bench/stepping"),
     "trimesh": ("ipc/shapes/mesh_files",),
 }
 

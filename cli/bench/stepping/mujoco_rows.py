@@ -29,11 +29,26 @@ from twixt.sim.engines.mujoco.mujoco_package import required
 TWIXT, PASSIVE, STUDIO = "twixt", "mujoco.viewer", "mujoco.studio"
 PEERS = (PASSIVE, STUDIO)
 # Pairs of turns of a whole run and their length; turns and calls of the cost of a `sync`.
-PAIRS, TURN_S, QUICK_TURN_S = 40, 1.0, 0.1
-SYNC_TURNS, SYNC_CALLS = 20, 200
-# As `viewed_loop` has them.
+PAIRS, SYNC_TURNS = 40, 20
+TURN_S, SYNC_CALLS = 1.0, 200
+# Time of a viewer to load its overlay and to compile its programs, seconds.
+SETTLING_S = 3.0
+# States a second of a viewer that publishes none of those handed over, and of one that publishes all.
 NO_STATE_HZ, ALL_STATES_HZ = 0.1, 1e6
 GATED_BAR_US = 3.0
+
+
+class Effort(NamedTuple):
+    """Length of a measurement: pairs of turns, length of a turn, time to settle; turns and calls of a `sync`."""
+
+    pairs: int = PAIRS
+    turn_s: float = TURN_S
+    settling_s: float = SETTLING_S
+    sync_turns: int = SYNC_TURNS
+    sync_calls: int = SYNC_CALLS
+
+
+WHOLE, QUICK = Effort(), Effort(2, 0.1, 0.2, 2, 20)
 
 
 class LoopCase(NamedTuple):
@@ -56,7 +71,7 @@ class SyncCase(NamedTuple):
 LOOPS = (
     LoopCase("humanoid, sync after every step", 1, None, 1.05),
     LoopCase("humanoid, sync 60 times a second", 1, 60.0, 1.02),
-    LoopCase("8 humanoids, sync after every step", 8, None, 1.02),
+    LoopCase("4 humanoids, sync after every step", 4, None, 1.02),
 )
 
 
@@ -68,17 +83,17 @@ def mujoco_rows(share: float, say: Say, model: str = "", is_large: bool = False)
     required()
     if model and not os.path.isfile(model):
         raise TwixtError(f"no file {model!r}; give the path of a MuJoCo model, such as humanoid.xml")
-    pairs, turn_s = (PAIRS, TURN_S) if share >= 1 else (2, QUICK_TURN_S)
+    effort = WHOLE if share >= 1 else QUICK
+    loops = LOOPS[:1] if share < 1 else LOOPS[: 2 if model else None]
     with tempfile.TemporaryDirectory() as folder:
-        for case in LOOPS[: 2 if model else None]:
+        for case in loops:
             named = case._replace(name=case.name.replace("humanoid", os.path.basename(model))) if model else case
             path = model or _written(folder, humanoids_xml(case.humanoids))
             say(named.name)
-            yield from _loop_rows(named, path, pairs, turn_s, say)
+            yield from _loop_rows(named, path, effort, say)
         for sync in _sync_cases(is_large, share):
             say(f"sync, {sync.name}")
-            turns, calls = (SYNC_TURNS, SYNC_CALLS) if share >= 1 else (2, 20)
-            yield from _sync_rows(sync, _written(folder, sync.text), turns, calls)
+            yield from _sync_rows(sync, _written(folder, sync.text), effort)
 
 
 def _sync_cases(is_large: bool, share: float) -> Iterator[SyncCase]:
@@ -95,20 +110,20 @@ def _written(folder: str, text: str) -> str:
     return file.name
 
 
-def _loop_rows(case: LoopCase, path: str, pairs: int, turn_s: float, say: Say) -> Iterator[Row]:
+def _loop_rows(case: LoopCase, path: str, effort: Effort, say: Say) -> Iterator[Row]:
     with ExitStack() as stack:
         hz = [] if case.sync_hz is None else ["--sync-hz", str(case.sync_hz)]
-        loops = {name: stack.enter_context(_loop(name, path, *hz)) for name in (TWIXT, *PEERS)}
+        loops = {name: stack.enter_context(_loop(name, path, effort, *hz)) for name in (TWIXT, *PEERS)}
         ours = loops[TWIXT]
         if ours.failure:
             raise TwixtError(f"twixt's viewer: {ours.failure}")
         turns: dict[str, list[LoopTurn]] = {name: [] for name in loops}
-        before = ours.turn(False, turn_s)
-        for number in range(pairs):
-            say(f"{case.name}: pair {number + 1} of {pairs}")
+        before = ours.turn(False, effort.turn_s)
+        for number in range(effort.pairs):
+            say(f"{case.name}: pair {number + 1} of {effort.pairs}")
             for name, loop in loops.items():
                 if not loop.failure:
-                    watched, after = loop.turn(True, turn_s), ours.turn(False, turn_s)
+                    watched, after = loop.turn(True, effort.turn_s), ours.turn(False, effort.turn_s)
                     turns[name] += [before, watched, after]
                     before = after
         for name, loop in loops.items():
@@ -128,18 +143,18 @@ def _loop_row(case: LoopCase, viewer: str, turns: list[LoopTurn], failure: str) 
     )  # fmt: skip
 
 
-def _sync_rows(case: SyncCase, path: str, turns: int, calls: int) -> Iterator[Row]:
+def _sync_rows(case: SyncCase, path: str, effort: Effort) -> Iterator[Row]:
     with ExitStack() as stack:
         loops = {
-            "no frame would show": stack.enter_context(_loop(TWIXT, path, "--publish-hz", str(NO_STATE_HZ))),
-            "published": stack.enter_context(_loop(TWIXT, path, "--publish-hz", str(ALL_STATES_HZ))),
-            PASSIVE: stack.enter_context(_loop(PASSIVE, path)),
+            "no frame would show": stack.enter_context(_loop(TWIXT, path, effort, "--publish-hz", str(NO_STATE_HZ))),
+            "published": stack.enter_context(_loop(TWIXT, path, effort, "--publish-hz", str(ALL_STATES_HZ))),
+            PASSIVE: stack.enter_context(_loop(PASSIVE, path, effort)),
         }
         taken: dict[str, list[float]] = {name: [] for name in loops}
-        for _ in range(turns):
+        for _ in range(effort.sync_turns):
             for name, loop in loops.items():
                 if not loop.failure:
-                    taken[name] += loop.sync_us(calls)
+                    taken[name] += loop.sync_us(effort.sync_calls)
     theirs = loops[PASSIVE].failure
     limit = None if theirs else statistics.median(taken[PASSIVE])
     for name, bar_us in (("no frame would show", GATED_BAR_US), ("published", case.bar_us)):
@@ -196,11 +211,12 @@ class _Loop:
 
 
 @contextmanager
-def _loop(viewer: str, path: str, *options: str) -> Iterator[_Loop]:
+def _loop(viewer: str, path: str, effort: Effort, *options: str) -> Iterator[_Loop]:
     """A program that steps the model in a file with this viewer."""
     reads, writes = os.pipe()
     code = "import runpy, sys\nrunpy.run_module('twixt.cli.bench.stepping.viewed_loop', run_name='__main__')"
-    arguments = [*python(code), "--viewer", viewer, "--model", path, "--commands", str(reads), *options]
+    required_options = ["--viewer", viewer, "--model", path, "--settle", str(effort.settling_s)]
+    arguments = [*python(code), *required_options, "--commands", str(reads), *options]
     with os.fdopen(writes, "w") as commands, process(arguments, is_read=True, pass_fds=(reads,)) as child:
         os.close(reads)
         loop = _Loop(child, commands)

@@ -28,10 +28,8 @@ TWIXT, PASSIVE, STUDIO = "twixt", "mujoco.viewer", "mujoco.studio"
 RESET_STEPS = 700
 # Time left out at the start of a turn, seconds: after the viewer was stopped, and after it was continued.
 STOPPED_S, GOES_ON_S = 0.1, 0.4
-# Longest time for a viewer to come, seconds, and the time it then has to load its overlay and compile its programs.
-PATIENCE_S, SETTLING_S = 30.0, 3.0
-# States a second of the viewer that publishes none of those handed over, and of the one that publishes all.
-NO_STATE_HZ, ALL_STATES_HZ = 0.1, 1e6
+# Longest time for a viewer to come, seconds.
+PATIENCE_S = 30.0
 
 
 class ModelViewer(Protocol):
@@ -66,7 +64,9 @@ class TwixtViewer:
                 raise RuntimeError(f"no viewer came: {view.closed_because}")
             self.sync()
             time.sleep(0.001)
-        self._pid = view._session._process.pid
+        process = view._session._process
+        assert process is not None, "a viewer has come"
+        self._pid = process.pid
 
     def stop(self) -> None:
         os.kill(self._pid, signal.SIGSTOP)
@@ -152,9 +152,9 @@ class SteppedLoop:
             taken.append((time.perf_counter_ns() - begin_ns) / 1e3)
         return taken
 
-    def settle(self) -> None:
+    def settle(self, seconds: float) -> None:
         """Steps while the viewer loads what it loads after its first frames."""
-        self._steps(SETTLING_S, True)
+        self._steps(seconds, True)
 
     def _steps(self, seconds: float, watched: bool) -> dict[str, int]:
         model, data, sync, period_ns = self._model, self._data, self._viewer.sync, self._period_ns
@@ -184,11 +184,12 @@ def _require_display() -> None:
 
 
 def main() -> None:
-    """`--viewer NAME --model FILE --commands FD [--sync-hz HZ] [--publish-hz HZ]`."""
+    """`--viewer NAME --model FILE --commands FD --settle S [--sync-hz HZ] [--publish-hz HZ]`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--viewer", choices=VIEWERS, required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--commands", type=int, required=True)
+    parser.add_argument("--settle", type=float, required=True)
     parser.add_argument("--sync-hz", type=float)
     parser.add_argument("--publish-hz", type=float)
     asked = parser.parse_args()
@@ -207,7 +208,7 @@ def main() -> None:
         return tell(failure=f"{type(error).__name__}: {error}")
     try:
         loop = SteppedLoop(model, data, viewer, asked.sync_hz)
-        loop.settle()
+        loop.settle(asked.settle)
         tell(bodies=model.nbody)
         with os.fdopen(asked.commands) as commands:
             for line in commands:

@@ -18,12 +18,10 @@ import numpy as np
 
 from tests.sim.engines.mujoco.against.pictures import (
     Labels,
+    MujocosPictures,
     Pixels,
     Seen,
     TwixtPictures,
-    mujocos_renderer,
-    mujocos_seen,
-    mujocos_shown,
     viewers_camera,
 )
 
@@ -85,11 +83,14 @@ def compared(pictures: TwixtPictures, path: str, folder: pathlib.Path | None = N
     return of_state(pictures, model, data, folder and folder / (pathlib.Path(path).stem + ".png"))
 
 
-def of_state(pictures: TwixtPictures, model: Any, data: Any, file: pathlib.Path | None = None) -> Agreement:
-    """Agreement on one state of a model."""
-    camera = viewers_camera(model)
-    with mujocos_renderer(model, pictures.size_px) as renderer:
-        theirs, theirs_shown = mujocos_seen(renderer, model, data, camera), mujocos_shown(renderer, data, camera)
+def of_state(
+    pictures: TwixtPictures, model: Any, data: Any, file: pathlib.Path | None = None, camera: Any = None
+) -> Agreement:
+    """Agreement on one state of a model. camera: an MjvCamera, by default the one with which viewers open the model."""
+    camera = viewers_camera(model) if camera is None else camera
+    mujocos = MujocosPictures(model, pictures.size_px)
+    theirs, theirs_shown = mujocos.seen(data, camera), mujocos.shown(data, camera)
+    mujocos.release()
     ours = pictures.seen(model, data, camera)
     if file is not None:
         _save(file, [[pictures.shown(model, data, camera), theirs_shown], [ours.colors, theirs.colors],

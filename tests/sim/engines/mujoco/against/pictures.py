@@ -10,9 +10,6 @@ follow the bodies. Pictures are (height, width, 3) u1, labels (height, width) i4
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import moderngl
@@ -25,15 +22,16 @@ from twixt.render.draw.camera import OrbitCamera, carried
 from twixt.render.draw.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera, tracked_body
+from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
 from twixt.sim.engines.mujoco.model_scene import scene
-
-os.environ.setdefault("MUJOCO_GL", "egl")
 
 Pixels = NDArray[np.uint8]
 Labels = NDArray[np.int32]
 # Share of its own colour that a geom has in MuJoCo's renderer without any light.
 AMBIENT = 0.3
+# Geoms of a model that MuJoCo draws, at most.
+MOST_GEOMS = 20_000
+NO_TURN = 0.0, 0.0, 0.0, 1.0
 BLACK = (0.0, 0.0, 0.0)
 
 
@@ -58,7 +56,7 @@ class TwixtPictures:
         shown, records = _state(model, data, camera)
         plain = dataclasses.replace(shown, unlit=True, ground=None, background=BLACK, pattern=False)
         colors = self.picture(plain, records)
-        rgb = self.picture(_labelled(plain, model.nbody), records).astype(np.int32)
+        rgb = self.picture(_labelled(plain), records).astype(np.int32)
         return Seen(rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], colors)
 
     def shown(self, model: Any, data: Any, camera: Any = None) -> Pixels:
@@ -73,8 +71,9 @@ class TwixtPictures:
             renderer.upload_records(0, records)
             matrices = OrbitCamera.for_scene(scene, records, self.size_px[0] / self.size_px[1]).matrices(self.size_px)
             body = None if scene.camera is None else scene.camera.body
-            if body is not None:
-                matrices = carried(matrices, records["position"][body], records["orientation"][body])
+            if scene.camera is not None and body is not None:
+                turn = records["orientation"][body] if scene.camera.turns else np.array(NO_TURN)
+                matrices = carried(matrices, records["position"][body], turn)
             renderer.draw([Layer(0)], matrices, (0, 0, *self.size_px))
             renderer.finish()
             pixels = renderer.read_pixels()
@@ -86,39 +85,74 @@ class TwixtPictures:
         self.context.release()
 
 
-@contextmanager
-def mujocos_renderer(model: Any, size_px: tuple[int, int]) -> Iterator[Any]:
-    """MuJoCo's own offscreen renderer for a model."""
-    import mujoco
+class MujocosPictures:
+    """Draws states of one model with MuJoCo's own renderer, in an EGL context of its own; `release` gives it back."""
 
-    model.vis.global_.offwidth = max(model.vis.global_.offwidth, size_px[0])
-    model.vis.global_.offheight = max(model.vis.global_.offheight, size_px[1])
-    renderer = mujoco.Renderer(model, size_px[1], size_px[0], max_geom=20_000)
-    try:
-        yield renderer
-    finally:
-        renderer.close()
+    def __init__(self, model: Any, size_px: tuple[int, int]) -> None:
+        import mujoco
+        from mujoco.egl import GLContext
 
+        model.vis.global_.offwidth, model.vis.global_.offheight = size_px
+        self._model, self._size_px = model, size_px
+        self._gl = GLContext(*size_px)
+        self._gl.make_current()
+        self._scene = mujoco.MjvScene(model, MOST_GEOMS)
+        self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
 
-def mujocos_shown(renderer: Any, data: Any, camera: Any) -> Pixels:
-    """The state as MuJoCo draws it by default."""
-    renderer.update_scene(data, camera)
-    return np.array(renderer.render())
+    def shown(self, data: Any, camera: Any) -> Pixels:
+        """The state as MuJoCo draws it by default."""
+        self._update(data, camera)
+        return self._drawn()
 
+    def seen(self, data: Any, camera: Any) -> Seen:
+        """Labels and unlit colours: no lights, and each geom shines in its own colour."""
+        import mujoco
 
-def mujocos_seen(renderer: Any, model: Any, data: Any, camera: Any) -> Seen:
-    """Labels and unlit colours of MuJoCo's own picture: no lights, and each geom shines in its own colour."""
-    renderer.enable_segmentation_rendering()
-    renderer.update_scene(data, camera)
-    number, kind = np.moveaxis(renderer.render(), -1, 0)
-    renderer.disable_segmentation_rendering()
-    renderer.update_scene(data, camera)
-    drawn = renderer.scene
-    drawn.nlight = 0
-    drawn.flags[:] = 0
-    for geom in drawn.geoms[: drawn.ngeom]:
-        geom.emission, geom.specular, geom.shininess, geom.reflectance = 1 - AMBIENT, 0, 0, 0
-    return Seen(_mujocos_labels(model, number, kind), np.array(renderer.render()))
+        drawn = self._update(data, camera)
+        flags = drawn.flags.copy()
+        drawn.flags[:] = 0
+        drawn.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = drawn.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 1
+        rgb = self._drawn().astype(np.int32)
+        labels = self._labels(rgb[..., 2] << 16 | rgb[..., 1] << 8 | rgb[..., 0])
+        drawn.flags[:] = 0
+        drawn.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = flags[mujoco.mjtRndFlag.mjRND_CULL_FACE]
+        drawn.nlight = 0
+        for geom in drawn.geoms[: drawn.ngeom]:
+            geom.emission, geom.specular, geom.shininess, geom.reflectance = 1 - AMBIENT, 0, 0, 0
+        colors = self._drawn()
+        drawn.flags[:] = flags
+        return Seen(labels, colors)
+
+    def release(self) -> None:
+        """Gives the context back."""
+        self._gl.make_current()
+        self._context.free()
+        self._gl.free()
+
+    def _update(self, data: Any, camera: Any) -> Any:
+        import mujoco
+
+        everything = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(self._model, data, mujoco.MjvOption(), None, camera, everything, self._scene)
+        return self._scene
+
+    def _drawn(self) -> Pixels:
+        import mujoco
+
+        width, height = self._size_px
+        pixels, whole = np.empty((height, width, 3), np.uint8), mujoco.MjrRect(0, 0, width, height)
+        self._gl.make_current()
+        mujoco.mjr_render(whole, self._scene, self._context)
+        mujoco.mjr_readPixels(pixels, None, whole, self._context)
+        return pixels[::-1].copy()
+
+    def _labels(self, drawn_as: NDArray[np.int32]) -> Labels:
+        """drawn_as: numbers of the scene's geoms and 1, as MuJoCo's segmentation has them."""
+        label_of = np.zeros(MOST_GEOMS + 1, np.int32)
+        for geom in self._scene.geoms[: self._scene.ngeom]:
+            label_of[geom.segid + 1] = _label(self._model, geom.objtype, geom.objid)
+        return label_of[np.minimum(drawn_as, MOST_GEOMS)]
 
 
 def viewers_camera(model: Any) -> Any:
@@ -128,17 +162,14 @@ def viewers_camera(model: Any) -> Any:
 
 def _state(model: Any, data: Any, camera: Any) -> tuple[Scene, NDArray[np.void]]:
     camera = default_camera(model) if camera is None else camera
-    shown = scene(model, camera=scene_camera(model, camera))
     poses = BodyPoses(model, data)
-    poses.tracked = tracked_body(model, camera)
     records = new_bodies(poses.count).view(BODY)
     poses.write(records)
-    return shown, records
+    return scene(model, camera=scene_camera(model, camera)), records
 
 
-def _labelled(shown: Scene, bodies: int) -> Scene:
+def _labelled(shown: Scene) -> Scene:
     """The scene with a body's number and 1 as the colour of its parts; planes are black."""
-    del bodies
     return dataclasses.replace(shown, shapes=[_relabelled(shape, body + 1) for body, shape in enumerate(shown.shapes)])
 
 
@@ -149,18 +180,15 @@ def _relabelled(shape: Any, label: int) -> Any:
     return dataclasses.replace(shape, color=tuple((label >> shift & 255) / 255 for shift in (16, 8, 0)))
 
 
-def _mujocos_labels(model: Any, number: Labels, kind: Labels) -> Labels:
+def _label(model: Any, kind: int, number: int) -> int:
+    """Label of an object of MuJoCo's own scene; 0 for planes and for what is no part of a body."""
     import mujoco
 
-    kinds, planes = mujoco.mjtObj, model.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)
-    labels = np.zeros(number.shape, np.int32)
-    of_kind = {
-        int(kinds.mjOBJ_GEOM): np.where(planes, 0, model.geom_bodyid + 1),
-        int(kinds.mjOBJ_SITE): model.site_bodyid + 1,
-        int(kinds.mjOBJ_SKIN): model.nbody + 1 + np.arange(model.nskin),
-        int(kinds.mjOBJ_FLEX): model.nbody + 1 + model.nskin + np.arange(model.nflex),
-    }
-    for of, table in of_kind.items():
-        here = kind == of
-        labels[here] = table[number[here]]
-    return labels
+    if kind == mujoco.mjtObj.mjOBJ_GEOM:
+        is_plane = model.geom_type[number] == mujoco.mjtGeom.mjGEOM_PLANE
+        return 0 if is_plane else int(model.geom_bodyid[number]) + 1
+    if kind == mujoco.mjtObj.mjOBJ_SITE:
+        return int(model.site_bodyid[number]) + 1
+    if kind == mujoco.mjtObj.mjOBJ_SKIN:
+        return int(model.nbody) + 1 + number
+    return int(model.nbody + model.nskin) + 1 + number if kind == mujoco.mjtObj.mjOBJ_FLEX else 0

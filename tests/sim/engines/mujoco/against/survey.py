@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 import twixt
-from tests.sim.engines.mujoco.against.pictures import Pixels, mujocos_renderer, mujocos_shown, viewers_camera
+from tests.sim.engines.mujoco.against.pictures import MujocosPictures, Pixels, viewers_camera
 
 ENDINGS = ("*.xml", "*.urdf")
 SIZE_PX = (480, 360)
@@ -68,9 +68,14 @@ def surveyed(seconds: float, path: pathlib.Path) -> Surveyed:
     said = done.stderr.strip()
     if words:
         is_right = done.returncode == 2 and words in " ".join(said.split()) and str(path) in said
-        return Surveyed(path, REFUSED if is_right else FAILS, said[-300:])
+        return Surveyed(path, REFUSED if is_right else FAILS, _words(said))
     is_right = done.returncode == 0 and "Traceback" not in said and ours is not None
-    return Surveyed(path, RUNS if is_right else FAILS, said[-300:], ours)
+    return Surveyed(path, RUNS if is_right else FAILS, _words(said), ours)
+
+
+def _words(said: str) -> str:
+    """What a run said, without the place of its picture."""
+    return " ".join(line for line in said.splitlines() if "screenshot in" not in line)[-300:]
 
 
 def mujocos_words(path: pathlib.Path) -> str:
@@ -95,8 +100,10 @@ def mujocos_picture(path: pathlib.Path, seconds: float) -> Pixels:
         mujoco.mj_step(model, data)
         if data.time <= before:
             break
-    with mujocos_renderer(model, SIZE_PX) as renderer:
-        return mujocos_shown(renderer, data, viewers_camera(model))
+    mujocos = MujocosPictures(model, SIZE_PX)
+    shown = mujocos.shown(data, viewers_camera(model))
+    mujocos.release()
+    return shown
 
 
 def _read(file: pathlib.Path) -> Pixels:

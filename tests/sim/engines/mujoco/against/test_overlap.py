@@ -1,0 +1,86 @@
+"""Small models beside MuJoCo's own renderer, pixel by pixel. The ten large ones: see overlap.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sim.engines.mujoco.models import KINDS
+from twixt.cli.bench.stepping.stepped_models import humanoids_xml
+
+mujoco = pytest.importorskip("mujoco")
+pytest.importorskip("mujoco.egl", reason="MuJoCo's own renderer needs EGL here")
+
+from tests.sim.engines.mujoco.against.overlap import agreement, near_edges, of_state  # noqa: E402
+from tests.sim.engines.mujoco.against.pictures import MujocosPictures, TwixtPictures, viewers_camera  # noqa: E402
+
+SIZE_PX = (480, 360)
+# Without glass, without a floor of many colours, and without heights that lie in the floor.
+OPAQUE = (
+    KINDS.replace('rgba="1 1 1 0.1"', 'group="4"')
+    .replace('texture="checker"', 'rgba="0.2 0.5 0.7 1"')
+    .replace('pos="5 0 0"', 'pos="5 0 0.5"')
+)
+HUMANOIDS = humanoids_xml(2).replace("<worldbody>", "<statistic center='0 1.5 1' extent='3'/><worldbody>")
+CAMERAS = """
+    <camera name="wall" pos="1 -9 3" xyaxes="1 0 0 0 0.3 1" fovy="60"/>
+    <camera name="above" pos="1 1 12" xyaxes="1 0 0 0 1 0" fovy="50"/>
+"""
+
+
+@pytest.fixture(scope="module")
+def pictures() -> Iterator[TwixtPictures]:
+    made = TwixtPictures(SIZE_PX)
+    yield made
+    made.release()
+
+
+def stepped(text: str, steps: int = 20) -> tuple[Any, Any]:
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    for _ in range(steps):
+        mujoco.mj_step(model, data)
+    mujoco.mj_forward(model, data)
+    return model, data
+
+
+@pytest.mark.parametrize("text", [OPAQUE, HUMANOIDS], ids=["kinds", "humanoids"])
+def test_a_model_covers_the_pixels_that_mujoco_covers_in_its_colours(pictures: TwixtPictures, text: str) -> None:
+    found = of_state(pictures, *stepped(text))
+    assert found.pixels > 1000
+    assert found.overlap >= 0.99
+    assert found.colors >= 0.95
+    assert found.all_colors >= 0.95
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["wall", "above"])
+def test_a_camera_of_the_model_sees_what_it_sees_in_mujoco(pictures: TwixtPictures, number: int) -> None:
+    model, data = stepped(OPAQUE.replace("<worldbody>", f"<worldbody>{CAMERAS}"))
+    camera = mujoco.MjvCamera()
+    camera.type, camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, number
+    found = of_state(pictures, model, data, camera=camera)
+    assert found.pixels > 1000
+    assert found.overlap >= 0.99
+
+
+def test_a_body_that_is_elsewhere_or_has_another_colour_is_told(pictures: TwixtPictures) -> None:
+    model, data = stepped(OPAQUE)
+    mujocos = MujocosPictures(model, SIZE_PX)
+    theirs = mujocos.seen(data, viewers_camera(model))
+    mujocos.release()
+    data.xpos[1] += (0.1, 0, 0)
+    assert agreement(pictures.seen(model, data), theirs).overlap < 0.98
+    data.xpos[1] -= (0.1, 0, 0)
+    ours = pictures.seen(model, data)
+    assert agreement(ours, theirs).colors >= 0.95
+    assert agreement(ours._replace(colors=ours.colors // 2), theirs).colors < 0.5
+
+
+def test_pixels_at_most_one_from_another_label_are_near_an_edge() -> None:
+    labels = np.zeros((4, 6), np.int32)
+    labels[:, 3:] = 1
+    assert near_edges(labels)[1].tolist() == [False, False, True, True, False, False]
+    assert not near_edges(np.full((3, 3), 7, np.int32)).any()
