@@ -182,9 +182,10 @@ class Config:
     fps: float | None = window_flag(None, "frames per second, at most; the display's own rate by default", float, "N")
     quality: str = window_flag(
         "auto",
-        "how finely frames are drawn: high, in full; low, as cheaply as there is; auto, in full, and cheaper step by "
-        "step where a processor draws and frames do not fit the display's interval. Steps, with what drawing the "
-        "default world then takes: no shadows (82 %), plain: hard edges, no highlights (66 %), flat: no pattern (51 %)",
+        "how finely frames are drawn: high, with shadows on every surface and contact shading, whatever they cost; low, "
+        "as cheaply as there is; auto, a GPU as high, a processor with round shadows on the ground, and each cheaper step "
+        "by step where frames do not fit the display's interval. A processor's steps, with what drawing the default "
+        "world then takes: no shadows (82 %), plain: hard edges, no highlights (66 %), flat: no pattern (51 %)",
         str,
         choices=QUALITIES,
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import moderngl
@@ -56,6 +58,11 @@ class SceneView(NamedTuple):
     viewport: Viewport
     level: Level = FULL
     is_wide: bool = False
+
+    @property
+    def is_mapped(self) -> bool:
+        """True if shadows are read from a map. Plain colours have none."""
+        return self.level.mapped and not self.scene.is_plain
 
     def variant_of(self, variant: PoseVariant, is_spheres: bool) -> PoseVariant:
         """Variant of a program for this picture. is_spheres: the program draws spheres."""
@@ -112,6 +119,21 @@ class FrameTarget:
         left_px, bottom_px, width_px, height_px = viewport
         self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
         self.framebuffer.viewport = self.framebuffer.scissor = viewport
+
+    @contextmanager
+    def diverted(self, framebuffer: moderngl.Framebuffer, viewport: Viewport) -> Iterator[None]:
+        """Draws into this part of another framebuffer meanwhile; afterwards into the part that was set before."""
+        before, part = self.framebuffer, self.framebuffer.viewport
+        self.framebuffer = framebuffer
+        framebuffer.use()
+        framebuffer.viewport = framebuffer.scissor = viewport
+        try:
+            yield
+        finally:
+            framebuffer.scissor = None  # type: ignore[assignment]  # stubs
+            self.framebuffer = before
+            before.use()
+            before.viewport = before.scissor = part
 
     def uncut(self) -> None:
         """Removes the scissor."""

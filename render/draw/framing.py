@@ -106,7 +106,7 @@ def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> Balls:
     They are framed where there is nothing else, and where they are the greater number.
     """
     balls = seen_balls(scene, bodies)
-    thin = np.array([_is_thin(shape) for shape in scene.distinct_shapes] or [False])
+    thin = np.array([is_thin(shape) for shape in scene.distinct_shapes] or [False])
     if not thin.any():
         return balls
     rows = thin[scene.shape_rows(len(bodies))]
@@ -114,7 +114,7 @@ def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> Balls:
     others = len(rest.radius)
     if not others or len(balls.radius) - others > others:
         return balls
-    largest_m = max(shape.reach for shape, is_thin in zip(scene.distinct_shapes, thin, strict=True) if is_thin)
+    largest_m = max(shape.reach for shape, is_floor in zip(scene.distinct_shapes, thin, strict=True) if is_floor)
     return rest if largest_m > rest.bounds.radius_m else balls
 
 
@@ -175,7 +175,8 @@ def _between(side: Floats, room: Floats) -> tuple[float, float]:
     return (highest + lowest) / 2, (highest - lowest) / 2
 
 
-def _is_thin(shape: Shape) -> bool:
+def is_thin(shape: Shape) -> bool:
+    """True for what may be a floor or a wall: a rectangle, or a thin box."""
     if isinstance(shape, Box):
         thickness, edge, _ = sorted(shape.size)
         return thickness < THIN * edge

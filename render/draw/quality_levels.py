@@ -12,9 +12,10 @@ room. The ratios start as measured beforehand (`Level.share`); the governor corr
   doubles the wait, up to a minute.
 - Cores are short: one step down every 10 frames, to level SPARING at most, whatever the work; no step up meanwhile.
 
-Always: LEVELS[0] is the picture as it should be; each later level also leaves out what those before it leave out. The
-choices `high` and `low` never change the level; on a GPU `auto` does not change it either. Pure: reads no clock; time
-is the sum of the intervals.
+Always: each level also leaves out what those before it leave out. Where the processor draws, LEVELS are chosen from;
+where a GPU draws, LIT_LEVELS, whose first is BEST: shadows on every surface cost a processor ten times the frame. The
+choices `high` and `low` never change the level. Short cores do not change a GPU's. Pure: reads no clock; time is the sum
+of the intervals.
 """
 
 from __future__ import annotations
@@ -34,9 +35,12 @@ class Level(NamedTuple):
     name: str
     left_out: str = ""
     share: float = 1.0
-    shadows: bool = True  # of bodies on the ground
+    shadows: bool = True  # round ones on the ground, where `mapped` is False
     fine: bool = True  # bodies with smooth edges, highlights and borders
     skin: bool = True  # bodies with a pattern, and a depth for each pixel
+    mapped: bool = False  # shadows of all bodies on every surface
+    contact: bool = False  # contact shading
+    samples: int = 1  # of each pixel
 
 
 FULL = Level("full")
@@ -48,6 +52,15 @@ LEVELS = (
     Level("plain", "hard edges, no highlights", 0.80, shadows=False, fine=False),
     Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False),
 )
+# On a GPU. The shares are estimates by the pixels and samples that each step saves: `twixt bench looks` measures them.
+BEST = Level("best", mapped=True, contact=True, samples=4)
+LIT_LEVELS = (
+    BEST,
+    Level("mapped shadows", "no contact shading, no multisampling", 0.5, mapped=True),
+    Level("round shadows", "shadows on the ground alone", 0.5),
+)
+# `--quality high` where the processor draws: four samples a pixel would take ten times as long as one.
+BEST_BY_PROCESSOR = BEST._replace(samples=1)
 CHEAPEST = LEVELS[-1]
 # Coarsest level that is chosen only because cores are short; a coarser one is noticed at once.
 SPARING = 2
@@ -70,13 +83,18 @@ SHORT_FRAMES = 10
 
 
 class Governor:
-    """Chooses the level of each frame. choice: auto, low or high. processor_draws: True where the CPU draws."""
+    """Chooses the level of each frame. choice: auto, low or high. processor_draws: True where the CPU draws.
 
-    def __init__(self, choice: str = "auto", processor_draws: bool = True) -> None:
-        self.is_free = choice == "auto" and processor_draws
+    is_held: frames are measured, so that no level may change meanwhile.
+    """
+
+    def __init__(self, choice: str = "auto", processor_draws: bool = True, is_held: bool = False) -> None:
+        self.is_free = choice == "auto" and not is_held
         self.change_reason = ""  # why the level changed with the last frame; "" where it did not
-        self._at = LEVELS.index(CHEAPEST) if choice == "low" else 0
-        self._shares = [level.share for level in LEVELS]
+        self._processor_draws = processor_draws
+        self._levels = _levels_of(choice, processor_draws)
+        self._at = 0
+        self._shares = [level.share for level in self._levels]
         self._works: deque[int] = deque(maxlen=ROOM_FRAMES)  # of the frames of this level, ns
         self._before: tuple[int, float] | None = None  # the level left last and its median work, until judged
         self._now_ns = self._changed_ns = self._dearer_since_ns = 0
@@ -88,12 +106,17 @@ class Governor:
     @property
     def level(self) -> Level:
         """Current quality level."""
-        return LEVELS[self._at]
+        return self._levels[self._at]
+
+    @property
+    def finest(self) -> Level:
+        """The finest level that may be chosen."""
+        return self._levels[0]
 
     @property
     def is_sparing(self) -> bool:
-        """True if short cores cannot lower the level further: it is SPARING or coarser already, or it is fixed."""
-        return not self.is_free or self._at >= SPARING
+        """True if short cores cannot lower the level further: it is SPARING or coarser already, fixed, or a GPU's."""
+        return not self.is_free or not self._processor_draws or self._at >= SPARING
 
     def frame(self, work_ns: int, interval_ns: int, cores_are_short: bool = False) -> Level:
         """Records the work of a frame at this level; returns the next frame's level.
@@ -105,7 +128,7 @@ class Governor:
             return self.level
         self._now_ns += interval_ns
         self._works.append(max(0, work_ns))
-        self._judge(interval_ns, cores_are_short)
+        self._judge(interval_ns, cores_are_short and self._processor_draws)
         return self.level
 
     def forget(self) -> None:
@@ -126,7 +149,7 @@ class Governor:
         elif cores_are_short:
             self._room_since_ns = None
             if self._at < SPARING and len(works) >= SHORT_FRAMES:
-                self._go(self._at + 1, f"cores are short: drawing cheaper ({LEVELS[self._at + 1].left_out})")
+                self._go(self._at + 1, f"cores are short: drawing cheaper ({self._levels[self._at + 1].left_out})")
         else:
             self._look_for_room(interval_ns, works)
 
@@ -137,17 +160,17 @@ class Governor:
         return len(works) >= AT_ONCE and min(works[-AT_ONCE:]) > room_ns
 
     def _may_save(self) -> bool:
-        return self._at < len(LEVELS) - 1 and self._now_ns >= self._useless_until_ns
+        return self._at < len(self._levels) - 1 and self._now_ns >= self._useless_until_ns
 
     def _go_cheaper(self, interval_ns: int, usual_ns: float) -> None:
         """Steps down until the expected work fits."""
         to, expected_ns = self._at, usual_ns
-        while to < len(LEVELS) - 1 and (to == self._at or expected_ns > FITS * interval_ns):
+        while to < len(self._levels) - 1 and (to == self._at or expected_ns > FITS * interval_ns):
             to += 1
             expected_ns *= self._shares[to]
         is_relapse = self._dearer_since_ns and self._now_ns - self._dearer_since_ns < RELAPSE_NS
         self._wait_ns = min(2 * self._wait_ns, LONGEST_WAIT_NS) if is_relapse else FIRST_WAIT_NS
-        left_out = ", ".join(level.left_out for level in LEVELS[self._at + 1 : to + 1])
+        left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 : to + 1])
         self._go(to, f"drawing cheaper ({left_out}): {usual_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", usual_ns)
 
     def _learn(self, usual_ns: float) -> None:
@@ -177,7 +200,7 @@ class Governor:
         nearly_all_ns = sorted(works)[min(len(works) - 1, round(COVERED * len(works)))]
         # A learned share may be outdated: LONGEST_WAIT_NS after the last step the share measured beforehand counts.
         is_known = self._now_ns - self._changed_ns < LONGEST_WAIT_NS
-        share = self._shares[self._at] if is_known else LEVELS[self._at].share
+        share = self._shares[self._at] if is_known else self._levels[self._at].share
         if nearly_all_ns / share > FITS_DEARER * interval_ns:
             self._room_since_ns = None
             return
@@ -194,3 +217,12 @@ class Governor:
         self._at, self.change_reason = to, reason
         self._works.clear()
         self._room_since_ns, self._changed_ns = None, self._now_ns
+
+
+def _levels_of(choice: str, processor_draws: bool) -> tuple[Level, ...]:
+    """Levels that may be drawn, the finest first."""
+    if choice == "low":
+        return (CHEAPEST,)
+    if choice == "high":
+        return (BEST_BY_PROCESSOR if processor_draws else BEST,)
+    return LEVELS if processor_draws else LIT_LEVELS

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Vector
 from twixt.ipc.snapshot import BODY, NO_MARKS
-from twixt.render.draw.body_draws import KEEP_ALPHA, BodyDraws
+from twixt.render.draw.body_draws import BodyDraws
 from twixt.render.draw.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
@@ -32,14 +32,15 @@ from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
 from twixt.render.draw.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
 from twixt.render.draw.glsl.pose import WAYS, PoseVariant
 from twixt.render.draw.layers import Layer, PlacedLayer, place, place_all
+from twixt.render.draw.light.lit_pictures import LitPictures
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.quality_levels import FULL, Level
-from twixt.render.draw.ray_cast_draws import CastDrawing, cast_passes
+from twixt.render.draw.ray_cast_draws import cast_passes
 from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.snapshot_ring import FEW, SnapshotRing
 from twixt.render.draw.software.separate_spheres import LEAST
-from twixt.render.draw.sphere_draws import SphereDrawing
+from twixt.render.draw.solids import Solids
 from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, Detail, possible
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws
@@ -69,15 +70,15 @@ class SceneRenderer:
         ring = SnapshotRing(context, slots, capacity, is_late=by_processor)
         self._bodies = BodyDraws(context, self._target, scene, ring, by_processor)
         self._background = Background(context, by_processor)
-        self._casts = CastDrawing(context, self._bodies)
-        self._spheres = SphereDrawing(context, self._bodies)
         self._meshes = MeshDrawing(context, self._target, self._bodies)
+        self._solids = Solids(context, self._bodies, self._meshes)
+        self._lit = LitPictures(context, self._target, self._bodies, self._meshes)
         self._marks = MarkDrawing(context, self._target, by_processor)
         self._flat = DotsAndLines(context)
         self._transparent = TransparentDraws(context, self._target, self._bodies, self._meshes)
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
-        self._panels = PanelBackdrop(SphereRecords(self._bodies, self._spheres.radii))
+        self._panels = PanelBackdrop(SphereRecords(self._bodies, self._solids.spheres.radii))
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
         self._way = WAYS[0]  # of the picture drawn last
@@ -97,6 +98,7 @@ class SceneRenderer:
         """Replaces the scene; the snapshots on the GPU stay."""
         self._scene = scene
         self._uniforms.forget()
+        self._lit.forget()
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
         self._bodies.take_scene(scene)
@@ -163,18 +165,30 @@ class SceneRenderer:
         is_new = self._uniforms.write(scene, camera, viewport)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
         view = self._view = SceneView(scene, camera, viewport, self.level, wide)
-        bodies.begin(view, placed)
         self._way = placed[0].variant.way if placed else self._way
         key = self._background.key(self._uniforms.key, scene)
-        if bodies.is_software:
+        if bodies.is_software and not view.is_mapped:
             self._panels.drawn((key, scene.outline), view, placed)
             if len(marks):
                 self._panels.drawn_over()
-        with self._timers.next():
+
+        def begin() -> None:
+            self._uniforms.bind()
+            bodies.begin(view, placed)
             self._meshes.pose(placed)
             self._transparent.begin(camera, placed)
+
+        def draw() -> None:
             self._background.lay(target, view, key)
             self._draw_bodies(view, placed, marks)
+
+        with self._timers.next():
+            if view.is_mapped:
+                self._lit.draw(view, placed, begin, draw)
+            else:
+                begin()
+                draw()
+            self._draw_over(view)
         target.uncut()
 
     def points(self, positions: ArrayLike, colors: ArrayLike, size_px: float) -> None:
@@ -207,8 +221,9 @@ class SceneRenderer:
         if slot is None or view is None:
             return False
         stretched, count = bodies.ring.is_stretched(slot), bodies.ring.count(slot)
-        for way, name, group in product(WAYS, PASSES, sorted(self.layers, key=str)):
-            variant = bodies.variant_of(view, name, PoseVariant(way, stretched))
+        views = [view, *([self._lit.light_view] if view.is_mapped and self._lit.light_view else [])]
+        for way, seen, name, group in product(WAYS, views, PASSES, sorted(self.layers, key=str)):
+            variant = bodies.variant_of(seen, name, PoseVariant(way, stretched))
             is_cheaper = bodies.is_software and way == self._way and name in CHEAPER
             if bodies.programs.has(name, variant) or not (is_cheaper or self._may_draw(name, count, stretched)):
                 continue
@@ -217,7 +232,7 @@ class SceneRenderer:
                 # Drivers compile at the first draw: one body is drawn, with an empty scissor rectangle.
                 target.framebuffer.scissor = NOTHING
                 self._uniforms.bind()
-                bodies.begin(view, [layer])
+                bodies.begin(seen, [layer])
                 if name == MESH_POSES:
                     self._meshes.prepare_poses(layer)
                 else:
@@ -232,7 +247,7 @@ class SceneRenderer:
         Changes no picture: a frame that needs another background draws it as usual.
         """
         view, target = self._view, self._target
-        if view is None or target.is_begun or not self._uniforms.key or self._scene.ground is None:
+        if view is None or view.is_mapped or target.is_begun or not self._uniforms.key or self._scene.ground is None:
             return
         if self._context.fbo is not target.framebuffer or view.viewport != (0, 0, *target.size_px):
             return
@@ -244,7 +259,7 @@ class SceneRenderer:
 
         For the time after an upload: the next frame then need not compute it.
         """
-        if self._background.is_copied:
+        if self._background.is_copied and not self.level.mapped:
             self._panels.look_ahead(self._bodies.scene, self.level)
 
     def clear(self) -> None:
@@ -272,7 +287,8 @@ class SceneRenderer:
 
         None where copies of pixels save no time, and before the frame's first picture.
         """
-        return self._panels if self._background.is_copied and self._target.is_begun else None
+        is_still = self._background.is_copied and self._target.is_begun and not self.level.mapped
+        return self._panels if is_still else None
 
     def read_pixels(self) -> NDArray[np.uint8]:
         """Pixels of the frame drawn last, RGB, (height, width, 3), top row first. Of a window: before the swap."""
@@ -284,6 +300,7 @@ class SceneRenderer:
         self._meshes.release()
         self._marks.release()
         self._transparent.release()
+        self._lit.release()
         self._background.release()
 
     @property
@@ -305,24 +322,20 @@ class SceneRenderer:
                 self._flat.draw(rows, self._target, self._view.viewport)
 
     def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer], marks: NDArray[np.void]) -> None:
-        context, scene, bodies = self._context, view.scene, self._bodies
-        context.depth_func = "<"
-        # The framebuffer's alpha stays 1: through a lower one some compositors would show the desktop.
-        context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
-        bodies.draw("planes", layers)
-        self._meshes.draw(view.level)
-        for kind in CAST_KINDS:
-            self._casts.draw(kind, view, layers)
-        round_layers = [layer for layer in layers if not layer.variant.stretched]
-        self._spheres.draw(view, round_layers, self._flat.are_drawn or len(marks) > 0)
+        scene, bodies = view.scene, self._bodies
+        self._solids.draw(view, layers, self._flat.are_drawn or len(marks) > 0)
         self._marks.draw(marks, view)
-        if view.level.shadows and has_shadows(scene, max((layer.bodies for layer in layers), default=0)):
+        count = max((layer.bodies for layer in layers), default=0)
+        if view.level.shadows and not view.is_mapped and has_shadows(scene, count):
             bodies.draw("shadows", layers)
             self._meshes.draw_shadows()
         self._meshes.draw_silhouettes(view.level)
+
+    def _draw_over(self, view: SceneView) -> None:
+        """Draws what comes over all opaque bodies: thin lines, and what is seen through."""
         self._marks.draw_lines(view)
-        if scene.outline is not None:
-            context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+        if view.scene.outline is not None:
+            self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
             self._target.framebuffer.depth_mask = False
             self._flat.outline.draw(view.camera.eye)
             self._target.framebuffer.depth_mask = True

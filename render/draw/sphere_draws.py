@@ -92,6 +92,8 @@ class SphereDrawing:
     def _choose(self, view: SceneView, layers: Sequence[PlacedLayer], count: int) -> None:
         """Chooses the program for `count` spheres, by a sample of the layer with most bodies."""
         scene, camera, viewport, level, _ = view
+        # Shadows need the true depth of each pixel, whatever it costs.
+        by_processor = self._bodies.is_software and not view.is_mapped
         parts = self._bodies.parts
         largest = max(layers, key=lambda layer: layer.bodies)
         sample = self._bodies.ring.sample(largest.slots.older)
@@ -101,7 +103,7 @@ class SphereDrawing:
             if parts is not None:
                 sample = parts.placed(sample, sampled_rows(largest.bodies))
             sizes = sizes_in(sample, sampled_radii(scene, largest.bodies), count, camera, viewport[3])
-            self._detail = choose(sizes, count, self._bodies.is_software, self._detail, level)
+            self._detail = choose(sizes, count, by_processor, self._detail, level)
             self._chosen_for, self._drawn = key, 0
 
     def _draw_splats(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
@@ -126,7 +128,7 @@ class SphereDrawing:
         Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true depth.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
-        if self._detail != FINEST or not bodies.is_software or view.is_wide:
+        if self._detail != FINEST or not bodies.is_software or view.is_wide or view.is_mapped:
             return None
         if not bodies.members.are_spheres or len(layers) != 1 or layer.group is not None:
             return None

@@ -20,7 +20,7 @@ from twixt.render.cores.thread_time import ProcessorTime
 from twixt.render.display.display import Display
 from twixt.render.display.input import Event
 from twixt.render.draw.context import draws_in_threads, is_software
-from twixt.render.draw.quality_levels import FULL, Governor
+from twixt.render.draw.quality_levels import Governor
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -68,7 +68,7 @@ class FrameLoop:
         self.stage = Stage(config, display.context, link.scene, MOST_SLOTS, link.newest_bodies)
         self.stage.parts = timer.parts
         is_processor = is_software(display.renderer)
-        governor = Governor(config.quality, is_processor and not pacer.unlimited)
+        governor = Governor(config.quality, is_processor, pacer.unlimited)
         self.quality = PictureQuality(governor, self.stage.renderer)
         self.intake = Intake(link, self.stage, SOFTWARE_BYTE_BUDGET if is_processor else BYTE_BUDGET)
         self.input = UserInput(config, link, self.stage, early)
@@ -282,9 +282,9 @@ class PictureQuality:
     def is_drawn_in_full(self, last_level: str) -> bool:
         """True if a frame of that level may stay on the screen while no frames are made. Else sets full quality for the
         next frame, which has time for it."""
-        if not self.governor.is_free or last_level == FULL.name:
+        if not self.governor.is_free or last_level == self.governor.finest.name:
             return True
-        self._renderer.level = FULL
+        self._renderer.level = self.governor.finest
         return False
 
     def forget(self) -> None:

@@ -139,7 +139,7 @@ class Background:
                 self._context.enable_only(moderngl.BLEND)
                 self._grid.draw(view.camera)
 
-        if self.cache is None or scene.ground is None:
+        if self.cache is None or scene.ground is None or view.is_mapped:
             draw()
         else:
             self.cache.lay(target.framebuffer, view.viewport, key, draw)

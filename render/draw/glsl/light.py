@@ -38,6 +38,18 @@ vec3 lit(vec3 albedo, vec3 normal, float facing, vec3 light, vec3 up) {
 }
 """
 
+# What shadows take away, for a surface that was drawn by `lit`: it follows that function.
+SHADED_GLSL = """
+// Factor on the colour where only a share of the sun (lit) and of the sky (open) comes. Cosines as for `lit_by`.
+vec3 light_left(float lit, float open, float towards, float upward) {
+    float sun = max(towards * 0.85 + 0.15, 0.0);
+    sun *= sun;
+    float sky = 0.34 + 0.22 * upward;
+    float share = sqrt((sky * open + 0.92 * sun * lit) / (sky + 0.92 * sun));
+    return mix(COOL, WARM, sun * lit) / mix(COOL, WARM, sun) * share;
+}
+"""
+
 # The look "flat": a plain colour, and a darker line along the border. Where a body is narrower than 10 px the line fades,
 # and it is gone at 6 px.
 OUTLINE_GLSL = """

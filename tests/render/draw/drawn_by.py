@@ -22,6 +22,7 @@ from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
 from twixt.render.draw.glsl.pose import PoseVariant
 from twixt.render.draw.layers import Layer
+from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.draw.snapshot_ring import LATE_FROM
@@ -83,7 +84,9 @@ def make_all(context: moderngl.Context) -> int:
         programs.get(name, PoseVariant("mixed", stretched=True, wide=name in SPHERE_PASSES, placed=True))
     for make in MESH_PROGRAMS.values():
         make(context)
-    return len(PASSES) + len(MESH_PROGRAMS)
+    for shading in SHADINGS:
+        compose_program(context, shading)
+    return len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS)
 
 
 def main(path: str) -> None:

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.draw.quality_levels import CHEAPEST, FULL, LEVELS, LONGEST_WAIT_NS, SPARING, Governor
+from twixt.render.draw.quality_levels import (
+    BEST,
+    BEST_BY_PROCESSOR,
+    CHEAPEST,
+    FULL,
+    LEVELS,
+    LIT_LEVELS,
+    LONGEST_WAIT_NS,
+    SPARING,
+    Governor,
+)
 
 MS = 1_000_000
 INTERVAL_NS = 16_666_667
@@ -41,13 +51,49 @@ class Machine:
 
 
 @pytest.mark.parametrize(
-    ("choice", "processor_draws", "level"),
-    [("high", True, FULL), ("low", True, CHEAPEST), ("low", False, CHEAPEST), ("auto", False, FULL)],
+    ("choice", "processor_draws", "is_held", "level"),
+    [
+        ("high", True, False, BEST_BY_PROCESSOR),
+        ("high", False, False, BEST),
+        ("low", True, False, CHEAPEST),
+        ("low", False, False, CHEAPEST),
+        ("auto", True, True, FULL),
+        ("auto", False, True, BEST),
+    ],
 )
-def test_what_was_chosen_stays_whatever_frames_take(choice, processor_draws, level):
-    governor = Governor(choice, processor_draws)
+def test_what_was_chosen_stays_whatever_frames_take(choice, processor_draws, is_held, level):
+    governor = Governor(choice, processor_draws, is_held)
 
     assert set(driven(governor, [100] * 50 + [1] * 500, short=True)) == {level}
+
+
+def test_a_gpu_draws_its_best_and_leaves_out_what_it_has_no_time_for():
+    governor = Governor("auto", processor_draws=False)
+    assert set(driven(governor, [9] * 200)) == {BEST}
+
+    said = []
+    for _ in range(4):
+        governor.frame(20 * MS, INTERVAL_NS)
+        said.append(governor.change_reason)
+
+    assert governor.level == LIT_LEVELS[1]
+    assert said[-1] == "drawing cheaper (no contact shading, no multisampling): 20.0 ms of 16.7"
+    assert driven(Governor("auto", processor_draws=False), [50] * 4)[-1] == LIT_LEVELS[-1]
+
+
+def test_short_cores_change_nothing_where_a_gpu_draws():
+    governor = Governor("auto", processor_draws=False)
+
+    assert governor.is_sparing
+    assert set(driven(governor, [5] * 400, short=True)) == {BEST}
+
+
+def test_each_level_leaves_out_what_those_before_it_leave_out():
+    for levels in (LEVELS, LIT_LEVELS):
+        for finer, cheaper in itertools.pairwise(levels):
+            assert cheaper.left_out
+            assert 0 < cheaper.share < 1
+            assert all(after <= before for before, after in zip(finer[3:], cheaper[3:], strict=True))
 
 
 def test_a_quiet_machine_draws_in_full():
@@ -174,5 +220,5 @@ def test_always_one_of_the_levels_and_a_reason_for_each_change(frames, choice):
         before = governor.level
         level = governor.frame(work_ns, interval_ns, short)
         assert level is governor.level
-        assert level in LEVELS
+        assert level in (*LEVELS, BEST_BY_PROCESSOR)
         assert (level != before) == bool(governor.change_reason)

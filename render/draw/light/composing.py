@@ -1,0 +1,275 @@
+"""Composes a picture: takes the light away where it does not reach, and makes one pixel of its samples.
+
+The one idea: bodies are drawn fully lit into a target of their own, whatever their program. Then one pass over the
+picture's pixels finds each pixel's place and normal from the depths, and whether the light reaches that place: shadows
+lie on every surface, and no program of bodies knows of them. The sun's part of a surface's brightness follows from its
+normal (light.py), so a shadow takes away exactly that part, and nothing where a surface is turned from the light
+anyway. The ground has no depth; its place is where the pixel's ray meets it.
+
+- Soft shadows: TAPS comparisons with the map over a disc, each between four of its pixels (percentage closer filtering,
+  Reeves 1987). Against self-shadowing the place is moved along the normal by the disc's width on the surface.
+- Contact shading: what stands close around a place keeps the sky's light from it (screen-space ambient occlusion:
+  Mittring 2007, Bavoil 2008). It dims the hemisphere light alone.
+- Multisampling: all samples of a pixel have one shade, except where they lie on different surfaces.
+
+Always: a picture in which nothing is in shadow keeps its colours. The depth is written on, for what is drawn over it.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product, starmap
+from typing import NamedTuple
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame_block import FRAME_BINDING
+from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
+from twixt.render.draw.glsl.pose import FRAME_GLSL
+
+# Comparisons for a soft edge, and its half width in pixels of the map.
+TAPS, SOFT_PX = 24, 5.0
+# Neighbours looked at for contact shading, and how far they may be: share of half the picture's height at the target.
+NEIGHBOURS, CONTACT_SHARE = 16, 0.15
+# Widest search for them, px.
+WIDEST_PX = 96
+COLORS, DEPTHS, MAP = 0, 1, 2  # texture units
+
+_VERTEX = """
+void main() {
+    gl_Position = vec4(vec2((gl_VertexID & 1) * 4 - 1, (gl_VertexID >> 1) * 4 - 1), 0.0, 1.0);
+}
+"""
+
+_PLACES = """
+#if SAMPLES > 1
+uniform sampler2DMS colors, depths;
+#else
+uniform sampler2D colors, depths;
+#endif
+uniform bool has_ground;
+
+// What is fainter than half a pixel has this depth or a larger one: see FAINT_DEPTH in ray_cast.py.
+const float BACKGROUND = 0.999997;
+
+struct Surface {
+    vec3 place;      // eye space, metres
+    bool is_ground;
+    bool is_there;
+};
+
+float depth_of(ivec2 px, int number) { return texelFetch(depths, px, number).r; }
+
+// Of a pixel's middle. depth: in the window, 0..1.
+Surface surface_at(ivec2 px, float depth) {
+    Surface found;
+    vec2 aside = ((vec2(px) + 0.5 - grid.zw) * 2.0 / picture.xy - 1.0) / lens.xy;
+    vec3 start = PARALLEL ? vec3(aside, 0.0) : vec3(0.0), way = PARALLEL ? vec3(0.0, 0.0, -1.0) : vec3(aside, -1.0);
+    float seen = 2.0 * depth - 1.0, far = PARALLEL ? (lens.w - seen) / lens.z : lens.w / (seen + lens.z);
+    found.is_there = depth < BACKGROUND;
+    found.is_ground = !found.is_there && has_ground;
+    if (found.is_ground) {
+        far = (up_eye.w - dot(up_eye.xyz, start)) / min(dot(up_eye.xyz, way), -1e-6);
+        found.is_there = dot(up_eye.xyz, way) < -1e-6 && (PARALLEL || far > 0.0);
+    }
+    found.place = start + way * far;
+    return found;
+}
+
+Surface surface_near(ivec2 px) {
+    px = clamp(px, ivec2(grid.zw), ivec2(grid.zw + picture.xy) - 1);
+    return surface_at(px, depth_of(px, 0));
+}
+
+// The step to that side on which depths go on as they come: depths of one flat surface are linear over the picture.
+vec3 step_along(Surface here, ivec2 px, ivec2 way) {
+    float depth = depth_of(px, 0);
+    float off_back = abs(depth_of(px - way * 2, 0) + depth - 2.0 * depth_of(px - way, 0));
+    float off_forth = abs(depth_of(px + way * 2, 0) + depth - 2.0 * depth_of(px + way, 0));
+    return off_back < off_forth ? here.place - surface_near(px - way).place : surface_near(px + way).place - here.place;
+}
+
+vec3 normal_of(Surface here, ivec2 px) {
+    if (here.is_ground) return up_eye.xyz;
+    vec3 across = cross(step_along(here, px, ivec2(1, 0)), step_along(here, px, ivec2(0, 1)));
+    vec3 normal = across * inversesqrt(max(dot(across, across), 1e-30));
+    return dot(normal, sight_to(here.place)) > 0.0 ? -normal : normal;
+}
+
+// How far a place may be off by the steps of a depth buffer of 24 bits, metres.
+float rounding_m(vec3 place) {
+    return 1.2e-7 * (PARALLEL ? 1.0 / abs(lens.z) : place.z * place.z / abs(lens.w));
+}
+"""
+
+_SHADOW = """
+uniform sampler2DShadow map;
+uniform mat4 to_map;
+uniform vec3 map_px;  // metres, and share of the map's side; z: share of its depth that a metre is
+
+// Share of the light that reaches a place. towards: cosine of normal and light.
+float lit_share(vec3 place, vec3 normal, float towards) {
+    float sine = sqrt(max(1.0 - towards * towards, 0.0));
+    float off_m = map_px.x * (SOFT_PX * sine + 1.0) + 4.0 * rounding_m(place);
+    vec3 at = (to_map * vec4(place + normal * off_m, 1.0)).xyz;
+    vec2 inside = min(at.xy, 1.0 - at.xy);
+    if (min(inside.x, inside.y) <= 0.0) return 1.0;
+    // Bodies are within the map's depth; what is behind it may be in their shadow too.
+    at.z = min(at.z - 0.5 * map_px.x * map_px.z, 0.999999);
+    float lit = 0.0;
+    for (int tap = 0; tap < TAPS; tap++) lit += texture(map, vec3(at.xy + DISC[tap] * (SOFT_PX * map_px.y), at.z));
+    // Towards the border of the map shadows fade out, and where the light grazes a surface, which then has little of it.
+    float strength = smoothstep(0.0, 0.04, min(inside.x, inside.y)) * smoothstep(0.0, 0.2, towards);
+    return 1.0 - strength * (1.0 - lit * (1.0 / float(TAPS)));
+}
+"""
+
+_CONTACT = """
+uniform float contact_m;
+
+// Share of the sky's light that reaches a place past its neighbours.
+float open_share(Surface here, vec3 normal, ivec2 px) {
+    float width_px = min(contact_m / (w_at(-here.place.z) * picture.z), WIDEST_PX);
+    if (width_px < 2.0) return 1.0;
+    float reach_m = width_px * w_at(-here.place.z) * picture.z;
+    // Turned from pixel to pixel: Jimenez 2014.
+    float turn = 6.2831853 * fract(52.9829189 * fract(dot(vec2(px), vec2(0.06711056, 0.00583715))));
+    mat2 turned = mat2(cos(turn), sin(turn), -sin(turn), cos(turn)) * width_px;
+    float hidden = 0.0;
+    for (int tap = 0; tap < NEIGHBOURS; tap++) {
+        Surface near = surface_near(px + ivec2(round(turned * AROUND[tap])));
+        vec3 way = near.place - here.place;
+        float way2 = max(dot(way, way), 1e-20), above = dot(way, normal) * inversesqrt(way2);
+        if (near.is_there) hidden += max(above - 0.12, 0.0) * max(1.0 - way2 / (reach_m * reach_m), 0.0);
+    }
+    return max(1.0 - hidden * (4.0 / float(NEIGHBOURS)), 0.15);
+}
+"""
+
+_MAIN = """
+out vec4 color;
+
+vec3 shade_of(ivec2 px, float depth) {
+    Surface here = surface_at(px, depth);
+    if (!here.is_there) return vec3(1.0);
+    vec3 normal = normal_of(here, px);
+    float towards = dot(normal, light_eye.xyz);
+    float open = CONTACT ? open_share(here, normal, px) : 1.0;
+    return light_left(lit_share(here.place, normal, towards), open, towards, dot(normal, up_eye.xyz));
+}
+
+void main() {
+    ivec2 px = ivec2(gl_FragCoord.xy);
+    float depth = depth_of(px, 0);
+    gl_FragDepth = depth;
+#if SAMPLES > 1
+    float nearest = depth, farthest = depth;
+    vec3 sum = texelFetch(colors, px, 0).rgb;
+    for (int number = 1; number < SAMPLES; number++) {
+        float other = depth_of(px, number);
+        nearest = min(nearest, other);
+        farthest = max(farthest, other);
+        sum += texelFetch(colors, px, number).rgb;
+    }
+    Surface front = surface_at(px, nearest), back = surface_at(px, farthest);
+    float span_m = w_at(-front.place.z) * picture.z;
+    bool is_one = nearest >= BACKGROUND || (farthest < BACKGROUND && front.place.z - back.place.z < 8.0 * span_m);
+    if (is_one) {
+        sum *= shade_of(px, depth);
+    } else {
+        sum = vec3(0.0);
+        for (int number = 0; number < SAMPLES; number++)
+            sum += texelFetch(colors, px, number).rgb * shade_of(px, depth_of(px, number));
+    }
+    color = vec4(sum * (1.0 / float(SAMPLES)), 1.0);
+#else
+    color = vec4(texelFetch(colors, px, 0).rgb * shade_of(px, depth), 1.0);
+#endif
+}
+"""
+
+
+class Shading(NamedTuple):
+    """How a picture is composed. samples: of each pixel. is_parallel: the camera is orthographic."""
+
+    samples: int
+    is_parallel: bool
+    has_contact: bool
+
+
+# All for which there are levels.
+SHADINGS = tuple(starmap(Shading, product((1, 4), (False, True), (False, True))))
+
+
+class Composer:
+    """Draws a picture's pixels, shaded, from a target's samples into the framebuffer in use."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._context = context
+        self._made: dict[Shading, moderngl.VertexArray] = {}
+
+    def compose(
+        self, shading: Shading, scene: Scene, camera: CameraMatrices, matrix: NDArray[np.float64], map_px: int
+    ) -> None:
+        """Composes a picture of this scene and camera, whose uniform block is bound, as are colours, depths and map.
+
+        matrix: (4, 4), from eye space into the map of this many pixels a side.
+        """
+        array = self._array(shading)
+        program = array.program
+        program["to_map"].write(matrix.T.astype(np.float32).tobytes())  # type: ignore[union-attr]
+        per_metre = np.linalg.norm(matrix[:3, :3], axis=1)
+        program["map_px"] = 1 / (map_px * float(per_metre[0])), 1 / map_px, float(per_metre[2])
+        program["has_ground"] = scene.ground is not None and _is_over(camera, scene.ground)
+        if shading.has_contact:
+            away_m = 1.0 if camera.orthographic else math.dist(camera.eye, camera.target)
+            program["contact_m"] = CONTACT_SHARE * away_m / float(camera.projection[1, 1])
+        self._context.enable_only(moderngl.DEPTH_TEST)
+        self._context.depth_func = "1"  # always: the depth is written, not tested
+        array.render(moderngl.TRIANGLES, vertices=3)
+        self._context.depth_func = "<"
+
+    def _array(self, shading: Shading) -> moderngl.VertexArray:
+        array = self._made.get(shading)
+        if array is None:
+            program = compose_program(self._context, shading)
+            program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
+            program["colors"], program["depths"], program["map"] = COLORS, DEPTHS, MAP
+            array = self._made[shading] = self._context.vertex_array(program, [])
+        return array
+
+
+def compose_program(context: moderngl.Context, shading: Shading) -> moderngl.Program:
+    """Program that composes a picture; takes GL_TRIANGLES, three vertices without attributes."""
+    return context.program(vertex_shader="#version 330 core\n" + _VERTEX, fragment_shader=_fragment(shading))
+
+
+def _is_over(camera: CameraMatrices, ground: float) -> bool:
+    """True if the camera sees the ground's upper side."""
+    return bool(camera.view[2, 2] > 0) if camera.orthographic else camera.eye[2] > ground
+
+
+def _fragment(shading: Shading) -> str:
+    defined = {"SAMPLES": shading.samples, "PARALLEL": str(shading.is_parallel).lower(), "TAPS": TAPS}
+    defined |= {"CONTACT": str(shading.has_contact).lower(), "NEIGHBOURS": NEIGHBOURS}
+    defined |= {"SOFT_PX": SOFT_PX, "WIDEST_PX": f"{WIDEST_PX}.0"}
+    head = "".join(f"#define {name} {value}\n" for name, value in defined.items())
+    discs = _disc("DISC", TAPS, 0.5) + (_disc("AROUND", NEIGHBOURS, 1.0) if shading.has_contact else "")
+    contact = (
+        _CONTACT if shading.has_contact else "float open_share(Surface here, vec3 normal, ivec2 px) { return 1.0; }"
+    )
+    return "\n".join(
+        ["#version 330 core", head, FRAME_GLSL, LIGHT_GLSL, SHADED_GLSL, discs, _PLACES, _SHADOW, contact, _MAIN]
+    )
+
+
+def _disc(name: str, count: int, power: float) -> str:
+    """GLSL array of places in the unit disc on a spiral (Vogel 1979). power: 0.5 for an even density."""
+    turn = math.pi * (3 - math.sqrt(5))
+    places = [(((n + 0.5) / count) ** power, n * turn) for n in range(count)]
+    listed = ", ".join(f"vec2({away * math.cos(angle):.5f}, {away * math.sin(angle):.5f})" for away, angle in places)
+    return f"const vec2 {name}[{count}] = vec2[{count}]({listed});\n"

@@ -1,0 +1,135 @@
+"""Pictures with shadows on every surface: drawn once from the light, once from the eye, then composed.
+
+The one idea: three passes, each of which knows nothing of the others' insides. The shadow map is a picture from the
+light (light_camera.py); the bodies are drawn into a target whose depths can be read, with several samples a pixel where
+the level says so; composing.py makes the picture of both.
+
+Always: the frame's framebuffer gets colours and depths as if bodies had been drawn into it, so that dots, lines and
+panels over the picture need not know. Nothing is allocated before the first such picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import moderngl
+
+from twixt.ipc.scene import Scene
+from twixt.render.draw.body_draws import BodyDraws
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.frame_block import FrameTarget, FrameUniforms, SceneView
+from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.light import composing
+from twixt.render.draw.light.composing import Composer, Shading
+from twixt.render.draw.light.light_camera import MAP_PX, casting_reach, light_camera, region_of, to_map
+from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
+from twixt.render.draw.solids import Solids
+from twixt.render.draw.spheres.snapshot_bounds import grown, together
+
+# A target is made anew for a picture that is larger, or smaller than this share of it.
+LEAST_USED = 0.4
+
+
+class LitTarget:
+    """Colours and depths of a picture, to be read by composing.py. samples: of each pixel; 1: no multisampling."""
+
+    def __init__(self, context: moderngl.Context) -> None:
+        self._context = context
+        self._made: tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer] | None = None
+        self._size_px, self._samples = (0, 0), 0
+
+    def framebuffer(self, size_px: tuple[int, int], samples: int) -> moderngl.Framebuffer:
+        """Framebuffer of at least this size."""
+        used = size_px[0] * size_px[1] / max(self._size_px[0] * self._size_px[1], 1)
+        is_inside = size_px[0] <= self._size_px[0] and size_px[1] <= self._size_px[1]
+        if self._made is None or samples != self._samples or not is_inside or used < LEAST_USED:
+            self.release()
+            several = samples if samples > 1 else 0
+            colors = self._context.texture(size_px, 4, samples=several)
+            depths = self._context.depth_texture(size_px, samples=several)
+            if not several:
+                colors.filter = moderngl.NEAREST, moderngl.NEAREST
+                depths.filter, depths.compare_func = (moderngl.NEAREST, moderngl.NEAREST), ""
+            self._made = colors, depths, self._context.framebuffer([colors], depths)
+            self._size_px, self._samples = size_px, samples
+        return self._made[2]
+
+    def use(self) -> None:
+        """Binds colours and depths for composing."""
+        assert self._made is not None
+        self._made[0].use(composing.COLORS)
+        self._made[1].use(composing.DEPTHS)
+
+    def release(self) -> None:
+        """Gives the memory back."""
+        for one in self._made or ():
+            one.release()
+        self._made, self._size_px = None, (0, 0)
+
+
+class LitPictures:
+    """Draws pictures whose level has mapped shadows."""
+
+    def __init__(self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, meshes: MeshDrawing) -> None:
+        self._context, self._target, self._bodies, self._meshes = context, target, bodies, meshes
+        self._solids = Solids(context, bodies, meshes)
+        self._uniforms = FrameUniforms(context)
+        self._composer, self._lit = Composer(context), LitTarget(context)
+        self._map: tuple[moderngl.Texture, moderngl.Framebuffer] | None = None
+        self._reach_of: Scene | None = None
+        self._reach_m = 0.0
+        self.light_view: SceneView | None = None  # of the picture drawn last
+
+    def draw(
+        self, view: SceneView, layers: Sequence[PlacedLayer], begin: Callable[[], None], draw: Callable[[], None]
+    ) -> None:
+        """Draws a picture. begin: sets the picture's uniform blocks; draw: draws background and bodies, fully lit."""
+        light = self._cast(view, layers)
+        begin()
+        left_px, bottom_px, width_px, height_px = view.viewport
+        size_px = left_px + width_px, bottom_px + height_px
+        with self._target.diverted(self._lit.framebuffer(size_px, view.level.samples), view.viewport):
+            draw()
+        assert self._map is not None
+        self._lit.use()
+        self._map[0].use(composing.MAP)
+        shading = Shading(view.level.samples, view.camera.orthographic, view.level.contact)
+        self._composer.compose(shading, view.scene, view.camera, to_map(view.camera, light), MAP_PX)
+
+    def forget(self) -> None:
+        """For a new scene: its blocks are written anew."""
+        self._uniforms.forget()
+
+    def release(self) -> None:
+        """Gives the targets' memory back."""
+        self._lit.release()
+        for one in self._map or ():
+            one.release()
+        self._map = None
+
+    def _cast(self, view: SceneView, layers: Sequence[PlacedLayer]) -> CameraMatrices:
+        """Draws the shadow map of a picture; returns the camera that it was drawn with."""
+        camera = self._camera(view, layers)
+        square = 0, 0, MAP_PX, MAP_PX
+        seen = self.light_view = view._replace(camera=camera, viewport=square, is_wide=False)
+        if self._map is None:
+            depths = self._context.depth_texture((MAP_PX, MAP_PX))
+            depths.compare_func, depths.filter = "<=", (moderngl.LINEAR, moderngl.LINEAR)
+            depths.repeat_x = depths.repeat_y = False
+            self._map = depths, self._context.framebuffer(depth_attachment=depths)
+        self._uniforms.write(view.scene, camera, square)
+        self._bodies.begin(seen, layers)
+        self._meshes.pose(layers)
+        with self._target.diverted(self._map[1], square):
+            self._map[1].clear(depth=1.0)
+            self._solids.draw(seen, layers, has_marks=True)
+        return camera
+
+    def _camera(self, view: SceneView, layers: Sequence[PlacedLayer]) -> CameraMatrices:
+        scene, parts = self._bodies.scene, self._bodies.parts
+        if scene is not self._reach_of:
+            self._reach_of, self._reach_m = scene, casting_reach(scene)
+        extent = together([self._bodies.ring.extent(slot) for layer in layers for slot in layer.slots[:2]])
+        if extent is not None and parts is not None:
+            extent = grown(extent, parts.arm_m)
+        return light_camera(region_of(extent, self._reach_m, view.camera), view.scene.light)

@@ -1,0 +1,41 @@
+"""Draws the bodies of a picture, all shapes one after the other, into the framebuffer and the camera that are set.
+
+The one idea: a picture from the eye and one from the light are drawn alike. Each has drawings of its own: they remember
+which programs the last picture took.
+
+Always: planes and meshes first, since the soft edges of the others blend with what is behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import moderngl
+
+from twixt.render.draw.body_draws import KEEP_ALPHA, BodyDraws
+from twixt.render.draw.body_programs import CAST_KINDS
+from twixt.render.draw.frame_block import SceneView
+from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
+from twixt.render.draw.ray_cast_draws import CastDrawing
+from twixt.render.draw.sphere_draws import SphereDrawing
+
+
+class Solids:
+    """Draws bodies of every shape. Poses of meshes must have been computed for the same camera."""
+
+    def __init__(self, context: moderngl.Context, bodies: BodyDraws, meshes: MeshDrawing) -> None:
+        self._context, self._bodies, self._meshes = context, bodies, meshes
+        self._casts = CastDrawing(context, bodies)
+        self.spheres = SphereDrawing(context, bodies)
+
+    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_marks: bool = False) -> None:
+        """Draws the bodies of these layers. has_marks: dots or lines may be inside spheres."""
+        self._context.depth_func = "<"
+        # The framebuffer's alpha stays 1: through a lower one some compositors would show the desktop.
+        self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
+        self._bodies.draw("planes", layers)
+        self._meshes.draw(view.level)
+        for kind in CAST_KINDS:
+            self._casts.draw(kind, view, layers)
+        self.spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], has_marks)
