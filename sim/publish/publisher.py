@@ -139,18 +139,23 @@ class Publisher:
         begin_ns = now_ns if begin_ns is None else begin_ns
         due_ns = now_ns if due_ns is None else due_ns
         self._rate.add(sim_time_ns, due_ns)
-        head = Head(
-            tick=tick,
-            sim_time_ns=sim_time_ns,
-            due_ns=due_ns,
-            rate=self._rate.value(self._plan.rate) if rate is None else rate,
-            dt_ns=dt_ns,
-            step_cost_ns=step_cost_ns,
-            world_epoch=self._plan.world_epoch,
-            count=len(bodies) if isinstance(bodies, np.ndarray) else bodies.count,
-            scene_version=self._host.scene_version,
-            plan_number=self._plan.number,
-            marks=len(marks),
+        plan = self._plan
+        # In the order of the fields, and not by their names: that takes twice as long.
+        head = Head._make(
+            (
+                tick,
+                sim_time_ns,
+                due_ns,
+                0,  # published_ns
+                self._rate.value(plan.rate) if rate is None else rate,
+                dt_ns,
+                step_cost_ns,
+                plan.world_epoch,
+                len(bodies) if isinstance(bodies, np.ndarray) else bodies.count,
+                self._host.scene_version,
+                plan.number,
+                len(marks),
+            )
         )
         self._limit.take(now_ns)
         if isinstance(bodies, OpenSlot) or (delay_ns is None and not self._delay_line):
