@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import MARK_KINDS
+from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.render.interpolation.quaternion import slerp
 
 # 32-bit numbers of a record, and those of them that are floats: position, orientation, size.
@@ -67,8 +67,8 @@ def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alp
         return newer
     if not len(both.older) or alpha <= 0:
         return older
-    drawn = older.copy()
-    before, after = older[both.older], newer[both.newer]
+    before, after = _taken(older, both.older), _taken(newer, both.newer)
+    drawn = _taken(older, np.arange(len(older)))
     for field in ("position", "size"):
         between = before[field] + (after[field].astype(np.float64) - before[field]) * alpha
         if field == "size":
@@ -78,3 +78,7 @@ def blended(older: NDArray[np.void], newer: NDArray[np.void], both: Matched, alp
     drawn["color"][both.older] = np.rint(colors)
     drawn["orientation"][both.older] = slerp(before["orientation"], after["orientation"], alpha)
     return drawn
+
+
+def _taken(marks: NDArray[np.void], rows: NDArray[np.intp]) -> NDArray[np.void]:
+    return np.ascontiguousarray(marks).view(RECORD)[rows].view(MARK)
