@@ -51,6 +51,7 @@ SHOWN = (
     Shown("paper_figure", "A figure for a paper: high resolution, without a window", "paper_figure:Catenaries"),
     Shown("shapes", "All shapes, in two tones, so that their rotation is visible", "shapes:Tumbling"),
     Shown("hot_ring", "Columns of your own: colour and size by heat", "hot_ring:HotRing"),
+    Shown("near_pairs", "Marks that come and go: rods between near balls, arrows of forces", "near_pairs:NearPairs"),
     Shown("draw_speed", "A drawing of your own over any world", "balls --draw draw_speed:draw"),
     Shown("orbit", "The README's first world", "orbit:Orbit"),
 )
