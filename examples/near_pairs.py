@@ -8,6 +8,7 @@ import numpy as np
 from twixt import Bodies, Camera, Marks, Scene, Sphere, World
 
 NEAR = 1.1  # metres between two balls that repel each other
+MIDDLE = np.array((0, 0, 2))
 
 
 class NearPairs(World):
@@ -17,7 +18,7 @@ class NearPairs(World):
 
     def __init__(self, count: int = 24, seed: int = 0):
         self.bodies, self.marks = Bodies(count), Marks()
-        self.bodies.position[:] = np.random.default_rng(seed).uniform(-2, 2, (count, 3)) + (0, 0, 2)
+        self.bodies.position[:] = np.random.default_rng(seed).uniform(-2, 2, (count, 3)) + MIDDLE
         self.velocity = np.cross(self.bodies.position, (0, 0, 1.2))
         self.scene = Scene([Sphere(0.12, color=(0.8, 0.83, 0.88))] * count, camera=Camera((4.5, -5, 4.2), (0, 0, 1.9)))
         self.first, self.second = np.triu_indices(count, 1)
@@ -28,7 +29,7 @@ class NearPairs(World):
         distance = np.linalg.norm(apart, axis=1)
         near = np.flatnonzero(distance < NEAR)
         push = apart[near] * (6 * (NEAR - distance[near]) / distance[near])[:, None]
-        force = 1.5 * ((0, 0, 2) - places)
+        force = 1.5 * (MIDDLE - places)
         np.add.at(force, self.first[near], push)
         np.add.at(force, self.second[near], -push)
         self.velocity += dt * force
@@ -41,4 +42,4 @@ class NearPairs(World):
         self.marks.add(
             "arrow", self.bodies.position, to=self.bodies.position + 0.15 * force, size=0.03, color=(0.35, 0.75, 1)
         )
-        self.marks.add("axes", (0, 0, 2), size=0.6)
+        self.marks.add("axes", MIDDLE, size=0.6)
