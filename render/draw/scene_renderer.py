@@ -340,6 +340,7 @@ class SceneRenderer:
             self._flat.outline.draw(view.camera.eye)
             self._target.framebuffer.depth_mask = True
         self._transparent.draw()
+        self._marks.draw_transparent(view)
 
     def _may_draw(self, name: str, count: int, stretched: bool) -> bool:
         """True if a picture of `count` bodies may use this program."""

@@ -185,7 +185,7 @@ in vec4 given_color;
 const vec3 shape_size = vec3(1.0);
 
 Pose drawn_pose() {
-    return Pose(place_from_eye(given_position), unit(given_orientation), given_scale, given_color.rgb, 1.0, true);
+    return Pose(place_from_eye(given_position), unit(given_orientation), given_scale, given_color.rgb, given_color.a, true);
 }
 """
 

@@ -1,12 +1,11 @@
 """Draws the marks of a picture: solids by the programs of ray cast bodies, thin lines as lines.
 
-The one idea: a mark is blended before it comes here, so its pose is an input of the shader as it stands (`GIVEN` in
-glsl/pose.py), and all solids of a picture are one upload. Nothing is kept between pictures but the buffer and the
-compiled programs.
+The one idea: marks are blended before they come here, and all solids of a picture are one upload. Nothing is kept
+between pictures but buffers and compiled programs; marks that are drawn again, the same array, are not laid out again.
 
 Always: marks hide bodies and each other, and are hidden, by their true depth; they have the light and the look of
-bodies, never the pattern. They cast no shadow, and their solids are opaque, whatever the alpha of their colour.
-Without marks nothing here runs, and nothing is compiled.
+bodies, never the pattern, and cast no shadow. Those that are seen through come after the bodies that are, sorted from
+back to front among themselves. Without marks nothing here runs, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -17,53 +16,45 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.render.draw.body_programs import PASSES, QUADS, Pass
+from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.flat.dots_and_lines import SmoothLines
-from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget, SceneView, guarded
-from twixt.render.draw.glsl.pose import GIVEN, GIVEN_ATTRIBUTES, GIVEN_FORMAT, PoseVariant
-from twixt.render.draw.marks.cones import cone_program
-from twixt.render.draw.marks.mark_solids import SOLID, SOLIDS, MarkSolids, mark_solids
-from twixt.render.draw.quality_levels import LEVELS
+from twixt.render.draw.frame_block import FrameTarget, SceneView
+from twixt.render.draw.marks.mark_solids import NO_SOLIDS, SOLIDS, MarkSolids, Transparent, mark_solids
+from twixt.render.draw.marks.solid_rows import CONES, NO_POINTS, SolidPrograms, SolidRows, variant_of
 from twixt.render.draw.ray_cast_draws import OFF_PX, PLAIN_OFF_PX, cast_passes, largest_point_px
+from twixt.render.draw.transparency.transparent_draws import MOST_RUNS
+from twixt.render.draw.transparency.transparent_rows import back_to_front
 
-CONES = "cones"
-MARK_PASSES = {**PASSES, CONES: Pass("marks", cone_program, QUADS)}
-# Solids that the buffer has room for at first; it doubles when there are more.
-LEAST_ROOM = 256
-
-ProgramKey = tuple[str, PoseVariant]
+NO_MARKS_DRAWN = np.zeros(0, np.void)
 
 
 class MarkDrawing:
-    """Draws marks into pictures: `draw` the solids among the bodies, then `draw_lines` over all of them."""
+    """Draws marks into pictures: `draw` the solids among the bodies, `draw_lines` over all of them, then
+    `draw_transparent`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, is_software: bool) -> None:
         self._context, self._target, self._is_software = context, target, is_software
-        self._solids: MarkSolids | None = None
-        self._made_of: NDArray[np.void] | None = None  # the marks that `_solids` are made of
-        self._buffer: moderngl.Buffer | None = None
-        self._programs: dict[ProgramKey, moderngl.Program] = {}
-        self._arrays: dict[ProgramKey, moderngl.VertexArray] = {}
+        self._solids = NO_SOLIDS
+        self._made_of: NDArray[np.void] = NO_MARKS_DRAWN  # the marks that `_solids` are made of
+        self._programs = SolidPrograms(context)
+        self._opaque = SolidRows(context, target, self._programs)
+        self._transparent = SolidRows(context, target, self._programs)
         self._lines: SmoothLines | None = None
 
     def draw(self, marks: NDArray[np.void], view: SceneView) -> None:
-        """Draws the solids. marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
+        """Draws the opaque solids. marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
         if not len(marks):
-            self._solids = self._made_of = None
+            self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
             return
         if marks is not self._made_of:
             self._made_of, self._solids = marks, mark_solids(marks)
-            self._upload(self._solids.rows)
-        assert self._solids is not None
-        first = 0
-        for solid, count in zip(SOLIDS, self._solids.counts, strict=True):
-            if count:
-                self._draw_run(solid, first, count, view)
-            first += count
+            self._opaque.upload(self._solids.rows)
+        for solid, first, count in _runs(self._solids):
+            self._draw_run(solid, first, count, view)
 
     def draw_lines(self, view: SceneView) -> None:
         """Draws the thin lines of the marks drawn last, over all solids."""
-        if self._solids is None or not len(self._solids.lines.starts):
+        if not len(self._solids.lines.starts):
             return
         lines = self._lines = self._lines or SmoothLines(self._context)
         lines.set(*self._solids.lines, view.camera.eye)
@@ -72,91 +63,74 @@ class MarkDrawing:
         lines.draw()
         self._target.framebuffer.depth_mask = True
 
+    def draw_transparent(self, view: SceneView) -> None:
+        """Draws the solids that are seen through of the marks drawn last, farthest first."""
+        found = self._solids.transparent
+        if not len(found.rows):
+            return
+        order = _farthest_first(found, view.camera)
+        self._transparent.upload(found.rows[order])
+        solids, variant = found.solids[order], variant_of(view, transparent=True)
+        begins = np.flatnonzero(np.diff(solids, prepend=-1)).tolist()
+        for first, end in zip(begins, [*begins[1:], len(order)], strict=True):
+            name = SOLIDS[solids[first]]
+            self._transparent.render((_whole_pass(name), variant), first, end - first, view)
+
     def prepare(self, view: SceneView) -> bool:
         """Compiles, by drawing one solid, a program that more of the present marks, or a cheaper level, will need.
 
         False when none is left.
         """
-        first = 0
-        for solid, count in zip(SOLIDS, () if self._solids is None else self._solids.counts, strict=False):
-            for name in _later_passes(solid) if count else ():
-                if (name, _variant(view)) not in self._programs:
-                    self._render(name, first, 1, view, (0.0, 0.0))
+        variant = variant_of(view)
+        for solid, first, _ in _runs(self._solids):
+            for name in _passes(solid):
+                if not self._programs.has((name, variant)):
+                    self._opaque.render((name, variant), first, 1, view)
                     return True
-            first += count
         return False
 
     def release(self) -> None:
         """Gives the GPU memory back."""
-        self._solids = self._made_of = None
-        self._forget_buffer()
+        self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
+        self._opaque.release()
+        self._transparent.release()
 
     def _draw_run(self, solid: str, first: int, count: int, view: SceneView) -> None:
-        if solid == CONES:
-            self._render(CONES, first, count, view, (0.0, 0.0))
-            return
-        names = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
-        if len(names) == 1:
-            self._render(names[0], first, count, view, (0.0, 0.0))
-            return
-        off_px = OFF_PX if names[0] == solid else PLAIN_OFF_PX
-        range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
-        for name in (names[0], names[-1]):
-            self._render(name, first, count, view, range_px)
-
-    def _render(self, name: str, first: int, count: int, view: SceneView, range_px: tuple[float, float]) -> None:
-        """Draws a run of rows by the pass `name`. Restores the depth mask and the viewport."""
-        settings, framebuffer, key = MARK_PASSES[name], self._target.framebuffer, (name, _variant(view))
-        array = self._arrays.get(key)
-        if array is None:
-            content = [(self._buffer, GIVEN_FORMAT, *GIVEN_ATTRIBUTES)]
-            array = self._context.vertex_array(self._program(key), content, skip_errors=True)
-            self._arrays[key] = array
-        if isinstance(uniform := array.program.get("range_px", None), moderngl.Uniform):
-            uniform.value = range_px
-        self._context.enable_only(settings.flags)
-        framebuffer.depth_mask = settings.writes_depth
-        if settings.is_guarded:
-            framebuffer.viewport = guarded(view.viewport)
-        array.render(moderngl.POINTS, count, first=first)
-        framebuffer.viewport = view.viewport
-        framebuffer.depth_mask = True
-
-    def _program(self, key: ProgramKey) -> moderngl.Program:
-        program = self._programs.get(key)
-        if program is None:
-            program = self._programs[key] = MARK_PASSES[key[0]].make(self._context, key[1])
-            program["Frame"].binding = FRAME_BINDING  # type: ignore[union-attr]
-        return program
-
-    def _upload(self, rows: NDArray[np.void]) -> None:
-        if not len(rows):
-            return
-        if self._buffer is None or self._buffer.size < rows.nbytes:
-            room = LEAST_ROOM
-            while room < len(rows):
-                room *= 2
-            self._forget_buffer()
-            self._buffer = self._context.buffer(reserve=room * SOLID.itemsize, dynamic=True)
-        self._buffer.write(rows)
-
-    def _forget_buffer(self) -> None:
-        for array in self._arrays.values():
-            array.release()
-        self._arrays.clear()
-        if self._buffer is not None:
-            self._buffer.release()
-            self._buffer = None
+        names, range_px = (_whole_pass(solid),), NO_POINTS
+        if solid != CONES:
+            passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
+            if len(passes) > 1:
+                off_px = OFF_PX if passes[0] == solid else PLAIN_OFF_PX
+                names = passes[0], passes[-1]  # without the occlusion query: an empty draw takes less for marks
+                range_px = 0.0, largest_point_px(view.camera, view.viewport[3], off_px)
+        for name in names:
+            self._opaque.render((name, variant_of(view)), first, count, view, range_px)
 
 
-def _variant(view: SceneView) -> PoseVariant:
-    return view.variant_of(PoseVariant(GIVEN), is_spheres=False)
+def _runs(solids: MarkSolids) -> Iterator[tuple[str, int, int]]:
+    """Each of SOLIDS that has rows: its name, its first row and their number."""
+    first = 0
+    for solid, count in zip(SOLIDS, solids.counts, strict=True):
+        if count:
+            yield solid, first, count
+        first += count
 
 
-def _later_passes(solid: str) -> Iterator[str]:
-    """Passes of a solid that are drawn when there are more of it, or at a cheaper level."""
-    if solid != CONES:
-        yield f"large {solid}"
-        yield solid
-        if any(not level.fine for level in LEVELS):
-            yield f"plain {solid}"
+def _whole_pass(solid: str) -> str:
+    """The pass that draws a solid whatever its size."""
+    return solid if solid == CONES else f"large {solid}"
+
+
+def _passes(solid: str) -> tuple[str, ...]:
+    """All passes that may draw a solid: few, many, many at a cheaper level."""
+    return (CONES,) if solid == CONES else (f"large {solid}", solid, f"plain {solid}")
+
+
+def _farthest_first(found: Transparent, camera: CameraMatrices) -> NDArray[np.intp]:
+    """The order of rows that are seen through; with too many changes of solid, within each solid."""
+    to_eye = camera.view[2, :3].astype(np.float64) if camera.orthographic else None
+    place = found.rows["position"].astype(np.float64) - np.array(camera.eye)
+    order = back_to_front(place, to_eye, np.zeros(0, np.intp), np.zeros((0, 3)))
+    if np.count_nonzero(np.diff(found.solids[order])) >= MOST_RUNS:
+        order = order[np.argsort(found.solids[order], kind="stable")]
+    return order

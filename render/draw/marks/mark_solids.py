@@ -4,7 +4,7 @@ The one idea: five solids suffice. A sphere is an ellipsoid. An arrow is a cylin
 are three cylinders, and a line or an arrow of radius 0 is a thin line. Each solid is one row of position, orientation,
 half size and colour; the rows of a solid are a run, so one draw call draws it.
 
-Always: rows are in the order of SOLIDS. A mark that has no extent at all gives rows of size 0, which are not drawn; one
+Always: rows are in the order of SOLIDS; those that are seen through are apart. A mark that has no extent at all gives rows of size 0, which are not drawn; one
 that is flat is drawn very thin. Pure: arrays in, arrays out, without a loop over marks.
 """
 
@@ -34,6 +34,7 @@ AXIS_COLORS = np.array([(230, 60, 50), (70, 200, 70), (60, 110, 240)], np.float6
 # Turns of z to x, y and z.
 HALF = np.sqrt(0.5)
 TO_AXES = np.array([(0.0, HALF, 0.0, HALF), (-HALF, 0.0, 0.0, HALF), (0.0, 0.0, 0.0, 1.0)])
+OPAQUE = 255
 # Least half size along an axis, as a share of the largest: a box of height 0 is seen as a plate.
 THINNEST = 1e-4
 
@@ -60,12 +61,24 @@ class ThinLines(NamedTuple):
 NO_LINES = ThinLines(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32), np.zeros((0, 4), np.uint8))
 
 
+class Transparent(NamedTuple):
+    """Solids that are seen through: rows (n,) of dtype SOLID, and the place of each in SOLIDS, (n,)."""
+
+    rows: NDArray[np.void]
+    solids: NDArray[np.intp]
+
+
 class MarkSolids(NamedTuple):
-    """Solids and lines of some marks. rows: (n,) of dtype SOLID. counts: rows of each of SOLIDS."""
+    """Solids and lines of some marks. rows: the opaque ones, (n,) of dtype SOLID. counts: rows of each of SOLIDS."""
 
     rows: NDArray[np.void]
     counts: tuple[int, ...]
     lines: ThinLines
+    transparent: Transparent
+
+
+NO_TRANSPARENT = Transparent(np.zeros(0, SOLID), np.zeros(0, np.intp))
+NO_SOLIDS = MarkSolids(np.zeros(0, SOLID), (0,) * len(SOLIDS), NO_LINES, NO_TRANSPARENT)
 
 
 def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
@@ -88,7 +101,20 @@ def mark_solids(marks: NDArray[np.void]) -> MarkSolids:
     )  # fmt: skip
     counts = tuple([sum(map(len, part)) for part in parts])
     rows = np.concatenate([rows.view(BYTES) for part in parts for rows in part]).view(SOLID)
-    return MarkSolids(rows, counts, thin_lines.and_then(thin_arrows))
+    return _parted(rows, counts, thin_lines.and_then(thin_arrows))
+
+
+def _parted(rows: NDArray[np.void], counts: tuple[int, ...], lines: ThinLines) -> MarkSolids:
+    """All solids, those that are seen through apart; what has an alpha of 0 is left out."""
+    alpha = rows["color"][:, 3]
+    if alpha.min(initial=OPAQUE) == OPAQUE:
+        return MarkSolids(rows, counts, lines, NO_TRANSPARENT)
+    solids, is_opaque = np.repeat(np.arange(len(SOLIDS)), counts), alpha == OPAQUE
+    through = ~is_opaque & (alpha > 0)
+    blocks = rows.view(BYTES)
+    counts = tuple(np.bincount(solids[is_opaque], minlength=len(SOLIDS)).tolist())
+    transparent = Transparent(blocks[through].view(SOLID), solids[through])
+    return MarkSolids(blocks[is_opaque].view(SOLID), counts, lines, transparent)
 
 
 def _rows(marks: NDArray[np.void], half_size: NDArray[np.floating], ahead: Floats | None = None) -> NDArray[np.void]:

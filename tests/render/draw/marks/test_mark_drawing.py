@@ -228,3 +228,47 @@ def test_programs_that_more_marks_or_a_cheaper_level_need_are_made_in_idle_time(
     assert steps >= 2
     np.testing.assert_array_equal(renderer.read_pixels(), before)
     renderer.release()
+
+
+def test_marks_are_seen_through_by_their_alpha_from_back_to_front(studio):
+    middle = SIZE_PX[1] // 2, SIZE_PX[0] // 2
+    scene, body = dark([Sphere(0.5, BLUE)]), bodies_at((0, 0, 0))
+    half = Marks()
+    half.add("sphere", (2, 0, 0), size=0.3, color=(255, 0, 0, 128))
+    half.add("box", (1, 0, 0), size=(0.4, 0.4, 0.4), color=(0, 255, 0, 128))
+    half.add("sphere", (-2, 0, 0), size=0.3, color=(255, 255, 255, 128))
+    for records in (half.records, half.records[::-1].copy()):
+        seen = drawn(studio, scene, body, records)[middle].astype(int)
+        assert seen == pytest.approx((128, 64, 64), abs=3)
+    gone = some("capsule", (2, 0, 0), size=(0.3, 0.3), color=(255, 0, 0, 0))
+    np.testing.assert_array_equal(drawn(studio, scene, body, gone), drawn(studio, scene, body))
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        ("box", (1, 1, 1)),
+        ("capsule", (0.4, 0.4)),
+        ("cylinder", (0.4, 1)),
+        ("ellipsoid", (1, 1, 1)),
+        ("arrow", (0.3, 1)),
+    ],
+)
+def test_each_kind_is_seen_through(studio, kind, size):
+    at = (0, 0, -0.5) if kind == "arrow" else (0, 0, 0)
+    red = alone(studio, some(kind, at, size=size, color=RED))[..., 0].astype(int)
+    through = alone(studio, some(kind, at, size=size, color=(255, 0, 0, 51)))[..., 0].astype(int)
+    assert red.max() == 255
+    assert (np.abs(through - red / 5) > 6).mean() < 0.002
+
+
+def test_many_of_all_kinds_are_seen_through(studio):
+    places = random_poses(3000)["position"]
+    marks = Marks()
+    for at in range(0, 3000, 3):
+        marks.add("sphere", places[at], size=0.1, color=(255, 0, 0, 60))
+        marks.add("box", places[at + 1], size=(0.1, 0.1, 0.1), color=(0, 255, 0, 60))
+        marks.add("arrow", places[at + 2], to=places[at + 2] + 0.3, size=0.02, color=(0, 0, 255, 60))
+    pixels = alone(studio, marks.records)
+    assert (pixels.max(axis=2) > 40).mean() > 0.02
+    assert pixels.reshape(-1, 3).max(axis=0).min() > 60

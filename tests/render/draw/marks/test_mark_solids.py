@@ -69,7 +69,7 @@ def test_lines_and_arrows_without_a_radius_are_thin_lines():
 
 
 def test_axes_are_red_green_and_blue_along_x_y_and_z():
-    rows, _ = solids_of(axes={"position": [(1, 1, 1)] * 2, "size": [0.5, 2], "color": (255, 255, 255, 99)})
+    rows, _ = solids_of(axes={"position": [(1, 1, 1)] * 2, "size": [0.5, 2], "color": (255, 255, 255, 255)})
     axes = rows["cylinders"]
     along = rotate(axes["orientation"].astype(float), np.tile((0.0, 0.0, 1.0), (6, 1)))
     assert along == pytest.approx(np.tile(np.eye(3), (2, 1)), abs=1e-6)
@@ -77,7 +77,7 @@ def test_axes_are_red_green_and_blue_along_x_y_and_z():
     assert axes["position"] == pytest.approx(1 + along * length[:, None] / 2)
     assert axes["half_size"] == pytest.approx(np.multiply.outer(length, (0.05, 0.05, 0.5)))
     assert axes["color"][:, :3].argmax(axis=1).tolist() == [0, 1, 2, 0, 1, 2]
-    assert (axes["color"][:, 3] == 99).all()
+    assert (axes["color"][:, 3] == 255).all()
 
 
 def test_what_is_flat_is_thin_and_what_has_no_extent_is_nothing():
@@ -100,3 +100,14 @@ def test_marks_in_any_order_give_the_same_solids():
     assert solids.rows["position"][:, 2].tolist() == pytest.approx([0, 3, 2, 2, 2.5, 1])
     assert none.counts == (0,) * 5
     assert len(none.rows) == len(none.lines.starts) == 0
+
+
+def test_those_that_are_seen_through_are_apart_and_those_of_alpha_0_are_nowhere():
+    added = Marks()
+    for kind, size in (("box", (1, 2, 3)), ("sphere", 1), ("cylinder", (1, 1))):
+        added.add(kind, [(0, 0, at) for at in range(3)], size=size, color=[(9, 9, 9, alpha) for alpha in (255, 128, 0)])
+    solids = mark_solids(added.records)
+    assert solids.counts == (1, 0, 1, 1, 0)
+    assert solids.rows["position"][:, 2].tolist() == [0, 0, 0]
+    assert solids.transparent.rows["position"][:, 2].tolist() == [1, 1, 1]
+    assert [SOLIDS[solid] for solid in solids.transparent.solids] == ["boxes", "cylinders", "ellipsoids"]
