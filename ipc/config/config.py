@@ -191,6 +191,7 @@ class Config:
     )
     size_px: tuple[int, int] = window_flag((800, 600), "size of the window", read_size, "WxH", name="--size")
     overlay: bool = window_flag(True, "show the overlay of figures and keys (H toggles it)")
+    keys: bool = window_flag(True, "the viewer's own keys; --no-keys leaves the keyboard to your program")
     draw: str | None = window_flag(
         None, "a function of your own that draws into every frame, module:function", str, "MODULE:FUNCTION"
     )

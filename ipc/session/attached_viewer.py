@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 # Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
 # user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
 MESSAGES_PER_S = 1000
-# A command counts as this many messages: a hundred a second, where repeated keys and moving sliders make forty.
+# A command, or an event of the user's, counts as this many messages: a hundred a second, where repeated keys and moving sliders make forty.
 # Reading a hundred holds the interpreter's lock, which the stepping thread needs, for one or two ms of that second.
-COMMAND_WEIGHT = 10
+WEIGHTS = {"command": 10, "event": 10}
 # Bytes read at once: some forty commands, so that a flood is noticed early.
 RECEIVE_BYTES = 4096
 SECOND_NS = 1_000_000_000
@@ -133,7 +133,7 @@ class AttachedViewer:
         if messages:
             if now_ns - self._second_began_ns >= SECOND_NS:
                 self._second_began_ns, self._weight_this_second = now_ns, 0
-            self._weight_this_second += sum(COMMAND_WEIGHT if message.kind == "command" else 1 for message in messages)
+            self._weight_this_second += sum(WEIGHTS.get(message.kind, 1) for message in messages)
             if self._weight_this_second > MESSAGES_PER_S:
                 self.muted_until_ns = self._second_began_ns + SECOND_NS
         return messages

@@ -29,6 +29,7 @@ from twixt.ipc.session import listener, message_checks, wire
 from twixt.ipc.session.connection import Connection
 from twixt.ipc.session.received_scene import ReceivedScene
 from twixt.ipc.snapshot import Snapshot, new_bodies
+from twixt.ipc.user_actions import UserAction
 
 # Longest wait for the simulation's answer: it may still be importing its world.
 ATTACH_PATIENCE_S = 20.0
@@ -163,6 +164,10 @@ class Link:
     def send(self, command: Command) -> bool:
         """Send a command without waiting. False after the end, or while 256 messages are queued."""
         return self._send_message("command", command.to_fields())
+
+    def tell(self, action: UserAction) -> bool:
+        """Send an action of the user to the program, as `send`."""
+        return self._send_message(action.KIND, action.to_fields())
 
     def report_lead(self, lead_ns: int) -> None:
         """Report how far in the future frames are shown. Sent only where it changed by `LEAD_STEP_NS` or more."""

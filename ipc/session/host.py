@@ -30,6 +30,7 @@ from twixt.ipc.ring.writer import Stored
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.session.attached_viewer import WrittenCamera, WrittenScene, call_guarded
 from twixt.ipc.session.listener import Listener
+from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.service_thread import ServiceThread
 from twixt.ipc.snapshot import NO_MARKS, Head
 
@@ -108,6 +109,11 @@ class Host:
     def lead_ns(self) -> int:
         """Largest lead of the attached viewers: how far in the future their frames are shown. 0 when there are none."""
         return self._service.lead_ns
+
+    @property
+    def users(self) -> ReceivedActions:
+        """Actions of the viewers' users for the program: events, views, pulls."""
+        return self._service.users
 
     @property
     def commands_refused(self) -> int:

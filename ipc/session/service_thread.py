@@ -25,6 +25,8 @@ from twixt.ipc.process import fork
 from twixt.ipc.session import wire
 from twixt.ipc.session.attached_viewer import AttachedViewer, HostRequests, call_guarded, encode_or_drop, flush_all
 from twixt.ipc.session.listener import Listener, check_peer
+from twixt.ipc.session.received_actions import KINDS as ACTIONS
+from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.wakes import SelfPipe, WakeQueue
 
 # Viewers attached at once; a bound on descriptors (three each).
@@ -49,13 +51,13 @@ class ServiceThread:
     """Serves viewers from `start` to `end`. Its public methods may be called from any thread; only `end` waits.
 
     viewers: number of those attached. lead_ns: the largest lead reported by them, 0 without any. commands: those
-    received. viewer_came: set when a viewer attaches. wakes: viewers to be woken by the next publish.
+    received. users: actions of the viewers' users. viewer_came: set when a viewer attaches. wakes: viewers to be woken by the next publish.
     """
 
     def __init__(self, listener: Listener, host: HostRequests) -> None:
         self.viewers = 0
         self.lead_ns = 0
-        self.commands = CommandQueue()
+        self.commands, self.users = CommandQueue(), ReceivedActions()
         self.viewer_came = threading.Event()
         self.wakes = WakeQueue()
         self._listener, self._host = listener, host
@@ -89,14 +91,16 @@ class ServiceThread:
         callback it does not wait, and the end follows once the callback has returned."""
         self._end = kind, message
         self.commands.end()
+        self.users.end()
         self.notify()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(JOIN_PATIENCE_S)
 
     def close_in_child(self) -> None:
         """Part of `fork.Guarded`. The child does not have the thread; locks that it held are never released there."""
-        self.commands = CommandQueue()
+        self.commands, self.users = CommandQueue(), ReceivedActions()
         self.commands.end()
+        self.users.end()
         self._connected.clear()
         self.wakes.clear()
         self.viewers = 0
@@ -225,6 +229,8 @@ class ServiceThread:
                 viewer.sent.report_number = wire.whole_number(message.fields, "number")
             case "command":
                 self.commands.put(viewer, Command.from_fields(message.fields))
+            case kind if kind in ACTIONS:
+                self.users.take(viewer, message)
             case unknown:
                 raise wire.WireError(f"no viewer has reason to say {unknown[:40]!r}")
 
@@ -275,6 +281,7 @@ class ServiceThread:
                 viewer.flush()
         self._connected.remove(viewer)
         self.wakes.remove(viewer)
+        self.users.drop(viewer)
         viewer.close()
         if viewer.attached:
             self._count()

@@ -14,7 +14,8 @@ from twixt.ipc.commands import Command
 from twixt.ipc.config.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.render.display.input import Key
 
-# Keys that send commands to physics. With a user's own loop (`twixt.show`) they have no effect but a note that says so.
+# Keys that send commands to physics. With a user's own loop (`twixt.show`) they go to that program, as all keys that
+# the viewer does not use; if it takes no events, a note says that they do nothing.
 ASK_PHYSICS = frozenset(("Space", ".", "[", "]", "S", "R"))
 # Work added to every step by the S key unless a flag sets it, ms: under half of real time at 60 steps a second.
 SLOW_PHYSICS_MS = 40.0
@@ -65,6 +66,8 @@ class Controls:
     own_loop: bool = False  # True: physics is the user's own loop, where ASK_PHYSICS have no effect
     own_method: str | None = None  # module:Class of the user's interpolation, a choice besides the built-in ones
     slow_physics_ms: tuple[float, float] = (SLOW_PHYSICS_MS, SLOW_PHYSICS_MS)  # that S switches on: shortest, longest
+    listens: bool = False  # True: the user's own loop takes events
+    has_keys: bool = True  # False: the keyboard is the user's program's
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -75,7 +78,11 @@ class Controls:
     @property
     def keys(self) -> dict[str, str]:
         """Keys that have an effect, and their effects."""
-        return {key: does for key, does in KEYS.items() if not (self.own_loop and key in ASK_PHYSICS)}
+        return {key: does for key, does in KEYS.items() if self.has_keys and not self.is_programs(key)}
+
+    def is_programs(self, key: str) -> bool:
+        """True if the viewer leaves this key to the user's own loop. R asks a loop that takes events for a reset."""
+        return self.own_loop and key in ASK_PHYSICS and not (self.listens and key == "R")
 
 
 def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Controls, Command | None]:
@@ -125,8 +132,8 @@ def act(key: str, now: Controls, acted_ns: int, draw_time_ns: int) -> tuple[Cont
 
 def note_of(key: str, before: Controls, after: Controls) -> str:
     """Note for the user about the effect of a key. Empty for F12, reported once the file is written, and for Esc."""
-    if before.own_loop and key in ASK_PHYSICS:
-        return f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
+    if before.is_programs(key):
+        return "" if before.listens else f"{key} ({KEYS[key]}) does nothing here: the loop is your own program's"
     match key:
         case "I":
             return f"interpolation: {after.interpolation}"

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config.config import Config
+from twixt.ipc.user_actions import RESET, UserEvent
 from twixt.render.controls.key_bindings import Controls, act, bound, note_of, reflect_slow_physics
+from twixt.render.controls.user_reports import UserReports
 from twixt.render.display.input import Event, Key, MouseButton, MouseMove, Scroll
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.scene.stage import Stage
@@ -42,7 +44,7 @@ class UserInput:
     def __init__(self, config: Config, link: Link, stage: Stage, early: Sequence[Event]) -> None:
         self.controls = replace(first_controls(config), own_loop=link.description.get("loop") == "user")
         self._link, self._stage, self._early = link, stage, early
-        self._pointer = Pointer()
+        self._pointer, self._reports = Pointer(), UserReports(link)
         self._note, self._noted_ns = "", 0
         self._acted_ns = 0  # of the last command, until a new plan arrives
         self._plan_number = link.plan().number
@@ -53,6 +55,7 @@ class UserInput:
         """Sends commands to another simulation from now on; settings are taken over from its first status and plan."""
         self.controls = replace(self.controls, own_loop=link.description.get("loop") == "user")
         self._link, self._status, self._acted_ns = link, {}, 0
+        self._reports = UserReports(link)
         self._plan_number = link.plan().number
 
     def obey(
@@ -71,14 +74,24 @@ class UserInput:
             events, self._early = [*self._early, *events], []
         elif not events:
             return 0
-        acted_ns = 0
+        acted_ns, used_ns = 0, set[int]()
         for event in events:
-            if isinstance(event, Key) and (key := bound(event)):
+            if isinstance(event, Key) and self.controls.has_keys and (key := bound(event)):
+                if not self.controls.is_programs(key):
+                    used_ns.add(event.acted_ns)
                 acted_ns = self.press(key, event.acted_ns, draw_time_ns) or acted_ns
+        self._reports.keys(events, used_ns, draw_time_ns)
         camera = self._stage.camera
         if camera is not None:
-            acted_ns = self._pointer.move_camera(camera, events, height_px, covers) or acted_ns
+            moved_ns = self._pointer.move_camera(camera, events, height_px, covers)
+            if moved_ns:
+                self._reports.camera_moved()
+            acted_ns = moved_ns or acted_ns
         return acted_ns
+
+    def report(self, size_px: tuple[int, int], now_ns: int) -> None:
+        """Reports to the program what the user sees, after a frame. size_px: of the window."""
+        self._reports.look(self._stage.view, size_px, now_ns)
 
     def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
         """Obeys one key. Returns `acted_ns` if it changed a setting of this viewer, 0 for commands and no effect."""
@@ -89,9 +102,13 @@ class UserInput:
         if command is not None:
             self._send(command)
             return 0
+        if key == "R" and before.own_loop and before.listens:
+            self._link.tell(UserEvent(RESET, acted_ns=acted_ns, draw_time_ns=draw_time_ns))
+            return 0
         if self.controls.frame_all:
             self.controls = before
             self._stage.frame_all()
+            self._reports.camera_moved()
             return acted_ns
         self._choose()
         return acted_ns if self.controls != before else 0
@@ -137,6 +154,7 @@ class UserInput:
         if status is before:
             return
         self._status = status
+        self.controls = replace(self.controls, listens=status.get("listens") is True)
         if not before or status.get("slow_physics_ms") != before.get("slow_physics_ms"):
             self.controls = reflect_slow_physics(self.controls, status)
         if not before:
@@ -166,6 +184,7 @@ def first_controls(config: Config) -> Controls:
         split=config.split is not None,
         trails=config.trails,
         own_method=own if ":" in own else None,
+        has_keys=config.keys,
     )
 
 

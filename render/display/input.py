@@ -33,6 +33,18 @@ class Key(NamedTuple):
     place: str = ""
 
 
+class KeyAction(NamedTuple):
+    """A key of the keyboard pressed, released, or repeated while held, whatever it stands for.
+
+    code: GLFW's, of the key's place. action: "press", "release" or "repeat". mods: GLFW's bits.
+    """
+
+    code: int
+    action: str
+    mods: int
+    acted_ns: int
+
+
 class MouseMove(NamedTuple):
     """Pointer moved to this position."""
 
@@ -53,6 +65,7 @@ class MouseButton(NamedTuple):
     button: str  # "left", "right" or "middle"
     pressed: bool
     acted_ns: int
+    modifiers: frozenset[str] = frozenset()
 
 
 class Scroll(NamedTuple):
@@ -63,7 +76,7 @@ class Scroll(NamedTuple):
     acted_ns: int
 
 
-Event = Key | MouseMove | PointerLeft | MouseButton | Scroll
+Event = Key | KeyAction | MouseMove | PointerLeft | MouseButton | Scroll
 
 
 class Keyboard:

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from twixt.ipc.user_actions import KEY_ACTIONS
 from twixt.render.display import glfw_library
-from twixt.render.display.input import Event, Keyboard, MouseButton, MouseMove, PointerLeft, Scroll
+from twixt.render.display.input import Event, KeyAction, Keyboard, MouseButton, MouseMove, PointerLeft, Scroll
 
 glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
@@ -48,9 +49,11 @@ class WindowInput:
         return events
 
     def _on_key(self, _window: Any, number: int, _scancode: int, action: int, held: int) -> None:
+        acted_ns, modifiers = time.perf_counter_ns(), _modifiers(held)
+        if number != glfw.KEY_UNKNOWN:
+            self._events.append(KeyAction(number, KEY_ACTIONS[action], held, acted_ns))
         if action != glfw.PRESS:
             return
-        acted_ns, modifiers = time.perf_counter_ns(), frozenset(_MODIFIERS[bit] for bit in _MODIFIERS if held & bit)
         if number in _NAMED_KEYS:
             key = self._keyboard.press_named(_NAMED_KEYS[number], modifiers, acted_ns)
         else:
@@ -76,15 +79,20 @@ class WindowInput:
         if not entered:
             self._events.append(PointerLeft(time.perf_counter_ns()))
 
-    def _on_button(self, _window: Any, button: int, action: int, _mods: int) -> None:
+    def _on_button(self, _window: Any, button: int, action: int, held: int) -> None:
         if button in _BUTTONS:
-            self._events.append(MouseButton(_BUTTONS[button], action == glfw.PRESS, time.perf_counter_ns()))
+            is_pressed, now_ns = action == glfw.PRESS, time.perf_counter_ns()
+            self._events.append(MouseButton(_BUTTONS[button], is_pressed, now_ns, _modifiers(held)))
 
     def _on_scroll(self, _window: Any, dx: float, dy: float) -> None:
         self._events.append(Scroll(dx, dy, time.perf_counter_ns()))
 
     def _on_size(self, _window: Any, width: int, _height: int) -> None:
         self._width_units = width
+
+
+def _modifiers(held: int) -> frozenset[str]:
+    return frozenset(name for bit, name in _MODIFIERS.items() if held & bit)
 
 
 class WindowState:

@@ -105,6 +105,11 @@ class OrbitCamera:
             orthographic=bool(camera.orthographic),
         )
 
+    def as_camera(self, body: int | None = None, turns: bool = True) -> Camera:
+        """The camera of a scene that has this view. body, turns: of the body that carries it."""
+        height_m = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2)
+        return Camera(self.eye, self.target, self.fov_y_deg, body, height_m if self.orthographic else False, turns)
+
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
         """The scene's own camera, or one that frames all bodies. bodies: dtype `BODY`, shape (n,)."""

@@ -64,7 +64,7 @@ class Stage:
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self.labels: list[PlacedLabel] = []  # of the user's own drawing, in the last frame
-        self._camera = StageCamera(scene, bodies)
+        self.view = StageCamera(scene, bodies)
         self._trails: PictureTrails | None = None  # None while they are switched off
         self._drawing: UserDrawing | None = None
         if config.draw is not None:
@@ -75,7 +75,7 @@ class Stage:
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._present_ns = 0
         self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
-        self._camera.watch(self.main, [])
+        self.view.watch(self.main, [])
 
     @property
     def clock(self) -> PlaybackClock:
@@ -85,7 +85,7 @@ class Stage:
     @property
     def camera(self) -> OrbitCamera | None:
         """The camera that the user moves; None until the first frame."""
-        return self._camera.orbit
+        return self.view.orbit
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
@@ -106,7 +106,7 @@ class Stage:
 
     def set_scene(self, scene: Scene) -> None:
         """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
-        self._camera.set_scene(scene)
+        self.view.set_scene(scene)
         self.scene = scene
         self.renderer.set_scene(scene)
         self._divide_anew()
@@ -114,10 +114,10 @@ class Stage:
     def set_camera(self, camera: Camera | None) -> None:
         """Takes a camera that was published by itself: the user's view is replaced by it."""
         self.scene = self.scene.with_camera(camera)
-        self._camera.obey(self.scene)
+        self.view.obey(self.scene)
         past = self._past()
         for picture in self.pictures:
-            self._camera.watch(picture, past)
+            self.view.watch(picture, past)
 
     def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
         """Takes another simulation's scene and drops all snapshots. In an equal scene the user's view is kept."""
@@ -125,7 +125,7 @@ class Stage:
         self.history.clear()
         self.marks.clear()
         self._copies.clear()
-        self._camera.begin_anew(scene, bodies)
+        self.view.begin_anew(scene, bodies)
         self.set_scene(scene)
 
     def add(self, snapshot: Snapshot, slot: int) -> None:
@@ -174,7 +174,7 @@ class Stage:
 
     def frame_all(self) -> None:
         """Has the next frame show all bodies."""
-        self._camera.frame_all()
+        self.view.frame_all()
 
     @property
     def split_labels(self) -> tuple[str, str] | None:
@@ -203,7 +203,7 @@ class Stage:
             main = self.main
             self.left = Picture(LEFT, clock, method or main.method, main.first_slot + POSE_SLOTS, main.options)
             self.left.set_scene(self.scene, self.count, self._past())
-            self._camera.watch(self.left, self._past())
+            self.view.watch(self.left, self._past())
         self._watch_trails()
 
     def _switch_trails(self, on: bool) -> None:
@@ -226,7 +226,7 @@ class Stage:
         for picture in self.pictures:
             for part in picture.set_scene(self.scene, self.count, past):
                 part.release(self.history)
-            self._camera.watch(picture, past)
+            self.view.watch(picture, past)
         self._watch_trails()
 
     def _past(self) -> list[Snapshot]:
@@ -253,7 +253,7 @@ class Stage:
             if drawn is None:
                 self.renderer.clear()
                 return None
-            matrices = self._camera.matrices(picture, viewport[2:], size_px)
+            matrices = self.view.matrices(picture, viewport[2:], size_px)
             layers = [part.layer for part in drawn.parts if part.layer is not None]
             marks = self._marks_of(drawn, newest)
             self.renderer.draw(layers, matrices, viewport, marks)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.scene import Camera
 from twixt.render.draw.camera import CameraMatrices, OrbitCamera, carried
 
 if TYPE_CHECKING:
@@ -53,6 +54,28 @@ class StageCamera:
             self.forget()
         self._carriers.clear()
         self._bodies = bodies
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """All that `seen` depends on, to notice a change."""
+        orbit = self.orbit
+        if orbit is None:
+            return ()
+        return (
+            orbit.target,
+            orbit.distance_m,
+            orbit.azimuth_rad,
+            orbit.elevation_rad,
+            orbit.fov_y_deg,
+            self._scene.camera,
+        )
+
+    def seen(self) -> Camera:
+        """The user's view as a camera of a scene. Needs a first frame."""
+        assert self.orbit is not None
+        camera = self._scene.camera
+        body, turns = (None, True) if camera is None else (camera.body, camera.turns)
+        return self.orbit.as_camera(body, turns)
 
     def forget(self) -> None:
         """Drops the user's view: the next frame computes the first view again."""

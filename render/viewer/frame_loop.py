@@ -253,6 +253,7 @@ class FrameLoop:
         record, sharing = self.record, self.core_sharing
         row = record.add(planned, times, latched, drawing, self.is_starting, self.idle.end(times.start_ns))
         self.link.report_lead(record.lead_ns)
+        self.input.report(self.display.framebuffer_size, times.swap_end_ns)
         self.over.note(row, latched.newest)
         self.over.be_sparing(sharing.is_sparing)
         sharing.frame_done(times.swap_end_ns)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 
 from twixt.ipc.ring.slot import OpenSlot
-from twixt.ipc.session.host import Host
 from twixt.sim.show.shown_bodies import ShownBodies
+from twixt.sim.show.users_side import LoopStatus
 from twixt.sim.world.finite_check import FiniteCheck
 from twixt.sim.world.marks import Marks, fault_text
 
@@ -18,9 +18,9 @@ from twixt.sim.world.marks import Marks, fault_text
 class LoopWarnings:
     """Warnings of a user's own loop, in its terminal and in the overlay; at most one of values that are not finite."""
 
-    def __init__(self, host: Host, dt_ns: int) -> None:
+    def __init__(self, status: LoopStatus, dt_ns: int) -> None:
         self.is_quiet = False  # after such a value was reported
-        self._host, self._dt_s = host, dt_ns / 1e9
+        self._status, self._dt_s = status, dt_ns / 1e9
         self._finite, self._look_tick = FiniteCheck("the loop"), 0
 
     def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
@@ -44,7 +44,7 @@ class LoopWarnings:
     def warn(self, text: str) -> None:
         """Write `text` to the terminal and the overlay."""
         print(f"twixt: {text}", file=sys.stderr, flush=True)
-        self._host.set_status({"warning": text})
+        self._status.say(warning=text)
 
     def _warn_once(self, text: str) -> None:
         if text:

@@ -29,6 +29,7 @@ from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Publisher
 from twixt.sim.show.loop_warnings import LoopWarnings
 from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
+from twixt.sim.show.users_side import LoopStatus, UsersSide
 from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world import field_checks
 from twixt.sim.world.columns import Columns, scene_with_columns
@@ -49,7 +50,7 @@ class BodyFields(TypedDict, total=False):
     color: ArrayLike | None
 
 
-class View:
+class View(UsersSide):
     """One or several windows to which a loop publishes. Returned by `show`. One thread at a time publishes; `close` may
     be called from any.
 
@@ -57,7 +58,9 @@ class View:
     """
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
-        self._session, self._host, self._dt_ns = session, session.host, dt_ns
+        status = LoopStatus(session.host)
+        super().__init__(session.host, status)
+        self._session, self._dt_ns = session, dt_ns
         self.name = self._host.name
         self._shapes, self._capacity = shapes, capacity
         plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
@@ -66,7 +69,7 @@ class View:
         self._now = ShownSnapshot(self._host, columns)
         self._bodies: ShownBodies | None = None  # after `publish` was called
         self._has_slots = self._is_publishing = False
-        self._warnings = LoopWarnings(self._host, dt_ns)
+        self._warnings = LoopWarnings(status, dt_ns)
         self._body_limit = BodyLimit(self._host, self._warnings.warn)
         weakref.finalize(self, session.leave).atexit = False
 

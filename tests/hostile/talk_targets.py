@@ -30,6 +30,7 @@ from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Camera
 from twixt.ipc.session import attached_viewer, listener, service_thread, wire
 from twixt.ipc.snapshot import Head, new_bodies
+from twixt.ipc.user_actions import Look, Pull, UserAction, UserEvent
 from twixt.render.controls.key_bindings import Controls, reflect_slow_physics
 from twixt.render.controls.sliders import Knobs
 from twixt.render.overlay.panel_state import messages, troubles_of
@@ -45,12 +46,20 @@ COMMANDS = [
     {"name": "drop", "value": 5.0},
     {"name": "delay", "value": [80.0, 20.0]},
 ]
-SAID_BY_VIEWERS = [
+ACTIONS: list[UserAction] = [
+    UserEvent("key", 65, "press", 3, acted_ns=5),
+    UserEvent("click", button="left", clicks=2, body=1, point=(1.0, 2.0, 3.0)),
+    Pull(1, force=(1.0, 2.0, 3.0)),
+    Pull(),
+    Look(Camera(body=1), 1, (800, 600), True),
+]
+SAID_BY_VIEWERS: list[tuple[str, dict[str, Any]]] = [
     ("lead", {"lead_ns": 20_000_000}),
     ("wake", {"number": 3, "plan_number": 1}),
     ("segment", {}),
     ("report", {"number": 1}),
     *(("command", fields) for fields in COMMANDS),
+    *((action.KIND, action.to_fields()) for action in ACTIONS),
 ]
 STATUS = {
     "world": "Balls", "step_ms": 1.5, "lead_ms": 20.0, "warning": "", "diagnostics": {"energy": 1.5}, "tick": 5,

@@ -16,6 +16,7 @@ import numpy as np
 
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
+from twixt.sim.engines.mujoco.key_calls import call_on_keys
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
@@ -47,11 +48,11 @@ class Handle:
         self._users = UserGeoms(model)
         self._unsupported = Unsupported(model, self._users)
         self._unsupported.note_model()
-        if key_callback is not None:
-            self._unsupported.note("key_callback")
         self._shown = ShownModel(model, self._unsupported)
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
         self._shown.view = self._view
+        if key_callback is not None:
+            call_on_keys(key_callback, self._view.listener())
         marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported)
         self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown, marks)
         self._lock = threading.RLock()
@@ -60,7 +61,8 @@ class Handle:
 
     @property
     def cam(self) -> MjvCamera:
-        """The camera. What the code sets is shown; what the user does with the mouse does not arrive here."""
+        """The camera. What the code has set since the last `sync` is shown; else what the user has moved arrives here,
+        with `sync`."""
         return self._shown.camera
 
     @property
@@ -90,8 +92,8 @@ class Handle:
 
     @property
     def viewport(self) -> MjrRect:
-        """The rectangle of the window, pixels, as it was opened."""
-        return mujoco.MjrRect(0, 0, *self._size_px)
+        """The rectangle of the window, pixels."""
+        return mujoco.MjrRect(0, 0, *(self._view.size_px or self._size_px))
 
     def is_running(self) -> bool:
         """True until the window is closed, or `close` was called. Without a display it stays True."""

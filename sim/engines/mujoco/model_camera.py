@@ -48,6 +48,21 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
     return dataclasses.replace(view, orthographic=float(model.vis.global_.fovy)) if camera.orthographic else view
 
 
+def take_over(camera: MjvCamera, seen: Camera) -> None:
+    """Sets `camera` to what a viewer's user sees: `seen`, made by moving the view of `camera`.
+
+    Of one that tracks a body all but `lookat`, which MuJoCo computes; of a fixed camera nothing.
+    """
+    if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED:
+        return
+    forward = np.subtract(seen.target, seen.eye)
+    camera.distance = float(np.linalg.norm(forward))
+    camera.azimuth = math.degrees(math.atan2(forward[1], forward[0]))
+    camera.elevation = math.degrees(math.atan2(forward[2], math.hypot(forward[0], forward[1])))
+    if camera.type != mujoco.mjtCamera.mjCAMERA_TRACKING:
+        camera.lookat[:] = seen.target
+
+
 def tracked_body(model: MjModel, camera: MjvCamera) -> int | None:
     """The body of the model that `camera` tracks; None for other cameras."""
     is_tracking = camera.type == mujoco.mjtCamera.mjCAMERA_TRACKING and 0 <= camera.trackbodyid < model.nbody

@@ -68,7 +68,8 @@ def launch_passive(
 ) -> Handle:
     """Opens a window on `data`, and returns at once the handle with which the user's own loop shows its states.
 
-    show_left_ui, show_right_ui: both False leave out the overlay. key_callback: no effect yet. publish_hz: states
+    show_left_ui, show_right_ui: both False leave out the overlay. key_callback: called with GLFW's code of each key that is
+    pressed, on a thread of its own. publish_hz: states
     shown per second, at most. options: those of `twixt.show`. Raises ValueError as MuJoCo's own viewer.
     """
     if not isinstance(model, mujoco.MjModel):

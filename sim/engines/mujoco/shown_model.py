@@ -16,7 +16,7 @@ import numpy as np
 
 from twixt.ipc.scene import Scene
 from twixt.sim.engines.mujoco.geom_shapes import PartMaker
-from twixt.sim.engines.mujoco.model_camera import camera_state, default_camera, scene_camera
+from twixt.sim.engines.mujoco.model_camera import camera_state, default_camera, scene_camera, take_over
 from twixt.sim.engines.mujoco.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
@@ -24,6 +24,7 @@ from twixt.sim.engines.mujoco.unsupported import Unsupported
 if TYPE_CHECKING:
     from mujoco import MjModel
 
+    from twixt.ipc.scene import Camera
     from twixt.sim.show.view import View
 
 # Shortest interval between two scenes, ns: each travels whole, meshes and all.
@@ -50,6 +51,7 @@ class ShownModel:
         self._watched = {name: np.array(getattr(model, name)) for name in WATCHED}
         self._scene = scene(model, self.opt, camera=scene_camera(model, self.camera), maker=self._maker)
         self._camera_state, self._groups = camera_state(self.camera), self._shown_groups()
+        self._taken_camera: Camera | None = None  # the user's view that `camera` has
         self._are_shapes_old = self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
 
@@ -64,7 +66,7 @@ class ShownModel:
         if not at_once:  # then another thread may call, which prints nothing
             self._unsupported.check(self.opt)
         now_ns = time.perf_counter_ns()
-        self._show_camera()
+        self._compare_camera(at_once)
         groups = self._shown_groups()
         is_model_due = at_once or now_ns - self._model_ns >= MODEL_NS
         self.is_unfinished = not (is_model_due or self.is_model_fixed)
@@ -92,13 +94,18 @@ class ShownModel:
             self._maker.forget(kind, number)
         self._are_shapes_old = True
 
-    def _show_camera(self) -> None:
-        """Shows the camera if the code has moved it."""
-        state = camera_state(self.camera)
+    def _compare_camera(self, is_other_thread: bool) -> None:
+        """Shows the camera if the code has moved it since the last call; else takes over what the user has moved."""
+        view, state = self.view, camera_state(self.camera)
+        if view is None:
+            return
         if state != self._camera_state:
             self._camera_state = state
-            if self.view is not None:
-                self.view.camera = scene_camera(self._model, self.camera)
+            view.camera = scene_camera(self._model, self.camera)
+        elif not is_other_thread and (seen := view.users_camera) is not None and seen is not self._taken_camera:
+            self._taken_camera = seen
+            take_over(self.camera, seen)
+            self._camera_state = camera_state(self.camera)
 
     def _shown_groups(self) -> bytes:
         return self.opt.geomgroup.tobytes() + self.opt.sitegroup.tobytes()

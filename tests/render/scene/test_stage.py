@@ -236,7 +236,7 @@ def test_a_camera_on_a_body_turns_with_it_or_only_moves_with_it(window, turns):
 
     show = Show(window, replace(ONE, shapes=[Sphere(0.5)] * 2, camera=Camera((0, -10, 0), body=0, turns=turns)), turned)
     show.draw(150)
-    seen = show.stage._camera.matrices(show.stage.main, SIZE_PX, SIZE_PX)
+    seen = show.stage.view.matrices(show.stage.main, SIZE_PX, SIZE_PX)
     at = show.stage.main.watched("camera").position[0]
     assert np.subtract(seen.eye, at) == pytest.approx((10, 0, 0) if turns else (0, -10, 0), abs=1e-5)
 

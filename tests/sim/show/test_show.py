@@ -21,6 +21,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import SHAPES, Camera, Compound, Scene, Sphere
 from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
+from twixt.ipc.user_actions import Look, Pull, UserEvent
 from twixt.sim.show.body_matching import RecordsById
 from twixt.sim.show.show import show
 from twixt.sim.world.world import drawable_scene
@@ -642,3 +643,47 @@ def test_a_camera_is_published_by_itself_and_checked(watched: Watched) -> None:
         watched.view.camera = Camera(body=1000)
     watched.view.close()
     watched.view.camera = None
+
+
+def until(is_so: Any) -> None:
+    """Waits for what the view receives on its service thread."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline_s
+
+
+def test_events_come_once_without_the_viewers_own_keys_and_the_viewer_is_told_of_a_listener(watched: Watched) -> None:
+    assert list(watched.view.events()) == []
+    while not watched.link.status.get("listens"):
+        assert watched.link.wait(0.05) or not watched.link.ended
+    for event in (UserEvent("key", 65), UserEvent("key", 70, is_viewers=True), UserEvent("reset")):
+        watched.link.tell(event)
+    seen: list[UserEvent] = []
+    until(lambda: seen.extend(watched.view.events()) or len(seen) >= 2)
+    assert [(event.name, event.key) for event in seen] == [("key", 65), ("reset", 0)]
+    watched.view.close()
+    assert list(watched.view.events()) == []
+
+
+def test_forces_of_all_viewers_are_added_and_end_with_the_drag(watched: Watched) -> None:
+    assert watched.view.forces() == {}
+    other = attach(watched.view.name)
+    watched.link.tell(Pull(1, force=(1, 0, 0), torque=(0, 0, 5)))
+    other.tell(Pull(1, force=(0, 2, 0)))
+    until(lambda: len(watched.view._host.users.pulls) == 2)
+    [(body, (force, torque))] = watched.view.forces().items()
+    assert (body, force.tolist(), torque.tolist()) == (1, [1, 2, 0], [0, 0, 5])
+    other.close()
+    watched.link.tell(Pull())
+    until(lambda: watched.view.forces() == {})
+
+
+def test_the_users_view_is_known_until_the_program_sets_one(watched: Watched) -> None:
+    view = watched.view
+    assert (view.size_px, view.users_camera) == (None, None)
+    seen = Look(Camera((3, 2, 1)), 1, (400, 300), True)
+    watched.link.tell(seen)
+    until(lambda: view.users_camera)
+    assert (view.size_px, view.users_camera) == ((400, 300), seen.camera)
+    view.camera = None
+    assert (view.size_px, view.users_camera) == ((400, 300), None)

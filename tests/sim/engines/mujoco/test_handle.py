@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import KINDS, MOVING, Launch
-from twixt.ipc.scene import Compound
+from twixt.ipc.scene import Camera, Compound
+from twixt.ipc.session import attach, wire
 from twixt.ipc.snapshot import VISIBLE
+from twixt.ipc.user_actions import Look, UserEvent
 from twixt.sim.engines.mujoco.model_camera import scene_camera
 
 mujoco = pytest.importorskip("mujoco")
@@ -190,8 +192,76 @@ def test_changes_come_no_faster_than_viewers_take_scenes_and_none_is_lost(launch
     reader.until(lambda: not any(part for shape in reader.scene().shapes for part in getattr(shape, "parts", (1,))))
 
 
+def moved(handle: Any, look: Look) -> None:
+    """The handle's view has received what a user sees."""
+    handle._view._host.users.take("viewer", wire.Message(look.KIND, look.to_fields()))
+
+
+def test_a_view_that_the_user_has_moved_arrives_in_cam_and_what_the_code_sets_wins(launch: Launch) -> None:
+    handle, reader = launch(publish_hz=ALWAYS)
+    wanted = mujoco.MjvCamera()
+    wanted.lookat[:], wanted.distance, wanted.azimuth, wanted.elevation = (1, 2, 3), 4, 130, -25
+    version = handle._view._host.camera.version
+    moved(handle, Look(scene_camera(handle.m, wanted), version, (640, 360), True))
+    handle.sync()
+    for name in ("distance", "azimuth", "elevation", "lookat"):
+        assert getattr(handle.cam, name) == pytest.approx(getattr(wanted, name)), name
+    assert handle._view._host.camera.version == version  # what came from the viewer is not sent back
+    assert (handle.viewport.width, handle.viewport.height) == (640, 360)
+    moved(handle, Look(scene_camera(handle.m, mujoco.MjvCamera()), version, (640, 360), True))
+    handle.cam.azimuth = 10
+    handle.sync()
+    assert (handle.cam.azimuth, handle.cam.distance) == (10, pytest.approx(4))
+    assert reader.scene().camera == scene_camera(handle.m, handle.cam)
+    moved(handle, Look(scene_camera(handle.m, wanted), version, (640, 360), True))  # seen before it obeyed the code
+    handle.sync()
+    assert handle.cam.azimuth == 10
+
+
+def test_of_a_tracking_camera_lookat_stays_and_a_fixed_one_is_not_moved(launch: Launch) -> None:
+    handle, _ = launch(publish_hz=ALWAYS)
+    handle.cam.type, handle.cam.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, 3
+    handle.sync()
+    seen, lookat = Camera((0, -2, 0), (0, 0, 0), body=3, turns=False), handle.cam.lookat.tolist()
+    moved(handle, Look(seen, handle._view._host.camera.version, (8, 6), True))
+    handle.sync()
+    assert (handle.cam.distance, handle.cam.azimuth, handle.cam.elevation) == pytest.approx((2, 90, 0))
+    assert handle.cam.lookat.tolist() == lookat
+    handle.cam.type, handle.cam.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, -1
+    handle.sync()
+    moved(handle, Look(Camera((0, -9, 0)), handle._view._host.camera.version, (8, 6), True))
+    handle.sync()
+    assert handle.cam.distance == pytest.approx(2)
+
+
+def test_keys_call_the_callback_on_a_thread_that_may_take_the_lock(launch: Launch, capfd: Any) -> None:
+    pressed: list[int] = []
+    done = threading.Event()
+
+    def on_key(code: int) -> None:
+        with handles[0].lock():
+            pressed.append(code)
+        if code == ord("X"):
+            raise ValueError("no X here")
+        if code == 256:
+            done.set()
+
+    handles: list[Any] = []
+    handles.append(launch(key_callback=on_key)[0])
+    link = attach(handles[0]._view.name)
+    with handles[0].lock():  # held by the program's loop; the callback waits for it, and sync does not for the callback
+        for event in (UserEvent("key", 65), UserEvent("key", 65, "release"), UserEvent("key", ord("X")),
+                      UserEvent("key", 32, is_viewers=True), UserEvent("reset"), UserEvent("key", 256)):  # fmt: skip
+            link.tell(event)
+        handles[0].sync()
+    assert done.wait(60)
+    assert pressed == [65, ord("X"), 32, 256]
+    assert "no X here" in capfd.readouterr().err
+    link.close()
+
+
 def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFixture[str]) -> None:
-    handle, _ = launch(publish_hz=ALWAYS, key_callback=print)
+    handle, _ = launch(publish_hz=ALWAYS)
     handle.opt.flags[mujoco.mjtVisFlag.mjVIS_TRANSPARENT] = 1
     handle.user_scn.flags[mujoco.mjtRndFlag.mjRND_WIREFRAME] = 1
     handle.perturb.select = 1
@@ -199,8 +269,8 @@ def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFi
     for _ in range(3):
         handle.sync()
     said = [line for line in capfd.readouterr().err.splitlines() if "no effect yet" in line]
-    assert len(said) == 5
-    for what in ("key_callback", "opt.flags[mjVIS_TRANSPARENT]", "user_scn.flags", "perturb", "set_texts"):
+    assert len(said) == 4
+    for what in ("opt.flags[mjVIS_TRANSPARENT]", "user_scn.flags", "perturb", "set_texts"):
         assert any(line.startswith(f"twixt: {what}:") for line in said), what
 
 

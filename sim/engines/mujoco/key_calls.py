@@ -1,0 +1,38 @@
+"""Calls the `key_callback` of a passive viewer with the codes of pressed keys, on a thread of its own.
+
+Always: all keys pressed in a window are passed, also those that the viewer uses, as MuJoCo's own viewer does. The
+callback is called without any lock of ours, so that it may take the handle's. If it raises, its traceback is printed
+and later keys are passed. The thread ends with the view, whose reference it does not hold.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+
+from twixt.ipc.session.received_actions import ReceivedActions
+from twixt.ipc.user_actions import KEY, PRESS
+
+
+def call_on_keys(callback: Callable[[int], None], users: ReceivedActions) -> threading.Thread:
+    """Starts the thread. callback: called with GLFW's code of each key that is pressed."""
+    thread = threading.Thread(target=_pass_keys, args=(callback, users), name="twixt keys", daemon=True)
+    thread.start()
+    return thread
+
+
+def pass_waiting(callback: Callable[[int], None], users: ReceivedActions) -> None:
+    """Passes the keys that were pressed since the last call."""
+    while (event := users.next_event()) is not None:
+        if event.name != KEY or event.action != PRESS:
+            continue
+        try:
+            callback(event.key)
+        except Exception:
+            sys.excepthook(*sys.exc_info())
+
+
+def _pass_keys(callback: Callable[[int], None], users: ReceivedActions) -> None:
+    while users.wait():
+        pass_waiting(callback, users)

@@ -1,0 +1,83 @@
+"""Part of a view that its viewers' users act on: events, the view that they see, the bodies that they drag.
+
+Always: nothing here waits. An event is yielded once; one that nobody takes is dropped once 256 newer ones came. A force
+ends with the drag, and with the viewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Camera
+from twixt.ipc.session.host import Host
+from twixt.ipc.session.received_actions import ReceivedActions
+from twixt.ipc.user_actions import UserEvent
+
+Forces = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+
+class LoopStatus:
+    """Status of a user's own loop, for its viewers."""
+
+    def __init__(self, host: Host) -> None:
+        self._host, self._fields = host, {}  # type: Host, dict[str, Any]
+
+    def say(self, **fields: Any) -> None:
+        """Sets these fields of the status."""
+        self._fields |= fields
+        self._host.set_status(self._fields)
+
+
+class UsersSide:
+    """Actions of the users of one view's viewers."""
+
+    def __init__(self, host: Host, status: LoopStatus) -> None:
+        self._host, self._status = host, status
+        self._listens = False
+
+    def events(self) -> Iterator[UserEvent]:
+        """What users did since the last call, once each: keys, clicks on bodies, a reset asked for. See `UserEvent`.
+
+        Keys that the viewer uses for itself are left out; with `keys=False` (`--no-keys`) it uses none.
+        """
+        self._listen()
+        while (event := self._host.users.next_event()) is not None:
+            if not event.is_viewers:
+                yield event
+
+    def forces(self) -> Forces:
+        """What users drag with Ctrl held: body -> (force (3,), N; torque (3,), N m, about the body's position), both in
+        the world's frame; {} mostly. Indices are those of the records."""
+        found: Forces = {}
+        for pull in self._host.users.pulls:
+            assert pull.body is not None
+            force, torque = found.get(pull.body, (np.zeros(3), np.zeros(3)))
+            found[pull.body] = force + pull.force, torque + pull.torque
+        return found
+
+    @property
+    def size_px(self) -> tuple[int, int] | None:
+        """Width and height of the viewer's window; None before it was reported."""
+        look = self._host.users.look
+        return None if look is None else look.size_px
+
+    @property
+    def users_camera(self) -> Camera | None:
+        """The view as a user has moved it; None if none has since `camera` was set."""
+        moved = self._host.users.moved
+        return moved.camera if moved is not None and moved.camera_version == self._host.camera.version else None
+
+    def listener(self) -> ReceivedActions:
+        """The users' actions, for a reader of its own in place of `events`."""
+        self._listen()
+        return self._host.users
+
+    def _listen(self) -> None:
+        """Has viewers say which keys go to this program."""
+        if not self._listens:
+            self._listens = True
+            self._status.say(listens=True)

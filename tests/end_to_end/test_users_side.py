@@ -1,0 +1,67 @@
+"""What a user does in the real window reaches the program: keys, a reset, a view that is dragged."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.end_to_end.processes import Run, Starter, focus, xdotool
+
+pytestmark = [pytest.mark.display, pytest.mark.starvable]
+
+LOOP = """
+from time import sleep
+import twixt
+view = twixt.show(twixt.Scene([twixt.Sphere()], camera=twixt.Camera((0, -5, 0))), size_px=(320, 240), {more})
+seen = None
+while view.is_open:
+    view.publish(position=[(0, 0, 0)])
+    for event in view.events():
+        print(event.name, event.key, event.action, event.mods, flush=True)
+    if view.users_camera != seen:
+        seen = view.users_camera
+        print("turned" if seen and seen.eye[0] else "as it was", view.size_px, flush=True)
+        view.camera = twixt.Camera((0, -7, 0))
+    sleep(0.005)
+print("over", flush=True)
+"""
+
+
+def opened(start: Starter, more: str = "") -> Run:
+    run = start.script(LOOP.replace("{more}", more))
+    run.viewer()
+    focus(run, start.display)
+    return run
+
+
+def test_keys_and_a_turned_view_reach_the_program_and_the_viewers_own_keys_do_not(start: Starter) -> None:
+    run = opened(start)
+    for key in ("i", "a", "space", "shift+w"):
+        xdotool(start.display, "key", key)
+    run.hear("key 65 press 0")
+    run.hear("key 65 release 0")
+    run.hear("key 32 press 0")
+    run.hear("key 87 press 1")
+    xdotool(start.display, "key", "r")
+    run.hear("reset 0")
+    window = focus(run, start.display)
+    for step in (("mousemove", "--window", window, "160", "200"), ("mousedown", "1"),
+                 ("mousemove", "--window", window, "200", "200"), ("mouseup", "1")):  # fmt: skip
+        xdotool(start.display, *step)
+    run.hear("turned (320, 240)")
+    run.hear("as it was (320, 240)")
+    xdotool(start.display, "key", "Escape")
+    run.hear("over")
+    assert run.end() == 0
+    assert "key 73 " not in run.out  # I
+    assert "key 82 press" not in run.out
+
+
+def test_without_keys_of_the_viewer_all_are_the_programs(start: Starter) -> None:
+    run = opened(start, "keys=False")
+    for key in ("i", "Escape", "r"):
+        xdotool(start.display, "key", key)
+    for code in (73, 256, 82):
+        run.hear(f"key {code} press 0")
+    assert "over" not in run.out
+    run.interrupt()
+    run.end()

@@ -1,0 +1,102 @@
+"""Actions of viewers' users at the host: each event once and in order, the latest view, pulls that end with the viewer."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from twixt.ipc.scene import Camera
+from twixt.ipc.session import wire
+from twixt.ipc.session.received_actions import MOST_EVENTS, ReceivedActions
+from twixt.ipc.user_actions import Look, Pull, UserAction, UserEvent
+
+
+def message(action: UserAction) -> wire.Message:
+    return wire.Message(action.KIND, action.to_fields())
+
+
+def codes(users: ReceivedActions) -> list[int]:
+    found = []
+    while (event := users.next_event()) is not None:
+        found.append(event.key)
+    return found
+
+
+def test_events_come_once_and_in_order_and_the_newest_are_kept() -> None:
+    users = ReceivedActions()
+    assert codes(users) == []
+    for number in range(MOST_EVENTS + 3):
+        users.take("viewer", message(UserEvent("key", number)))
+    assert codes(users) == [*range(3, MOST_EVENTS + 3)]
+    assert codes(users) == []
+
+
+def test_a_pull_is_the_latest_of_its_viewer_and_ends_by_release_or_with_the_viewer() -> None:
+    users = ReceivedActions()
+    first, second, third = Pull(1, force=(1, 0, 0)), Pull(1, force=(2, 0, 0)), Pull(4)
+    users.take("a", message(first))
+    users.take("a", message(second))
+    users.take("b", message(third))
+    assert users.pulls == (second, third)
+    users.take("a", message(Pull()))
+    assert users.pulls == (third,)
+    users.drop("b")
+    users.drop("b")
+    assert users.pulls == ()
+
+
+def test_a_view_counts_as_moved_only_where_its_user_moved_it() -> None:
+    users = ReceivedActions()
+    still, moved = Look(Camera(), 1, (8, 6)), Look(Camera((1, 2, 3)), 1, (8, 6), True)
+    users.take("a", message(still))
+    assert (users.look, users.moved) == (still, None)
+    users.take("a", message(moved))
+    users.take("b", message(still))
+    assert (users.look, users.moved) == (still, moved)
+
+
+def test_a_wait_ends_with_an_event_and_with_the_end() -> None:
+    users, seen = ReceivedActions(), []
+
+    def read() -> None:
+        while users.wait():
+            seen.extend(codes(users))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    users.take("a", message(UserEvent("key", 65)))
+    while not seen:
+        assert reader.is_alive()
+    users.take("a", message(Pull(1)))
+    users.end()
+    reader.join(60)
+    assert (seen, users.pulls, users.wait()) == ([65], (), False)
+
+
+def test_actions_of_a_viewer_reach_the_host_and_its_pull_ends_with_it(channel: Any, until: Any) -> None:
+    host = channel.open()
+    link = channel.attach()
+    look = Look(Camera((1, 2, 3), body=2), 1, (640, 480), True)
+    for action in (UserEvent("key", 65), UserEvent("reset"), Pull(3, force=(1, 2, 3)), look):
+        assert link.tell(action)
+    until(lambda: host.users.moved)
+    assert host.users.look == look
+    assert [event.force for event in host.users.pulls] == [(1, 2, 3)]
+    assert [event and event.name for event in (host.users.next_event(), host.users.next_event())] == ["key", "reset"]
+    link.close()
+    until(lambda: not host.users.pulls)
+
+
+@pytest.mark.parametrize("kind", [UserEvent.KIND, Pull.KIND, Look.KIND])
+def test_a_damaged_action_ends_its_viewer_alone(channel: Any, until: Any, kind: str) -> None:
+    host = channel.open()
+    good, bad = channel.attach(), channel.attach()
+    bad._send_message(kind, {"body": "arm"})
+    until(lambda: bad.poll() or bad.ended)
+    assert bad.ended is not None
+    assert f"a viewer sent a damaged {kind}" in bad.ended.message
+    good.tell(UserEvent("key", 66))
+    until(lambda: host.users.next_event())
+    assert good.ended is None
