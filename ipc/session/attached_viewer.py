@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 MESSAGES_PER_S = 1000
 # A command, or an event of the user's, counts as this many messages: a hundred a second, where repeated keys and moving sliders make forty.
 # Reading a hundred holds the interpreter's lock, which the stepping thread needs, for one or two ms of that second.
-WEIGHTS = {"command": 10, "event": 10}
+COMMAND_WEIGHT = 10
+WEIGHTS = {"command": COMMAND_WEIGHT, "event": COMMAND_WEIGHT}
 # Bytes read at once: some forty commands, so that a flood is noticed early.
 RECEIVE_BYTES = 4096
 SECOND_NS = 1_000_000_000
