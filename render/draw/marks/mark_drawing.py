@@ -96,7 +96,8 @@ class MarkDrawing:
         self._transparent.release()
 
     def _draw_run(self, solid: str, first: int, count: int, view: SceneView) -> None:
-        names, range_px = (_whole_pass(solid),), NO_POINTS
+        names: tuple[str, ...] = (_whole_pass(solid),)
+        range_px = NO_POINTS
         if solid != CONES:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
             if len(passes) > 1:
