@@ -72,8 +72,10 @@ __all__ = [
     "Vector",
 ]
 
-FORMAT = 5
+FORMAT = 6
 LOOKS = ("lit", "flat")
+# Characters of a label, at most: more than a picture has room for.
+LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class Scene:
     unlit: every shape in its plain colour, without light, outline, pattern and shadow: for measuring pixels.
     columns: column -> rule by which it is blended; taken from the columns declared to `Bodies` or `show`.
     color_by: the column that colours the bodies; None: their own colours.
+    labels: texts that marks may have: one whose `label` is i + 1 has the text of place i beside it.
     """
 
     shapes: Sequence[Shape] = ()
@@ -152,6 +155,7 @@ class Scene:
     color_by: ColorBy | None = None
     look: str = LOOKS[0]
     pattern: bool = False
+    labels: Sequence[str] = ()
     distinct_shapes: tuple[Shape, ...] = field(init=False, default=())
     shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
@@ -176,6 +180,7 @@ class Scene:
         set_field(self, "pattern", bool(self.pattern))
         if self.color_by is not None and not isinstance(self.color_by, ColorBy):
             raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {self.color_by!r}")
+        set_field(self, "labels", _texts(self.labels))
         set_field(self, "parents", check_parents(self.parents))
         set_field(self, "groups", check_groups(self.groups))
         set_field(self, "columns", check_columns(self.columns))
@@ -211,6 +216,7 @@ class Scene:
             "unlit": self.unlit,
             "look": self.look,
             "pattern": self.pattern,
+            "labels": self.labels,
             "columns": self.columns,
             "color_by": None if self.color_by is None else asdict(self.color_by),
             "groups": [
@@ -260,6 +266,7 @@ class Scene:
                 unlit=head["unlit"],
                 look=head["look"],
                 pattern=head["pattern"],
+                labels=head["labels"],
                 parents=dict(zip(child.tolist(), parent.tolist(), strict=True)),
                 groups={
                     entry.pop("name"): Group(bodies=group.tolist(), **entry)
@@ -324,3 +331,17 @@ def _corners(outline: Any) -> tuple[Vector, Vector] | None:
         raise SceneError(f"Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, got {outline!r}")
     low, high = (vector("a corner of Scene.outline", corner) for corner in corners)
     return low, high
+
+
+def _texts(labels: Any) -> tuple[str, ...]:
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise SceneError(f'Scene.labels must be texts, such as ("left", "right"), got {text_of(labels)}')
+    texts = tuple(labels)
+    for text in texts:
+        if not isinstance(text, str) or len(text) > LONGEST_LABEL:
+            raise SceneError(f"Scene.labels must be texts of up to {LONGEST_LABEL} characters, got {text_of(text)}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise SceneError(f"Scene.labels must be texts that can be written in UTF-8: {error}") from None
+    return texts

@@ -54,7 +54,7 @@ MARK = np.dtype(
         ("kind", "u1"),  # place in `MARK_KINDS`
         ("flags", "u1"),  # reserved, 0
         ("shape", "<u2"),  # reserved, 0
-        ("label", "<u4"),  # a number of the user's own, for custom drawing
+        ("label", "<u4"),  # i + 1: the text i of `Scene.labels`; 0: none
         ("spare", "<u4"),  # 0
     ]
 )

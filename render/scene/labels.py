@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twixt.render.draw.camera import CameraMatrices
 
@@ -18,6 +19,8 @@ Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of t
 # From a picture's border to its headline, in units of text size.
 MARGIN = 8.0
 HEADLINE = (255, 255, 255, 255)
+# Most labels of marks, and of a user's function, in a frame: more than can be read, and each is laid out anew.
+MOST_LABELS = 500
 
 
 class Label(NamedTuple):
@@ -36,6 +39,17 @@ class PlacedLabel(NamedTuple):
     text: str
     color: tuple[int, int, int, int]
     within_px: tuple[float, float, float, float] | None = None  # left, top, right, bottom of the picture it belongs to
+
+
+def labels_of(marks: NDArray[np.void], texts: Sequence[str]) -> list[Label]:
+    """Labels of marks (m,) of dtype `MARK`, at their positions: `texts[i]` for the label i + 1, nothing for a number
+    without a text. At most MOST_LABELS."""
+    if not texts or not len(marks):
+        return []
+    numbers = marks["label"]
+    rows = np.flatnonzero((numbers > 0) & (numbers <= len(texts)))[:MOST_LABELS]
+    places, named = marks["position"][rows].tolist(), (numbers[rows] - 1).tolist()
+    return [Label((x, y, z), texts[at], HEADLINE) for (x, y, z), at in zip(places, named, strict=True)]
 
 
 def foot(text: str, size_px: tuple[int, int], scale: float) -> PlacedLabel:

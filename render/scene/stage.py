@@ -20,7 +20,7 @@ from twixt.render.cores.frame_time_parts import DRAW, USER
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.playback import PlaybackClock
-from twixt.render.scene.labels import Label, PlacedLabel, Viewport, place
+from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
 from twixt.render.scene.picture import DrawnPicture, MethodOptions, Picture
 from twixt.render.scene.picture_part import OF_THE_NEWEST
 from twixt.render.scene.stage_camera import Bodies, StageCamera
@@ -63,7 +63,7 @@ class Stage:
         self.main.set_scene(scene, self.count)
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
-        self.labels: list[PlacedLabel] = []  # of the user's own drawing, in the last frame
+        self.labels: list[PlacedLabel] = []  # of marks and of the user's own drawing, in the last frame
         self.view = StageCamera(scene, bodies)
         self._trails: PictureTrails | None = None  # None while they are switched off
         self._drawing: UserDrawing | None = None
@@ -257,11 +257,12 @@ class Stage:
             layers = [part.layer for part in drawn.parts if part.layer is not None]
             marks = self._marks_of(drawn, newest)
             self.renderer.draw(layers, matrices, viewport, marks)
+            words: Sequence[Label] = labels_of(marks, self.scene.labels)
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
             if picture is self.main and self._drawing is not None:
-                words = self._draw_users(self._drawing, drawn, marks, present_ns)
-                self.labels = place(words, matrices, viewport, size_px[1])
+                words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
+            self.labels += place(words, matrices, viewport, size_px[1])
         self._present_ns = present_ns
         if self._copies and not self.needs_copies:
             self._copies.clear()

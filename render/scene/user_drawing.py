@@ -22,12 +22,10 @@ from twixt.ipc.process.user_code import crash_of
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.render.interpolation.poses import Poses
 from twixt.render.interpolation.user_methods import find
-from twixt.render.scene.labels import Label
+from twixt.render.scene.labels import MOST_LABELS, Label
 
 WHITE = (1.0, 1.0, 1.0)
 POINT_PX = 6.0
-# Most labels a frame: more than can be read, and each is laid out anew in every frame.
-MOST_LABELS = 500
 
 
 class Points(NamedTuple):

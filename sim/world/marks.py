@@ -88,7 +88,8 @@ class Marks:
         its radius alone. orientation (n, 4), unit quaternions xyzw: an arrow and a line begin at the position and go
         along their own z; others are centred there. color: as in `Bodies`. key (n,), whole numbers from 0 to
         2**56 - 1: marks of one kind and key in two snapshots are one mark, those of equal keys in their order; by
-        default the place among the marks of that kind. label: a number of your own, for custom drawing.
+        default the place among the marks of that kind. label: i + 1 for the text i of `Scene.labels` beside the
+        mark, or any number for custom drawing.
 
         Raises TwixtError for kinds, shapes, types and ranges that are wrong. A number that is not finite sets `fault`:
         that mark is not drawn.

@@ -39,6 +39,7 @@ FULL = Scene(
     camera=Camera(eye=(1, 2, 3), target=(0, 1, 0), fov_y_deg=50, body=2, orthographic=2.5),
     look="flat",
     pattern=True,
+    labels=["left", "größer", "\n", ""],
     ground=-1.5,
     outline=((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0)),
     background=(0.1, 0.2, 0.3),
@@ -175,6 +176,14 @@ CORNERS = "Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, g
         ({"light": (0, 0, 0)}, "Scene.light must not be the zero vector; it points towards the light"),
         ({"look": "nice"}, 'Scene.look must be "lit" or "flat", got \'nice\''),
         ({"look": None}, 'Scene.look must be "lit" or "flat", got None'),
+        ({"labels": "left"}, 'Scene.labels must be texts, such as ("left", "right"), got \'left\''),
+        ({"labels": 3}, 'Scene.labels must be texts, such as ("left", "right"), got 3'),
+        ({"labels": ["a", 3]}, "Scene.labels must be texts of up to 200 characters, got 3"),
+        (
+            {"labels": ["\ud800"]},
+            "Scene.labels must be texts that can be written in UTF-8: 'utf-8' codec can't encode "
+            "character '\\ud800' in position 0: surrogates not allowed",
+        ),
         ({"color_by": "heat"}, "Scene.color_by must be ColorBy(column, low, high), got 'heat'"),
         ({"parents": [0, 1]}, "Scene.parents must map a child to its parent, such as {1: 0}, got [0, 1]"),
         ({"groups": 3}, 'Scene.groups must map names to groups, such as {"hand": Group([4, 5])}, got 3'),
@@ -326,7 +335,7 @@ def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ({"format": 1}, "this viewer reads scenes of format 5, got format 1"),
+        ({"format": 1}, "this viewer reads scenes of format 6, got format 1"),
         ({"bodies": 8}, "a scene of 8 bodies came with 42 bytes of indices"),
         ({"parents": -1}, "a scene of 7 bodies came with 42 bytes of indices"),
         ({"parents": 4, "members": [-1, 0]}, "a scene of 7 bodies came with 42 bytes of indices"),

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twixt.ipc.snapshot import MARK
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.scene.labels import Label, head, place
+from twixt.render.scene.labels import MOST_LABELS, Label, head, labels_of, place
 
 SIZE_PX = (800, 600)
 WHOLE = (0, 0, *SIZE_PX)
@@ -71,3 +72,13 @@ def test_what_is_placed_is_always_within_the_picture(positions: list[tuple[float
     for placed in place([at(*position) for position in positions], CAMERA.matrices(SIZE_PX), WHOLE, 600):
         assert -0.01 <= placed.x_px <= 800.01
         assert -0.01 <= placed.y_px <= 600.01
+
+
+def test_marks_have_the_texts_that_their_numbers_name() -> None:
+    marks = np.zeros(5, MARK)
+    marks["label"] = (0, 2, 1, 3, 0xFFFF_FFFF)
+    marks["position"][:, 0] = range(5)
+    found = labels_of(marks, ("one", "two"))
+    assert [(label.position, label.text) for label in found] == [((1, 0, 0), "two"), ((2, 0, 0), "one")]
+    assert labels_of(marks, ()) == labels_of(marks[:0], ("one",)) == []
+    assert len(labels_of(np.repeat(marks[1:2], 2 * MOST_LABELS), ("one", "two"))) == MOST_LABELS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,20 @@ def test_marks_that_cannot_be_drawn_are_left_out_and_those_of_older_snapshots_ar
     np.testing.assert_array_equal(pixels[..., 0], pixels[..., 1])
     assert middle_px(pixels) == pytest.approx(x_px(1), abs=0.6)
     assert show.pixels(1150).max() == 0
+
+
+def test_the_texts_of_marks_move_with_them_in_both_halves(window):
+    def marks(k: int) -> np.ndarray:
+        records = moving(k).copy()
+        records["label"] = 2
+        return records
+
+    show = Show(window, replace(EMPTY, labels=("no", "yes")), no_bodies, marks=marks)
+    show.draw(150)
+    (label,) = show.stage.labels
+    assert (label.text, label.x_px) == ("yes", pytest.approx(x_px(1), abs=0.1))
+    show.choose(split=True)
+    show.draw(160)
+    show.draw(170)
+    left, right = show.stage.labels
+    assert left.x_px < SIZE_PX[0] / 2 < right.x_px
