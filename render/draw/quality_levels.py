@@ -13,7 +13,7 @@ room. The ratios start as measured beforehand (`Level.share`); the governor corr
 - Cores are short: one step down every 10 frames, to level SPARING at most, whatever the work; no step up meanwhile.
 
 Always: each level also leaves out what those before it leave out. Where the processor draws, LEVELS are chosen from;
-where a GPU draws, LIT_LEVELS, whose first is BEST: shadows on every surface cost a processor ten times the frame. The
+where a GPU draws, LIT_LEVELS, whose first is BEST: shadows on every surface cost a processor fifty frames. The
 choices `high` and `low` never change the level. Short cores do not change a GPU's. Pure: reads no clock; time is the sum
 of the intervals.
 """
@@ -52,14 +52,15 @@ LEVELS = (
     Level("plain", "hard edges, no highlights", 0.80, shadows=False, fine=False),
     Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False),
 )
-# On a GPU. The shares are estimates by the pixels and samples that each step saves: `twixt bench looks` measures them.
+# On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what it
+# measures, and `twixt bench looks` shows them.
 BEST = Level("best", mapped=True, contact=True, samples=4)
 LIT_LEVELS = (
     BEST,
     Level("mapped shadows", "no contact shading, no multisampling", 0.5, mapped=True),
     Level("round shadows", "shadows on the ground alone", 0.5),
 )
-# `--quality high` where the processor draws: four samples a pixel would take ten times as long as one.
+# `--quality high` where the processor draws: four samples a pixel take twice as long as one.
 BEST_BY_PROCESSOR = BEST._replace(samples=1)
 CHEAPEST = LEVELS[-1]
 # Coarsest level that is chosen only because cores are short; a coarser one is noticed at once.

@@ -34,11 +34,14 @@ def radius_m(count: int) -> float:
 
 
 class Cloud:
-    """`count` bodies of `shape` (None: spheres), three snapshots of them on the GPU of that window."""
+    """`count` bodies of `shape` (None: spheres), three snapshots of them on the GPU of that window.
 
-    def __init__(self, window: object, count: int, shape: Shape | None = None) -> None:
+    ground: its height, metres; None for none.
+    """
+
+    def __init__(self, window: object, count: int, shape: Shape | None = None, ground: float | None = None) -> None:
         self.count, self.shape = count, shape or Sphere(radius_m(count))
-        self.scene = Scene([self.shape], ground=None, camera=CAMERA)
+        self.scene = Scene([self.shape], ground=ground, camera=CAMERA)
         self.size_px: tuple[int, int] = window.framebuffer_size  # type: ignore[attr-defined]  # see render.display
         self.camera: CameraMatrices = OrbitCamera.from_camera(CAMERA).matrices(self.size_px, self.size_px)
         self.records = [records(count, number) for number in range(3)]

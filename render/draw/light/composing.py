@@ -31,7 +31,7 @@ from twixt.render.draw.frame_block import FRAME_BINDING
 from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
 from twixt.render.draw.glsl.pose import FRAME_GLSL
 
-# Comparisons for a soft edge, and its half width in pixels of the map.
+# Comparisons for a soft edge, a multiple of three, and its half width in pixels of the map.
 TAPS, SOFT_PX = 24, 5.0
 # Neighbours looked at for contact shading, and how far they may be: share of half the picture's height at the target.
 NEIGHBOURS, CONTACT_SHARE = 16, 0.15
@@ -113,6 +113,7 @@ uniform vec3 map_px;  // metres, and share of the map's side; z: share of its de
 
 // Share of the light that reaches a place. towards: cosine of normal and light.
 float lit_share(vec3 place, vec3 normal, float towards) {
+    if (towards <= 0.0) return 1.0;  // nothing to take away, see `light_left`
     float sine = sqrt(max(1.0 - towards * towards, 0.0));
     float off_m = map_px.x * (SOFT_PX * sine + 1.0) + 4.0 * rounding_m(place);
     vec3 at = (to_map * vec4(place + normal * off_m, 1.0)).xyz;
@@ -120,8 +121,15 @@ float lit_share(vec3 place, vec3 normal, float towards) {
     if (min(inside.x, inside.y) <= 0.0) return 1.0;
     // Bodies are within the map's depth; what is behind it may be in their shadow too.
     at.z = min(at.z - 0.5 * map_px.x * map_px.z, 0.999999);
-    float lit = 0.0;
-    for (int tap = 0; tap < TAPS; tap++) lit += texture(map, vec3(at.xy + DISC[tap] * (SOFT_PX * map_px.y), at.z));
+    // A third of the comparisons first: where they agree, as nearly everywhere, so do the others.
+    float lit = 0.0, soft = SOFT_PX * map_px.y;
+    for (int tap = 1; tap < TAPS; tap += 3) lit += texture(map, vec3(at.xy + DISC[tap] * soft, at.z));
+    if (lit > 0.0 && lit < float(TAPS / 3)) {
+        for (int tap = 0; tap < TAPS; tap += 3)
+            lit += texture(map, vec3(at.xy + DISC[tap] * soft, at.z)) + texture(map, vec3(at.xy + DISC[tap + 2] * soft, at.z));
+    } else {
+        lit *= 3.0;
+    }
     // Towards the border of the map shadows fade out, and where the light grazes a surface, which then has little of it.
     float strength = smoothstep(0.0, 0.04, min(inside.x, inside.y)) * smoothstep(0.0, 0.2, towards);
     return 1.0 - strength * (1.0 - lit * (1.0 / float(TAPS)));
