@@ -46,12 +46,14 @@ if TYPE_CHECKING:
     from twixt.sim.world.bodies import Bodies
     from twixt.sim.world.columns import Column
     from twixt.sim.world.marks import Marks
+    from twixt.sim.world.surfaces import Surfaces
     from twixt.sim.world.world import World
 _HOMES = {
     "World": "twixt.sim.world.world",
     "Bodies": "twixt.sim.world.bodies",
     "Column": "twixt.sim.world.columns",
     "Marks": "twixt.sim.world.marks",
+    "Surfaces": "twixt.sim.world.surfaces",
     "show": "twixt.sim.show.show",
     **dict.fromkeys(
         ("Scene", "Camera", "Sphere", "Box", "Plane", "Capsule", "Cylinder", "Ellipsoid", "Compound", "Part", "Mesh"),
@@ -85,6 +87,7 @@ __all__ = [
     "Scene",
     "Slider",
     "Sphere",
+    "Surfaces",
     "Toggle",
     "TwixtError",
     "World",

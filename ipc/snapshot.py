@@ -2,7 +2,8 @@
 
 One body is one 64-byte record, one cache line, little-endian, no hidden padding. A snapshot is a small
 head, `count` records of bodies, and `marks` records of marks: arrows, lines, contact points, whatever comes and goes
-by the hundred. A world's own columns follow, one block each, with a row for each body.
+by the hundred. The vertices of deforming surfaces are packed into the last of these. A world's own columns follow, one
+block each, with a row for each body.
 
 Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot; an epoch (low 16
 bits count cuts, high 16 bits count corrections) is compared for equality only, so that a reader that skipped snapshots
@@ -82,8 +83,9 @@ HEAD = np.dtype(
         ("count", "<i8"),  # bodies
         ("scene_version", "<i8"),  # the scene these bodies belong to
         ("plan_number", "<i8"),
-        ("marks", "<i8"),
-        ("reserved", "<i8", 4),
+        ("marks", "<i8"),  # records after those of the bodies: of marks, then of vertices
+        ("vertices", "<i8"),  # of surfaces, 3 f4 each, packed into the last of these records
+        ("reserved", "<i8", 3),
     ]
 )
 
@@ -104,9 +106,17 @@ class Head(NamedTuple):
     scene_version: int = 0
     plan_number: int = 0
     marks: int = 0
+    vertices: int = 0
 
 
 NO_MARKS: NDArray[np.void] = np.zeros(0, MARK)
+NO_VERTICES: NDArray[np.float32] = np.zeros((0, 3), np.float32)
+VERTEX_BYTES = 12
+
+
+def vertex_records(vertices: int) -> int:
+    """Number of records into which so many vertices are packed."""
+    return -(-vertices * VERTEX_BYTES // MARK.itemsize)
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,8 @@ class Snapshot:
     """The state of all bodies after a step, in memory of its own.
 
     bodies: structured array of dtype `BODY`, shape (n,). columns: name -> array of n rows. marks: structured array of
-    dtype `MARK`, shape (m,); m is another in each snapshot.
+    dtype `MARK`, shape (m,); m is another in each snapshot. vertices: of all deforming bodies, one after the other,
+    (v, 3) metres, each body's in its own frame; none: they have their rest shapes.
     """
 
     sim_time_ns: int
@@ -128,6 +139,7 @@ class Snapshot:
     step_cost_ns: int = 0
     world_epoch: int = 0
     marks: NDArray[np.void] = field(default_factory=lambda: NO_MARKS)
+    vertices: NDArray[np.float32] = field(default_factory=lambda: NO_VERTICES)
 
 
 def new_bodies(count: int) -> NDArray[np.void]:

@@ -30,7 +30,7 @@ from twixt.ipc.ring.growth import Growth, SegmentMemory
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.slot import OpenSlot, PrivateSlot
 from twixt.ipc.ring.writer import RingWriter, Stored
-from twixt.ipc.snapshot import NO_MARKS, RECORD, Head
+from twixt.ipc.snapshot import NO_MARKS, RECORD, Head, vertex_records
 
 # Number of a snapshot that has none yet: above all others.
 NO_NUMBER: Final = 1 << 62
@@ -285,7 +285,8 @@ class Segments:
         return published_ns
 
     def _complete_first(self, shown: int, slot: OpenSlot) -> int:
-        """Publishes the first `shown` records of a private slot, which keeps all bodies: marks give way first."""
+        """Publishes the first `shown` records of a private slot, which keeps all bodies: vertices give way first, then
+        marks."""
         with self.writing:
             self.require_running()
             writer = self.writer
@@ -294,7 +295,9 @@ class Segments:
             slot.number = writer.latest + 1
             bodies = min(shown, slot.count)
             columns = {name: rows[:bodies] for name, rows in slot.columns.items()}
-            published_ns = writer.publish(slot.head, slot.records[:bodies], columns, slot.marks[: shown - bodies])
+            marks = slot.marks[: slot.mark_count - vertex_records(slot.head.vertices)][: shown - bodies]
+            head = slot.head._replace(vertices=0)
+            published_ns = writer.publish(head, slot.records[:bodies], columns, marks)
             writer.forget_source()
             if self.waiting.slot is not None:
                 self.waiting.drop()

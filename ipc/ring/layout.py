@@ -6,7 +6,8 @@
     4096   slot 0, slot 1, ...: sequence word (64 B), head (128 B), records, one block per column
 
 Records are those of the bodies, and right after them those of the marks: both are 64 bytes, and `capacity` of the two
-together fit. A column has room for as many rows, of which only bodies use one.
+together fit. Vertices of surfaces are packed into records too, the last ones; where `marks` are counted in this folder,
+these are included. A column has room for as many rows, of which only bodies use one.
 
 The one idea: capacity and columns determine everything else, so the reader of a layout (from a segment, or from a
 message) computes it again from these two, and refuses one that differs. No other number that was read is used.
@@ -27,7 +28,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, HEAD, MARK
 
 # Raised whenever a word moves or changes its meaning: viewer and simulation must agree on it.
-FORMAT = 2
+FORMAT = 3
 MAGIC = int.from_bytes(b"twixtseg", "little")
 
 WORD = 8

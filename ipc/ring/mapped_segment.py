@@ -24,7 +24,7 @@ from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import sequence
 from twixt.ipc.ring.layout import HEAD_PACKING, Layout, LayoutError
 from twixt.ipc.ring.memory import Memory
-from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, Head, Snapshot
+from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, NO_VERTICES, VERTEX_BYTES, Head, Snapshot, vertex_records
 
 # Arrays kept: a pair in use and the pair that is copied meanwhile. Largest one kept: for larger arrays the copy takes
 # longer than the first access.
@@ -57,7 +57,7 @@ class Claim:
     `is_valid()` is True afterwards.
 
     bodies: the bytes of `head.count` records. columns: name -> the bytes of `head.count` rows. marks: the bytes of
-    `head.marks` records.
+    `head.marks` records, those of packed vertices included.
     """
 
     __slots__ = ("_segment", "bodies", "columns", "head", "marks", "number", "torn")
@@ -76,7 +76,15 @@ class Claim:
 
     def copied_marks(self) -> NDArray[np.void]:
         """A private copy of the marks, (m,) of dtype MARK. As all that is read, to be used only if `is_valid()`."""
-        return np.frombuffer(bytearray(self.marks), MARK) if self.head.marks else NO_MARKS
+        count = self.head.marks - vertex_records(self.head.vertices)
+        return np.frombuffer(bytearray(self.marks[: count * MARK.itemsize]), MARK) if count else NO_MARKS
+
+    def copied_vertices(self) -> NDArray[np.float32]:
+        """A private copy of the vertices of surfaces, (v, 3). As all that is read, to be used only if `is_valid()`."""
+        if not (count := self.head.vertices):
+            return NO_VERTICES
+        start = (self.head.marks - vertex_records(count)) * MARK.itemsize
+        return np.frombuffer(bytearray(self.marks[start : start + count * VERTEX_BYTES]), "<f4").reshape(count, 3)
 
     def is_valid(self) -> bool:
         """True if all bytes read so far were this snapshot's. To be called after the use."""
@@ -125,10 +133,11 @@ class Segment:
             return None
         head = Head(*values)
         fits = 0 <= head.count <= head.count + head.marks <= self.layout.capacity
+        fits = fits and 0 <= vertex_records(head.vertices) <= head.marks
         if not fits or not math.isfinite(head.rate):
             raise LayoutError(
-                f"snapshot {number} is damaged: {head.count} bodies and {head.marks} marks where "
-                f"{self.layout.capacity} fit, rate {head.rate}; restart the simulation"
+                f"snapshot {number} is damaged: {head.count} bodies, {head.marks} marks and {head.vertices} vertices "
+                f"where {self.layout.capacity} fit, rate {head.rate}; restart the simulation"
             )
         return Claim(self, number, head)
 
@@ -158,6 +167,7 @@ class Segment:
             columns[column.name] = np.empty(shape, column.dtype)
             _copy_bytes(columns[column.name], claim.columns[column.name])
         marks = claim.copied_marks() if head.marks else NO_MARKS
+        vertices = claim.copied_vertices()
         if not claim.is_valid():
             return None
         return Snapshot(
@@ -172,6 +182,7 @@ class Segment:
             step_cost_ns=head.step_cost_ns,
             world_epoch=head.world_epoch,
             marks=marks,
+            vertices=vertices,
         )
 
     def _sequence_word(self, number: int) -> int:

@@ -25,7 +25,7 @@ from twixt.ipc.ring.layout import HEAD_PACKING, LATEST, Layout, LayoutError
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.ring.slot import WORDS, WORDS_PER_RECORD, OpenSlot, RingError, Slot, kind_of, words_of_marks
-from twixt.ipc.snapshot import BODY, NO_MARKS, Head
+from twixt.ipc.snapshot import BODY, NO_MARKS, Head, vertex_records
 
 NO_WORDS = np.zeros(0, WORDS)
 
@@ -116,8 +116,8 @@ class RingWriter:
     ) -> int:
         """Copies a snapshot into the ring and makes it visible. Returns the instant of that, `published_ns`.
 
-        bodies: BODY records, shape (n,). marks: MARK records, shape (m,), n + m <= capacity. columns: exactly those of
-        the layout, n rows each. `count`, `marks` and `published_ns` of `head` are filled in. Raises before anything is
+        bodies: BODY records, shape (n,). marks: MARK records, shape (m,), n + m <= capacity, of which the last ones hold
+        the vertices that `head` counts. columns: exactly those of the layout, n rows each. `count`, `marks` and `published_ns` of `head` are filled in. Raises before anything is
         written.
         """
         # The same array as last time is not checked again.
@@ -291,6 +291,10 @@ class RingWriter:
 def _packed(head: Head, count: int, marks: int) -> bytes:
     if head.count != count or head.marks != marks:
         head = head._replace(count=count, marks=marks)
+    if head.vertices and not 0 < vertex_records(head.vertices) <= marks:
+        raise RingError(
+            f"{head.vertices} vertices take {vertex_records(head.vertices)} records, got {marks} with marks"
+        )
     try:
         return HEAD_PACKING.pack(*head)
     except (struct.error, TypeError) as error:

@@ -40,25 +40,35 @@ class Mesh:
 
     vertices: (v, 3), metres. faces: (f, 3), indices of vertices, counter-clockwise as seen from outside.
     normals: None: each face is flat; "smooth": at each vertex the mean of its faces, weighted by their areas; or (v, 3)
-    directions of your own. color: None: a colour of the palette, by the body's index. Raises SceneError.
+    directions of your own. color: None: a colour of the palette, by the body's index. deforms: the vertices travel with
+    each snapshot, and those given are the rest shape (cloth, skins, soft bodies); normals are then computed by the
+    viewer, smooth unless `normals` is None. Raises SceneError.
     """
 
     vertices: NDArray[np.float32] = field(compare=False, repr=False)
     faces: NDArray[np.uint32] = field(compare=False, repr=False)
     normals: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     color: Paint | None = None
+    deforms: bool = False
     digest: bytes = field(init=False, repr=False, default=b"")
 
     def __init__(
-        self, vertices: ArrayLike, faces: ArrayLike, normals: ArrayLike | str | None = None, color: Any = None
+        self,
+        vertices: ArrayLike,
+        faces: ArrayLike,
+        normals: ArrayLike | str | None = None,
+        color: Any = None,
+        deforms: bool = False,
     ) -> None:
         set_field(self, "vertices", _rows_of_three("Mesh.vertices", vertices))
         set_field(self, "faces", _faces(faces, len(self.vertices)))
         set_field(self, "normals", _normals(normals, self.vertices, self.faces))
         set_field(self, "color", paint_or_none("Mesh.color", color))
+        set_field(self, "deforms", bool(deforms))
         content = hashlib.blake2b(digest_size=16)
         for array in self.arrays:
             content.update(len(array).to_bytes(8, "little") + array.tobytes())
+        content.update(b"deforms" if self.deforms else b"")
         set_field(self, "digest", content.digest())
 
     @staticmethod

@@ -71,7 +71,8 @@ class _ArrayReader:
                 raise SceneError("a scene came without all arrays of its meshes")
             return known.recolored(entry["color"])
         vertices, faces = self.rows("<f4", lengths[0]), self.rows("<u4", lengths[1])
-        mesh = Mesh(vertices, faces, self.rows("<f4", lengths[0]) if lengths[2] else None, entry["color"])
+        normals = self.rows("<f4", lengths[0]) if lengths[2] else None
+        mesh = Mesh(vertices, faces, normals, entry["color"], entry["deforms"])
         if mesh.digest != digest:
             raise SceneError("a scene came with a mesh whose digest is another's")
         return mesh
@@ -86,7 +87,8 @@ def _entry(shape: Shape, row_of: dict[OneShape, int], arrays: list[bytes]) -> di
     if isinstance(shape, Mesh):
         arrays.extend(array.tobytes() for array in shape.arrays)
         lengths = dict(zip(("vertices", "faces", "normals"), _lengths(shape), strict=True))
-        return {"kind": MESH, "color": shape.color, "digest": shape.digest.hex(), **lengths}
+        looks = {"color": shape.color, "deforms": shape.deforms}
+        return {"kind": MESH, **looks, "digest": shape.digest.hex(), **lengths}
     if isinstance(shape, Compound):
         rows = [row_of.setdefault(part.shape, len(row_of)) for part in shape.parts]
         poses = [(part.position, part.orientation) for part in shape.parts]

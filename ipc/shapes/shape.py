@@ -164,6 +164,8 @@ class Part:
     def __post_init__(self) -> None:
         if not isinstance(self.shape, OneShape):
             raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {self.shape!r}")
+        if isinstance(self.shape, Mesh) and self.shape.deforms:
+            raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
         set_field(self, "position", vector("Part.position", self.position))
         set_field(self, "orientation", quaternion("Part.orientation", self.orientation))
 

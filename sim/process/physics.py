@@ -202,14 +202,15 @@ class Physics:
 
     def _publish(self, in_time: bool = False) -> None:
         schedule, bodies, trouble = self.schedule, self._guarded.world.bodies, self.trouble
-        marks = self._guarded.marks(schedule.tick)
-        most = self._body_limit.allowed(len(bodies), self._now_ns(), len(marks))
+        extras = self._guarded.extras(schedule.tick)
+        most = self._body_limit.allowed(len(bodies), self._now_ns(), len(extras.records))
         count = min(most, len(bodies))
         if schedule.tick and not (in_time or schedule.is_paused) and trouble.drops(schedule.tick):
             self._step_state = StepState.LOST
             return self.publisher.lose()
         self._step_state = StepState.PUBLISHED
         columns = bodies.published_columns(schedule.sim_time_ns)
+        shown = extras.first(most - count)
         try:
             self.publisher.publish(
                 self._records(count),
@@ -221,7 +222,8 @@ class Physics:
                 rate=schedule.rate,
                 step_cost_ns=self._times.cost_ns,
                 columns={name: values[:count] for name, values in columns.items()},
-                marks=marks[: most - count],
+                marks=shown.records,
+                vertices=shown.vertices,
                 delay_ns=None if in_time else trouble.delay_ns(schedule.tick),
             )
         except RecordsKept as error:

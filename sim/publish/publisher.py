@@ -122,6 +122,7 @@ class Publisher:
         step_cost_ns: int = 0,
         columns: Mapping[str, NDArray[Any]] | None = None,
         marks: NDArray[np.void] = NO_MARKS,
+        vertices: int = 0,
         delay_ns: int | None = None,
         begin_ns: int | None = None,
     ) -> int | None:
@@ -129,7 +130,8 @@ class Publisher:
         became visible, None while they are delayed.
 
         bodies: an array (n,) of dtype `BODY`, a writer into the slot, or a slot that is already written. marks: an
-        array (m,) of dtype `MARK`; those of a slot are already written too. due_ns: by default now. rate: by default
+        array (m,) of dtype `MARK`; those of a slot are already written too. vertices: packed into the last of these
+        records, see `Surfaces.after`. due_ns: by default now. rate: by default
         measured over the latest snapshots. delay_ns: after its due instant; None: at once, or together with the last
         delayed one, if there are any. begin_ns: the instant at which this publish began, by default now.
         """
@@ -155,6 +157,7 @@ class Publisher:
                 self._host.scene_version,
                 plan.number,
                 len(marks),
+                vertices,
             )
         )
         self._limit.take(now_ns)

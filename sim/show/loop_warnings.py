@@ -13,6 +13,7 @@ from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
 from twixt.sim.world.finite_check import FiniteCheck
 from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.surfaces import Surfaces
 
 
 class LoopWarnings:
@@ -36,10 +37,12 @@ class LoopWarnings:
             self._look_tick = tick + self._finite.steps_until_next(opened.count, self._dt_s)
             self._warn_once(self._finite.check_next(opened.records, tick))
 
-    def check_marks(self, marks: Marks, tick: int) -> None:
-        """Warn of the first mark with a value that is not finite."""
-        if marks.fault and not self.is_quiet:
+    def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
+        """Warn of the first mark or vertex with a value that is not finite."""
+        if marks is not None and marks.fault and not self.is_quiet:
             self._warn_once(fault_text(marks.fault, tick, "the loop"))
+        if surfaces is not None and not self.is_quiet:
+            self._warn_once(surfaces.fault(tick, "the loop"))
 
     def warn(self, text: str) -> None:
         """Write `text` to the terminal and the overlay."""

@@ -26,6 +26,7 @@ from twixt.ipc.process import interrupts
 from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders, near_name
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Host, open_listener
+from twixt.ipc.surfaces import surface_records
 from twixt.sim.show.view import LONGEST_S, View
 from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies, scene_with_columns
@@ -77,7 +78,13 @@ def show(
     about = {"world": config.world, "loop": "user"}
     listener = open_listener(name)
     try:
-        host = Host(listener, scene, capacity, own.layout, describe=lambda: {**about, CODE_FOLDERS: code_folders()})
+        host = Host(
+            listener,
+            scene,
+            capacity + surface_records(scene, capacity),
+            own.layout,
+            describe=lambda: {**about, CODE_FOLDERS: code_folders()},
+        )
     except BaseException:
         listener.close()
         raise

@@ -164,6 +164,14 @@ class ShownBodies:
         matcher = self._now.next_state.matcher
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
 
+    def record_count(self, fields: Mapping[str, ArrayLike], ids: ArrayLike | None) -> int:
+        """Number of records after a `write` of these fields of bodies without ids. Raises TwixtError."""
+        if ids is not None:
+            raise TwixtError(
+                "publish takes surfaces by the place of their bodies; leave ids out, or publish no surfaces"
+            )
+        return max(self._now.state.used, _count_of(fields, None, self._now.state))
+
     def write(
         self,
         fields: Mapping[str, ArrayLike],
@@ -329,6 +337,6 @@ def require_known_fields(fields: Iterable[str]) -> None:
     """Raises TwixtError for a name that `View.publish` does not take."""
     for name in fields:
         if name not in FIELDS:
-            known = [*FIELDS, "visible", "ids", "cut", "columns", "marks", "sim_time"]
+            known = [*FIELDS, "visible", "ids", "cut", "columns", "marks", "surfaces", "sim_time"]
             hint = near_name(name, known) or f"there are {', '.join(known)}"
             raise TwixtError(f"publish takes no {name!r}; {hint}")

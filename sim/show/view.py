@@ -24,16 +24,19 @@ from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Camera, Scene, check_camera
 from twixt.ipc.snapshot import BODY, NO_MARKS, RECORD, new_bodies
+from twixt.ipc.surfaces import Extras
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Publisher
 from twixt.sim.show.loop_warnings import LoopWarnings
 from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
+from twixt.sim.show.shown_surfaces import GivenSurfaces, ShownSurfaces
 from twixt.sim.show.users_side import LoopStatus, UsersSide
 from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world import field_checks
 from twixt.sim.world.columns import Columns, scene_with_columns
 from twixt.sim.world.marks import Marks
+from twixt.sim.world.surfaces import Surfaces
 
 # Longest simulated time there is: 2**63 ns, 292 years.
 LONGEST_S = 9.2e9
@@ -68,6 +71,7 @@ class View(UsersSide):
         self._publisher = Publisher(self._host, plan, Config().publish_hz, spans=spans)
         self._now = ShownSnapshot(self._host, columns)
         self._bodies: ShownBodies | None = None  # after `publish` was called
+        self._surfaces = ShownSurfaces(self._host)
         self._has_slots = self._is_publishing = False
         self._warnings = LoopWarnings(status, dt_ns)
         self._body_limit = BodyLimit(self._host, self._warnings.warn)
@@ -143,6 +147,7 @@ class View(UsersSide):
         cut: ArrayLike | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
         marks: Marks | None = None,
+        surfaces: GivenSurfaces | None = None,
         sim_time: float | None = None,
         **fields: Unpack[BodyFields],
     ) -> None:
@@ -155,7 +160,9 @@ class View(UsersSide):
         in every publish or in none; a body is known by its id, whatever its place; a new id appears, a missing one
         disappears. cut: bool (n,) or places of bodies that jumped and must not be drawn in between. columns: name ->
         (n,) or (n, width), or one row for all; those not passed stay as they were. marks: those of this state; not
-        passed there are none. They may be cleared and changed as soon as this returns. sim_time: seconds, by default
+        passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)}, the
+        vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms; those
+        not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by default
         `dt` after the last one. Smaller than the last one: the world restarts (a new world epoch). Equal: this state
         replaces the last one, at once and without a blend, and simulated time does not advance.
 
@@ -184,32 +191,33 @@ class View(UsersSide):
         self._is_publishing = True
         try:
             now = self._now
-            mark_records = NO_MARKS if marks is None else _records_of(marks)
             if self._bodies is None:
                 self._require(not self._has_slots, "publish", "slot")
                 self._bodies = ShownBodies(self._host, now, self._shapes, self._capacity, self._body_limit)
+            bodies = self._bodies
             try:
                 if now.is_under_way:
                     now.settle()
                 sim_time_ns = self._time_of(sim_time)
+                written = self._surfaces.written(surfaces, lambda: bodies.record_count(fields, ids))  # type: ignore[arg-type]
+                extras = _extras(marks, written)
                 begin_ns = time.perf_counter_ns()
-                opened = self._bodies.write(
+                opened = bodies.write(
                     fields,  # type: ignore[arg-type]
                     columns,
                     visible,
                     ids,
                     cut,
-                    mark_records,
+                    extras.records,
                 )
             except HostEnded:
                 if self._session.is_closed:  # by another thread meanwhile; in a forked child it is an error
                     return
                 raise
-            if self._bodies.not_drawable and not self._warnings.is_quiet:
-                self._warnings.check_all(opened, self._bodies, now.tick)
-            if marks is not None:
-                self._warnings.check_marks(marks, now.tick)
-            self._send(sim_time_ns, opened, begin_ns)
+            if bodies.not_drawable and not self._warnings.is_quiet:
+                self._warnings.check_all(opened, bodies, now.tick)
+            self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
+            self._send(sim_time_ns, opened, begin_ns, extras.vertices)
         finally:
             self._is_publishing = False
 
@@ -220,6 +228,7 @@ class View(UsersSide):
         *,
         columns: Mapping[str, ArrayLike] | None = None,
         marks: Marks | None = None,
+        surfaces: GivenSurfaces | None = None,
         sim_time: float | None = None,
     ) -> Iterator[NDArray[np.void]]:
         """Show `count` bodies that the block writes into shared memory, without a copy:
@@ -230,8 +239,8 @@ class View(UsersSide):
         records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). They contain visible white bodies at the origin, or
         the values of an earlier block, which need not be the last one. So a field that ever changes must be written
         in each block, flags and epochs included. Values are not checked, but a number that is not finite is reported,
-        as in `publish`. Body i has the i-th shape. columns, marks: as in `publish`; columns not passed stay as they
-        were. A view uses either `slot` or `publish`, never both; TwixtError otherwise, and for a `count` that is no
+        as in `publish`. Body i has the i-th shape. columns, marks, surfaces: as in `publish`; columns not passed stay
+        as they were. A view uses either `slot` or `publish`, never both; TwixtError otherwise, and for a `count` that is no
         whole number >= 0.
 
         The snapshot is visible when the block ends; if it raises, nothing is published. Then `records` is read-only.
@@ -244,15 +253,16 @@ class View(UsersSide):
         count, self._has_slots = int(count), True
         now = self._now
         own = field_checks.checked_columns(columns or {}, now.columns.declared, count)
-        mark_records = NO_MARKS if marks is None else _records_of(marks)
         try:
             if now.is_under_way:
                 now.settle()
             sim_time_ns = self._time_of(sim_time)
+            written = self._surfaces.written(surfaces, lambda: count)
+            extras = _extras(marks, written)
             opened = None
             if not self._session.is_closed:
-                most = self._body_limit.allowed(count, time.perf_counter_ns(), len(mark_records))
-                opened = self._host.begin(count, most, len(mark_records))
+                most = self._body_limit.allowed(count, time.perf_counter_ns(), len(extras.records))
+                opened = self._host.begin(count, most, len(extras.records))
         except HostEnded:
             if not self._session.is_closed:
                 raise
@@ -265,16 +275,16 @@ class View(UsersSide):
             self._fill_new(opened)
             yield opened.records
             self._warnings.check_in_turn(opened, now.tick)
-            if marks is not None:
-                self._warnings.check_marks(marks, now.tick)
-                opened.write_marks(mark_records)
+            self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
+            if len(extras.records):
+                opened.write_marks(extras.records)
         except BaseException:
             opened.drop()
             raise
         now.columns.grow(count)
         opened.columns = {name: column[:count] for name, column in now.columns.items()} | own
         now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, own, opened, True
-        self._send(sim_time_ns, opened, begin_ns)
+        self._send(sim_time_ns, opened, begin_ns, extras.vertices)
 
     def close(self) -> None:
         """Send the end to all viewers, close the window and free everything. From any thread; idempotent."""
@@ -314,8 +324,8 @@ class View(UsersSide):
         elif opened.mark_count:  # they are written over what lies behind the bodies
             opened.tag = opened.count
 
-    def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int) -> None:
-        """Publish the slot that is prepared in `_now`."""
+    def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int, vertices: int) -> None:
+        """Publish the slot that is prepared in `_now`, with so many vertices in its last records."""
         now = self._now
         try:
             plan = self._publisher.plan
@@ -329,19 +339,24 @@ class View(UsersSide):
                 sim_time_ns=sim_time_ns,
                 dt_ns=self._dt_ns,
                 columns=opened.columns,
+                vertices=vertices,
                 begin_ns=begin_ns,
             )
             now.complete()
+            if vertices:
+                self._surfaces.complete()
         except HostEnded:
             opened.drop()
             if not self._session.is_closed:
                 raise
 
 
-def _records_of(marks: Marks) -> NDArray[np.void]:
+def _extras(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
+    if marks is None:
+        return Extras(NO_MARKS) if surfaces is None else surfaces.after()
     if not isinstance(marks, Marks):
         raise TwixtError(
             f"publish(marks) must be a Marks, got {type(marks).__name__}; make one with marks = twixt.Marks(), and "
             "fill it with marks.clear() and marks.add(...)"
         )
-    return marks.records
+    return Extras(marks.records) if surfaces is None else surfaces.after(marks.records)

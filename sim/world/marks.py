@@ -25,6 +25,7 @@ from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.sim.world.field_checks import LENGTH_OFF_MAX, rgba
 from twixt.sim.world.finite_check import FARTHEST, NUMBERS
+from twixt.sim.world.surfaces import Surfaces
 
 KIND_NAMES = tuple(MARK_KINDS)
 # Kinds that may go from `position` to `to`; the latter two have their middle between them.
@@ -155,12 +156,13 @@ def fault_text(fault: str, tick: int, place: str) -> str:
     return f"{fault} after step {tick}; it is not drawn; look in {place} for a division by zero"
 
 
-def first_capacity(bodies: int, marks: Marks | None) -> int:
-    """Records that a host needs room for at first: of `bodies`, and of some marks where there are any. With that room
-    less than three quarters are used, so that a larger segment is made only for more marks."""
+def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None = None) -> int:
+    """Records that a host needs room for at first: of `bodies` and `surfaces`, and of some marks where there are any.
+    With that room less than three quarters are used, so that a larger segment is made only for more marks."""
+    constant = bodies + (0 if surfaces is None else len(surfaces.records))
     if marks is None:
-        return max(1, bodies)
-    return (bodies + max(FIRST_MARKS, len(marks))) * 4 // 3 + 1
+        return max(1, constant)
+    return (constant + max(FIRST_MARKS, len(marks))) * 4 // 3 + 1
 
 
 def _kind_number(kind: str) -> int:

@@ -22,6 +22,7 @@ from twixt.ipc.world_controls import Control
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import scene_with_columns
 from twixt.sim.world.marks import Marks
+from twixt.sim.world.surfaces import Surfaces
 
 # Limits of a step, s. A shorter one is lost in the resolution of the clock; a longer one overflows instants.
 SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
@@ -41,6 +42,8 @@ class World:
     scene: Scene
     # Optional: arrows, lines, contact points ...; set `self.marks = Marks()` in `__init__`. A reset clears them.
     marks: Marks | None = None
+    # Optional: vertices of bodies that deform; set `self.surfaces = Surfaces(self.scene)` in `__init__`.
+    surfaces: Surfaces | None = None
 
     # Optional: sliders, switches and buttons for the overlay, which `step` reads: see `twixt.Slider`.
     controls: Sequence[Control] = ()
@@ -150,15 +153,18 @@ def drawable_scene(world: World) -> Scene:
 
 
 def state_hash(world: World) -> str:
-    """SHA-256 of the bytes of all bodies and of the world's own columns, as hexadecimal digits.
+    """SHA-256 of the bytes of all bodies, of the world's own columns and of its surfaces, as hexadecimal digits.
 
-    Marks are left out: they show a state and are no part of it, so that drawing another arrow changes no hash.
+    The vertices of a cloth are its state. Marks are left out: they show a state and are no part of it, so that drawing
+    another arrow changes no hash.
     """
     import hashlib
 
     digest = hashlib.sha256(filled_bodies(world).records.tobytes())
     for column in world.bodies.columns.values():
         digest.update(column.tobytes())
+    if world.surfaces is not None:
+        digest.update(world.surfaces.vertices.tobytes())
     return digest.hexdigest()
 
 

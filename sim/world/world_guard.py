@@ -20,10 +20,12 @@ from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code, cras
 from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
+from twixt.ipc.surfaces import Extras, surface_rows
 from twixt.ipc.world_controls import Control, checked_controls
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import FiniteCheck
 from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import (
     LONGEST_DT,
     SHORTEST_DT,
@@ -37,6 +39,7 @@ from twixt.sim.world.world import (
 
 # Most bodies of a world whose `write_bodies` is tested, which takes some ten milliseconds.
 MOST_BODIES_CHECKED = 100_000
+NO_EXTRAS = Extras(NO_MARKS)
 
 
 def check_world(world: World) -> None:
@@ -59,6 +62,13 @@ def check_world(world: World) -> None:
         )
     world.scene.check_bodies(count)
     drawable_scene(world)
+    surfaces = checked_surfaces(world)
+    if surfaces is not None and not surfaces.is_for(world.scene, count):
+        raise TwixtError(
+            f"{name}.surfaces was made for bodies {list(surfaces)}, of its {count} bodies "
+            f"{surface_rows(world.scene, count).bodies.tolist()} deform; set self.surfaces = Surfaces(self.scene, "
+            "len(self.bodies)) after the scene"
+        )
 
 
 def checked_marks(world: World) -> Marks | None:
@@ -70,6 +80,17 @@ def checked_marks(world: World) -> Marks | None:
             "__init__, or give your own attribute another name"
         )
     return marks
+
+
+def checked_surfaces(world: World) -> Surfaces | None:
+    """The world's surfaces; None if it has none. Raises TwixtError for anything else."""
+    surfaces = getattr(world, "surfaces", None)
+    if not isinstance(surfaces, Surfaces | None):
+        raise TwixtError(
+            f"{type(world).__name__}.surfaces must be a Surfaces, got {type(surfaces).__name__}; set self.surfaces = "
+            "Surfaces(self.scene) in its __init__, and write self.surfaces[body][:] = vertices in step"
+        )
+    return surfaces
 
 
 def check_writes_all(world: World) -> None:
@@ -193,18 +214,23 @@ class GuardedWorld:
         """The present records of all bodies, also of a world that writes in place."""
         return filled_bodies(self.world).records
 
-    def marks(self, tick: int) -> NDArray[np.void]:
-        """The present marks, dtype `MARK`, after step number `tick`; warns of the first that cannot be drawn, one
-        warning in a run. Raises UserCodeCrashed if the world's `marks` is anything but a Marks."""
+    def extras(self, tick: int) -> Extras:
+        """The present marks and surfaces after step number `tick`; warns of the first that cannot be drawn, one warning
+        in a run. Raises UserCodeCrashed if they are anything but a Marks and a Surfaces."""
         try:
-            marks = checked_marks(self.world)
+            marks, surfaces = checked_marks(self.world), checked_surfaces(self.world)
         except TwixtError as error:
             raise UserCodeCrashed(str(error)) from error
-        if marks is None:
-            return NO_MARKS
-        if marks.fault and not self._has_fault:
+        if marks is None and surfaces is None:
+            return NO_EXTRAS
+        if marks is not None and marks.fault and not self._has_fault:
             self._warn_of(fault_text(marks.fault, tick, f"{self.name}.step"))
-        return marks.records
+        records = NO_MARKS if marks is None else marks.records
+        if surfaces is None:
+            return Extras(records)
+        if not self._has_fault:
+            self._warn_of(surfaces.fault(tick, f"{self.name}.step"))
+        return surfaces.after(records)
 
     def controls(self) -> tuple[Control, ...]:
         """The controls that the world offers. Raises UserCodeCrashed for anything else."""

@@ -1,0 +1,119 @@
+"""Deforming surfaces of a world: the vertices of cloth, skins and soft bodies, written in each step.
+
+    self.scene = Scene([Mesh(vertices, faces, deforms=True)])                # vertices: the rest shape
+    self.surfaces = Surfaces(self.scene)                                     # in __init__
+    ...
+    self.surfaces[0][:] = cloth.points                                       # in step: (v, 3), in the body's own frame
+
+The one idea: the vertices of all deforming bodies are one block of memory, kept in the form in which it is published.
+So a world writes where the snapshot is copied from, and nothing is gathered.
+
+Always: a body has as many vertices as the mesh of its shape; they are its rest shape until they are written. A number
+that is not finite is reported, and that body is not drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Scene
+from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
+from twixt.ipc.surfaces import (
+    FARTHEST_VERTEX,
+    Extras,
+    SurfaceRows,
+    are_drawable,
+    deforming,
+    packed,
+    surface_rows,
+    unpacked,
+)
+
+
+class Surfaces:
+    """Vertices of the deforming bodies of a scene, by body: `surfaces[body]` is a float32 array (v, 3) to write into.
+
+    count: number of bodies, by default one for each shape. rows: which bodies these are. Raises TwixtError for a scene
+    in which no body deforms.
+    """
+
+    def __init__(self, scene: Scene, count: int | None = None) -> None:
+        if not isinstance(scene, Scene):
+            raise TwixtError(f"Surfaces needs a Scene, got {type(scene).__name__}; such as Surfaces(self.scene)")
+        self.rows = surface_rows(scene, len(scene.shapes) if count is None else count)
+        if not len(self.rows.bodies):
+            raise TwixtError("Surfaces needs a scene in which a body deforms; make its shape Mesh(..., deforms=True)")
+        self.records = np.zeros(vertex_records(self.rows.vertices), MARK)
+        self.vertices = unpacked(self.records, self.rows.vertices)
+        shapes = scene.shape_rows(int(self.rows.bodies[-1]) + 1)
+        for place, body in enumerate(self.rows.bodies):
+            mesh = deforming(scene.distinct_shapes[shapes[body]])
+            assert mesh is not None
+            self.vertices[self.rows.rows(place)] = mesh.vertices
+
+    def __len__(self) -> int:
+        return len(self.rows.bodies)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.rows.bodies.tolist())
+
+    def __getitem__(self, body: int) -> NDArray[np.float32]:
+        """Vertices of a body, (v, 3) metres in its own frame: a view. Raises TwixtError for one that does not
+        deform."""
+        return self.vertices[self.rows.rows(self._place(body))]
+
+    def __setitem__(self, body: int, vertices: ArrayLike) -> None:
+        """Copies the vertices of a body, (v, 3). Raises TwixtError for another shape or type."""
+        target = self[body]
+        target[...] = checked_vertices(f"surfaces[{body}]", vertices, len(target))
+
+    def after(self, marks: NDArray[np.void] = NO_MARKS) -> Extras:
+        """The vertices as records behind those of `marks`; to be published before the next write."""
+        return packed(marks, self.records, self.rows.vertices)
+
+    def is_for(self, scene: Scene, count: int) -> bool:
+        """True if these are the deforming bodies among the first `count` of a scene."""
+        return self.has_rows(surface_rows(scene, count))
+
+    def has_rows(self, rows: SurfaceRows) -> bool:
+        """True if these bodies deform, with as many vertices."""
+        return np.array_equal(rows.bodies, self.rows.bodies) and np.array_equal(rows.starts, self.rows.starts)
+
+    def fault(self, tick: int, place: str) -> str:
+        """Warning of the first vertex that cannot be drawn, after step number `tick`; "" if there is none. place: the
+        user's code that writes them."""
+        if are_drawable(self.vertices):
+            return ""
+        is_fine = (np.abs(self.vertices) < FARTHEST_VERTEX).all(axis=1)
+        row = int(np.argmin(is_fine))
+        at = int(np.searchsorted(self.rows.starts, row, "right")) - 1
+        return (
+            f"vertex {row - self.rows.starts[at]} of the surface of body {self.rows.bodies[at]} is at "
+            f"{np.array2string(self.vertices[row], separator=', ')} after step {tick}; that body is not drawn; look in "
+            f"{place} for a division by zero"
+        )
+
+    def _place(self, body: Any) -> int:
+        place = int(np.searchsorted(self.rows.bodies, body)) if isinstance(body, int | np.integer) else len(self)
+        if place >= len(self) or self.rows.bodies[place] != body:
+            few = ", ".join(map(str, self.rows.bodies[:8].tolist())) + (" ..." if len(self) > 8 else "")
+            raise TwixtError(f"surfaces are those of the bodies that deform, {few}; got {body!r}")
+        return place
+
+
+def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]:
+    """`vertices` as an array of numbers, (count, 3). Raises TwixtError for another shape or type."""
+    try:
+        array = np.asarray(vertices)
+    except (ValueError, TypeError) as error:
+        raise TwixtError(
+            f"{name} must be numbers of shape ({count}, 3), got {type(vertices).__name__} ({error})"
+        ) from None
+    if array.dtype.kind not in "iuf" or array.shape != (count, 3):
+        raise TwixtError(f"{name} must be numbers of shape ({count}, 3), got {array.dtype} of shape {array.shape}")
+    return array
