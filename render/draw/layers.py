@@ -34,6 +34,14 @@ class Discrete(NamedTuple):
 ALL_BLENDED = Discrete()
 
 
+class SurfacePair(NamedTuple):
+    """Snapshots of a picture's deforming surfaces, by slot, and the share of the newer one, 0..1."""
+
+    older: int
+    newer: int | None
+    share: float
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One layer of a picture.
@@ -44,7 +52,8 @@ class Layer:
     before to previous. method: one of none, linear, hermite, auto. other_method: another of them, mixed in with the
     weight `mix` (0: `method` alone, 1: `other_method` alone). group: name of the layer whose bodies are drawn.
     discrete: fields that are not blended. is_posed: the previous slot holds poses made by the CPU; their velocity
-    fields hold the float32 rounding error of the positions.
+    fields hold the float32 rounding error of the positions. surfaces: for such poses, the snapshots that deforming
+    surfaces are blended from.
     """
 
     previous_slot: int
@@ -59,6 +68,7 @@ class Layer:
     group: str | None = None
     discrete: Discrete = ALL_BLENDED
     is_posed: bool = False
+    surfaces: SurfacePair | None = None
 
 
 class Slots(NamedTuple):
@@ -70,13 +80,15 @@ class Slots(NamedTuple):
 
 
 class PlacedLayer(NamedTuple):
-    """A layer ready to draw. bodies: count of its older snapshot, all groups. number: index in the picture's layers."""
+    """A layer ready to draw. bodies: count of its older snapshot, all groups. number: index in the picture's layers.
+    surfaces: snapshots of deforming surfaces."""
 
     group: str | None
     slots: Slots
     bodies: int
     variant: PoseVariant
     uniforms: LayerUniforms
+    surfaces: SurfacePair
     number: int = 0
 
 
@@ -116,7 +128,9 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
     way = "mixed" if mix > 0 else "curved" if method in ("hermite", "auto") else "linear"
     variant = PoseVariant(way, ring.is_stretched(older) and (newer is None or ring.is_stretched(newer)))
     slots = _all_slots(ring, count, older, newer, before)
-    return PlacedLayer(layer.group, slots, count, variant, uniforms)
+    share = uniforms.share + (uniforms.other_share - uniforms.share) * mix
+    surfaces = SurfacePair(older, newer, share) if layer.surfaces is None else layer.surfaces
+    return PlacedLayer(layer.group, slots, count, variant, uniforms, surfaces)
 
 
 def place_all(layers: Iterable[Layer], ring: SnapshotRing, groups: Collection[str | None]) -> list[PlacedLayer]:

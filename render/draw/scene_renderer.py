@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Vector
 from twixt.ipc.snapshot import BODY, NO_MARKS
+from twixt.ipc.surfaces import surface_rows
 from twixt.render.draw.body_draws import BodyDraws
 from twixt.render.draw.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
 from twixt.render.draw.camera import CameraMatrices
@@ -48,6 +49,7 @@ from twixt.render.draw.transparency.transparent_draws import TransparentDraws
 # Programs of spheres that a cheaper quality level may need.
 CHEAPER = frozenset(detail.name for detail in (*map(Detail._make, PLAIN), *FLAT))
 NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
+NO_EPOCHS = np.zeros(0, np.uint32)
 
 
 class SceneRenderer:
@@ -130,6 +132,14 @@ class SceneRenderer:
     def upload_records(self, slot: int, records: NDArray[np.void]) -> None:
         """Copies poses made by the CPU, (n,) of dtype `BODY`, row i body i, into a slot, mostly one beyond the ring."""
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records))
+
+    def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
+        """Takes the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""
+        epochs = NO_EPOCHS
+        if len(vertices):
+            records = np.frombuffer(bodies, BODY) if isinstance(bodies, memoryview) else bodies
+            epochs = records["epoch"][surface_rows(self._scene, len(records)).bodies]
+        self._meshes.surfaces.upload(slot, vertices, epochs)
 
     def upload_scale3(self, slot: int, scale3: NDArray[np.floating]) -> None:
         """Copies scales along the bodies' own axes, (n, 3), for the snapshot last uploaded into the slot.

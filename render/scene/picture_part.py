@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.column_rules import SCALE3
 from twixt.render.draw.glsl.pose import METHODS
-from twixt.render.draw.layers import Discrete, Layer
+from twixt.render.draw.layers import Discrete, Layer, SurfacePair
 from twixt.render.interpolation.poses import Poses, records_of
 from twixt.render.scene.method_change import Blend, MethodChange, taken
 from twixt.render.scene.numpy_poser import Poser, PosingRules
@@ -165,7 +165,7 @@ class PicturePart:
             poses = self._posed = self._poser.poses(draw_time_ns, blend)
             drawn_ns = _drawn_ns(blend, pair, newest, poses.draw_time_ns)
             is_beyond = drawn_ns > newest.head.sim_time_ns
-            return DrawnPart(group, self._pose_layer(poses, renderer), pair, drawn_ns, blend.method, is_beyond)
+            return DrawnPart(group, self._pose_layer(poses, pair, renderer), pair, drawn_ns, blend.method, is_beyond)
         if blend.method == OF_THE_NEWEST:
             layer = Layer(newest.slot, None, group=group)
         else:
@@ -202,14 +202,15 @@ class PicturePart:
         names = frozenset(name for name in (self._blend.method, self._blend.other) if name)
         return not is_shaded(names) and all(poser.is_ready(name, draw_time_ns) for name in names)
 
-    def _pose_layer(self, poses: Poses, renderer: SceneRenderer) -> Layer | None:
+    def _pose_layer(self, poses: Poses, pair: Pair, renderer: SceneRenderer) -> Layer | None:
         if not len(poses):
             return None
         renderer.upload_records(self.pose_slot, self._in_place(records_of(poses)))
         scale3 = poses.columns.get(SCALE3)
         if scale3 is not None and scale3.ndim == 2 and scale3.shape[1] == 3:
             renderer.upload_scale3(self.pose_slot, self._in_place(scale3))
-        return Layer(self.pose_slot, None, group=self.definition.group, is_posed=True)
+        surfaces = SurfacePair(pair.previous.slot, None if pair.next is None else pair.next.slot, pair.alpha)
+        return Layer(self.pose_slot, None, group=self.definition.group, is_posed=True, surfaces=surfaces)
 
     def _in_place(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the part's rows, each at its body's index, as the renderer reads them; zeros elsewhere."""

@@ -208,6 +208,7 @@ def _read_only_snapshot(snapshot: Snapshot) -> Snapshot:
         bodies=_read_only(snapshot.bodies),
         columns=_read_only_columns(snapshot.columns),
         marks=_read_only(snapshot.marks),
+        vertices=_read_only(snapshot.vertices),
     )
 
 

@@ -1,7 +1,7 @@
 """Intake of snapshots, the only place: from the channel into the GPU ring, the history and the clock.
 
 Each unread snapshot is uploaded once, straight from the shared memory, and validated afterwards: one that the writer
-overwrote meanwhile is discarded. Its marks, if there are any, are copied with it. Always: an entry of the history lies
+overwrote meanwhile is discarded. Its marks and vertices, if there are any, are copied with it. Always: an entry of the history lies
 whole in its GPU slot.
 
 A snapshot with corrections, or whose bodies a column colours, is prepared once, on a private copy. Colours and
@@ -22,7 +22,7 @@ from twixt.ipc.column_rules import SCALE3
 from twixt.ipc.corrections import CORRECTION, visual
 from twixt.ipc.groups import ColorBy
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import BODY, Snapshot
+from twixt.ipc.snapshot import BODY, VERTEX_BYTES, Snapshot
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
@@ -68,6 +68,7 @@ class Intake:
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._newest_tick = 0
         self._count = len(link.scene.shapes)  # bodies of the snapshot last seen
+        self._vertices = 0  # of its surfaces
         self._allocated: dict[int, int] = {}  # bodies for which a slot has memory, by slot
         self._limit_slots()
         self.make_room()
@@ -149,14 +150,15 @@ class Intake:
 
     def _limit_slots(self) -> None:
         stage = self._stage
-        stage.history.limit(gpu_slots(stage.renderer.record_count(self._count) * BODY.itemsize))
+        size = stage.renderer.record_count(self._count) * BODY.itemsize + self._vertices * VERTEX_BYTES
+        stage.history.limit(gpu_slots(size))
 
     def _unread(self) -> Iterator[Claim]:
         """Unread snapshots, oldest first. For the first of a new size memory is allocated; if newer ones came
         meanwhile, it is left out, because it is overwritten by then, or soon."""
         for claim in self.link.unread(self._byte_budget):
-            if claim.head.count != self._count:
-                self._count = claim.head.count
+            if claim.head.count != self._count or claim.head.vertices != self._vertices:
+                self._count, self._vertices = claim.head.count, claim.head.vertices
                 self._limit_slots()
                 if self.make_room():
                     is_newer = False
@@ -175,7 +177,8 @@ class Intake:
             stage.renderer.upload(slot, claim.bodies, count)
             if SCALE3 in claim.columns:
                 stage.renderer.upload_scale3(slot, np.frombuffer(claim.columns[SCALE3], "<f4").reshape(count, 3))
-            marks = claim.copied_marks()
+            marks, vertices = claim.copied_marks(), claim.copied_vertices()
+            stage.renderer.upload_surfaces(slot, vertices, claim.bodies)
             if is_valid := claim.is_valid():
                 stage.marks.put(slot, marks)
             return is_valid
@@ -186,6 +189,7 @@ class Intake:
         stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count)
         if SCALE3 in snapshot.columns:
             stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))
+        stage.renderer.upload_surfaces(slot, snapshot.vertices, snapshot.bodies)
         stage.marks.put(slot, snapshot.marks)
         stage.add(snapshot, slot)
         return True

@@ -35,7 +35,7 @@ class ShownSurfaces:
         if given is None and self._now is None:
             return None
         count, scene = count_of(), self._scene()
-        if self._next is None or not self._next.is_for(scene, count):
+        if self._now is None or self._next is None or not self._next.is_for(scene, count):
             if not len(surface_rows(scene, count).bodies):
                 if given is None:
                     return None

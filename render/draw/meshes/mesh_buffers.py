@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.surfaces import surface_rows
 from twixt.render.draw.meshes.mesh_geometry import MeshBounds, mesh_bounds, mesh_geometry, silhouette_edges
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
 
@@ -75,13 +76,14 @@ class MeshBuffers:
 class MeshRun(NamedTuple):
     """Bodies of one mesh in a layer: their numbers, ascending, and the last one plus one.
 
-    first: place of the first in the layer's list.
+    first: place of the first in the layer's list. surface: place among the deforming bodies; -1: it does not deform.
     """
 
     digest: bytes
     bodies: NDArray[np.uint32]
     end: int
     first: int
+    surface: int = -1
 
     def drawn(self, count: int) -> int:
         """Number of these bodies in a snapshot of `count` bodies."""
@@ -89,7 +91,7 @@ class MeshRun(NamedTuple):
 
 
 class LayerMeshes:
-    """Bodies of a layer that are meshes, mesh by mesh. bodies: their numbers, on the GPU.
+    """Bodies of a layer that are meshes, mesh by mesh, deforming ones one by one. bodies: their numbers, on the GPU.
 
     poses: rows of MESH_POSE in the same order, written for each picture.
     """
@@ -99,12 +101,13 @@ class LayerMeshes:
         number_of = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
         shapes = scene.shape_rows(int(bodies[-1]) + 1)[bodies]
         numbers = np.array([number_of[digest] for digest in digests])[shapes]
-        order = np.argsort(numbers, kind="stable")
-        listed, numbers = bodies[order], numbers[order]
-        firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        surfaces = _places_in(surface_rows(scene, int(bodies[-1]) + 1).bodies, bodies)
+        order = np.lexsort((surfaces, numbers))
+        listed, numbers, surfaces = bodies[order], numbers[order], surfaces[order]
+        firsts = np.flatnonzero((np.diff(numbers, prepend=-1) != 0) | (np.diff(surfaces, prepend=-1) != 0))
         names = list(number_of)
         self.runs = [
-            MeshRun(names[numbers[first]], run, int(run[-1]) + 1, int(first))
+            MeshRun(names[numbers[first]], run, int(run[-1]) + 1, int(first), int(surfaces[first]))
             for first, run in zip(firsts, np.split(listed, firsts[1:]), strict=True)
         ]
         self.bodies = context.buffer(listed)
@@ -129,3 +132,11 @@ class LayerMeshes:
             array.release()
         self.bodies.release()
         self.poses.release()
+
+
+def _places_in(listed: NDArray[np.intp], bodies: NDArray[np.uint32]) -> NDArray[np.intp]:
+    """Place of each of `bodies` in an ascending list, -1 for one that is not in it."""
+    if not len(listed):
+        return np.full(len(bodies), -1)
+    places = np.minimum(np.searchsorted(listed, bodies), len(listed) - 1)
+    return np.where(listed[places] == bodies, places, -1)

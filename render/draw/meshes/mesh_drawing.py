@@ -21,6 +21,7 @@ from twixt.render.draw.layers import PlacedLayer
 from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun
 from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE, MESH_PROGRAMS, POSE_INPUTS, POSE_OUTPUTS, SHADOWS
+from twixt.render.draw.meshes.surface_blending import SurfaceBlending
 from twixt.render.draw.quality_levels import FULL, LEVELS, Level
 
 # Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.
@@ -45,6 +46,7 @@ class MeshDrawing:
         self._context, self._target, self._bodies = context, target, bodies
         self._programs: dict[str, moderngl.Program] = {}
         self._buffers = MeshBuffers(context)
+        self.surfaces = SurfaceBlending(context)
         self._layers: dict[str | None, LayerMeshes] = {}
         self._listed: Membership | None = None  # what `_layers` are lists of
         self._drawn: list[_Drawn] = []  # in this picture
@@ -61,8 +63,9 @@ class MeshDrawing:
             for first, count in listed.spans(layer.bodies):
                 self._bodies.write_poses(layer, (listed.bodies, listed.poses), first, count)
             for number, run in enumerate(listed.runs):
-                if count := run.drawn(layer.bodies):
-                    self._drawn.append(_Drawn(listed, number, run, self._buffers[run.digest], count))
+                mesh = self._as_drawn(run, layer) if (count := run.drawn(layer.bodies)) else None
+                if mesh is not None:
+                    self._drawn.append(_Drawn(listed, number, run, mesh, count))
 
     def draw(self, level: Level) -> None:
         """Draws the faces."""
@@ -150,6 +153,7 @@ class MeshDrawing:
         self._drawn, self._listed = [], None
         self._buffers.keep([])
         self._forget_layers()
+        self.surfaces.release()
 
     def _list(self) -> None:
         """For a new scene, or room for more bodies: uploads the meshes, and lists the bodies that have them by layer."""
@@ -162,6 +166,16 @@ class MeshDrawing:
         for group in members.layers:
             if len(bodies := members.of(group, MESH_POSES).bodies):
                 self._layers[group] = LayerMeshes(self._context, members.scene, bodies)
+        last = max((run.end for layer in self._layers.values() for run in layer.runs if run.surface >= 0), default=0)
+        self.surfaces.set_scene(members.scene, last)
+
+    def _as_drawn(self, run: MeshRun, layer: PlacedLayer) -> MeshOnGpu | None:
+        """The mesh of a run; of a body that deforms, as this layer's snapshots show it. None: it is not drawn."""
+        mesh = self._buffers[run.digest]
+        if run.surface < 0:
+            return mesh
+        drawn = self.surfaces.blended(run.surface, layer.surfaces)
+        return None if drawn is None else mesh._replace(vertices=drawn.vertices, bounds=drawn.bounds)
 
     def _forget_layers(self) -> None:
         for layer in self._layers.values():
