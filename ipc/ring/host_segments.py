@@ -308,7 +308,7 @@ class Segments:
         """Keeps a complete snapshot until there is a segment for it."""
         with self.writing:
             self.require_running()
-            self.writer.check(slot.head, slot.count, slot.columns)
+            self.writer.check(slot.head._replace(marks=slot.mark_count), slot.count, slot.columns)
             self.waiting.keep(slot, self.writer.latest)
         if self.growth.ready is not None or slot.record_count <= self.capacity:
             self._publish_waiting()

@@ -133,7 +133,7 @@ class Segment:
             return None
         head = Head(*values)
         fits = 0 <= head.count <= head.count + head.marks <= self.layout.capacity
-        fits = fits and 0 <= vertex_records(head.vertices) <= head.marks
+        fits = fits and head.vertices >= 0 and vertex_records(head.vertices) <= head.marks
         if not fits or not math.isfinite(head.rate):
             raise LayoutError(
                 f"snapshot {number} is damaged: {head.count} bodies, {head.marks} marks and {head.vertices} vertices "

@@ -54,9 +54,9 @@ class ShownSurfaces:
         self._now, self._next = self._next, self._now
 
     def _scene(self) -> Scene:
-        version, encoded = self._host.scene
-        if self._read is None or self._read[0] != version:
-            self._read = version, Scene.from_bytes(encoded)
+        published = self._host.scene
+        if self._read is None or self._read[0] != published.version:
+            self._read = published.version, Scene.from_bytes(published.packed)
         return self._read[1]
 
 

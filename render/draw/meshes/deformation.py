@@ -93,6 +93,8 @@ class FacesAround:
 
 def _unit(directions: NDArray[np.float32]) -> NDArray[np.float32]:
     """Columns of (3, n) scaled to length 1; one without a length stays 0."""
+    largest = np.maximum(np.abs(directions).max(axis=0), LEAST_LENGTH)  # first: squares of large ones are no float32
+    directions /= largest
     x, y, z = directions
-    directions *= 1 / np.sqrt(np.maximum(x * x + y * y + z * z, LEAST_LENGTH))
+    directions /= np.sqrt(np.maximum(x * x + y * y + z * z, LEAST_LENGTH))
     return directions

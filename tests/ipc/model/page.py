@@ -59,8 +59,9 @@ snapshot; numbers never go back; the writer never waits, and no reader is ever s
 and explores every interleaving of them: on a memory that keeps the order (SC), with store queues (x86-TSO), and with
 stores and loads of one thread passing each other wherever no fence parts them (ARM: multi-copy atomic, dependencies
 not relied on). The models themselves are held to the known litmus tests: SB, MP, LB, IRIW, WRC, CoRR, CoWR, 2+2W.
-Blocks of a snapshot (records, head, instant; marks where there are any) are a word each: any two bytes of a block are
-alike to the model. The writer publishes N + 2 snapshots and so comes round; in the stories of growth, four.
+Blocks of a snapshot (records, head, instant; marks, and the vertices behind them, where there are any) are a word
+each: any two bytes of a block are alike to the model. The writer publishes N + 2 snapshots and so comes round; in the
+stories of growth, four.
 
 ## States explored, nothing wrong in any
 

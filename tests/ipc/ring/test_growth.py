@@ -13,7 +13,8 @@ from twixt.ipc.ring import memory
 from twixt.ipc.ring.memory import Memory, SharedMemoryError
 from twixt.ipc.ring.memory_budget import NoRoom
 from twixt.ipc.session.host import Host
-from twixt.ipc.snapshot import MARK, Head, new_bodies
+from twixt.ipc.snapshot import MARK, Head, new_bodies, vertex_records
+from twixt.ipc.surfaces import packed, unpacked
 
 BOUND_S = 30.0
 Until = Callable[[Callable[[], Any]], Any]
@@ -155,6 +156,27 @@ def test_where_memory_is_short_marks_give_way_before_bodies(channel: Any, host: 
         seen = link.latest_pair()[-1]
         assert (len(seen.bodies), len(seen.marks)) == expected
         assert seen.marks["key"].tolist() == list(range(expected[1]))
+
+
+def test_vertices_wait_with_their_snapshot_for_a_larger_segment_and_give_way_first(
+    channel: Any, host: Host, gate: Gate, until: Until
+) -> None:
+    link, marks, vertices = channel.attach(), np.zeros(3, MARK), 300
+    extras = packed(marks, np.zeros(vertex_records(vertices), MARK), vertices)
+    unpacked(extras.records[3:], vertices)[...] = 5
+    with host.begin(90, 95, marks=len(extras.records)) as slot:
+        slot.records.view(np.uint8)[:] = new_bodies(90).view(np.uint8)
+        slot.write_marks(extras.records)
+        slot.head = Head(tick=1, vertices=vertices)
+    seen = link.latest_pair()[-1]
+    assert (len(seen.bodies), len(seen.marks), len(seen.vertices)) == (90, 3, 0)
+    gate.shut()
+    assert host.publish(Head(tick=2, vertices=vertices), new_bodies(90), {}, extras.records) is None, "100 records fit"
+    gate.opened.set()
+    until(lambda: link.poll() or link.latest_pair()[-1].tick == 2)
+    seen = link.latest_pair()[-1]
+    assert (len(seen.bodies), len(seen.marks)) == (90, 3)
+    assert seen.vertices.tolist() == [[5, 5, 5]] * vertices
 
 
 def test_a_state_written_while_the_one_that_waited_before_it_is_shown_is_shown_too(

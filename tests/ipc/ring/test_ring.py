@@ -21,7 +21,8 @@ from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.reader import ATTEMPTS, Counters, RingReader
 from twixt.ipc.ring.slot import RingError
 from twixt.ipc.ring.writer import RingWriter
-from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies
+from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies, vertex_records
+from twixt.ipc.surfaces import packed, unpacked
 
 ALL_BYTES = 1 << 40
 
@@ -95,6 +96,42 @@ def test_as_many_marks_as_fit_travel_beside_the_bodies_another_number_each_time(
     copies = channel.reader.pair()
     assert [snapshot.marks.tobytes() for snapshot in copies] == [b"", marks_of(5, 1).tobytes()]
     assert [stored.marks.tobytes() for stored in channel.writer.last_two()] == [b"", marks_of(5, 1).tobytes()]
+
+
+def packed_vertices(number: int, count: int) -> np.ndarray:
+    """Records of `count` vertices, each three times this number."""
+    records = np.zeros(vertex_records(count), MARK)
+    unpacked(records, count)[...] = number
+    return records
+
+
+def test_vertices_travel_behind_the_marks_another_number_each_time(channel: Channel):
+    counts = [(1, 5, 2), (3, 0, 26), (0, 0, 1), (8, 0, 0), (2, 1, 16)]
+    for number, (bodies, marks, vertices) in enumerate(counts, start=1):
+        extras = packed(marks_of(number, marks), packed_vertices(number, vertices), vertices)
+        head = Head(tick=number, vertices=vertices)
+        channel.writer.publish(head, bodies_of(number, bodies), {}, extras.records)
+    for number, (claim, (_, marks, vertices)) in enumerate(
+        zip(channel.reader.unread(ALL_BYTES), counts, strict=True), 1
+    ):
+        assert claim.copied_marks().tobytes() == marks_of(number, marks).tobytes()
+        assert claim.copied_vertices().shape == (vertices, 3)
+        assert (claim.copied_vertices() == number).all()
+        assert claim.is_valid()
+    copies = channel.reader.pair()
+    assert [(len(snapshot.marks), len(snapshot.vertices)) for snapshot in copies] == [(0, 0), (1, 16)]
+    assert (copies[1].vertices == 5).all()
+
+
+def test_vertices_that_the_writer_overwrites_are_torn(channel: Channel):
+    for number in (1, 2):
+        channel.writer.publish(Head(tick=number, vertices=9), bodies_of(number, 1), {}, packed_vertices(number, 9))
+    claim = next(iter(channel.reader.unread(ALL_BYTES)))
+    for number in range(3, 3 + channel.layout.slots):
+        channel.writer.publish(Head(tick=number, vertices=9), bodies_of(number, 1), {}, packed_vertices(number, 9))
+    assert len(claim.copied_vertices()) == 9
+    assert not claim.is_valid()
+    assert claim.copy() is None
 
 
 @pytest.fixture
@@ -487,6 +524,15 @@ class TestGrowth:
         channel.reader.follow(channel.grow(16))
         assert [snapshot.marks.tobytes() for snapshot in channel.reader.pair()] == [b"", marks_of(2, 4).tobytes()]
 
+    def test_vertices_are_kept(self, channel: Channel):
+        channel.publish()
+        extras = packed(marks_of(2, 2), packed_vertices(2, 7), 7)
+        channel.writer.publish(Head(tick=2, vertices=7), bodies_of(2, 3), {}, extras.records)
+        channel.reader.follow(channel.grow(16))
+        copies = channel.reader.pair()
+        assert [(len(snapshot.marks), len(snapshot.vertices)) for snapshot in copies] == [(0, 0), (2, 7)]
+        assert (copies[1].vertices == 2).all()
+
     def test_a_smaller_segment_is_refused(self, channel: Channel):
         layout = Layout.for_bodies(4)
         with pytest.raises(TwixtError, match="holds at least 8 bodies, got room for 4"):
@@ -517,6 +563,8 @@ class TestGrowth:
         (lambda w: w.publish(Head(tick=1.5), new_bodies(1)), "whole numbers"),
         (lambda w: w.publish(Head(), new_bodies(1), {"heat": np.zeros(1, "f4")}), r"exactly \[\], got \['heat'\]"),
         (lambda w: w.publish(Head(), new_bodies(5), {}, marks_of(1, 4)), "holds 8 bodies, got 5 and 4 marks"),
+        (lambda w: w.publish(Head(vertices=6), new_bodies(1), {}, marks_of(1, 1)), "6 vertices take 2 records, got 1"),
+        (lambda w: w.publish(Head(vertices=-6), new_bodies(1), {}, marks_of(1, 1)), "-6 vertices take -1 records, got"),
         (lambda w: w.publish(Head(), new_bodies(1), {}, new_bodies(1)), "marks must be .* MARK records, got"),
         (lambda w: w.publish(Head(), new_bodies(1), {}, marks_of(1, 4).reshape(2, 2)), "marks must be a one-dim"),
     ],
@@ -588,6 +636,10 @@ def test_damaged_memory_is_always_a_clean_error_or_bounded_content(damage: list[
         ("count", 9),
         ("count", -1),
         ("count", 1 << 40),
+        ("vertices", 6),
+        ("vertices", -6),
+        ("vertices", -1),
+        ("vertices", (1 << 63) - 1),
         ("marks", 6),
         ("marks", -1),
         ("marks", (1 << 63) - 1),
