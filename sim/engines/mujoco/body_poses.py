@@ -3,11 +3,8 @@
 The one idea: `xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy of a few microseconds puts a
 state aside, and records are written from that or from MuJoCo's memory itself.
 
-Velocities are those of the bodies' origins: `cvel` is about the centre of mass of a body's tree, so
-v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]) (Featherstone, "Rigid Body Dynamics Algorithms").
-
-Always: `data` is only read. Bodies that a mocap body carries have no velocity that MuJoCo knows; they count as not
-given.
+Always: `data` is only read. Velocities are those of the bodies' origins. Bodies that a mocap body carries have no
+velocity that MuJoCo knows; it counts as not given, also where nothing moves.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.origin_velocity import OriginVelocity
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
@@ -44,11 +42,10 @@ class BodyPoses:
         self.count = int(model.nbody)
         self._model, self._data = model, data
         self._live = _live_poses(data, self.count)
-        self._cvel, self._subtree_com = data.cvel, data.subtree_com
-        self._root = np.array(model.body_rootid)
-        is_carried = model.body_mocapid[self._root] >= 0
+        is_carried = model.body_mocapid[model.body_rootid] >= 0
         self._flags = np.where(is_carried, VISIBLE, VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY).astype(np.uint16)
-        self._velocity, self._arm = np.zeros((self.count, 3)), np.zeros((self.count, 3))
+        moves = (model.body_weldid > 0) & ~is_carried
+        self._velocity = OriginVelocity(model, data) if moves.any() else None
         self._scratch: Any = None
 
     def empty(self) -> Poses:
@@ -71,10 +68,9 @@ class BodyPoses:
         if not self._live.quaternion[0].any():
             return self.write_poses(records, self._after_reset())
         self.write_poses(records, self._live)
-        omega = self._cvel[:, :3]
-        records["velocity"] = self._origin_velocity(omega)
-        records["angular_velocity"] = omega
-        records["flags"] = self._flags
+        if self._velocity is not None:
+            self._velocity.write(records)
+            records["flags"] = self._flags
 
     def write_poses(self, records: NDArray[np.void], poses: Poses) -> None:
         """Writes `poses` into records of dtype `BODY`, shape (count,), without velocities."""
@@ -83,15 +79,6 @@ class BodyPoses:
         orientation[:, :3] = poses.quaternion[:, 1:]
         orientation[:, 3] = poses.quaternion[:, 0]
         records["flags"] = VISIBLE
-
-    def _origin_velocity(self, omega: NDArray[np.float64]) -> NDArray[np.float64]:
-        arm, velocity = self._arm, self._velocity
-        np.subtract(self._live.position, self._subtree_com[self._root], out=arm)
-        np.copyto(velocity, self._cvel[:, 3:])
-        for axis in range(3):
-            after, last = (axis + 1) % 3, (axis + 2) % 3
-            velocity[:, axis] += omega[:, after] * arm[:, last] - omega[:, last] * arm[:, after]
-        return velocity
 
     def _after_reset(self) -> Poses:
         """Poses of the present `qpos`: `mj_resetData` leaves the bodies without any until the next step."""

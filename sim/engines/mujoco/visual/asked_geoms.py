@@ -44,7 +44,7 @@ class AskedGeoms:
         self._has_plugins = bool(model.nplugin)
         kinds = mujoco.mjtSensor
         counts = {
-            "TENDON": model.nwrap,
+            "TENDON": int(mujoco.mjtWrap.mjWRAP_SITE) in model.wrap_type.tolist(),  # fixed ones have no path
             "JOINT": model.njnt,
             "ACTUATOR": model.nu,
             "CAMERA": model.ncam,

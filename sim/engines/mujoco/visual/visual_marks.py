@@ -52,10 +52,13 @@ class TakenGeoms:
         self.decor = self.contacts = self.users = 0
         self.pairs, self.positions = np.zeros((0, 2), np.int64), np.zeros((0, 3))
 
+    def __len__(self) -> int:
+        return self.decor + self.contacts + self.users
+
     @property
     def records(self) -> NDArray[np.void]:
         """All geoms, as of `geom_records`."""
-        return self._all[: self.decor + self.contacts + self.users]
+        return self._all[: len(self)]
 
     def take_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
         """Takes all but contacts."""
@@ -152,6 +155,9 @@ class VisualMarks:
                 taken.take_contacts(self._data, asked.contacts, self._perturb)
         if users:
             taken.take_users(self._users.records())
+        if not len(taken):
+            self._spare.append(taken)
+            return None
         return taken
 
     def give_back(self, taken: TakenGeoms | None) -> None:
