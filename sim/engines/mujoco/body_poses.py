@@ -65,7 +65,7 @@ class BodyPoses:
 
     def write(self, records: NDArray[np.void]) -> None:
         """Writes the present poses, velocities and flags into records of dtype `BODY`, shape (count,)."""
-        if not self._live.quaternion[0].any():
+        if self._live.quaternion.item(0) == 0:  # the world's own, which is 1
             return self.write_poses(records, self._after_reset())
         self.write_poses(records, self._live)
         if self._velocity is not None:

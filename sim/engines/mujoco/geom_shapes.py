@@ -1,7 +1,7 @@
 """Geoms and sites of a model as parts of twixt's bodies: shape, colour, pose in the frame of their body.
 
-Always: they are shown or hidden as MuJoCo's `mjvOption` says (`geomgroup`, `sitegroup`), and coloured as MuJoCo's own
-renderer colours them, except that a texture counts as its mean colour. What has no alpha is left out.
+Always: they are shown or hidden as MuJoCo's `mjvOption` says (groups and flags), and coloured as MuJoCo's own renderer
+colours them, except that a texture counts as its mean colour. What has no alpha is left out.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Mesh, Part, Plane, Sphere, Vector
 from twixt.ipc.shapes.shape import OneShape
-from twixt.sim.engines.mujoco.model_meshes import Surface, hfield_surface, mesh_surface
+from twixt.sim.engines.mujoco.model_meshes import Surface, hfield_surface, hull_surface, mesh_surface
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:
-    from mujoco import MjModel
+    from mujoco import MjModel, MjvOption
 
 # MuJoCo's default colour. A geom that has it shows the colour of its material, if it has one.
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
@@ -32,8 +32,33 @@ MOST_PIXELS = 65_536
 Rgba = tuple[float, float, float, float]
 
 
+class ShownParts(NamedTuple):
+    """What `mjvOption` says about geoms and sites. geomgroup, sitegroup: groups that are shown. shows_static: so are
+    those of bodies that never move. dynamic_alpha: what alpha of all others is multiplied by. shows_hulls: meshes that
+    collide are shown as their convex hulls."""
+
+    geomgroup: tuple[bool, ...]
+    sitegroup: tuple[bool, ...]
+    shows_static: bool = True
+    dynamic_alpha: float = 1.0
+    shows_hulls: bool = False
+
+    @staticmethod
+    def of(opt: MjvOption, model: MjModel) -> ShownParts:
+        """What `opt` says about `model`."""
+        flags, names = opt.flags, mujoco.mjtVisFlag
+        return ShownParts(
+            tuple(opt.geomgroup.astype(bool).tolist()),
+            tuple(opt.sitegroup.astype(bool).tolist()),
+            bool(flags[int(names.mjVIS_STATIC)]),
+            float(model.vis.map.alpha) if flags[int(names.mjVIS_TRANSPARENT)] else 1.0,
+            bool(flags[int(names.mjVIS_CONVEXHULL)]),
+        )
+
+
 class ModelParts(NamedTuple):
-    """Geoms, or sites: arrays of a model with one row each. dataid: -1 for those without an asset."""
+    """Geoms, or sites: arrays of a model with one row each. dataid: -1 for those without an asset. collides: not 0 for
+    those that may touch something."""
 
     type: NDArray[np.int32]
     size: NDArray[np.float64]
@@ -44,13 +69,14 @@ class ModelParts(NamedTuple):
     matid: NDArray[np.int32]
     rgba: NDArray[np.float32]
     dataid: NDArray[np.int32]
+    collides: NDArray[np.int32]
 
     @staticmethod
     def geoms(model: MjModel) -> ModelParts:
         """All geoms of the model."""
         return ModelParts(
             model.geom_type, model.geom_size, model.geom_pos, model.geom_quat, model.geom_bodyid, model.geom_group,
-            model.geom_matid, model.geom_rgba, model.geom_dataid,
+            model.geom_matid, model.geom_rgba, model.geom_dataid, model.geom_contype | model.geom_conaffinity,
         )  # fmt: skip
 
     @staticmethod
@@ -60,7 +86,16 @@ class ModelParts(NamedTuple):
         return ModelParts(
             model.site_type, model.site_size, model.site_pos, model.site_quat, model.site_bodyid, model.site_group,
             model.site_matid, model.site_rgba, np.full(model.nsite, -1, np.int32) if dataid is None else dataid,
+            np.zeros(model.nsite, np.int32),
         )  # fmt: skip
+
+
+# Surfaces of assets, by how they are shown.
+READERS: dict[str, Callable[[Any, int], Surface | None]] = {
+    "mesh": mesh_surface,
+    "hull": hull_surface,
+    "hfield": hfield_surface,
+}
 
 
 class PartMaker:
@@ -71,6 +106,7 @@ class PartMaker:
         self._surfaces: dict[tuple[str, int], Surface | None] = {}
         self._meshes: dict[tuple[str, int, Rgba], Mesh] = {}
         self.read_colors()
+        self._mesh_maker = partial(self._mesh, "mesh")
         kinds = mujoco.mjtGeom
         self._makers: dict[int, Callable[[NDArray[np.float64], int, Rgba], OneShape | None]] = {
             int(kinds.mjGEOM_PLANE): self._plane,
@@ -80,18 +116,22 @@ class PartMaker:
             int(kinds.mjGEOM_ELLIPSOID): lambda size, _, color: Ellipsoid(_doubled(size), color),
             int(kinds.mjGEOM_CYLINDER): lambda size, _, color: Cylinder(size[0], 2 * size[1], color),
             int(kinds.mjGEOM_BOX): lambda size, _, color: Box(_doubled(size), color),
-            int(kinds.mjGEOM_MESH): partial(self._mesh, "mesh"),
-            int(kinds.mjGEOM_SDF): partial(self._mesh, "mesh"),
+            int(kinds.mjGEOM_MESH): self._mesh_maker,
+            int(kinds.mjGEOM_SDF): self._mesh_maker,
         }
 
-    def parts(self, of: ModelParts, shown_groups: NDArray[np.uint8]) -> list[tuple[int, Part]]:
-        """Bodies and their parts, those of groups that are shown. shown_groups: bool for each of MuJoCo's groups."""
-        groups = np.clip(of.group, 0, len(shown_groups) - 1)
+    def parts(self, of: ModelParts, groups: tuple[bool, ...], shown: ShownParts) -> list[tuple[int, Part]]:
+        """Bodies and their parts, those that are shown. groups: of `shown`, those that count for `of`."""
         found: list[tuple[int, Part]] = []
-        for row in np.flatnonzero(np.asarray(shown_groups, bool)[groups]).tolist():
-            color = self._color(of, row)
+        moves = self._model.body_weldid[of.body] != 0
+        is_shown = np.array(groups)[np.clip(of.group, 0, len(groups) - 1)] & (moves | shown.shows_static)
+        for row in np.flatnonzero(is_shown).tolist():
+            red, green, blue, alpha = self._color(of, row)
+            color = red, green, blue, alpha * (shown.dynamic_alpha if moves[row] else 1.0)
             maker = self._makers.get(int(of.type[row]))
-            if color[3] <= 0 or maker is None:
+            if shown.shows_hulls and of.collides[row] and maker is self._mesh_maker and self._has_hull(of, row):
+                maker = partial(self._mesh, "hull")
+            if alpha <= 0 or maker is None:
                 continue
             shape = maker(of.size[row], int(of.dataid[row]), color)
             if shape is not None:
@@ -105,8 +145,9 @@ class PartMaker:
 
     def forget(self, kind: str, asset: int) -> None:
         """Reads an asset anew next time. kind: "mesh" or "hfield"."""
-        self._surfaces.pop((kind, asset), None)
-        self._meshes = {key: mesh for key, mesh in self._meshes.items() if key[:2] != (kind, asset)}
+        for each in (kind, "hull") if kind == "mesh" else (kind,):
+            self._surfaces.pop((each, asset), None)
+            self._meshes = {key: mesh for key, mesh in self._meshes.items() if key[:2] != (each, asset)}
 
     def _color(self, of: ModelParts, row: int) -> Rgba:
         rgba, material = of.rgba[row], int(of.matid[row])
@@ -120,12 +161,15 @@ class PartMaker:
         infinite = INFINITE_EXTENTS * self._model.stat.extent
         return Plane([2 * half if half > 0 else infinite for half in size[:2].tolist()], color)  # type: ignore[arg-type]
 
+    def _has_hull(self, of: ModelParts, row: int) -> bool:
+        asset = int(of.dataid[row])
+        return asset >= 0 and int(self._model.mesh_graphadr[asset]) >= 0
+
     def _mesh(self, kind: str, _: NDArray[np.float64], asset: int, color: Rgba) -> OneShape | None:
         if asset < 0:
             return None
         if (kind, asset) not in self._surfaces:
-            read = mesh_surface if kind == "mesh" else hfield_surface
-            self._surfaces[kind, asset] = read(self._model, asset)
+            self._surfaces[kind, asset] = READERS[kind](self._model, asset)
         surface, key = self._surfaces[kind, asset], (kind, asset, color)
         if surface is not None and key not in self._meshes:
             self._meshes[key] = Mesh(*surface, color=color)

@@ -53,7 +53,7 @@ class Handle:
         self._shown.view = self._view
         if key_callback is not None:
             call_on_keys(key_callback, self._view.listener())
-        marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported)
+        marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported.note)
         self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown, marks)
         self._lock = threading.RLock()
         self._is_closed, self._asked_ns, self._was_running = False, 0, True

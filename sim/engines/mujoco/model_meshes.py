@@ -44,6 +44,20 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
     )
 
 
+def hull_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
+    """Convex hull of mesh asset number `mesh`, with flat faces; None for one that has none."""
+    graph = int(model.mesh_graphadr[mesh])
+    if graph < 0:
+        return None
+    # The graph: numbers of vertices and faces, two numbers a vertex, edges (one a vertex and three a face), then faces.
+    vertices, faces = model.mesh_graph[graph : graph + 2].tolist()
+    start = graph + 2 + 3 * vertices + 3 * faces
+    corners = model.mesh_graph[start : start + 3 * faces].astype(np.int64)
+    used, numbers = np.unique(corners, return_inverse=True)
+    of_mesh = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
+    return Surface(of_mesh[used], numbers.reshape(-1, 3).astype(np.int64), None)
+
+
 def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
     """Surface of height field number `hfield`: the ground, with walls down to its base."""
     rows, columns = int(model.hfield_nrow[hfield]), int(model.hfield_ncol[hfield])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from twixt.ipc.scene import Camera, Compound, Part, Scene
 from twixt.ipc.shapes.shape import Shape
-from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker
+from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
@@ -28,17 +28,17 @@ def scene(
 ) -> Scene:
     """The scene of `model`, for `twixt.show` and `publish(view, data)`: body i is MuJoCo's body i.
 
-    opt: its `geomgroup` and `sitegroup` say which geoms and sites are shown; by default groups 0 to 2, as in MuJoCo's
-    own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from scene to scene.
+    opt: its `geomgroup`, `sitegroup` and flags say which geoms and sites are shown; by default groups 0 to 2, as in
+    MuJoCo's own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from scene to scene.
     The grid on the ground is shown if nothing of the world itself is a plane or a height field.
     """
     camera = scene_camera(model, default_camera(model)) if camera is None else camera
-    opt = mujoco.MjvOption() if opt is None else opt
+    shown = ShownParts.of(mujoco.MjvOption() if opt is None else opt, model)
     maker = PartMaker(model) if maker is None else maker
     parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
     for found in (
-        maker.parts(ModelParts.geoms(model), opt.geomgroup),
-        maker.parts(ModelParts.sites(model), opt.sitegroup),
+        maker.parts(ModelParts.geoms(model), shown.geomgroup, shown),
+        maker.parts(ModelParts.sites(model), shown.sitegroup, shown),
     ):
         for body, part in found:
             parts_of[body].append(part)

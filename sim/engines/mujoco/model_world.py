@@ -26,7 +26,9 @@ from twixt.sim.engines.mujoco.model_controls import ModelControls, joint_values
 from twixt.sim.engines.mujoco.model_file import PREFIX, loaded_model
 from twixt.sim.engines.mujoco.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco, required
+from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.marks import Marks
 from twixt.sim.world.world import World
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ class ModelWorld(World):
             mujoco.mj_step(self._model, self._data)
             if self._data.time <= before:  # MuJoCo has reset it, and made the step
                 self._cut()
+        self._show_marks()
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Writes all bodies."""
@@ -104,7 +107,7 @@ class ModelWorld(World):
 
     def _take(self, model: MjModel) -> None:
         self._model, self._data = model, mujoco.MjData(model)
-        self._poses = BodyPoses(model, self._data)
+        self._poses, self._visual = BodyPoses(model, self._data), VisualMarks(model, self._data)
         self._controls = ModelControls(model, self._data)
         self.controls = self._controls.offered
         self.scene = scene(model)
@@ -117,6 +120,17 @@ class ModelWorld(World):
             mujoco.mj_resetDataKeyframe(self._model, self._data, keyframe)
         mujoco.mj_forward(self._model, self._data)
         self._controls.reflect()
+        self._show_marks()
+
+    def _show_marks(self) -> None:
+        """Tendons, and what else MuJoCo shows by default beside the bodies."""
+        shown = self._visual.present()
+        if self.marks is not None:
+            self.marks.clear()
+        elif shown is not None:
+            self.marks = Marks()
+        if shown is not None and self.marks is not None:
+            self.marks.extend(shown.records)
 
     def _cut(self) -> None:
         self._epoch = (self._epoch + 1) & CONTINUITY_MASK

@@ -26,6 +26,7 @@ from twixt.sim.engines.mujoco.handle import Handle
 from twixt.sim.engines.mujoco.model_file import loaded_model
 from twixt.sim.engines.mujoco.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.view import View
 
 if TYPE_CHECKING:
@@ -39,20 +40,20 @@ LONGEST_TURN_S = 1 / 60
 # Debt beyond which `launch` gives up on making good for lost time, as MuJoCo's own viewer, seconds.
 MOST_DEBT_S = 0.1
 
-_poses_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses]] = WeakKeyDictionary()
+_states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks]] = WeakKeyDictionary()
 
 
 def publish(view: View, data: MjData) -> None:
     """Shows the present state of `data` on `view`, a view of `twixt.show(scene(model))`. Never waits.
 
-    The bodies' poses, velocities and simulated time (`data.time`) are taken. Time that went back is one cut. At most
+    The bodies' poses, velocities, the tendons and simulated time (`data.time`) are taken. Time that went back is one cut. At most
     once in each step of the loop; all of them are sent (`launch_passive` sends no more than frames can show).
     """
-    known = _poses_of.get(view)
+    known = _states_of.get(view)
     if known is None or known[0] is not data:
-        known = _poses_of[view] = data, BodyPoses(data.model, data)
-    poses = known[1]
-    with view.slot(poses.count, sim_time=data.time) as records:
+        known = _states_of[view] = data, BodyPoses(data.model, data), VisualMarks(data.model, data)
+    _, poses, marks = known
+    with view.slot(poses.count, marks=marks.present(), sim_time=data.time) as records:
         poses.write(records)
 
 

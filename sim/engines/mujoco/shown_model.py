@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 SCENE_NS = 33_000_000
 # Interval at which the model's arrays are compared, ns.
 MODEL_NS = 100_000_000
+# Flags of `mjvOption` that change what bodies show.
+FLAGS = ("STATIC", "TRANSPARENT", "CONVEXHULL")
 # Arrays of a model that its scene is made of. Meshes, height fields and textures are told by `update_mesh` and so on.
 WATCHED = ("geom_rgba", "geom_size", "geom_pos", "geom_quat", "geom_group", "geom_matid", "site_rgba", "mat_rgba",
            "site_size", "site_pos", "site_quat", "site_group")  # fmt: skip
@@ -50,7 +52,8 @@ class ShownModel:
         self._maker = PartMaker(model)
         self._watched = {name: np.array(getattr(model, name)) for name in WATCHED}
         self._scene = scene(model, self.opt, camera=scene_camera(model, self.camera), maker=self._maker)
-        self._camera_state, self._groups = camera_state(self.camera), self._shown_groups()
+        self._flags = [int(getattr(mujoco.mjtVisFlag, f"mjVIS_{name}")) for name in FLAGS]
+        self._camera_state, self._options = camera_state(self.camera), self._shown_options()
         self._taken_camera: Camera | None = None  # the user's view that `camera` has
         self._are_shapes_old = self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
@@ -67,19 +70,19 @@ class ShownModel:
             self._unsupported.check(self.opt)
         now_ns = time.perf_counter_ns()
         self._compare_camera(at_once)
-        groups = self._shown_groups()
+        options = self._shown_options()
         is_model_due = at_once or now_ns - self._model_ns >= MODEL_NS
         self.is_unfinished = not (is_model_due or self.is_model_fixed)
         if is_model_due and not self.is_model_fixed:
             self._model_ns = now_ns
             self._are_shapes_old = self._has_model_changed() or self._are_shapes_old
-        are_shapes_old = self._are_shapes_old or groups != self._groups
+        are_shapes_old = self._are_shapes_old or options != self._options
         if not are_shapes_old:
             return False
         if not at_once and now_ns - self._scene_ns < SCENE_NS:
             self.is_unfinished = True
             return False
-        self._scene_ns, self._groups, self._are_shapes_old = now_ns, groups, False
+        self._scene_ns, self._options, self._are_shapes_old = now_ns, options, False
         self._maker.read_colors()
         self._scene = scene(self._model, self.opt, camera=scene_camera(self._model, self.camera), maker=self._maker)
         if self.view is not None:
@@ -107,8 +110,9 @@ class ShownModel:
             take_over(self.camera, seen)
             self._camera_state = camera_state(self.camera)
 
-    def _shown_groups(self) -> bytes:
-        return self.opt.geomgroup.tobytes() + self.opt.sitegroup.tobytes()
+    def _shown_options(self) -> tuple[bytes, bytes, list[int]]:
+        flags = self.opt.flags.tobytes()
+        return self.opt.geomgroup.tobytes(), self.opt.sitegroup.tobytes(), [flags[number] for number in self._flags]
 
     def _has_model_changed(self) -> bool:
         changed = False

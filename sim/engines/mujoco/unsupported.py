@@ -19,7 +19,7 @@ NOT_DRAWN = {"nskin": "skins", "nflex": "flexes"}
 # Numbers of `mjvOption` that have no effect. Its groups of skins and flexes have none either.
 NUMBERS = ("label", "flex_layer")
 # Flags of `mjvOption` that have no effect.
-FLAGS = ("CONVEXHULL", "TEXTURE", "TRANSPARENT", "STATIC", "SKIN", "FLEXVERT", "FLEXEDGE", "FLEXFACE", "FLEXSKIN")
+FLAGS = ("TEXTURE", "SKIN", "FLEXVERT", "FLEXEDGE", "FLEXFACE", "FLEXSKIN")
 
 
 class Unsupported:

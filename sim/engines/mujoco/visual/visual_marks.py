@@ -12,13 +12,13 @@ Always: `data` is only read. Nothing is called, and `take` returns None, where n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
-from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.asked_geoms import AskedGeoms
 from twixt.sim.engines.mujoco.visual.contact_keys import ContactKeys
 from twixt.sim.engines.mujoco.visual.geom_marks import NO_KIND, kinds_of, mark_records
@@ -108,22 +108,23 @@ class TakenGeoms:
 class VisualMarks:
     """Takes states of `data`, and makes their marks.
 
-    opt, perturb: MuJoCo's structs, which the user's code may change. users: the user's own geoms. unsupported: told of
-    geoms that are not drawn.
+    opt, perturb: MuJoCo's structs, which the user's code may change, by default as MuJoCo makes them. users: the user's
+    own geoms. note: called with a text about geoms that are not drawn.
     """
 
     def __init__(
         self,
         model: MjModel,
         data: MjData,
-        opt: MjvOption,
-        perturb: MjvPerturb,
-        users: UserGeoms,
-        unsupported: Unsupported,
+        opt: MjvOption | None = None,
+        perturb: MjvPerturb | None = None,
+        users: UserGeoms | None = None,
+        note: Callable[[str], object] = str,
     ) -> None:
-        self._model, self._data, self._perturb, self._users = model, data, perturb, users
-        self._unsupported = unsupported
-        self._asked = AskedGeoms(model, opt)
+        self._model, self._data, self._note = model, data, note
+        self._perturb: MjvPerturb = mujoco.MjvPerturb() if perturb is None else perturb
+        self._users = UserGeoms(model) if users is None else users
+        self._asked = AskedGeoms(model, mujoco.MjvOption() if opt is None else opt)
         self._camera = mujoco.MjvCamera()
         self._contact_keys, self._quaternion = ContactKeys(), data.xquat
         self._bounds = np.where(model.geom_rbound > 0, model.geom_rbound, np.inf)
@@ -131,6 +132,12 @@ class VisualMarks:
         # As lists: `pop` and `append` cannot be interrupted, so that two threads need no lock.
         self._spare: list[TakenGeoms] = []
         self._not_drawn: list[str] = []  # to be said by the user's thread
+
+    def present(self) -> Marks | None:
+        """Marks of the present state, valid until the next call; None if there are none."""
+        taken = self.take()
+        self.give_back(taken)
+        return None if taken is None else self.marks(taken)
 
     def take(self) -> TakenGeoms | None:
         """Copies the geoms of the present state; None if there are none. On the user's thread; to be given back."""
@@ -141,14 +148,14 @@ class VisualMarks:
             return None
         if self._not_drawn:
             for text in self._not_drawn:
-                self._unsupported.note(text)
+                self._note(text)
             self._not_drawn.clear()
         try:
             taken = self._spare.pop()
         except IndexError:
             taken = TakenGeoms(self._model)
         taken.clear()
-        if self._quaternion[0, 0] != 0:  # else `mj_resetData` has left the bodies without poses
+        if self._quaternion.item(0) != 0:  # else `mj_resetData` has left the bodies without poses
             if has_decor:
                 taken.take_decor(self._data, asked.decor, self._perturb, self._camera)
             if asked.has_contacts:

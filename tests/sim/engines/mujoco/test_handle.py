@@ -262,7 +262,7 @@ def test_keys_call_the_callback_on_a_thread_that_may_take_the_lock(launch: Launc
 
 def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFixture[str]) -> None:
     handle, _ = launch(publish_hz=ALWAYS)
-    handle.opt.flags[mujoco.mjtVisFlag.mjVIS_TRANSPARENT] = 1
+    handle.opt.label = mujoco.mjtLabel.mjLABEL_BODY
     handle.user_scn.flags[mujoco.mjtRndFlag.mjRND_WIREFRAME] = 1
     handle.perturb.select = 1
     handle.set_texts((None, None, "a", "b"))
@@ -270,7 +270,7 @@ def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFi
         handle.sync()
     said = [line for line in capfd.readouterr().err.splitlines() if "no effect yet" in line]
     assert len(said) == 4
-    for what in ("opt.flags[mjVIS_TRANSPARENT]", "user_scn.flags", "perturb", "set_texts"):
+    for what in ("opt.label", "user_scn.flags", "perturb", "set_texts"):
         assert any(line.startswith(f"twixt: {what}:") for line in said), what
 
 

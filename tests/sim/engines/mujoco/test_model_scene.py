@@ -205,3 +205,51 @@ def test_an_orthographic_camera_sees_as_high_as_mujocos() -> None:
 def test_the_scene_travels(model: Any) -> None:
     made = scene(model)
     assert Scene.from_bytes(made.to_bytes()).shapes == made.shapes
+
+
+def alpha_of(part: Part) -> float:
+    return (*part.shape.color, 1.0)[3]
+
+
+def shown_with(model: Any, flag: str) -> Scene:
+    """The scene with a flag that is not as by default."""
+    opt = mujoco.MjvOption()
+    opt.flags[getattr(mujoco.mjtVisFlag, f"mjVIS_{flag}")] ^= 1
+    return scene(model, opt)
+
+
+def test_what_never_moves_can_be_left_out(model: Any) -> None:
+    shown = shown_with(model, "STATIC")
+    assert parts_of(shown, 0) == []
+    assert len(parts_of(shown, 1)) == len(parts_of(scene(model), 1))
+
+
+def test_what_moves_can_be_seen_through_as_much_as_the_model_says(model: Any) -> None:
+    default, shown = scene(model), shown_with(model, "TRANSPARENT")
+    for before, after in zip(parts_of(default, 1), parts_of(shown, 1), strict=True):
+        assert after.shape.color[:3] == before.shape.color[:3]
+        assert alpha_of(after) == pytest.approx(alpha_of(before) * model.vis.map.alpha)
+    assert [part.shape.color for part in parts_of(shown, 0)] == [part.shape.color for part in parts_of(default, 0)]
+
+
+def test_a_mesh_that_collides_can_be_shown_as_its_hull() -> None:
+    # A tetrahedron with a dent: its hull has four faces fewer.
+    dented = """
+    <mujoco>
+      <asset><mesh name="dented" inertia="shell" vertex="0 0 0  1 0 0  0 1 0  0 0 1  0.2 0.2 0.05"
+        face="0 1 3  0 3 2  1 2 3  0 4 1  1 4 2  2 4 0"/></asset>
+      <worldbody>
+        <body><freejoint/><geom type="mesh" mesh="dented"/></body>
+        <body><freejoint/><geom type="mesh" mesh="dented" contype="0" conaffinity="0"/></body>
+      </worldbody>
+    </mujoco>
+    """
+    model = mujoco.MjModel.from_xml_string(dented)
+    hull, mesh = (parts_of(shown_with(model, "CONVEXHULL"), body)[0].shape for body in (1, 2))
+    assert isinstance(hull, Mesh)
+    assert isinstance(mesh, Mesh)
+    assert len(hull.faces) == 4
+    assert len(mesh.faces) == 6
+    corners = hull.vertices[hull.faces]
+    outwards = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    assert (np.einsum("ij,ij->i", outwards, corners.mean(axis=1) - hull.vertices.mean(axis=0)) > 0).all()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import twixt
-from tests.sim.engines.mujoco.models import KINDS, MOVING
+from tests.sim.engines.mujoco.models import HUNG, KINDS, MOVING
 from twixt.ipc.errors import TwixtError
 from twixt.sim.engines.mujoco.model_world import world_of_file
 from twixt.sim.world.world import World, filled_bodies, reset_world, state_hash
@@ -203,3 +203,17 @@ def test_a_file_that_is_saved_again_is_loaded_again_with_other_bodies(
     assert [control.name for control in world.controls] == ["motor", "actuator 1", "rope"]
     assert not world.is_outdated()
     world.step(world.dt)
+
+
+def test_tendons_of_a_models_world_are_its_marks(users_folder: Path, moving: str) -> None:
+    (users_folder / "hung.xml").write_text(HUNG)
+    world = load_world("hung.xml")
+    assert world.marks is not None
+    before = world.marks.records.copy()
+    assert len(before)
+    for _ in range(100):
+        world.step(world.dt)
+    after = world.marks.records
+    assert after["key"].tolist() == before["key"].tolist()
+    assert not np.array_equal(after["position"], before["position"])
+    assert load_world(moving).marks is None

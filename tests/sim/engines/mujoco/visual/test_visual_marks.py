@@ -275,3 +275,20 @@ def test_a_hundred_thousand_geoms_find_room(launch: Launch) -> None:
     scene.ngeom = MOST_USER_GEOMS
     reader.until(lambda: handle.sync() or len(reader.newest().marks) == MOST_USER_GEOMS)
     assert np.array_equal(reader.newest().marks["position"], geoms["pos"])
+
+
+def test_a_loop_with_a_view_of_its_own_shows_tendons(launch: Launch) -> None:
+    import twixt
+    from twixt import mujoco_viewer
+    from twixt.ipc.session import attach
+
+    model = mujoco.MjModel.from_xml_string(HUNG)
+    data = mujoco.MjData(model)
+    with twixt.show(mujoco_viewer.scene(model), viewer=False) as view:
+        link = attach(view.name)
+        for _ in range(3):
+            mujoco.mj_step(model, data)
+            mujoco_viewer.publish(view, data)
+        seen = Reader(view, link).newest()
+        assert len(of_kind(seen.marks, "capsule")) >= 4
+        link.close()
