@@ -29,8 +29,8 @@ class Solids:
         self._casts = CastDrawing(context, bodies)
         self.spheres = SphereDrawing(context, bodies)
 
-    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_marks: bool = False) -> None:
-        """Draws the bodies of these layers. has_marks: dots or lines may be inside spheres."""
+    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_others: bool = False) -> None:
+        """Draws the bodies of these layers. has_others: dots, lines or marks may be inside spheres."""
         self._context.depth_func = "<"
         # The framebuffer's alpha stays 1: through a lower one some compositors would show the desktop.
         self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
@@ -38,4 +38,4 @@ class Solids:
         self._meshes.draw(view.level)
         for kind in CAST_KINDS:
             self._casts.draw(kind, view, layers)
-        self.spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], has_marks)
+        self.spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], has_others)

@@ -122,7 +122,7 @@ class LitPictures:
         self._meshes.pose(layers)
         with self._target.diverted(self._map[1], square):
             self._map[1].clear(depth=1.0)
-            self._solids.draw(seen, layers, has_marks=True)
+            self._solids.draw(seen, layers, has_others=True)
         return camera
 
     def _camera(self, view: SceneView, layers: Sequence[PlacedLayer]) -> CameraMatrices:

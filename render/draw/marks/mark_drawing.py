@@ -4,8 +4,9 @@ The one idea: marks are blended before they come here, and all solids of a pictu
 between pictures but buffers and compiled programs; marks that are drawn again, the same array, are not laid out again.
 
 Always: marks hide bodies and each other, and are hidden, by their true depth; they have the light and the look of
-bodies, never the pattern, and cast no shadow. Those that are seen through come after the bodies that are, sorted from
-back to front among themselves. Without marks nothing here runs, and nothing is compiled.
+bodies, never the pattern. Shadows fall on them where shadows are mapped, but they cast none: the map reaches as far as
+the bodies do, and marks that come and go would change its size. Those that are seen through come after the bodies that
+are, sorted from back to front among themselves. Without marks nothing here runs, and nothing is compiled.
 """
 
 from __future__ import annotations

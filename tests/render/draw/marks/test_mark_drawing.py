@@ -15,7 +15,7 @@ from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.layers import Layer
 from twixt.render.draw.meshes import mesh_drawing
-from twixt.render.draw.quality_levels import LEVELS
+from twixt.render.draw.quality_levels import LEVELS, LIT_LEVELS
 from twixt.sim.world.marks import Marks
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)  # x towards the eye, y to the right, z up
@@ -272,3 +272,19 @@ def test_many_of_all_kinds_are_seen_through(studio):
     pixels = alone(studio, marks.records)
     assert (pixels.max(axis=2) > 40).mean() > 0.02
     assert pixels.reshape(-1, 3).max(axis=0).min() > 60
+
+
+@pytest.mark.parametrize("level", LIT_LEVELS[:2], ids=lambda level: level.name)
+def test_where_shadows_are_mapped_they_fall_on_marks_and_marks_cast_none(studio, level):
+    floor, roof = Box((6, 6, 0.2), color=(0.8, 0.8, 0.8)), Box((1.5, 1.5, 0.1))
+    scene = Scene([floor, roof], ground=None, light=(0, 0, 1))
+    above, aside = bodies_at((0, 0, -0.1), (0, 0, 2)), bodies_at((0, 0, -0.1), (2, 2, 2))
+    mark = some("box", (0, 0, 0.5), size=(0.6, 0.6, 0.6), color=RED)
+    camera = OrbitCamera(target=(0, 0, 0.5), distance_m=8, elevation_rad=0.5)
+    x, y = (int(at) for at in projected_px((0, 0, 0.8), camera))
+    shaded, lit = (drawn(studio, scene, bodies, mark, camera, level)[y, x, 0] for bodies in (above, aside))
+    assert shaded < 0.85 * lit
+    x, y = (int(at) for at in projected_px((0.5, 0, 0), camera))
+    sunny = Scene([floor, roof], ground=None, light=(-1, 0, 1))
+    without, beside = (drawn(studio, sunny, aside, marks, camera, level)[y, x].astype(int) for marks in (None, mark))
+    assert np.abs(without - beside).max() < 12
