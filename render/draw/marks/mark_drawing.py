@@ -78,15 +78,14 @@ class MarkDrawing:
             self._transparent.render((_whole_pass(name), variant), first, end - first, view)
 
     def prepare(self, view: SceneView) -> bool:
-        """Compiles, by drawing one solid, a program that more of the present marks, or a cheaper level, will need.
-
-        False when none is left.
+        """Compiles, by drawing one solid, a program that other marks, more of the present ones, or a cheaper level will
+        need. False when none is left, and while there are no marks.
         """
-        variant = variant_of(view)
-        for solid, first, _ in _runs(self._solids):
-            for name in _passes(solid):
+        variant, counts = variant_of(view), self._solids.counts
+        for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
+            for name in _passes(solid) if count else (_whole_pass(solid),):
                 if not self._programs.has((name, variant)):
-                    self._opaque.render((name, variant), first, 1, view)
+                    self._opaque.render((name, variant), 0, 1, view)  # a row of any solid will do
                     return True
         return False
 
