@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def modules() -> list[Path]:
     return [path for name, path in modules_of(ROOT).items() if name != PRODUCT]
 
 
+@cache
 def imports_of(path: Path) -> set[str]:
     return {name for node in ast.walk(ast.parse(path.read_text())) for name in imported_names(node)}
 

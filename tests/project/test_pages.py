@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,7 @@ def test_names_of_modules_are_found_and_held_to_the_files() -> None:
     ]
 
 
+@cache
 def is_there(dotted: str) -> bool:
     """Whether a folder, a module, or a module's own name is called so (a name within a name is not looked for)."""
     place = ROOT
@@ -59,14 +61,19 @@ def is_there(dotted: str) -> bool:
             continue
         module = place.with_suffix(".py")
         if module.exists():
-            return len(parts) == number + 1 or parts[number + 1] in set(names_of(module))
+            return len(parts) == number + 1 or parts[number + 1] in names_of(module)
         package = place.parent / "__init__.py"
-        return package.exists() and part in set(names_of(package))
+        return package.exists() and part in names_of(package)
     return True
 
 
-def names_of(module: Path) -> Iterator[str]:
+@cache
+def names_of(module: Path) -> set[str]:
     """What can be taken from it: what it defines at its top level, and what it imports."""
+    return set(_names_in(module))
+
+
+def _names_in(module: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             yield node.name
