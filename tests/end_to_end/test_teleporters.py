@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.displays.rigs import xvfb
 from tests.end_to_end.observer import open_screen
@@ -48,6 +49,7 @@ def row_px(height_m: float) -> float:
     return SIZE_PX[1] / 2 - (height_m - MIDDLE_M) * SIZE_PX[1] / VISIBLE_HEIGHT_M
 
 
+@pytest.mark.display
 def test_nothing_is_ever_drawn_between_the_rails(tmp_path: Path) -> None:
     (tmp_path / "drawing.py").write_text(DRAWING)
     looks = pictures = 0

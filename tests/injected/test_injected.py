@@ -20,6 +20,7 @@ MS = 1_000_000
 CLEAR = Lot(0.0, 0.0, 0.0)
 
 
+@pytest.mark.stress
 def test_each_kind_of_trouble_is_named_with_its_part(tmp_path: Path) -> None:
     planned = cases(2, seed=3)
     environ = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
