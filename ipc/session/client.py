@@ -184,18 +184,18 @@ class Link:
             )
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the wake comes, the scene changes or the simulation ends: True. False after `timeout_s`.
+        """Wait until the wake comes, scene or camera change or the simulation ends: True. False after `timeout_s`.
 
         A wake may be spurious.
         """
         deadline_ns = _deadline_ns(timeout_s)
-        scene_version = self.scene_version
+        camera_version = self.received.camera_version  # a new scene counts its camera, too
         while True:
             self.poll()
             if self._connection.take_wake():
                 self._is_wake_requested = False
                 return True
-            if self.ended is not None or self.scene_version != scene_version:
+            if self.ended is not None or self.received.camera_version != camera_version:
                 return True
             if not self._connection.wait_until(deadline_ns):
                 return False

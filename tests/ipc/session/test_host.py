@@ -111,7 +111,7 @@ def test_nothing_is_left_after_the_end_not_even_a_thread(channel: Any, nothing_l
     host.end("ended", "done")
     host.end("crashed", "again")
     assert session.running() == []
-    with pytest.raises(HostEnded, match=r"publish before Host\.end, and in the process that made the host$"):
+    with pytest.raises(HostEnded, match=r"publish before its end, and in the process that made it$"):
         channel.publish()
     assert host.drain_commands() == []
     assert host.wait_command(BOUND_S)
