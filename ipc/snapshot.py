@@ -40,7 +40,8 @@ MARK_KINDS = {
     "capsule": ("radius", "length"),  # length of the straight part
     "cylinder": ("radius", "length"),
     "ellipsoid": ("x", "y", "z"),  # diameters
-    "arrow": ("radius", "length"),  # radius of the shaft
+    # Radius of the shaft. A third number that is not 0 is the radius of a head that takes a third of the length.
+    "arrow": ("radius", "length"),
     "line": ("radius", "length"),  # radius 0: as thin as can be seen, at every distance
     "axes": ("length",),
 }

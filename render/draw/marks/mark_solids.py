@@ -27,6 +27,8 @@ BYTES = np.dtype(f"V{SOLID.itemsize}")
 
 # Head of an arrow in radii of its shaft: radius and length. A shorter arrow is a smaller head of the same form.
 HEAD_RADIUS, HEAD_LENGTH = 2.5, 6.0
+# Share of the length that a head of a given radius takes.
+HEAD_SHARE = 1 / 3
 # Radius of an axis of a frame, in lengths.
 AXIS_RADIUS = 1 / 20
 # Colours of a frame's x, y and z, multiplied by the mark's.
@@ -136,10 +138,10 @@ def _flattened(marks: NDArray[np.void], half_size: NDArray[np.floating]) -> NDAr
 def _arrows(marks: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.void], ThinLines]:
     """Shafts, heads, and thin lines for the arrows of radius 0."""
     marks, thin = _divided(marks)
-    radius, length = marks["size"][:, :2].astype(np.float64).T
-    head = np.minimum(HEAD_LENGTH * radius, length)
+    radius, length, given = marks["size"].astype(np.float64).T
+    head = np.where(given > 0, HEAD_SHARE * length, np.minimum(HEAD_LENGTH * radius, length))
     shaft = 0.5 * (length - head)
-    around = head * (HEAD_RADIUS / HEAD_LENGTH)
+    around = np.where(given > 0, given, head * (HEAD_RADIUS / HEAD_LENGTH))
     shafts = _rows(marks, np.stack((radius, radius, shaft), axis=1), shaft)
     heads = _rows(marks, np.stack((around, around, 0.5 * head), axis=1), length - 0.5 * head)
     return shafts, heads, thin

@@ -6,7 +6,8 @@ one key: an arrow with two heads two arrows, a box of lines twelve lines, a tria
 marks of one key in their order.
 
 Sizes are those with which MuJoCo's own renderer draws (`render_gl3.c`): half sizes, except of lines; an arrow is half
-as long as its geom says, and one with two heads extends as far in both directions.
+as long as its geom says, with a head of 1.75 radii or as wide as its shaft, and one with two heads extends as far in
+both directions.
 
 Always: the kind stands in the highest byte of a key, as in `Marks.add`. Shapes without a mark are left out.
 """
@@ -29,7 +30,8 @@ MOST_TYPES = 1024
 _RADIUS = ((1, 0, 0), (0, 0, 0), (0, 0, 0))
 _EDGES = ((2, 0, 0), (0, 2, 0), (0, 0, 2))
 _RADIUS_AND_LENGTH = ((1, 0, 0), (0, 0, 0), (0, 2, 0))
-_ARROW = ((1, 0, 0), (0, 0, 0), (0, 0.5, 0))
+_ARROW = ((1, 0, 1.75), (0, 0, 0), (0, 0.5, 0))
+_PENCIL = ((1, 0, 1), (0, 0, 0), (0, 0.5, 0))
 _LINE = ((0, 0, 0), (0, 0, 0), (0, 1, 0))
 _AS_IT_IS = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 # Kinds of geoms: the kind of their marks, and their size. Those of the second table become several marks.
@@ -40,7 +42,7 @@ SHAPES = {
     "CYLINDER": ("cylinder", _RADIUS_AND_LENGTH),
     "BOX": ("box", _EDGES),
     "ARROW": ("arrow", _ARROW),
-    "ARROW1": ("arrow", _ARROW),
+    "ARROW1": ("arrow", _PENCIL),
     "LINE": ("line", _LINE),
 }
 COMPOUNDS = {"ARROW2": ("arrow", _ARROW), "LINEBOX": ("line", _AS_IT_IS), "TRIANGLE": ("line", _AS_IT_IS)}

@@ -56,6 +56,17 @@ def test_a_short_arrow_is_a_head_of_the_same_form():
     assert head["position"] == pytest.approx((0, 0, 0.15))
 
 
+def test_a_head_whose_radius_is_given_takes_a_third_of_the_arrow():
+    added = Marks()
+    added.add("arrow", [(0, 0, 1)], size=(0.1, 0.3))
+    added.records["size"][0, 2] = 0.15
+    solids = mark_solids(added.records)
+    shaft, head = solids.rows
+    assert shaft["half_size"] == pytest.approx((0.1, 0.1, 0.1))
+    assert head["half_size"] == pytest.approx((0.15, 0.15, 0.05))
+    assert head["position"] == pytest.approx((0, 0, 1.25))
+
+
 def test_lines_and_arrows_without_a_radius_are_thin_lines():
     rows, lines = solids_of(
         line={"position": [(0, 0, 0), (1, 0, 0)], "orientation": TO_X, "size": [(0, 2), (0.1, 2)]},

@@ -90,7 +90,8 @@ def test_options_are_equal_if_their_bytes_are() -> None:
         ("CYLINDER", (0.1, 0.3, 0), "cylinder", (0.1, 0.6, 0)),
         ("ELLIPSOID", (0.1, 0.2, 0.3), "ellipsoid", (0.2, 0.4, 0.6)),
         ("BOX", (0.1, 0.2, 0.3), "box", (0.2, 0.4, 0.6)),
-        ("ARROW", (0.1, 0.1, 0.8), "arrow", (0.1, 0.4, 0)),
+        ("ARROW", (0.1, 0.1, 0.8), "arrow", (0.1, 0.4, 0.175)),
+        ("ARROW1", (0.1, 0.1, 0.8), "arrow", (0.1, 0.4, 0.1)),
         ("LINE", (3, 3, 0.8), "line", (0, 0.8, 0)),
     ],
 )
