@@ -33,8 +33,8 @@ from twixt.render.draw.glsl.pose import FRAME_GLSL
 
 # Comparisons for a soft edge, a multiple of three, and its half width in pixels of the map.
 TAPS, SOFT_PX = 24, 5.0
-# Neighbours looked at for contact shading, and how far they may be: share of half the picture's height at the target.
-NEIGHBOURS, CONTACT_SHARE = 16, 0.15
+# Neighbours for contact shading may be this far: share of half the picture's height at the target.
+CONTACT_SHARE = 0.15
 # Widest search for them, px.
 WIDEST_PX = 96
 COLORS, DEPTHS, MAP = 0, 1, 2  # texture units
@@ -138,35 +138,53 @@ float lit_share(vec3 place, vec3 normal, float towards) {
 
 _CONTACT = """
 uniform float contact_m;
+const float FARTHER[4] = float[4](0.125, 0.625, 0.875, 0.375);
 
 // Share of the sky's light that reaches a place past its neighbours.
 float open_share(Surface here, vec3 normal, ivec2 px) {
     float width_px = min(contact_m / (w_at(-here.place.z) * picture.z), WIDEST_PX);
     if (width_px < 2.0) return 1.0;
     float reach_m = width_px * w_at(-here.place.z) * picture.z;
-    // Turned from pixel to pixel: Jimenez 2014.
-    float turn = 6.2831853 * fract(52.9829189 * fract(dot(vec2(px), vec2(0.06711056, 0.00583715))));
-    mat2 turned = mat2(cos(turn), sin(turn), -sin(turn), cos(turn)) * width_px;
-    float hidden = 0.0;
-    for (int tap = 0; tap < NEIGHBOURS; tap++) {
-        Surface near = surface_near(px + ivec2(round(turned * AROUND[tap])));
-        vec3 way = near.place - here.place;
-        float way2 = max(dot(way, way), 1e-20), above = dot(way, normal) * inversesqrt(way2);
-        if (near.is_there) hidden += max(above - 0.12, 0.0) * max(1.0 - way2 / (reach_m * reach_m), 0.0);
+    // The four pixels of a quad look into directions, and as far, as lie between each other's.
+    int corner = (px.x & 1) + 2 * (px.y & 1);
+    float turn = (6.2831853 / 32.0) * float(corner), farther = FARTHER[corner], hidden = 0.0;
+    vec2 way_px = vec2(cos(turn), sin(turn)) * (0.5 * width_px);
+    for (int direction = 0; direction < 8; direction++) {
+        for (int ring = 0; ring < 2; ring++) {
+            Surface near = surface_near(px + ivec2(round(way_px * (float(ring) + farther))));
+            vec3 way = near.place - here.place;
+            float way2 = max(dot(way, way), 1e-20), above = dot(way, normal) * inversesqrt(way2);
+            if (near.is_there) hidden += max(above - 0.12, 0.0) * max(1.0 - way2 / (reach_m * reach_m), 0.0);
+        }
+        way_px = vec2(way_px.x - way_px.y, way_px.x + way_px.y) * 0.70710678;
     }
-    return max(1.0 - hidden * (4.0 / float(NEIGHBOURS)), 0.15);
+    return max(1.0 - hidden * (4.0 / 16.0), 0.15);
 }
+
+// Mean of a value over the pixels of a quad that show the same surface (McGuire 2012).
+float mean_of_quad(float value, float far, float same_m, ivec2 px) {
+    float step_m = abs(dFdx(far)), slope = dFdx(value);
+    if (step_m < same_m) value -= slope * (float(px.x & 1) - 0.5);
+    step_m = abs(dFdy(far));
+    slope = dFdy(value);
+    if (step_m < same_m) value -= slope * (float(px.y & 1) - 0.5);
+    return value;
+}
+"""
+
+_NO_CONTACT = """
+float open_share(Surface here, vec3 normal, ivec2 px) { return 1.0; }
+float mean_of_quad(float value, float far, float same_m, ivec2 px) { return value; }
+const float contact_m = 0.0;
 """
 
 _MAIN = """
 out vec4 color;
 
-vec3 shade_of(ivec2 px, float depth) {
-    Surface here = surface_at(px, depth);
-    if (!here.is_there) return vec3(1.0);
-    vec3 normal = normal_of(here, px);
+// open: share of the sky's light. A pixel has one, whatever its samples show.
+vec3 shade_of(Surface here, vec3 normal, float open) {
     float towards = dot(normal, light_eye.xyz);
-    float open = CONTACT ? open_share(here, normal, px) : 1.0;
+    if (!here.is_there) return vec3(1.0);
     return light_left(lit_share(here.place, normal, towards), open, towards, dot(normal, up_eye.xyz));
 }
 
@@ -174,6 +192,10 @@ void main() {
     ivec2 px = ivec2(gl_FragCoord.xy);
     float depth = depth_of(px, 0);
     gl_FragDepth = depth;
+    Surface here = surface_at(px, depth);
+    vec3 normal = normal_of(here, px);
+    float open = CONTACT && here.is_there ? open_share(here, normal, px) : 1.0;
+    if (CONTACT) open = mean_of_quad(open, here.place.z, 0.2 * contact_m, px);
 #if SAMPLES > 1
     float nearest = depth, farthest = depth;
     vec3 sum = texelFetch(colors, px, 0).rgb;
@@ -187,15 +209,17 @@ void main() {
     float span_m = w_at(-front.place.z) * picture.z;
     bool is_one = nearest >= BACKGROUND || (farthest < BACKGROUND && front.place.z - back.place.z < 8.0 * span_m);
     if (is_one) {
-        sum *= shade_of(px, depth);
+        sum *= shade_of(here, normal, open);
     } else {
         sum = vec3(0.0);
-        for (int number = 0; number < SAMPLES; number++)
-            sum += texelFetch(colors, px, number).rgb * shade_of(px, depth_of(px, number));
+        for (int number = 0; number < SAMPLES; number++) {
+            Surface one = surface_at(px, depth_of(px, number));
+            sum += texelFetch(colors, px, number).rgb * shade_of(one, normal_of(one, px), open);
+        }
     }
     color = vec4(sum * (1.0 / float(SAMPLES)), 1.0);
 #else
-    color = vec4(texelFetch(colors, px, 0).rgb * shade_of(px, depth), 1.0);
+    color = vec4(texelFetch(colors, px, 0).rgb * shade_of(here, normal, open), 1.0);
 #endif
 }
 """
@@ -263,21 +287,17 @@ def _is_over(camera: CameraMatrices, ground: float) -> bool:
 
 def _fragment(shading: Shading) -> str:
     defined = {"SAMPLES": shading.samples, "PARALLEL": str(shading.is_parallel).lower(), "TAPS": TAPS}
-    defined |= {"CONTACT": str(shading.has_contact).lower(), "NEIGHBOURS": NEIGHBOURS}
-    defined |= {"SOFT_PX": SOFT_PX, "WIDEST_PX": f"{WIDEST_PX}.0"}
+    defined |= {"CONTACT": str(shading.has_contact).lower(), "SOFT_PX": SOFT_PX, "WIDEST_PX": f"{WIDEST_PX}.0"}
     head = "".join(f"#define {name} {value}\n" for name, value in defined.items())
-    discs = _disc("DISC", TAPS, 0.5) + (_disc("AROUND", NEIGHBOURS, 1.0) if shading.has_contact else "")
-    contact = (
-        _CONTACT if shading.has_contact else "float open_share(Surface here, vec3 normal, ivec2 px) { return 1.0; }"
-    )
+    contact = _CONTACT if shading.has_contact else _NO_CONTACT
     return "\n".join(
-        ["#version 330 core", head, FRAME_GLSL, LIGHT_GLSL, SHADED_GLSL, discs, _PLACES, _SHADOW, contact, _MAIN]
+        ["#version 330 core", head, FRAME_GLSL, LIGHT_GLSL, SHADED_GLSL, _disc(), _PLACES, _SHADOW, contact, _MAIN]
     )
 
 
-def _disc(name: str, count: int, power: float) -> str:
-    """GLSL array of places in the unit disc on a spiral (Vogel 1979). power: 0.5 for an even density."""
+def _disc() -> str:
+    """GLSL array of evenly spread places in the unit disc, on a spiral (Vogel 1979)."""
     turn = math.pi * (3 - math.sqrt(5))
-    places = [(((n + 0.5) / count) ** power, n * turn) for n in range(count)]
+    places = [(math.sqrt((n + 0.5) / TAPS), n * turn) for n in range(TAPS)]
     listed = ", ".join(f"vec2({away * math.cos(angle):.5f}, {away * math.sin(angle):.5f})" for away, angle in places)
-    return f"const vec2 {name}[{count}] = vec2[{count}]({listed});\n"
+    return f"const vec2 DISC[{TAPS}] = vec2[{TAPS}]({listed});\n"
