@@ -150,3 +150,25 @@ class Reader:
 
 # Makes a handle of a model without a window, and a reader of it: see the fixture `launch`.
 Launch = Callable[..., tuple[Any, Reader]]
+
+
+def pile_xml(count: int = 1000, radius: float = 0.05) -> str:
+    """Touching spheres in a box without a lid, as they lie after a fall: layers, each in the hollows of the one below."""
+    side = round((count / 2) ** (1 / 3) * 1.26)
+    step, rise = 2 * radius, radius * 2**0.5
+    half = (side + 0.5) * radius
+    bodies = []
+    for number in range(count):
+        layer, row, column = number // side**2, number // side % side, number % side
+        shift = radius * (layer % 2) - radius / 2
+        x, y = (column - (side - 1) / 2) * step + shift, (row - (side - 1) / 2) * step + shift
+        place = f"{x:.4f} {y:.4f} {radius + layer * rise:.4f}"
+        bodies.append(f'<body pos="{place}"><freejoint/><geom size="{radius}" rgba="0.9 0.6 0.2 1"/></body>')
+    walls = "".join(
+        f'<geom type="plane" size="{half} {half} 1" pos="{x * half} {y * half} {half}" zaxis="{-x} {-y} 0" rgba="1 1 1 0"/>'
+        for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))
+    )
+    return (
+        '<mujoco><option timestep="0.002"/><size memory="1G"/>'
+        f'<worldbody><geom type="plane" size="2 2 0.1"/>{walls}{"".join(bodies)}</worldbody></mujoco>'
+    )
