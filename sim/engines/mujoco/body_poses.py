@@ -69,13 +69,15 @@ class BodyPoses:
             return self.write_poses(records, self._after_reset())
         self.write_poses(records, self._live)
         if self._velocity is not None:
-            self._velocity.write(records)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._velocity.write(records)
             records["flags"] = self._flags
 
     def write_poses(self, records: NDArray[np.void], poses: Poses) -> None:
         """Writes `poses` into records of dtype `BODY`, shape (count,), without velocities."""
         orientation = records["orientation"]
-        records["position"] = poses.position
+        with np.errstate(over="ignore"):  # of a model that diverges
+            records["position"] = poses.position
         orientation[:, :3] = poses.quaternion[:, 1:]
         orientation[:, 3] = poses.quaternion[:, 0]
         records["flags"] = VISIBLE

@@ -1,7 +1,8 @@
 """Geoms and sites of a model as parts of twixt's bodies: shape, colour, pose in the frame of their body.
 
 Always: they are shown or hidden as MuJoCo's `mjvOption` says (groups and flags), and coloured as MuJoCo's own renderer
-colours them, except that a texture counts as its mean colour. What has no alpha is left out.
+colours them, except that a texture counts as its mean colour. What has no alpha is left out, and so is what has a size
+or a place that is not finite.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Mesh, Part, Plane, Sphere, Vector
 from twixt.ipc.shapes.shape import OneShape
+from twixt.ipc.shapes.shape_checks import SceneError
 from twixt.sim.engines.mujoco.model_meshes import Surface, hfield_surface, hull_surface, mesh_surface
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
@@ -30,6 +32,8 @@ MOST_PIXELS = 65_536
 
 
 Rgba = tuple[float, float, float, float]
+# From a geom's size, its asset and its colour.
+ShapeMaker = Callable[[NDArray[np.float64], int, Rgba], OneShape | None]
 
 
 class ShownParts(NamedTuple):
@@ -108,7 +112,7 @@ class PartMaker:
         self.read_colors()
         self._mesh_maker = partial(self._mesh, "mesh")
         kinds = mujoco.mjtGeom
-        self._makers: dict[int, Callable[[NDArray[np.float64], int, Rgba], OneShape | None]] = {
+        self._makers: dict[int, ShapeMaker] = {
             int(kinds.mjGEOM_PLANE): self._plane,
             int(kinds.mjGEOM_HFIELD): partial(self._mesh, "hfield"),
             int(kinds.mjGEOM_SPHERE): lambda size, _, color: Sphere(size[0], color),
@@ -131,12 +135,11 @@ class PartMaker:
             maker = self._makers.get(int(of.type[row]))
             if shown.shows_hulls and of.collides[row] and maker is self._mesh_maker and self._has_hull(of, row):
                 maker = partial(self._mesh, "hull")
-            if alpha <= 0 or maker is None:
+            if not alpha > 0 or maker is None:
                 continue
-            shape = maker(of.size[row], int(of.dataid[row]), color)
-            if shape is not None:
-                w, x, y, z = of.quat[row].tolist()
-                found.append((int(of.body[row]), Part(shape, of.pos[row].tolist(), (x, y, z, w))))
+            part = _part(of, row, maker, color)
+            if part is not None:
+                found.append((int(of.body[row]), part))
         return found
 
     def read_colors(self) -> None:
@@ -154,7 +157,7 @@ class PartMaker:
         tint = self._material_colors[material][1] if material >= 0 else 1.0
         if material >= 0 and tuple(rgba.tolist()) == DEFAULT_RGBA:
             rgba = self._material_colors[material][0]
-        red, green, blue = np.clip(rgba[:3] * tint, 0, 1).tolist()
+        red, green, blue = np.clip(np.nan_to_num(rgba[:3] * tint), 0, 1).tolist()
         return red, green, blue, float(np.clip(rgba[3], 0, 1))
 
     def _plane(self, size: NDArray[np.float64], _: int, color: Rgba) -> OneShape:
@@ -174,6 +177,16 @@ class PartMaker:
         if surface is not None and key not in self._meshes:
             self._meshes[key] = Mesh(*surface, color=color)
         return self._meshes.get(key)
+
+
+def _part(of: ModelParts, row: int, maker: ShapeMaker, color: Rgba) -> Part | None:
+    """The part of a geom; None for one without a shape, or with numbers that no shape and no place can have."""
+    w, x, y, z = of.quat[row].tolist()
+    try:
+        shape = maker(of.size[row], int(of.dataid[row]), color)
+        return None if shape is None else Part(shape, of.pos[row].tolist(), (x, y, z, w))
+    except SceneError:
+        return None
 
 
 def _doubled(size: NDArray[np.float64]) -> Vector:

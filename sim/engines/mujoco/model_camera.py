@@ -36,13 +36,13 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
     """Camera of a scene that sees what `camera` sees. One that tracks a body is carried by it, and never turns."""
     if camera.type == mujoco.mjtCamera.mjCAMERA_FIXED and 0 <= camera.fixedcamid < model.ncam:
         return _fixed(model, int(camera.fixedcamid))
-    azimuth, elevation = math.radians(camera.azimuth), math.radians(camera.elevation)
+    azimuth, elevation = math.radians(_finite(camera.azimuth)), math.radians(_finite(camera.elevation))
     forward = np.array(
         [math.cos(elevation) * math.cos(azimuth), math.cos(elevation) * math.sin(azimuth), math.sin(elevation)]
     )
     tracked = tracked_body(model, camera)
-    target = np.array(camera.lookat) if tracked is None else np.zeros(3)
-    eye = target - max(camera.distance, LEAST_DISTANCE_M) * forward
+    target = np.nan_to_num(camera.lookat) if tracked is None else np.zeros(3)
+    eye = target - max(_finite(camera.distance), LEAST_DISTANCE_M) * forward
     # Of an orthographic camera `fovy` is the height of the picture.
     view = _looking(eye, target, float(model.vis.global_.fovy), tracked, turns=False)
     return dataclasses.replace(view, orthographic=float(model.vis.global_.fovy)) if camera.orthographic else view
@@ -89,6 +89,11 @@ def _fixed(model: MjModel, number: int) -> Camera:
     fov = float(model.cam_fovy[number])
     view = _looking(eye, eye + forward * model.stat.extent, fov, body or None, turns)
     return dataclasses.replace(view, orthographic=fov) if _is_orthographic(model, number) else view
+
+
+def _finite(value: float) -> float:
+    """The number, or 0 where a program has written one that is not finite."""
+    return value if math.isfinite(value) else 0.0
 
 
 def _is_orthographic(model: MjModel, number: int) -> bool:

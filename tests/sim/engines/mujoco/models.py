@@ -169,6 +169,6 @@ def pile_xml(count: int = 1000, radius: float = 0.05) -> str:
         for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))
     )
     return (
-        '<mujoco><option timestep="0.002"/><size memory="1G"/>'
+        '<mujoco><option timestep="0.002" iterations="3"/><size memory="1G"/>'
         f'<worldbody><geom type="plane" size="2 2 0.1"/>{walls}{"".join(bodies)}</worldbody></mujoco>'
     )

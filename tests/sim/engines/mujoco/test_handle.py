@@ -13,6 +13,7 @@ from twixt.ipc.scene import Camera, Compound
 from twixt.ipc.session import attach, wire
 from twixt.ipc.snapshot import VISIBLE
 from twixt.ipc.user_actions import Look, UserEvent
+from twixt.sim.engines.mujoco import mujoco_viewer
 from twixt.sim.engines.mujoco.model_camera import scene_camera
 
 mujoco = pytest.importorskip("mujoco")
@@ -25,6 +26,19 @@ def stepped(handle: Any, steps: int = 1) -> None:
     for _ in range(steps):
         mujoco.mj_step(handle.m, handle.d)
         handle.sync()
+
+
+# A sphere on a stiff slide, and one that falls: MuJoCo does not reset this one by itself.
+DIVERGING = """
+<mujoco>
+  <option timestep="0.1" integrator="Euler"><flag autoreset="disable"/></option>
+  <worldbody>
+    <body><joint type="slide" axis="1 0 0" stiffness="1e4"/><geom size="1" mass="0.01" contype="0" conaffinity="0"/></body>
+    <body pos="3 0 1"><joint type="slide" axis="0 0 1" damping="9"/><geom size="0.3" contype="0" conaffinity="0"/></body>
+  </worldbody>
+  <keyframe><key qpos="1 0"/></keyframe>
+</mujoco>
+"""
 
 
 def test_the_first_state_is_shown_before_the_first_sync(launch: Launch) -> None:
@@ -298,3 +312,39 @@ def test_leaving_the_block_closes(launch: Launch) -> None:
     with handle as same:
         assert same is handle
     assert not handle.is_running()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_diverges_is_shown_without_the_body_that_is_lost(
+    launch: Launch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    handle, reader = launch(DIVERGING, publish_hz=1e6)
+    mujoco.mj_resetDataKeyframe(handle.m, handle.d, 0)
+    for _ in range(200):
+        mujoco.mj_step(handle.m, handle.d)
+        handle.sync()
+    handle.d.qpos[0] = np.nan
+    mujoco.mj_forward(handle.m, handle.d)
+    handle.sync()
+    bodies = reader.newest().bodies
+    assert not np.isfinite(bodies["position"][1]).all()
+    assert np.isfinite(bodies["position"][2]).all()
+    assert "body 1 has the position" in capfd.readouterr().err
+    assert handle.is_running()
+
+
+def test_two_viewers_on_one_model_show_the_same_states_each_with_its_camera(launch: Launch) -> None:
+    first, seen_first = launch(publish_hz=1e6)
+    second = mujoco_viewer.launch_passive(first.m, first.d, viewer=False, publish_hz=1e6)
+    with second:
+        second.cam.distance = 2 * first.cam.distance
+        for _ in range(5):
+            mujoco.mj_step(first.m, first.d)
+            first.sync()
+            second.sync()
+        newest = second._view._host.newest()
+        assert np.array_equal(newest.bodies["position"], seen_first.newest().bodies["position"])
+        assert first.cam.distance != second.cam.distance
+    first.sync()
+    assert first.is_running()
+    assert not second.is_running()

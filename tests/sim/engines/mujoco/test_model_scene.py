@@ -253,3 +253,25 @@ def test_a_mesh_that_collides_can_be_shown_as_its_hull() -> None:
     corners = hull.vertices[hull.faces]
     outwards = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     assert (np.einsum("ij,ij->i", outwards, corners.mean(axis=1) - hull.vertices.mean(axis=0)) > 0).all()
+
+
+def test_what_has_an_impossible_size_place_or_colour_spoils_nothing_else() -> None:
+    broken = mujoco.MjModel.from_xml_string(KINDS)
+    broken.geom("ball").size[0] = np.nan
+    broken.geom("egg").size[1] = -1
+    broken.geom("can").pos[0] = np.inf
+    broken.geom("box").rgba[:3] = (np.nan, 7, -7)
+    broken.geom("pill").rgba[3] = np.nan
+    shapes = [part.shape for part in parts_of(scene(broken), 1)]
+    assert [type(shape) for shape in shapes] == [Box, Mesh, Sphere, Box]  # box, wedge, glass, tip
+    assert shapes[0].color == (0, 1, 0)
+
+
+def test_a_camera_with_numbers_that_are_not_finite_looks_from_somewhere(model: Any) -> None:
+    camera = mujoco.MjvCamera()
+    camera.lookat[:] = np.nan, 1, 2
+    camera.distance, camera.azimuth, camera.elevation = np.inf, np.nan, -np.inf
+    assert scene_camera(model, camera).target == (0, 1, 2)
+    camera.lookat[:] = 0
+    camera.distance = -1
+    assert np.isfinite(scene_camera(model, camera).eye).all()

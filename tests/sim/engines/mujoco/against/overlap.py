@@ -99,7 +99,8 @@ def of_state(
 
 
 def _share(of: np.ndarray) -> float:
-    return float(of.mean()) if of.size else 1.0
+    """The share that is true; 0 of nothing."""
+    return float(of.mean()) if of.size else 0.0
 
 
 def _painted(labels: Labels) -> Pixels:

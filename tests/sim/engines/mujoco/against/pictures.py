@@ -115,8 +115,7 @@ class MujocosPictures:
         drawn.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = drawn.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 1
         rgb = self._drawn().astype(np.int32)
         labels = self._labels(rgb[..., 2] << 16 | rgb[..., 1] << 8 | rgb[..., 0])
-        drawn.flags[:] = 0
-        drawn.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = flags[mujoco.mjtRndFlag.mjRND_CULL_FACE]
+        drawn.flags[:] = 0  # both sides of faces, too
         drawn.nlight = 0
         for geom in drawn.geoms[: drawn.ngeom]:
             geom.emission, geom.specular, geom.shininess, geom.reflectance = 1 - AMBIENT, 0, 0, 0

@@ -25,6 +25,15 @@ OPAQUE = (
     .replace('pos="5 0 0"', 'pos="5 0 0.5"')
 )
 HUMANOIDS = humanoids_xml(2).replace("<worldbody>", "<statistic center='0 1.5 1' extent='3'/><worldbody>")
+# Three faces at one edge, one face twice, and one without an area.
+NOT_MANIFOLD = """
+<mujoco>
+  <asset>
+    <mesh name="fan" inertia="shell" vertex="0 0 0  1 0 0  0 1 0  0 -1 0  0 0 1  1 1 1" face="0 1 2  1 0 3  0 1 4  0 1 2  2 2 5  2 4 5"/>
+  </asset>
+  <worldbody><body><freejoint/><geom type="mesh" mesh="fan"/></body></worldbody>
+</mujoco>
+"""
 CAMERAS = """
     <camera name="wall" pos="1 -9 3" xyaxes="1 0 0 0 0.3 1" fovy="60"/>
     <camera name="above" pos="1 1 12" xyaxes="1 0 0 0 1 0" fovy="50"/>
@@ -47,7 +56,7 @@ def stepped(text: str, steps: int = 20) -> tuple[Any, Any]:
     return model, data
 
 
-@pytest.mark.parametrize("text", [OPAQUE, HUMANOIDS], ids=["kinds", "humanoids"])
+@pytest.mark.parametrize("text", [OPAQUE, HUMANOIDS, NOT_MANIFOLD], ids=["kinds", "humanoids", "not manifold"])
 def test_a_model_covers_the_pixels_that_mujoco_covers_in_its_colours(pictures: TwixtPictures, text: str) -> None:
     found = of_state(pictures, *stepped(text))
     assert found.pixels > 1000
