@@ -36,7 +36,7 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
         vec2 by_b = vec2(dot(across.xy, d.xy) - slope2 * across.z * d.z, dot(upward.xy, d.xy) - slope2 * upward.z * d.z);
         vec2 by_c = vec2(dot(q.xy, across.xy) - slope2 * q.z * across.z, dot(q.xy, upward.xy) - slope2 * q.z * upward.z);
         vec2 steep = (b * by_b - a * by_c) * (2.0 * px_move);
-        covered = clamp(room * inversesqrt(max(dot(steep, steep), 1e-30)) + 0.5, 0.0, 1.0);
+        covered = max(room * inversesqrt(max(dot(steep, steep), 1e-30)) + 0.5, 0.0);
     }
     // The disc.
     float per_z = 1.0 / (d.z + (d.z < 0.0 ? -1e-9 : 1e-9)), at_disc = (-half_height - p.z) * per_z;
@@ -53,7 +53,16 @@ vec3 shade(vec3 q, vec3 d, float per_px) {
     float slope = 0.5 * extent.x / extent.z;
     vec3 side = vec3(q.xy, slope * slope * (extent.z - q.z));
     vec3 normal = is_disc ? vec3(0.0, 0.0, -1.0) : side * inversesqrt(max(dot(side, side), 1e-30));
-    return skin(normal, d, q.xy * per_px);
+    vec3 tone = skin(normal, d, q.xy * per_px);
+    if (!OUTLINED) return tone;
+    // Between the side and the disc half of the outline is on each.
+    float from_axis = max(length(q.xy), 1e-9), slant = sqrt(1.0 + slope * slope);
+    vec2 outward = q.xy / from_axis;
+    vec3 inward = is_disc ? vec3(outward, 0.0) : vec3(-outward * slope, 1.0) / slant, slide = d / dot(normal, d);
+    float px = abs(dot(inward, across.xyz - slide * dot(normal, across.xyz)))
+               + abs(dot(inward, upward.xyz - slide * dot(normal, upward.xyz)));
+    float inside = (is_disc ? extent.x - from_axis : (q.z + extent.z) * slant) / max(px * px_move, 1e-9);
+    return with_outline(tone, inside + 0.75, -tone_x.w);
 }
 """
 )

@@ -288,3 +288,14 @@ def test_where_shadows_are_mapped_they_fall_on_marks_and_marks_cast_none(studio,
     sunny = Scene([floor, roof], ground=None, light=(-1, 0, 1))
     without, beside = (drawn(studio, sunny, aside, marks, camera, level)[y, x].astype(int) for marks in (None, mark))
     assert np.abs(without - beside).max() < 12
+
+
+def test_in_the_flat_look_heads_of_arrows_have_their_plain_colour_within_an_outline(studio):
+    scene = Scene([], ground=None, background=(1, 1, 1), look="flat")
+    head = some("arrow", (0, 0, -1), to=(0, 0, 1), size=0.4, color=(200, 100, 50, 255))
+    for camera in (SIDE, OrbitCamera(distance_m=10, elevation_rad=-0.9)):
+        pixels = drawn(studio, scene, new_bodies(0), head, camera).astype(int)
+        is_plain = (np.abs(pixels - (200, 100, 50)).max(axis=2) <= 2).sum()
+        is_darker = (pixels[..., 0] < 140).sum()
+        assert is_plain > 1000
+        assert 50 < is_darker < 0.25 * is_plain
