@@ -21,7 +21,7 @@ from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.flat.dots_and_lines import SmoothLines
 from twixt.render.draw.frame_block import FrameTarget, SceneView
 from twixt.render.draw.marks.mark_solids import NO_SOLIDS, SOLIDS, MarkSolids, Transparent, mark_solids
-from twixt.render.draw.marks.solid_rows import CONES, NO_POINTS, SolidPrograms, SolidRows, variant_of
+from twixt.render.draw.marks.solid_rows import CONES, NO_POINTS, SolidPrograms, SolidRows, variant_of, whole_pass
 from twixt.render.draw.ray_cast_draws import OFF_PX, PLAIN_OFF_PX, cast_passes, largest_point_px
 from twixt.render.draw.transparency.transparent_draws import MOST_RUNS
 from twixt.render.draw.transparency.transparent_rows import back_to_front
@@ -75,7 +75,7 @@ class MarkDrawing:
         begins = np.flatnonzero(np.diff(solids, prepend=-1)).tolist()
         for first, end in zip(begins, [*begins[1:], len(order)], strict=True):
             name = SOLIDS[solids[first]]
-            self._transparent.render((_whole_pass(name), variant), first, end - first, view)
+            self._transparent.render((whole_pass(name), variant), first, end - first, view)
 
     def prepare(self, view: SceneView) -> bool:
         """Compiles, by drawing one solid, a program that other marks, more of the present ones, or a cheaper level will
@@ -83,7 +83,7 @@ class MarkDrawing:
         """
         variant, counts = variant_of(view), self._solids.counts
         for solid, count in zip(SOLIDS, counts if len(self._solids.rows) else (), strict=False):
-            for name in _passes(solid) if count else (_whole_pass(solid),):
+            for name in _passes(solid) if count else (whole_pass(solid),):
                 if not self._programs.has((name, variant)):
                     self._opaque.render((name, variant), 0, 1, view)  # a row of any solid will do
                     return True
@@ -96,7 +96,7 @@ class MarkDrawing:
         self._transparent.release()
 
     def _draw_run(self, solid: str, first: int, count: int, view: SceneView) -> None:
-        names: tuple[str, ...] = (_whole_pass(solid),)
+        names: tuple[str, ...] = (whole_pass(solid),)
         range_px = NO_POINTS
         if solid != CONES:
             passes = cast_passes(solid, count, self._is_software, view.level, view.scene.is_outlined)
@@ -115,11 +115,6 @@ def _runs(solids: MarkSolids) -> Iterator[tuple[str, int, int]]:
         if count:
             yield solid, first, count
         first += count
-
-
-def _whole_pass(solid: str) -> str:
-    """The pass that draws a solid whatever its size."""
-    return solid if solid == CONES else f"large {solid}"
 
 
 def _passes(solid: str) -> tuple[str, ...]:

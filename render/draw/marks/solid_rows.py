@@ -110,3 +110,8 @@ class SolidRows:
 def variant_of(view: SceneView, transparent: bool = False) -> PoseVariant:
     """Variant of the programs that draw marks in this view."""
     return view.variant_of(PoseVariant(GIVEN, transparent=transparent), is_spheres=False)
+
+
+def whole_pass(solid: str) -> str:
+    """The pass that draws a solid whatever its size."""
+    return solid if solid == CONES else f"large {solid}"

@@ -15,17 +15,20 @@ import numpy as np
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
-from twixt.ipc.snapshot import new_bodies
+from twixt.ipc.snapshot import MARK_KINDS, new_bodies
 from twixt.render.draw.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
-from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.glsl.pose import GIVEN, PoseVariant
 from twixt.render.draw.layers import Layer
 from twixt.render.draw.light.composing import SHADINGS, compose_program
+from twixt.render.draw.marks.mark_solids import SOLIDS
+from twixt.render.draw.marks.solid_rows import SolidPrograms, whole_pass
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.draw.snapshot_ring import LATE_FROM
+from twixt.sim.world.marks import Marks
 
 SIZE_PX = (160, 120)
 WHOLE = (0, 0, *SIZE_PX)
@@ -34,6 +37,13 @@ SHAPES = [
     Sphere(0.5), Box((0.6, 0.4, 0.3)), Capsule(0.3, 0.4), Cylinder(0.4, 0.4), Ellipsoid((0.6, 0.3, 0.4)), Plane((1.0, 0.6)),
     Mesh(CORNERS, FACES), Mesh(CORNERS, FACES, "smooth"),
 ]  # fmt: skip
+
+# Passes of marks: of few opaque ones, of many, of those that are seen through.
+MARK_PROGRAMS = [
+    (name, PoseVariant(GIVEN, transparent=transparent))
+    for solid in SOLIDS
+    for name, transparent in ((whole_pass(solid), False), (solid, False), (whole_pass(solid), True))
+]
 
 
 def picture(context: moderngl.Context) -> np.ndarray:
@@ -49,7 +59,7 @@ def picture(context: moderngl.Context) -> np.ndarray:
     renderer = SceneRenderer(context, scene, 4, len(older))
     for slot, bodies in enumerate((older, newer)):
         renderer.upload_records(slot, bodies)
-    renderer.draw([Layer(0, 1, alpha=0.5, gap_s=1.0, method="linear")], camera, WHOLE)
+    renderer.draw([Layer(0, 1, alpha=0.5, gap_s=1.0, method="linear")], camera, WHOLE, some_marks())
     across = np.linspace(-3, 3, 7)
     places = np.stack([across, across * 0, across * 0 + 2.5], axis=1)
     renderer.points(places, (255, 80, 80, 255), 5)
@@ -62,6 +72,14 @@ def picture(context: moderngl.Context) -> np.ndarray:
     cloud(context)
     renderer.finish()
     return renderer.read_pixels()
+
+
+def some_marks() -> np.ndarray:
+    """A mark of each kind, in front of the bodies."""
+    marks = Marks()
+    for at, (kind, names) in enumerate(MARK_KINDS.items()):
+        marks.add(kind, (at - 3.5, -1.5, 0.4), size=[0.3] * len(names), color=(255, 200, 80, 255 - 100 * (at % 2)))
+    return marks.records
 
 
 def cloud(context: moderngl.Context) -> None:
@@ -86,7 +104,10 @@ def make_all(context: moderngl.Context) -> int:
         make(context)
     for shading in SHADINGS:
         compose_program(context, shading)
-    return len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS)
+    of_marks = SolidPrograms(context)
+    for key in MARK_PROGRAMS:
+        of_marks.get(key)
+    return len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS) + len(MARK_PROGRAMS)
 
 
 def main(path: str) -> None:

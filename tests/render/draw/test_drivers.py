@@ -19,11 +19,12 @@ import moderngl
 import numpy as np
 import pytest
 
-from tests.render.draw.drawn_by import SIZE_PX, picture
+from tests.render.draw.drawn_by import MARK_PROGRAMS, SIZE_PX, picture
 from twixt.render.draw.body_programs import PASSES, SPHERE_PASSES
 from twixt.render.draw.context import is_software
 from twixt.render.draw.glsl.pose import WAYS, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
+from twixt.render.draw.marks.solid_rows import MARK_PASSES
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
 
 ROOT = Path(__file__).parents[3]
@@ -73,6 +74,8 @@ def collected() -> Collector:
         make(found)  # type: ignore[arg-type]
     for shading in SHADINGS:
         compose_program(found, shading)  # type: ignore[arg-type]
+    for name, variant in MARK_PROGRAMS:
+        MARK_PASSES[name].make(found, variant)  # type: ignore[arg-type]
     return found
 
 
@@ -163,7 +166,7 @@ def test_a_driver_of_an_older_version_draws_the_very_same(version: str, drawn: A
     said, pixels = drawn[version]
     if not said["version"].startswith(version):
         pytest.skip(f"no driver that takes MESA_GL_VERSION_OVERRIDE: asked for {version}, got {said['version']}")
-    assert said["programs"] == len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS)
+    assert said["programs"] == len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS) + len(MARK_PROGRAMS)
     if is_software(said["renderer"]):
         assert (pixels == drawn["here"][1]).all()
 
@@ -178,7 +181,7 @@ def test_softpipe_draws_the_same_picture_but_for_edges(drawn: Any) -> None:
     assert off.mean() < 2.0
     assert (off.max(axis=2) > 64).mean() < 0.01
     assert off.mean() < 0.1 * np.abs(here - here.reshape(-1, 3).mean(axis=0)).mean()
-    assert said["programs"] == len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS)
+    assert said["programs"] == len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS) + len(MARK_PROGRAMS)
 
 
 def test_the_picture_shows_everything(drawn: Any) -> None:
