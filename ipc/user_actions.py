@@ -91,7 +91,7 @@ class UserEvent(UserAction):
 
 @dataclass(frozen=True)
 class Pull(UserAction):
-    """A body that the user drags. body None: none (any more).
+    """A body that the user drags or has selected. body None: none (any more). is_held: False: it is only selected.
 
     point: where it was grabbed, metres, in the body's frame; at: the same point as it was drawn, target: the pointer,
     both metres, world. is_turn: it is to be turned, by the rotation vector `turn` (radians, world) since it was
@@ -108,11 +108,13 @@ class Pull(UserAction):
     turn: Vector = NOWHERE
     force: Vector = NOWHERE
     torque: Vector = NOWHERE
+    is_held: bool = True
 
     def __post_init__(self) -> None:
         if self.body is not None:
             set_field(self, "body", body_index("body", self.body))
-        _require("is_turn", self.is_turn, isinstance(self.is_turn, bool), "True or False")
+        for name in ("is_turn", "is_held"):
+            _require(name, getattr(self, name), isinstance(getattr(self, name), bool), "True or False")
         for name in ("point", "at", "target", "turn", "force", "torque"):
             set_field(self, name, vector(name, getattr(self, name)))
 

@@ -8,7 +8,7 @@ logged; the left one is for comparison.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,6 +74,7 @@ class Stage:
             self.main.watch(DRAWING, None)
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._present_ns = 0
+        self.hand: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])
 
@@ -260,6 +261,8 @@ class Stage:
             words: Sequence[Label] = labels_of(marks, self.scene.labels)
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
+            if picture is self.main and self.hand is not None:
+                self.hand(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
             self.labels += place(words, matrices, viewport, size_px[1])

@@ -170,8 +170,7 @@ class FrameLoop:
 
     def obey(self, events: list[Event]) -> int:
         """Obeys input events. Returns the instant of the user's action if the next frame shows its effect, else 0."""
-        height_px = self.display.framebuffer_size[1]
-        return self.input.obey(events, height_px, self.record.last.draw_time_ns, self.over.covers)
+        return self.input.obey(events, self.display.framebuffer_size, self.record.last.draw_time_ns, self.over.covers)
 
     def close(self) -> None:
         """Writes the last screenshots, ends threads, closes files. Calls neither the display nor OpenGL."""
@@ -253,7 +252,7 @@ class FrameLoop:
         record, sharing = self.record, self.core_sharing
         row = record.add(planned, times, latched, drawing, self.is_starting, self.idle.end(times.start_ns))
         self.link.report_lead(record.lead_ns)
-        self.input.report(self.display.framebuffer_size, times.swap_end_ns)
+        self.input.report(self.display.framebuffer_size, row.draw_time_ns, times.swap_end_ns)
         self.over.note(row, latched.newest)
         self.over.be_sparing(sharing.is_sparing)
         sharing.frame_done(times.swap_end_ns)

@@ -185,6 +185,8 @@ class Physics:
             spans.lap(kinds.WORK)
         multiple = schedule.stride.multiple
         self.is_half_made = True
+        if pulls := self._host.users.pulls:
+            self._guarded.pull(pulls)
         self._guarded.step(schedule.next_dt_s)
         if self._parts.dt_log:
             self._parts.dt_log.stepped(multiple)

@@ -44,17 +44,19 @@ class UsersSide:
 
         Keys that the viewer uses for itself are left out; with `keys=False` (`--no-keys`) it uses none.
         """
-        self._listen()
+        self.listen()
         while (event := self._host.users.next_event()) is not None:
             if not event.is_viewers:
                 yield event
 
     def forces(self) -> Forces:
         """What users drag with Ctrl held: body -> (force (3,), N; torque (3,), N m, about the body's position), both in
-        the world's frame; {} mostly. Indices are those of the records."""
+        the world's frame; {} mostly. Indices are those of the records. The force is that of a spring between the body
+        and the pointer; masses are taken as those of water in the bodies' shapes: scale it by yours."""
         found: Forces = {}
         for pull in self._host.users.pulls:
-            assert pull.body is not None
+            if pull.body is None or not pull.is_held:
+                continue
             force, torque = found.get(pull.body, (np.zeros(3), np.zeros(3)))
             found[pull.body] = force + pull.force, torque + pull.torque
         return found
@@ -71,13 +73,13 @@ class UsersSide:
         moved = self._host.users.moved
         return moved.camera if moved is not None and moved.camera_version == self._host.camera.version else None
 
-    def listener(self) -> ReceivedActions:
-        """The users' actions, for a reader of its own in place of `events`."""
-        self._listen()
+    @property
+    def actions(self) -> ReceivedActions:
+        """The users' actions, for readers of their own in place of `events` and `forces`."""
         return self._host.users
 
-    def _listen(self) -> None:
-        """Has viewers say which keys go to this program."""
+    def listen(self) -> None:
+        """Tells viewers that this program takes events."""
         if not self._listens:
             self._listens = True
             self._status.say(listens=True)

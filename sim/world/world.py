@@ -31,8 +31,8 @@ SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 class World:
     """Base class of worlds. A subclass sets `self.bodies` and `self.scene` in `__init__` and writes `step`.
 
-    `reset`, `diagnostics` and `write_bodies` are optional. `apply_force(i, force, point)` is the name for forces from
-    a viewer; nothing calls it yet.
+    `reset`, `diagnostics` and `write_bodies` are optional. So is `apply_force(i, force, point)`: called before a step
+    while a user drags body i with Ctrl held; force (3,), N, at point (3,), metres, world, both arrays of float64.
     """
 
     # Seconds of simulated time per step: set in the class or in `__init__`, constant afterwards. --physics-hz

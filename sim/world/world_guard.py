@@ -9,7 +9,7 @@ Always: what was accepted can be published and drawn.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.ipc.surfaces import Extras, surface_rows
+from twixt.ipc.user_actions import Pull
 from twixt.ipc.world_controls import Control, checked_controls
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import FiniteCheck
@@ -244,6 +245,16 @@ class GuardedWorld:
         controls = self.controls()
         if index < len(controls):
             controls[index].set(value)
+
+    def pull(self, pulls: Sequence[Pull]) -> None:
+        """Passes what users drag to the world's `apply_force`, if it has one. Raises UserCodeCrashed."""
+        apply = getattr(self.world, "apply_force", None)
+        if apply is None:
+            return
+        for pull in pulls:
+            if pull.is_held and not pull.is_turn and pull.body is not None and pull.body < len(self.world.bodies):
+                with calling_user_code(f"{self.name}.apply_force"):
+                    apply(pull.body, np.array(pull.force), np.array(pull.at))
 
     def is_outdated(self) -> bool:
         """True if the world asks for a reset. Raises UserCodeCrashed."""

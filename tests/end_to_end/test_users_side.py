@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.end_to_end.processes import Run, Starter, focus, xdotool
+from tests.end_to_end.processes import Run, Starter, focus, until, xdotool
 
 pytestmark = [pytest.mark.display, pytest.mark.starvable]
 
@@ -63,5 +63,49 @@ def test_without_keys_of_the_viewer_all_are_the_programs(start: Starter) -> None
     for code in (73, 256, 82):
         run.hear(f"key {code} press 0")
     assert "over" not in run.out
+    run.interrupt()
+    run.end()
+
+
+DRAGGED = """
+from time import sleep
+import twixt
+scene = twixt.Scene([twixt.Sphere(0.5)], camera=twixt.Camera((0, -5, 0)))
+view, place, velocity, was_pulled = twixt.show(scene, size_px=(320, 240), dt=0.01), 0.0, 0.0, False
+while view.is_open:
+    forces = view.forces()
+    if forces:
+        force, torque = forces[0]
+        velocity += force[0] / 500 * 0.01
+    elif was_pulled:
+        print("let go", flush=True)
+        velocity = 0.0
+    was_pulled = bool(forces)
+    place += velocity * 0.01
+    view.publish(position=[(place, 0, 0)])
+    for event in view.events():
+        if event.name == "click":
+            print("click", event.body, event.clicks, flush=True)
+    if place > 0.3:
+        print("pulled aside", flush=True)
+    sleep(0.01)
+"""
+
+
+def test_a_body_is_clicked_and_pulled_with_ctrl_and_let_go(start: Starter) -> None:
+    run = start.script(DRAGGED)
+    run.viewer()
+    window = focus(run, start.display)
+
+    def mouse(*steps: str) -> None:
+        for step in steps:
+            xdotool(start.display, *step.replace("at", f"mousemove --window {window}").split())
+
+    run.hear("")
+    until(lambda: mouse("at 160 120", "click 1") or "click 0 1" in run.out, "a click on the body")
+    mouse("keydown ctrl", "mousedown 1", "at 180 120", "at 240 120")
+    run.hear("pulled aside")
+    mouse("mouseup 1", "keyup ctrl")
+    run.hear("let go")
     run.interrupt()
     run.end()

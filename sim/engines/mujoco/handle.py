@@ -1,7 +1,8 @@
 """The handle of the passive viewer, with the names and the rules of MuJoCo's own.
 
 Always: `sync` never waits for a viewer, and is silent after `close`; then `m`, `d` and `viewport` still answer. The
-model and the data are the user's own objects, and are only read. What has no effect says so once.
+model and the data are the user's own objects, and are only read, but for what the mouse drags. What has no effect says
+so once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.key_calls import call_on_keys
+from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
@@ -52,9 +54,11 @@ class Handle:
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
         self._shown.view = self._view
         if key_callback is not None:
-            call_on_keys(key_callback, self._view.listener())
+            self._view.listen()
+            call_on_keys(key_callback, self._view.actions)
         marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported.note)
         self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown, marks)
+        self._mouse = MouseForces(model, data, self.perturb, self._view.actions)
         self._lock = threading.RLock()
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
         self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
@@ -72,7 +76,7 @@ class Handle:
 
     @property
     def perturb(self) -> MjvPerturb:
-        """The perturbation. No effect yet."""
+        """The body that the user has selected or drags; or that the code does."""
         return self._unsupported.perturb
 
     @property
@@ -112,6 +116,7 @@ class Handle:
         if self._is_closed or not self._was_running:
             return
         with self._lock:
+            self._mouse.apply()
             self._shown.is_model_fixed = state_only
             self._publisher.offer()
 

@@ -54,7 +54,7 @@ class ModelWorld(World):
         self._stamp = _stamp_of(self.path)
         model = loaded_model(self.path)
         self._keyframe = _number_of(model, keyframe)
-        self._epoch = 0
+        self._epoch, self._is_pulled = 0, False
         self._fresh: MjModel | None = None  # loaded from a file that was saved again
         if self.dt:
             model.opt.timestep = self.dt
@@ -82,6 +82,16 @@ class ModelWorld(World):
             if self._data.time <= before:  # MuJoCo has reset it, and made the step
                 self._cut()
         self._show_marks()
+        if self._is_pulled:
+            self._data.xfrc_applied[:] = 0
+            self._is_pulled = False
+
+    def apply_force(self, i: int, force: NDArray[np.float64], point: NDArray[np.float64]) -> None:
+        """Applies a force (N) at a point (metres, world) of body i in the next step."""
+        applied = self._data.xfrc_applied[i]
+        applied[:3] += force
+        applied[3:] += np.cross(point - self._data.xipos[i], force)
+        self._is_pulled = True
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Writes all bodies."""

@@ -51,8 +51,6 @@ class Unsupported:
         for name in NUMBERS:
             if getattr(opt, name) != getattr(self._default, name):
                 self.note(f"opt.{name}")
-        if self.perturb.active or self.perturb.select > 0:
-            self.note("perturb")
         if (flags := self._users.flags) is not None:
             self._render_flags = self._render_flags or mujoco.MjvScene(self._model, 1).flags.tobytes()
             if flags.tobytes() != self._render_flags:
