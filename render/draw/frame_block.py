@@ -67,7 +67,10 @@ class SceneView(NamedTuple):
     def variant_of(self, variant: PoseVariant, is_spheres: bool) -> PoseVariant:
         """Variant of a program for this picture. is_spheres: the program draws spheres."""
         return variant._replace(
-            wide=self.is_wide and is_spheres, parallel=self.camera.orthographic, outlined=self.scene.is_outlined
+            wide=self.is_wide and is_spheres,
+            parallel=self.camera.orthographic,
+            outlined=self.scene.is_outlined,
+            sampled=self.is_mapped and self.level.samples > 1 and not variant.transparent,
         )
 
 

@@ -174,7 +174,7 @@ class SceneRenderer:
         before = self._view
         is_new = self._uniforms.write(scene, camera, viewport)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
-        view = self._view = SceneView(scene, camera, viewport, self.level, wide)
+        view = self._view = SceneView(scene, camera, viewport, self._lit.affordable(self.level), wide)
         self._way = placed[0].variant.way if placed else self._way
         key = self._background.key(self._uniforms.key, scene)
         if bodies.is_software and not view.is_mapped:
@@ -188,15 +188,18 @@ class SceneRenderer:
             self._meshes.pose(placed)
             self._transparent.begin(camera, placed)
 
-        def draw() -> None:
+        def lay() -> None:
             self._background.lay(target, view, key)
+
+        def draw() -> None:
             self._draw_bodies(view, placed, marks)
 
         with self._timers.next():
             if view.is_mapped:
-                self._lit.draw(view, placed, begin, draw)
+                self._lit.draw(view, placed, begin, (lay, draw))
             else:
                 begin()
+                lay()
                 draw()
             self._draw_over(view)
         target.uncut()
@@ -231,7 +234,9 @@ class SceneRenderer:
         if slot is None or view is None:
             return False
         stretched, count = bodies.ring.is_stretched(slot), bodies.ring.count(slot)
-        views = [view, *([self._lit.light_view] if view.is_mapped and self._lit.light_view else [])]
+        views = [view]
+        if view.is_mapped and self._lit.light_view is not None:
+            views += [view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
         for way, seen, name, group in product(WAYS, views, PASSES, sorted(self.layers, key=str)):
             variant = bodies.variant_of(seen, name, PoseVariant(way, stretched))
             is_cheaper = bodies.is_software and way == self._way and name in CHEAPER

@@ -50,7 +50,7 @@ class PoseVariant(NamedTuple):
 
     wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
     a darker outline. placed: each row is a part at a pose in its body's frame. transparent: draws what is seen through,
-    and nothing else.
+    and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity.
     """
 
     way: str = "linear"
@@ -60,6 +60,7 @@ class PoseVariant(NamedTuple):
     outlined: bool = False
     placed: bool = False
     transparent: bool = False
+    sampled: bool = False
 
 
 def bits_of(value: float) -> int:
@@ -395,16 +396,18 @@ float mean_scale(Pose pose) {
 
 
 def switches_glsl(variant: PoseVariant) -> str:
-    """GLSL that defines PARALLEL and OUTLINED, each true or false, PATTERN, 1 where round shapes have theirs, and
-    TRANSPARENT, 1 or 0.
+    """GLSL that defines PARALLEL and OUTLINED, each true or false, PATTERN, 1 where round shapes have theirs,
+    TRANSPARENT, 1 or 0, and FAINT_BELOW.
 
-    It follows `#version`.
+    FAINT_BELOW: pixels of which a smaller share is covered stand before nothing but the background. It follows
+    `#version`.
     """
     defined = {
         "PARALLEL": str(variant.parallel).lower(),
         "OUTLINED": str(variant.outlined).lower(),
         "PATTERN": "0.0" if variant.way == GIVEN else "guard.z",
         "TRANSPARENT": int(variant.transparent),
+        "FAINT_BELOW": 0.0 if variant.sampled else 0.5,
     }
     return "".join(f"#define {name} {value}\n" for name, value in defined.items())
 

@@ -10,7 +10,8 @@ panels over the picture need not know. Nothing is allocated before the first suc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import moderngl
 
@@ -23,9 +24,15 @@ from twixt.render.draw.light import composing
 from twixt.render.draw.light.composing import Composer, Shading
 from twixt.render.draw.light.light_camera import MAP_PX, casting_reach, light_camera, region_of, to_map
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
+from twixt.render.draw.quality_levels import Level
 from twixt.render.draw.solids import Solids
 from twixt.render.draw.spheres.snapshot_bounds import grown, together
 
+Steps = tuple[Callable[[], None], Callable[[], None]]
+
+# Capabilities of OpenGL that moderngl has no name for. By the first, a pixel's alpha is the share of its samples that are
+# drawn; by the second, they are then drawn opaque.
+ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
 # A target is made anew for a picture that is larger, or smaller than this share of it.
 LEAST_USED = 0.4
 
@@ -75,26 +82,45 @@ class LitPictures:
         self._solids = Solids(context, bodies, meshes)
         self._uniforms = FrameUniforms(context)
         self._composer, self._lit = Composer(context), LitTarget(context)
+        kinds = ("GL_MAX_COLOR_TEXTURE_SAMPLES", "GL_MAX_DEPTH_TEXTURE_SAMPLES")
+        self._most_samples = min(context.info.get(kind, 1) for kind in kinds)
         self._map: tuple[moderngl.Texture, moderngl.Framebuffer] | None = None
         self._reach_of: Scene | None = None
         self._reach_m = 0.0
         self.light_view: SceneView | None = None  # of the picture drawn last
 
-    def draw(
-        self, view: SceneView, layers: Sequence[PlacedLayer], begin: Callable[[], None], draw: Callable[[], None]
-    ) -> None:
-        """Draws a picture. begin: sets the picture's uniform blocks; draw: draws background and bodies, fully lit."""
+    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], begin: Callable[[], None], steps: Steps) -> None:
+        """Draws a picture. begin: sets its uniform blocks. steps: draw its background, and its bodies, fully lit."""
+        lay, draw = steps
         light = self._cast(view, layers)
         begin()
         left_px, bottom_px, width_px, height_px = view.viewport
         size_px = left_px + width_px, bottom_px + height_px
         with self._target.diverted(self._lit.framebuffer(size_px, view.level.samples), view.viewport):
-            draw()
+            lay()
+            with self._covering(view.level.samples):
+                draw()
         assert self._map is not None
         self._lit.use()
         self._map[0].use(composing.MAP)
         shading = Shading(view.level.samples, view.camera.orthographic, view.level.contact)
         self._composer.compose(shading, view.scene, view.camera, to_map(view.camera, light), MAP_PX)
+
+    def affordable(self, level: Level) -> Level:
+        """The level, without multisampling where the driver has no such textures."""
+        return level if level.samples <= self._most_samples else level._replace(samples=1)
+
+    @contextmanager
+    def _covering(self, samples: int) -> Iterator[None]:
+        """Has soft edges cover samples instead of being blended: also with what is behind them and drawn later."""
+        wanted = (ALPHA_TO_COVERAGE, ALPHA_TO_ONE) if samples > 1 else ()
+        for capability in wanted:
+            self._context.enable_direct(capability)
+        try:
+            yield
+        finally:
+            for capability in wanted:
+                self._context.disable_direct(capability)
 
     def forget(self) -> None:
         """For a new scene: its blocks are written anew."""
@@ -111,7 +137,8 @@ class LitPictures:
         """Draws the shadow map of a picture; returns the camera that it was drawn with."""
         camera = self._camera(view, layers)
         square = 0, 0, MAP_PX, MAP_PX
-        seen = self.light_view = view._replace(camera=camera, viewport=square, is_wide=False)
+        level = view.level._replace(samples=1)
+        seen = self.light_view = view._replace(camera=camera, viewport=square, level=level, is_wide=False)
         if self._map is None:
             depths = self._context.depth_texture((MAP_PX, MAP_PX))
             depths.compare_func, depths.filter = "<=", (moderngl.LINEAR, moderngl.LINEAR)

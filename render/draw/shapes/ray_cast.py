@@ -178,7 +178,7 @@ _POINT_FRAGMENT = """
 out vec4 color;
 // What is not covered lies in the background. The faint outer half of an edge stands before nothing but that: with
 // its true depth it would keep out what is behind, drawn later, and show what is behind that.
-float depth_of(float depth, float covered) { return covered < 0.5 ? 1.0 - 2e-6 * covered : depth; }
+float depth_of(float depth, float covered) { return covered < FAINT_BELOW ? 1.0 - 2e-6 * covered : depth; }
 
 vec4 covering(vec3 tone, float covered, float width_px) {
     return vec4(OUTLINED ? with_outline(tone, covered - 0.5, width_px) : tone, covered);
@@ -279,7 +279,7 @@ void main() {
     gl_FragDepth = is_there ? depth : 1.0;
     color.a *= from_eye.w;
 #else
-    gl_FragDepth = !is_there ? 1.0 : covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
+    gl_FragDepth = !is_there ? 1.0 : covered < FAINT_BELOW ? max(depth, FAINT_DEPTH) : depth;
 #endif
     if (OUTLINED) color.rgb = with_outline(color.rgb, covered - 0.5, -tone_x.w);
 }

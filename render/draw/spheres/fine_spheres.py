@@ -107,7 +107,7 @@ void main() {
     // The faint outer half of the edge stands before nothing but the background: with its true depth it would
     // keep out the ball behind, drawn later, and show what is behind that. What is not covered at all never passes: a
     // discard takes longer than all that it saves.
-    gl_FragDepth = covered < 0.5 ? max(depth, 1.0 - 2e-6 * covered) : depth;
+    gl_FragDepth = covered < FAINT_BELOW ? max(depth, 1.0 - 2e-6 * covered) : depth;
 #endif
 
     vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
@@ -245,7 +245,7 @@ void main() {
     gl_FragDepth = depth;
     covered *= alpha;
 #else
-    gl_FragDepth = covered < 0.5 ? max(depth, FAINT_DEPTH) : depth;
+    gl_FragDepth = covered < FAINT_BELOW ? max(depth, FAINT_DEPTH) : depth;
 #endif
 
     vec3 normal = (ray * distance - from) * first_axis.w;

@@ -221,3 +221,19 @@ def test_going_to_a_cheaper_level_and_back_gives_the_same_pictures(studio):
         pixels = studio.draw(renderer, Layer(0))
         assert (pixels == seen.setdefault(level, pixels)).all(), level.name
     renderer.release()
+
+
+def test_four_samples_smooth_the_edge_between_two_balls_too(studio):
+    """The one in front is drawn first: a blended edge has nothing behind it yet to blend with."""
+    scene = Scene(
+        [Sphere(0.7, (1, 1, 1)), Sphere(2.0, (0.02, 0.02, 0.02))],
+        ground=None,
+        background=(0, 0, 0),
+        light=(0.0, -1.0, 0.3),
+    )
+    bodies, camera = bodies_at((0, -2.5, 0), (0, 0, 0)), OrbitCamera(distance_m=9.0, elevation_rad=0.0)
+    camera.azimuth_rad = math.radians(-90)
+    one, four = (picture(studio, scene, bodies, level, camera=camera)[..., 1] for level in (MAPPED, BEST))
+    row = SIZE_PX[1] // 2
+    hard, soft = ((found[row - 20 : row + 20] > 30) & (found[row - 20 : row + 20] < 90) for found in (one, four))
+    assert soft.sum() > hard.sum() + 15
