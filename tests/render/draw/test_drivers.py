@@ -69,7 +69,8 @@ def collected() -> Collector:
                 for wide in {False, name in SPHERE_PASSES}:
                     one.make(found, PoseVariant(way, stretched, wide))  # type: ignore[arg-type]
         for stretched in (False, True):
-            one.make(found, PoseVariant("mixed", stretched, name in SPHERE_PASSES, placed=True))  # type: ignore[arg-type]
+            mixed = PoseVariant("mixed", stretched, name in SPHERE_PASSES, placed=True, sampled=stretched)
+            one.make(found, mixed)  # type: ignore[arg-type]
     for make in MESH_PROGRAMS.values():
         make(found)  # type: ignore[arg-type]
     for shading in SHADINGS:
