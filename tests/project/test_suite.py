@@ -16,7 +16,7 @@ from tests.suite import FAILED, PASSED, SKIPPED, exit_code, summary
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 120
-# The worker in which this test may run is not theirs. Plugins that they do not need take longer to load than their tests.
+# The worker in which this test may run is not theirs. Plugins that they do not need load longer than their tests run.
 FEW_PLUGINS = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     "PYTHONPATH": str(ROOT),
