@@ -78,6 +78,10 @@ class World:
         """
         records[:] = self.bodies.records
 
+    def write_surfaces(self) -> None:
+        """Optional: writes `self.surfaces` as they are after the last step. Called for each snapshot, and whenever the
+        surfaces are read otherwise: for vertices that cost more than a step."""
+
 
 class FormulaWorld(World):
     """A world whose state is a formula of simulated time.
@@ -138,6 +142,13 @@ def write_bodies(world: World, records: NDArray[np.void]) -> None:
         world.write_bodies(records)
 
 
+def write_surfaces(world: World) -> None:
+    """Calls the world's own `write_surfaces`, if it has one. Raises UserCodeCrashed for what it raises."""
+    if not _is_default(world.write_surfaces, World.write_surfaces):
+        with calling_user_code(f"{type(world).__name__}.write_surfaces"):
+            world.write_surfaces()
+
+
 def filled_bodies(world: World) -> Bodies:
     """The world's present bodies; a world that writes in place fills them first."""
     if writes_in_place(world):
@@ -164,6 +175,7 @@ def state_hash(world: World) -> str:
     for column in world.bodies.columns.values():
         digest.update(column.tobytes())
     if world.surfaces is not None:
+        write_surfaces(world)
         digest.update(world.surfaces.vertices.tobytes())
     return digest.hexdigest()
 

@@ -35,6 +35,7 @@ from twixt.sim.world.world import (
     filled_bodies,
     reset_world,
     write_bodies,
+    write_surfaces,
     writes_in_place,
 )
 
@@ -229,6 +230,7 @@ class GuardedWorld:
         records = NO_MARKS if marks is None else marks.records
         if surfaces is None:
             return Extras(records)
+        write_surfaces(self.world)
         if not self._has_fault:
             self._warn_of(surfaces.fault(tick, f"{self.name}.step"))
         return surfaces.after(records)

@@ -44,15 +44,18 @@ void main() {
 
 
 class _Held(NamedTuple):
-    """Vertices of a snapshot, (v, 3), and the epochs of its deforming bodies, (k,)."""
+    """Vertices of a snapshot, (v, 3), and the epochs of its deforming bodies, (k,). number: of the upload, from 1 on."""
 
+    number: int
     vertices: NDArray[np.float32]
     epochs: NDArray[np.uint32]
 
 
 class _Filled(NamedTuple):
-    """Vertices of a snapshot on the GPU, rows of VERTEX of all bodies. bounds: of each body; None: it is not drawn."""
+    """Vertices of a snapshot on the GPU, rows of VERTEX of all bodies. number: of `held`, 0 for rest shapes. bounds: of
+    each body; None: it is not drawn."""
 
+    number: int
     held: _Held | None
     rows: moderngl.Buffer
     bounds: list[MeshBounds | None]
@@ -77,14 +80,16 @@ class SurfaceBlending:
         self._held: dict[int, _Held] = {}
         self._filled: dict[int, _Filled] = {}  # the last is the one used last
         self._drawn: list[moderngl.Buffer] = []  # of each deforming body
-        self._shown: dict[int, tuple[object, ...]] = {}  # what a body's buffer holds
+        self._shown: dict[int, tuple[int, int, float]] = {}  # uploads and share of which a body's buffer is made
+        self._uploads = 0
         self._arrays: dict[tuple[int, int], moderngl.VertexArray] = {}  # by the snapshots' buffers
         self._program: moderngl.Program | None = None
 
     def upload(self, slot: int, vertices: NDArray[np.float32], epochs: NDArray[np.uint32]) -> None:
         """Takes the vertices of the snapshot in `slot`, (v, 3), and the epochs of its deforming bodies, (k,)."""
         if len(vertices):
-            self._held[slot] = _Held(vertices, epochs)
+            self._uploads += 1
+            self._held[slot] = _Held(self._uploads, vertices, epochs)
         else:
             self._held.pop(slot, None)
 
@@ -120,8 +125,8 @@ class SurfaceBlending:
             if not _are_one(older.held, newer.held, place) or newer.bounds[place] is None:
                 newer = None
         buffer = self._drawn[place]
-        shown = (older.rows, older.held) if newer is None else (older.rows, older.held, newer.rows, newer.held, share)
-        if not _are_same(self._shown.get(place, ()), shown):
+        shown = (older.number, older.number, 0.0) if newer is None else (older.number, newer.number, share)
+        if self._shown.get(place) != shown:
             self._shown[place] = shown
             self._write(place, older.rows, None if newer is None else newer.rows, share)
         return DrawnSurface(buffer, bounds)
@@ -159,11 +164,12 @@ class SurfaceBlending:
     def _fill(self, slot: int) -> _Filled:
         """The snapshot of `slot` on the GPU, where it is written at the first call after its upload."""
         held, filled = self._held.get(slot), self._filled.pop(slot, None)
-        if filled is None or filled.held is not held:
+        number = 0 if held is None else held.number
+        if filled is None or filled.number != number:
             buffer = self._buffer() if filled is None else filled.rows
             rows, bounds = self._rows_of(held)
             buffer.write(rows)
-            filled = _Filled(held, buffer, bounds)
+            filled = _Filled(number, held, buffer, bounds)
         self._filled[slot] = filled
         return filled
 
@@ -176,17 +182,14 @@ class SurfaceBlending:
         rows, bounds = np.empty(int(self._starts[-1]), VERTEX), list[MeshBounds | None]()
         given = 0 if held is None else self._rows.first(len(held.vertices))
         for place, deformation in enumerate(self._deformations):
-            made = deformation.rest
-            vertices = made["place"]
-            if place < given and held is not None:
-                vertices = held.vertices[self._rows.rows(place)]
-                if not are_drawable(vertices):
-                    bounds.append(None)
-                    continue
-                made = deformation.deformed(vertices)
-            rows[self._starts[place] : self._starts[place + 1]] = made
-            low, high = vertices.min(axis=0), vertices.max(axis=0)
-            bounds.append(MeshBounds((low + high) / 2, (high - low) / 2))
+            into = rows[self._starts[place] : self._starts[place + 1]]
+            if held is None or place >= given:
+                into[...] = deformation.rest
+                bounds.append(deformation.rest_bounds)
+            elif are_drawable(vertices := held.vertices[self._rows.rows(place)]):
+                bounds.append(deformation.write(vertices, into))
+            else:
+                bounds.append(None)
         return rows, bounds
 
 
@@ -196,9 +199,3 @@ def _are_one(older: _Held | None, newer: _Held | None, place: int) -> bool:
         return True
     known = min(len(older.epochs), len(newer.epochs))
     return place >= known or not (int(older.epochs[place]) ^ int(newer.epochs[place])) & CONTINUITY_MASK
-
-
-def _are_same(shown: tuple[object, ...], wanted: tuple[object, ...]) -> bool:
-    return len(shown) == len(wanted) and all(
-        one is other or one == other for one, other in zip(shown, wanted, strict=True)
-    )

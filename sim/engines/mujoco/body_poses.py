@@ -63,6 +63,10 @@ class BodyPoses:
             np.copyto(poses.position, live.position)
             np.copyto(poses.quaternion, live.quaternion)
 
+    def present(self) -> Poses:
+        """The present poses, in MuJoCo's memory."""
+        return self._live if self._live.quaternion[0].any() else self._after_reset()
+
     def write(self, records: NDArray[np.void]) -> None:
         """Writes the present poses, velocities and flags into records of dtype `BODY`, shape (count,)."""
         if self._live.quaternion.item(0) == 0:  # the world's own, which is 1

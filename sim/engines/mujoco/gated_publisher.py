@@ -16,15 +16,22 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, Poses
+from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.visual.visual_marks import TakenGeoms, VisualMarks
 from twixt.sim.show.view import View
+from twixt.sim.world.marks import Marks
 
 # Age at which a state that was put aside is published. With the thread's own wait for the processor it stays within
 # 50 ms, and a loop that steps more often than 33 times a second is seldom woken for.
 IDLE_NS = 30_000_000
 # Wait for a publish that is under way on the other thread, seconds.
 BUSY_S = 0.001
+
+Flexes = NDArray[np.float64] | None  # see `ModelSurfaces.take`
 
 
 class Shown(Protocol):
@@ -39,14 +46,15 @@ class Shown(Protocol):
 class _Aside(NamedTuple):
     poses: Poses
     geoms: TakenGeoms | None
+    flexes: Flexes
     time_s: float
     put_ns: int
     is_published: bool  # True: only for `Shown.refresh`
 
 
 class GatedPublisher:
-    """Publishes states on `view`. poses, marks: read them. time_s: returns the present simulated time, seconds. shown:
-    is refreshed before each publish."""
+    """Publishes states on `view`. poses, marks, surfaces: read them. time_s: returns the present simulated time,
+    seconds. shown: is refreshed before each publish."""
 
     def __init__(
         self,
@@ -56,9 +64,10 @@ class GatedPublisher:
         publish_hz: float,
         shown: Shown,
         marks: VisualMarks,
+        surfaces: ModelSurfaces,
     ) -> None:
         self.published = 0
-        self._marks = marks
+        self._marks, self._surfaces = marks, surfaces
         self._view, self._poses, self._time_s, self._shown = view, poses, time_s, shown
         self._period_ns = round(1e9 / publish_hz)
         self._next_ns = time.perf_counter_ns()
@@ -86,8 +95,11 @@ class GatedPublisher:
             self._shown.refresh(at_once=False)
             geoms = self._marks.take()
             marks = None if geoms is None else self._marks.marks(geoms)
-            with self._view.slot(self._poses.count, marks=marks, sim_time=self._time_s()) as records:
-                self._poses.write(records)
+            if self._surfaces.count:
+                self._publish_surfaces(None, self._surfaces.take(), self._time_s(), marks)
+            else:
+                with self._view.slot(self._poses.count, marks=marks, sim_time=self._time_s()) as records:
+                    self._poses.write(records)
             self.published += 1
         finally:
             self._is_publishing.release()
@@ -127,12 +139,27 @@ class GatedPublisher:
                 return
             self._next_ns = time.perf_counter_ns() + self._period_ns
             marks = None if aside.geoms is None else self._marks.marks(aside.geoms)
-            with self._view.slot(self._poses.count, marks=marks, sim_time=aside.time_s) as records:
-                self._poses.write_poses(records, aside.poses)
+            if self._surfaces.count:
+                self._publish_surfaces(aside.poses, aside.flexes, aside.time_s, marks)
+            else:
+                with self._view.slot(self._poses.count, marks=marks, sim_time=aside.time_s) as records:
+                    self._poses.write_poses(records, aside.poses)
             self.published += 1
         finally:
             self._spare.append(aside.poses)  # only now: until here it was read
             self._marks.give_back(aside.geoms)
+
+    def _publish_surfaces(self, aside: Poses | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
+        """Publishes a state of a model with skins or flexes. aside: its poses; None: the present state."""
+        surfaces, bodies = self._surfaces, self._poses.count
+        vertices = surfaces.vertices(self._poses.present() if aside is None else aside, flexes)
+        count = bodies + surfaces.count
+        with self._view.slot(count, marks=marks, surfaces=vertices or None, sim_time=time_s) as records:
+            if aside is None:
+                self._poses.write(records[:bodies])
+            else:
+                self._poses.write_poses(records[:bodies], aside)
+            surfaces.write_flags(records[bodies:])
 
     def _put_aside(self, now_ns: int, geoms: TakenGeoms | None, is_published: bool) -> None:
         try:
@@ -142,7 +169,8 @@ class GatedPublisher:
         except IndexError:
             poses = self._spare.pop() if self._spare else self._poses.empty()
         self._poses.copy_to(poses)
-        self._aside.append(_Aside(poses, geoms, self._time_s(), now_ns, is_published))
+        flexes = self._surfaces.take()
+        self._aside.append(_Aside(poses, geoms, flexes, self._time_s(), now_ns, is_published))
         if not self._wake.is_set():
             self._wake.set()
             if not self._has_thread:

@@ -152,6 +152,10 @@ class PartMaker:
             self._surfaces.pop((each, asset), None)
             self._meshes = {key: mesh for key, mesh in self._meshes.items() if key[:2] != (each, asset)}
 
+    def color_of(self, of: ModelParts, row: int) -> Rgba:
+        """Colour of a row: its own, or that of its material where it has MuJoCo's default colour."""
+        return self._color(of, row)
+
     def _color(self, of: ModelParts, row: int) -> Rgba:
         rgba, material = of.rgba[row], int(of.matid[row])
         tint = self._material_colors[material][1] if material >= 0 else 1.0

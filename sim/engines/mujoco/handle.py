@@ -18,6 +18,7 @@ import numpy as np
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.key_calls import call_on_keys
+from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.shown_model import ShownModel
@@ -57,7 +58,8 @@ class Handle:
             self._view.listen()
             call_on_keys(key_callback, self._view.actions)
         marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported.note)
-        self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown, marks)
+        surfaces = ModelSurfaces(model, data, self._shown.opt)
+        self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown, marks, surfaces)
         self._mouse = MouseForces(model, data, self.perturb, self._view.actions)
         self._lock = threading.RLock()
         self._is_closed, self._asked_ns, self._was_running = False, 0, True

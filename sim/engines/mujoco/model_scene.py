@@ -3,7 +3,8 @@
 The one idea: a body's geoms and sites are its parts, at poses that never change. So only poses of bodies travel in a
 snapshot, as MuJoCo has them (`xpos`, `xquat`), and nothing is converted from matrices.
 
-Always: the scene has `model.nbody` shapes; body 0 is the world. Metres.
+Always: the scene has `model.nbody` shapes, and after them those of skins and flexes (`model_surfaces.py`); body 0 is
+the world. Metres.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from twixt.ipc.scene import Camera, Compound, Part, Scene
 from twixt.ipc.shapes.shape import Shape
 from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
+from twixt.sim.engines.mujoco.model_surfaces import surface_shapes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def scene(
         for body, part in found:
             parts_of[body].append(part)
     return Scene(
-        shapes=[_shape(parts) for parts in parts_of],
+        shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker)],
         camera=camera,
         ground=None if _has_ground(model) else 0.0,
     )

@@ -25,10 +25,12 @@ from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.model_controls import ModelControls, joint_values
 from twixt.sim.engines.mujoco.model_file import PREFIX, loaded_model
 from twixt.sim.engines.mujoco.model_scene import scene
+from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco, required
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks
+from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import World
 
 if TYPE_CHECKING:
@@ -96,8 +98,14 @@ class ModelWorld(World):
     def write_bodies(self, records: NDArray[np.void]) -> None:
         """Writes all bodies."""
         records.view(RECORD)[:] = new_bodies(1).view(RECORD)
-        self._poses.write(records)
+        self._poses.write(records[: self._poses.count])
         records["epoch"] = self._epoch
+
+    def write_surfaces(self) -> None:
+        """Writes the vertices of skins and flexes."""
+        if self.surfaces is not None:
+            for body, vertices in self._skins.vertices(self._poses.present(), self._skins.take()).items():
+                self.surfaces[body] = vertices
 
     def is_outdated(self) -> bool:
         """True once the file was saved again and could be loaded."""
@@ -121,7 +129,9 @@ class ModelWorld(World):
         self._controls = ModelControls(model, self._data)
         self.controls = self._controls.offered
         self.scene = scene(model)
-        self.bodies = Bodies(self._poses.count)
+        self._skins = ModelSurfaces(model, self._data)
+        self.bodies = Bodies(self._poses.count + self._skins.count)
+        self.surfaces = Surfaces(self.scene) if self._skins.count else None
 
     def _start_at(self, keyframe: int | None) -> None:
         if keyframe is None:

@@ -25,6 +25,7 @@ from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.handle import Handle
 from twixt.sim.engines.mujoco.model_file import loaded_model
 from twixt.sim.engines.mujoco.model_scene import scene
+from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.view import View
@@ -40,7 +41,7 @@ LONGEST_TURN_S = 1 / 60
 # Debt beyond which `launch` gives up on making good for lost time, as MuJoCo's own viewer, seconds.
 MOST_DEBT_S = 0.1
 
-_states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks]] = WeakKeyDictionary()
+_states_of: WeakKeyDictionary[View, tuple[MjData, BodyPoses, VisualMarks, ModelSurfaces]] = WeakKeyDictionary()
 
 
 def publish(view: View, data: MjData) -> None:
@@ -51,10 +52,13 @@ def publish(view: View, data: MjData) -> None:
     """
     known = _states_of.get(view)
     if known is None or known[0] is not data:
-        known = _states_of[view] = data, BodyPoses(data.model, data), VisualMarks(data.model, data)
-    _, poses, marks = known
-    with view.slot(poses.count, marks=marks.present(), sim_time=data.time) as records:
-        poses.write(records)
+        model = data.model
+        known = _states_of[view] = data, BodyPoses(model, data), VisualMarks(model, data), ModelSurfaces(model, data)
+    _, poses, marks, surfaces = known
+    vertices = surfaces.vertices(poses.present(), surfaces.take()) if surfaces.count else None
+    count = poses.count + surfaces.count
+    with view.slot(count, marks=marks.present(), surfaces=vertices, sim_time=data.time) as records:
+        poses.write(records[: poses.count])
 
 
 def launch_passive(

@@ -8,18 +8,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from twixt.sim.engines.mujoco.model_surfaces import drawn_flexes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjvOption, MjvPerturb
 
-# Kinds of objects that a model may have and that are not drawn: the number of them in the model, and their name.
-NOT_DRAWN = {"nskin": "skins", "nflex": "flexes"}
-# Numbers of `mjvOption` that have no effect. Its groups of skins and flexes have none either.
+# Numbers of `mjvOption` that have no effect.
 NUMBERS = ("label", "flex_layer")
 # Flags of `mjvOption` that have no effect.
-FLAGS = ("TEXTURE", "SKIN", "FLEXVERT", "FLEXEDGE", "FLEXFACE", "FLEXSKIN")
+FLAGS = ("TEXTURE", "FLEXVERT", "FLEXEDGE")
 
 
 class Unsupported:
@@ -40,9 +39,8 @@ class Unsupported:
 
     def note_model(self) -> None:
         """Notes kinds of objects in the model that are not drawn."""
-        for count, name in NOT_DRAWN.items():
-            if getattr(self._model, count):
-                self.note(f"{name} of the model")
+        if left_out := int(self._model.nflex) - len(drawn_flexes(self._model)):
+            self.note(f"{left_out} of {self._model.nflex} flexes of the model, which have no faces")
 
     def check(self, opt: MjvOption) -> None:
         """Notes what the user's code has set without an effect."""

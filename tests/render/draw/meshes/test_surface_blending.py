@@ -104,6 +104,15 @@ def test_without_vertices_or_with_too_few_bodies_have_their_rest_shapes(surfaces
     assert places(surfaces, 1, 1, None, 0.0).tolist() == [0, 0, 0]
 
 
+def test_a_slot_that_is_filled_again_shows_what_is_in_it_now(surfaces: SurfaceBlending) -> None:
+    for number in range(5):
+        surfaces.upload(number % 2, vertices((number, 0, 0), (0, number, 0)), np.array([5, 5], np.uint32))
+        for share in (0.5, 0.5, 0.25):
+            other = max(0, number - 1)
+            expected = number * (1 - share) + other * share if number else 4 * share
+            assert places(surfaces, 0, number % 2, (number + 1) % 2, share)[0] == pytest.approx(expected)
+
+
 def test_more_snapshots_than_are_kept_on_the_gpu_are_drawn_as_they_are(surfaces: SurfaceBlending) -> None:
     slots = range(3 * MOST_FILLED)
     for slot in slots:

@@ -112,6 +112,50 @@ HUNG = """
 </mujoco>
 """
 
+# An arm of two parts in a sleeve that both of them move, and a skin of a hidden group.
+SKINNED = """
+<mujoco>
+  <option timestep="0.002"/>
+  <asset><material name="hide" rgba="0.8 0.4 0.2 1"/></asset>
+  <worldbody>
+    <body name="upper" pos="0 0 2">
+      <joint type="hinge" axis="0 1 0"/>
+      <geom type="capsule" size="0.02" fromto="0 0 0 1 0 0"/>
+      <body name="lower" pos="1 0 0">
+        <joint type="hinge" axis="0 1 0"/>
+        <geom type="capsule" size="0.02" fromto="0 0 0 1 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <deformable>
+    <skin name="sleeve" material="hide" vertex="0 -0.1 2  0 0.1 2  1 -0.1 2  1 0.1 2  2 -0.1 2  2 0.1 2"
+          face="0 2 1  1 2 3  2 4 3  3 4 5">
+      <bone body="upper" bindpos="0 0 2" bindquat="1 0 0 0" vertid="0 1 2 3" vertweight="1 1 0.5 0.5"/>
+      <bone body="lower" bindpos="1 0 2" bindquat="1 0 0 0" vertid="2 3 4 5" vertweight="0.5 0.5 1 1"/>
+    </skin>
+    <skin name="cuff" group="4" rgba="0 0 1 1" vertex="0 0 0  1 0 0  0 1 0" face="0 1 2">
+      <bone body="upper" bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/>
+    </skin>
+  </deformable>
+</mujoco>
+"""
+
+# A cloth, a cable and a solid that fall.
+FLEXED = """
+<mujoco>
+  <option timestep="0.002"/>
+  <worldbody>
+    <flexcomp name="cloth" type="grid" count="4 3 1" spacing="0.1 0.1 0.1" dim="2" pos="0 0 1" rgba="1 0 0 1"
+              radius="0.005" mass="0.1"><edge equality="true"/></flexcomp>
+    <flexcomp name="cable" type="grid" count="4 1 1" spacing="0.1 0.1 0.1" dim="1" pos="2 0 1" radius="0.005" mass="0.1">
+      <edge equality="true"/>
+    </flexcomp>
+    <flexcomp name="jelly" type="grid" count="3 3 3" spacing="0.1 0.1 0.1" dim="3" pos="1 0 1" rgba="0 1 0 1"
+              radius="0.005" mass="0.1"><edge equality="true"/></flexcomp>
+  </worldbody>
+</mujoco>
+"""
+
 
 class Reader:
     """What a viewer of `view` receives."""

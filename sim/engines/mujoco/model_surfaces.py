@@ -1,0 +1,140 @@
+"""Skins and flexes of a model: bodies of twixt beyond the model's own, whose vertices travel with each snapshot.
+
+The one idea: MuJoCo's own visualizer computes a skin from the poses of its bones, in a scene of our own that has nothing
+else in it (0.6 ms for the 24,000 vertices of dm_control's dog). So a state that was put aside needs no more than its
+poses. A flex has its vertices in `flexvert_xpos`; of those a copy is put aside.
+
+Always: vertices are in the world's frame, and the bodies that have them stay at its origin. A flex is shown by its
+faces, of a solid its shell, at the middle of its thickness. A flex of one dimension has no faces: nothing is drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Compound, Mesh, Shape
+from twixt.ipc.snapshot import VISIBLE
+from twixt.sim.engines.mujoco.body_poses import Poses
+from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker
+from twixt.sim.engines.mujoco.mujoco_package import mujoco
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel, MjvOption
+
+# Corners of the faces that a flex is shown by, by its dimension: its elements, or the shell of a solid.
+DRAWN_DIMENSIONS = (2, 3)
+
+
+class ModelSurfaces:
+    """Vertices of the skins and flexes of `model` in `data`. opt: says which are shown; by default MuJoCo's own.
+
+    count: number of bodies that they are; they follow the model's own, skins first.
+    """
+
+    def __init__(self, model: MjModel, data: MjData, opt: MjvOption | None = None) -> None:
+        self._model, self._data = model, data
+        self._opt = mujoco.MjvOption() if opt is None else opt
+        self._flexes = drawn_flexes(model)
+        self.count = int(model.nskin) + int(model.nflex)
+        if not self.count:
+            return
+        self._scene, self._camera = mujoco.MjvScene(model, maxgeom=1), mujoco.MjvCamera()
+        self._perturb, self._skins_alone = mujoco.MjvPerturb(), mujoco.MjvOption()
+        self._skins_alone.flags[:] = 0
+        self._skins_alone.flags[_flag("SKIN")] = 1
+        self._scratch = mujoco.MjData(model)
+
+    def take(self) -> NDArray[np.float64] | None:
+        """What of the present state its poses do not say: a copy of the flexes' vertices; None without flexes."""
+        return np.array(self._data.flexvert_xpos) if self._flexes else None
+
+    def write_flags(self, records: NDArray[np.void]) -> None:
+        """Writes which of them are shown, into records of dtype `BODY`, shape (count,)."""
+        records["flags"] = np.where(self._shown(), VISIBLE, 0)
+
+    def vertices(self, poses: Poses, taken: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
+        """Vertices of those that are shown, (v, 3) metres, by body. poses: of the model's bodies. taken: see `take`."""
+        model, shown = self._model, self._shown()
+        skins, found = int(model.nskin), dict[int, NDArray[Any]]()
+        if shown[:skins].any():
+            self._scratch.xpos[:], self._scratch.xquat[:] = poses.position, poses.quaternion
+            mujoco.mjv_updateScene(model, self._scratch, self._skins_alone, self._perturb, self._camera, 0, self._scene)
+            all_vertices = self._scene.skinvert.reshape(-1, 3)
+            for skin in np.flatnonzero(shown[:skins]).tolist():
+                found[int(model.nbody) + skin] = _rows(all_vertices, model.skin_vertadr, model.skin_vertnum, skin)
+        if taken is not None and not taken.any():  # `mj_resetData` leaves flexes without vertices until the next step
+            taken = self._after_reset()
+        for flex in self._flexes if taken is not None else ():
+            if shown[skins + flex]:
+                found[int(model.nbody) + skins + flex] = _rows(taken, model.flex_vertadr, model.flex_vertnum, flex)
+        return found
+
+    def _shown(self) -> NDArray[np.bool_]:
+        opt, model = self._opt, self._model
+        skins = _in_groups(model.skin_group, opt.skingroup) & bool(opt.flags[_flag("SKIN")])
+        has_faces = bool(opt.flags[_flag("FLEXSKIN")] or opt.flags[_flag("FLEXFACE")])
+        flexes = _in_groups(model.flex_group, opt.flexgroup) & has_faces
+        return np.concatenate([skins, flexes])
+
+    def _after_reset(self) -> NDArray[np.float64]:
+        scratch, data = self._scratch, self._data
+        scratch.qpos[:], scratch.mocap_pos[:], scratch.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
+        return _flex_vertices(self._model, scratch)
+
+
+def surface_shapes(model: MjModel, maker: PartMaker) -> list[Shape]:
+    """Shapes of the bodies of `ModelSurfaces`, in their order: rest shapes, coloured as MuJoCo colours them."""
+    found: list[Shape] = []
+    geoms = ModelParts.geoms(model)  # of which only these columns are read for a colour
+    looks = geoms._replace(rgba=model.skin_rgba, matid=model.skin_matid)
+    for skin in range(model.nskin):
+        vertices = _rows(model.skin_vert, model.skin_vertadr, model.skin_vertnum, skin)
+        faces = _rows(model.skin_face, model.skin_faceadr, model.skin_facenum, skin)
+        found.append(Mesh(vertices, faces, "smooth", maker.color_of(looks, skin), deforms=True))
+    if model.nflex:
+        drawn = drawn_flexes(model)
+        places = _flex_vertices(model, mujoco.MjData(model))
+        looks = geoms._replace(rgba=model.flex_rgba, matid=model.flex_matid)
+        for flex in range(model.nflex):
+            if flex not in drawn:
+                found.append(Compound(()))
+                continue
+            vertices = _rows(places, model.flex_vertadr, model.flex_vertnum, flex)
+            normals = None if model.flex_flatskin[flex] else "smooth"
+            found.append(Mesh(vertices, _flex_faces(model, flex), normals, maker.color_of(looks, flex), deforms=True))
+    return found
+
+
+def drawn_flexes(model: MjModel) -> list[int]:
+    """Numbers of the flexes that have faces."""
+    has_faces = np.isin(model.flex_dim, DRAWN_DIMENSIONS) & (model.flex_vertnum > 0)
+    return [flex for flex in np.flatnonzero(has_faces).tolist() if len(_flex_faces(model, flex))]
+
+
+def _flex_faces(model: MjModel, flex: int) -> NDArray[np.int32]:
+    solid = int(model.flex_dim[flex]) == 3
+    of = "shell" if solid else "elem"
+    start, count = int(getattr(model, f"flex_{of}dataadr")[flex]), int(getattr(model, f"flex_{of}num")[flex])
+    return np.array(getattr(model, f"flex_{of}")[start : start + 3 * count]).reshape(count, 3)
+
+
+def _flex_vertices(model: MjModel, data: MjData) -> NDArray[np.float64]:
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_flex(model, data)
+    return np.array(data.flexvert_xpos)
+
+
+def _in_groups(group: NDArray[np.int32], shown_groups: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return np.asarray(shown_groups, bool)[np.clip(group, 0, len(shown_groups) - 1)]
+
+
+def _rows(array: Any, starts: Any, counts: Any, number: int) -> NDArray[Any]:
+    return array.reshape(-1, 3)[int(starts[number]) : int(starts[number]) + int(counts[number])]
+
+
+def _flag(name: str) -> int:
+    return int(getattr(mujoco.mjtVisFlag, f"mjVIS_{name}"))
