@@ -66,7 +66,7 @@ GROUPS: dict[str, Rows] = {
         "costs.frame_costs:frame_rows", "costs.frame_costs:still_rows", when_whole="costs.allocation:allocation_rows"
     ),
     "interpolation": parts_of("costs.draw_costs:method_rows"),
-    "draw": parts_of("costs.live:live_rows", "costs.draw_costs:shape_rows"),
+    "draw": parts_of("costs.live:live_rows", "costs.draw_costs:shape_rows", "costs.mark_costs:mark_rows"),
     "looks": parts_of("costs.look_costs:look_rows"),
     "start": parts_of("costs.whole_runs:start_rows"),
     "million": parts_of("costs.whole_runs:million_rows"),
