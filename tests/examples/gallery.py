@@ -38,7 +38,8 @@ class Shown(NamedTuple):
     @property
     def world(self) -> str:
         """Name of the class of the world in the module; "" where there is none."""
-        return self.run.partition(":")[2] if self.run.startswith(f"{self.module}:") else ""
+        world = self.run.split()[0] if self.run else ""
+        return world.partition(":")[2] if world.startswith(f"{self.module}:") else ""
 
 
 SHOWN = (
@@ -48,7 +49,11 @@ SHOWN = (
     Shown("own_loop", "A loop of your own, in plain numpy"),
     Shown("mesh_file", "A mesh from a file, twice", "mesh_file:Gears", needs="mesh"),
     Shown("pong", "A game in 2D: orthographic, flat colours, outlines", "pong:Pong"),
-    Shown("paper_figure", "A figure for a paper: high resolution, without a window", "paper_figure:Catenaries"),
+    Shown(
+        "paper_figure",
+        "A figure for a paper: high resolution, without a window",
+        "paper_figure:Catenaries --quality high",
+    ),
     Shown("shapes", "All shapes, in two tones, so that their rotation is visible", "shapes:Tumbling"),
     Shown("hot_ring", "Columns of your own: colour and size by heat", "hot_ring:HotRing"),
     Shown("near_pairs", "Marks that come and go: rods between near balls, arrows of forces", "near_pairs:NearPairs"),

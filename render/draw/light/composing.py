@@ -185,7 +185,9 @@ out vec4 color;
 vec3 shade_of(Surface here, vec3 normal, float open) {
     float towards = dot(normal, light_eye.xyz);
     if (!here.is_there) return vec3(1.0);
-    return light_left(lit_share(here.place, normal, towards), open, towards, dot(normal, up_eye.xyz));
+    vec3 left = light_left(lit_share(here.place, normal, towards), open, towards, dot(normal, up_eye.xyz));
+    // The ground is not drawn in warm light, so that its shadows are less cool.
+    return here.is_ground ? mix(vec3(dot(left, vec3(1.0 / 3.0))), left, 0.4) : left;
 }
 
 void main() {

@@ -154,7 +154,7 @@ class SurfaceBlending:
 
     def _array(self, older: moderngl.Buffer, newer: moderngl.Buffer) -> moderngl.VertexArray:
         if self._program is None:
-            self._program = self._context.program(vertex_shader=_BLEND, varyings=("place", "normal"))
+            self._program = blend_program(self._context)
         key = older.glo, newer.glo
         if key not in self._arrays:
             inputs = [(older, FORMAT, "older_place", "older_normal"), (newer, FORMAT, "newer_place", "newer_normal")]
@@ -191,6 +191,11 @@ class SurfaceBlending:
             else:
                 bounds.append(None)
         return rows, bounds
+
+
+def blend_program(context: moderngl.Context) -> moderngl.Program:
+    """Program that blends vertices and normals of two snapshots; takes GL_POINTS, for transform feedback."""
+    return context.program(vertex_shader=_BLEND, varyings=("place", "normal"))
 
 
 def _are_one(older: _Held | None, newer: _Held | None, place: int) -> bool:

@@ -26,6 +26,7 @@ from twixt.render.draw.glsl.pose import WAYS, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.marks.solid_rows import MARK_PASSES
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
+from twixt.render.draw.meshes.surface_blending import blend_program
 
 ROOT = Path(__file__).parents[3]
 STAGES = {"vertex_shader": "vert", "geometry_shader": "geom", "fragment_shader": "frag"}
@@ -73,6 +74,7 @@ def collected() -> Collector:
             one.make(found, mixed)  # type: ignore[arg-type]
     for make in MESH_PROGRAMS.values():
         make(found)  # type: ignore[arg-type]
+    blend_program(found)  # type: ignore[arg-type]
     for shading in SHADINGS:
         compose_program(found, shading)  # type: ignore[arg-type]
     for name, variant in MARK_PROGRAMS:
