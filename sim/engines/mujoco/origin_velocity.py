@@ -4,7 +4,8 @@
 "Rigid Body Dynamics Algorithms").
 
 The one idea: numpy's own loops over three numbers a body are slow. Few bodies take one matrix product, in as few calls as
-there can be; many bodies are computed component by component, in long loops (1,000 bodies 30 us instead of 75).
+there can be; many bodies are computed component by component, in long loops (1,000 bodies 30 us instead of 75). Where
+each body is a tree by itself, with its centre of mass at its origin, there is nothing to compute.
 
 Always: the arrays of `data` are only read.
 """
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Bodies from which components pay.
 MANY = 150
+# Distance of a centre of mass from an origin that counts as none, metres.
+CENTERED_M = 1e-12
 # The cross product a x b as a product of the nine a_j b_k with a matrix, (9, 3).
 _CROSS = np.zeros((3, 3, 3))
 for _axis in range(3):
@@ -37,6 +40,8 @@ class OriginVelocity:
         root = np.array(model.body_rootid)
         self._position, self._cvel, self._centers = data.xpos, data.cvel, data.subtree_com
         self._root = None if np.array_equal(root, np.arange(count)) else root
+        is_alone = (model.body_subtreemass == model.body_mass) & (np.abs(model.body_ipos) < CENTERED_M).all(axis=1)
+        self._has_arms = not (is_alone | (model.body_weldid == 0)).all()
         self._own_centers, self._arm = np.zeros((count, 3)), np.zeros((count, 3))
         self._products = np.zeros((count, 3, 3))
         self._is_many = count >= MANY
@@ -47,6 +52,9 @@ class OriginVelocity:
     def write(self, records: NDArray[np.void]) -> None:
         """Writes velocities and angular velocities into records of dtype `BODY`, one for each body."""
         records["angular_velocity"] = self._cvel[:, :3]
+        if not self._has_arms:
+            records["velocity"] = self._cvel[:, 3:]
+            return
         centers = self._centers
         if self._root is not None:
             centers = centers.take(self._root, axis=0, out=self._own_centers, mode="clip")
