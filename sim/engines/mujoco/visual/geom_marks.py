@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import MARK, MARK_KINDS
+from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.world.marks import KEY_BITS
 
@@ -69,6 +69,7 @@ for _axis in range(3):
     _after, _last = (_axis + 1) % 3, (_axis + 2) % 3
     for _entry, _sign in ((3 * _last + _after, 1), (3 * _after + _last, -1)):
         _PRODUCTS[_entry, _axis, 3] = _PRODUCTS[_entry, 3, _axis] = _sign
+_HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)  # about the own x, after the numbers changed places
 _OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)  # of zeros w is the largest: no turn
 
 
@@ -84,6 +85,8 @@ class _Tables:
                 number = int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
                 self.kind[number], self.size[number] = KIND[kind], size
                 self.is_compound[number] = shapes is COMPOUNDS
+        sides = {"ARROW2": None, "LINEBOX": _BOX_SIDES, "TRIANGLE": _TRIANGLE_SIDES}
+        self.compounds = [(int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")), each) for name, each in sides.items()]
 
 
 _tables: _Tables | None = None
@@ -111,12 +114,15 @@ def mark_records(geoms: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[n
     is_compound = tables.is_compound.take(types)
     if not is_compound.any():
         return marks
-    parts = [marks[~is_compound]]
-    for name, sides in (("LINEBOX", _BOX_SIDES), ("TRIANGLE", _TRIANGLE_SIDES)):
-        of_it = types == int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-        parts.append(_lines(marks[of_it], geoms["mat"][of_it].reshape(-1, 3, 3), sides))
-    parts.append(_both_ways(marks[types == int(mujoco.mjtGeom.mjGEOM_ARROW2)]))
-    return np.concatenate(parts)
+    blocks = marks.view(RECORD)
+    parts = [blocks[~is_compound]]
+    for number, sides in tables.compounds:
+        rows = np.flatnonzero(types == number)
+        if len(rows):
+            of_it = blocks[rows].view(MARK)
+            made = _both_ways(of_it) if sides is None else _lines(of_it, geoms["mat"][rows].reshape(-1, 3, 3), sides)
+            parts.append(made.view(RECORD))
+    return np.concatenate(parts).view(MARK)
 
 
 def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -130,9 +136,7 @@ def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[np.float64]) -> NDArray[np.void]:
     """Lines in place of each of `marks`: `sides` (k, 2, 3), from and to, in its own frame and in its sizes."""
-    lines = np.repeat(marks, len(sides))
-    if not len(lines):
-        return lines
+    lines = np.repeat(marks.view(RECORD), len(sides)).view(MARK)
     ends = np.einsum("nij,nj,kej->nkei", turns, marks["size"], sides).reshape(-1, 2, 3)
     spans = ends[:, 1] - ends[:, 0]
     lengths = np.sqrt(np.einsum("ij,ij->i", spans, spans))
@@ -152,9 +156,8 @@ def _towards(directions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _both_ways(marks: NDArray[np.void]) -> NDArray[np.void]:
     """Two marks in place of each: along its own z, and against it."""
-    both = np.repeat(marks, 2)
-    x, y, z, w = marks["orientation"].T
-    both["orientation"][1::2] = np.stack((w, z, -y, -x), axis=1)  # half a turn about its own x
+    both = np.repeat(marks.view(RECORD), 2).view(MARK)
+    both["orientation"][1::2] = marks["orientation"][:, ::-1] * _HALF_A_TURN
     return both
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # Geoms that a scene of ours has room for, at first and at most; 256 bytes each.
 FIRST_GEOMS, MOST_GEOMS = 1_000, 1_000_000
 ALL_CATEGORIES = 7
+# Kinds of objects that are told apart.
+OBJECTS = ("UNKNOWN", "TENDON", "ACTUATOR", "CAMERA", "SENSOR")
 # Bits of a key below the kind, by what the mark is of.
 OF_MODEL, OF_CONTACT, OF_USER, OF_NAMED_USER = (source << 52 for source in range(1, 5))
 OBJECT_BITS = 32
@@ -127,7 +129,10 @@ class VisualMarks:
         self._asked = AskedGeoms(model, mujoco.MjvOption() if opt is None else opt)
         self._camera = mujoco.MjvCamera()
         self._contact_keys, self._quaternion = ContactKeys(), data.xquat
-        self._bounds = np.where(model.geom_rbound > 0, model.geom_rbound, np.inf)
+        # Radii of geoms, and at the end that of all else: planes and flexes have none.
+        self._radii = np.append(np.where(model.geom_rbound > 0, model.geom_rbound, np.inf), np.inf)
+        self._kinds = {name: int(getattr(mujoco.mjtObj, f"mjOBJ_{name}")) for name in OBJECTS}
+        self._triangle, self._decor = int(mujoco.mjtGeom.mjGEOM_TRIANGLE), int(mujoco.mjtCatBit.mjCAT_DECOR)
         self._marks = Marks()
         # As lists: `pop` and `append` cannot be interrupted, so that two threads need no lock.
         self._spare: list[TakenGeoms] = []
@@ -178,55 +183,52 @@ class VisualMarks:
         keys = np.empty(len(geoms), np.uint64)
         is_shown = kinds_of(geoms["type"]) != NO_KIND
         of_users = taken.decor + taken.contacts
-        if of_users:
-            self._enter_models(geoms[:of_users], taken, keys, is_shown)
+        if taken.decor:
+            decor = slice(taken.decor)
+            keys[decor], shown = self._of_model(geoms[decor])
+            is_shown[decor] &= shown
+        if taken.contacts:
+            contacts = slice(taken.decor, of_users)
+            keys[contacts], shown = self._of_contacts(geoms[contacts], taken)
+            is_shown[contacts] &= shown
         if taken.users:
             own = geoms[of_users:]
             keys[of_users:] = np.uint64(OF_USER) + user_keys(own, OF_USER ^ OF_NAMED_USER)
             self._not_drawn = not_drawn(own)
         if not is_shown.all():
             rows = np.flatnonzero(is_shown)
-            geoms, keys = geoms[rows], keys[rows]
+            geoms, keys = geoms.view(f"V{geoms.itemsize}")[rows].view(geoms.dtype), keys[rows]
         marks = self._marks
         marks.clear()
         marks.extend(mark_records(geoms, keys))
         return marks
 
-    def _enter_models(
-        self,
-        geoms: NDArray[np.void],
-        taken: TakenGeoms,
-        keys: NDArray[np.uint64],
-        is_shown: NDArray[np.bool_],
-    ) -> None:
-        """Sets keys of geoms of the model and its contacts, and hides those that bodies show."""
-        kinds = mujoco.mjtObj
-        objects, numbers, types = geoms["objtype"], geoms["objid"], geoms["type"]
-        of_model = (objects.astype(np.int64) << OBJECT_BITS) | (numbers.astype(np.int64) & NUMBER_MASK)
-        keys[: len(geoms)] = (of_model | OF_MODEL).astype(np.uint64)
-        is_own = geoms["category"] == int(mujoco.mjtCatBit.mjCAT_DECOR)
-        is_own |= (objects == int(kinds.mjOBJ_TENDON)) | (objects == int(kinds.mjOBJ_ACTUATOR))
+    def _of_model(self, geoms: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Keys of geoms of the model, and True for those that no body shows."""
+        objects, kinds = geoms["objtype"], self._kinds
+        keys = objects.astype(np.uint64)
+        keys <<= np.uint64(OBJECT_BITS)
+        keys |= geoms["objid"].astype(np.uint32)
+        keys |= np.uint64(OF_MODEL)
+        is_own = geoms["category"] == self._decor
+        is_own |= (objects == kinds["TENDON"]) | (objects == kinds["ACTUATOR"])
         # The frustum of a camera: its edges come as lines, too.
-        is_own &= (objects != int(kinds.mjOBJ_CAMERA)) | (types != int(mujoco.mjtGeom.mjGEOM_TRIANGLE))
-        if taken.contacts:
-            begin = taken.decor
-            is_contact = objects[begin:] == int(kinds.mjOBJ_UNKNOWN)
-            is_own[begin:] &= is_contact | (objects[begin:] == int(kinds.mjOBJ_SENSOR))
-            known = self._contact_keys.numbers(_codes(taken.pairs), taken.positions, self._reach(taken.pairs))
-            rows = np.flatnonzero(is_contact)
-            keys[begin + rows] = (known[numbers[begin + rows]] | OF_CONTACT).astype(np.uint64)
-        is_shown[: len(geoms)] &= is_own
+        is_own &= (objects != kinds["CAMERA"]) | (geoms["type"] != self._triangle)
+        return keys, is_own
 
-    def _reach(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How far a contact may move from one publish to the next and be the same, metres: the radius of the smaller
-        of its geoms; a flex has none."""
-        is_geom = pairs < len(self._bounds)
-        radii = (
-            np.where(is_geom, self._bounds[np.where(is_geom, pairs, 0)], np.inf)
-            if len(self._bounds)
-            else pairs * np.inf
-        )
-        return np.asarray(radii.min(axis=1))
+    def _of_contacts(self, geoms: NDArray[np.void], taken: TakenGeoms) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Keys of geoms that were taken with the contacts, and True for those that belong to them."""
+        reach = np.minimum(*(self._radii.take(side, mode="clip") for side in taken.pairs.T))
+        pairs = (taken.pairs[:, 0] << OBJECT_BITS) | taken.pairs[:, 1]
+        numbers = self._contact_keys.numbers(pairs, taken.positions, reach).astype(np.uint64) | np.uint64(OF_CONTACT)
+        objects = geoms["objtype"]
+        is_contact = objects == self._kinds["UNKNOWN"]
+        if is_contact.all():
+            return numbers[geoms["objid"]], is_contact
+        keys, _ = self._of_model(geoms)  # touch sensors, and slider-cranks once more
+        rows = np.flatnonzero(is_contact)
+        keys[rows] = numbers[geoms["objid"][rows]]
+        return keys, is_contact | (objects == self._kinds["SENSOR"])
 
 
 def _new_scene(model: MjModel, count: int) -> tuple[MjvScene, NDArray[np.void]]:
@@ -245,7 +247,3 @@ def _sides(contacts: object) -> NDArray[np.int64]:
         number = 1 << 30 | (vertex >= 0) << 29 | (flex & 0xFFF) << (ELEMENT_BITS + FLEX_BITS) | place
         sides = np.where(sides < 0, number, sides)
     return sides
-
-
-def _codes(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    return (pairs[:, 0] << OBJECT_BITS) | pairs[:, 1]
