@@ -56,20 +56,23 @@ _BOX_SIDES = _CORNERS[_EDGES_OF_BOX]
 # A triangle has its corner at the position, and sides of lengths size[0], size[1] along its own x and y.
 _TRIANGLE_SIDES = np.array([[(0, 0, 0), (1, 0, 0)], [(1, 0, 0), (0, 1, 0)], [(0, 1, 0), (0, 0, 0)]], float)
 
-# Quaternions xyzw of 3 x 3 matrices M, as Bar-Itzhack 2000 (for exact rotations): 4 q q^T is linear in M.
-_PRODUCTS = np.zeros((9, 4, 4), np.float32)
-for _i in range(3):
-    for _j in range(3):
-        _PRODUCTS[4 * _i, _j, _j] = 1 if _i == _j else -1
-    _PRODUCTS[4 * _i, 3, 3] = 1
-for _i, _j in ((0, 1), (0, 2), (1, 2)):
-    for _entry in (3 * _i + _j, 3 * _j + _i):
-        _PRODUCTS[_entry, _i, _j] = _PRODUCTS[_entry, _j, _i] = 1
-for _axis in range(3):
-    _after, _last = (_axis + 1) % 3, (_axis + 2) % 3
-    for _entry, _sign in ((3 * _last + _after, 1), (3 * _after + _last, -1)):
-        _PRODUCTS[_entry, _axis, 3] = _PRODUCTS[_entry, 3, _axis] = _sign
+
+def _products() -> NDArray[np.float32]:
+    """4 q q^T of the quaternion xyzw of a rotation matrix M, but for ones on the diagonal, as what the nine entries of
+    M are multiplied by, (9, 16) (Bar-Itzhack 2000, for exact rotations)."""
+    found = np.zeros((9, 4, 4), np.float32)
+    for axis in range(3):
+        found[4 * axis] = np.diag([1 if each in (axis, 3) else -1 for each in range(4)])
+        after, last = (axis + 1) % 3, (axis + 2) % 3
+        for entry, sign in ((3 * last + after, 1), (3 * after + last, -1)):
+            found[entry, axis, 3] = found[entry, 3, axis] = sign
+            found[entry, after, last] = found[entry, last, after] = 1
+    return found.reshape(9, 16)
+
+
+_PRODUCTS = _products()
 _HALF_A_TURN = np.array((1, 1, -1, -1), np.float32)  # about the own x, after the numbers changed places
+_PRODUCTS = _PRODUCTS.reshape(9, 16)
 _OF_ONE = np.diag((1, 1, 1, 1 + 1e-6)).astype(np.float32).reshape(16)  # of zeros w is the largest: no turn
 
 
@@ -109,7 +112,7 @@ def mark_records(geoms: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[n
     marks["key"] = keys | (kinds.astype(np.uint64) << np.uint64(KEY_BITS))
     marks["position"] = geoms["pos"]
     marks["orientation"] = quaternions(geoms["mat"])
-    marks["size"] = np.matmul(geoms["size"][:, None], tables.size.take(types, axis=0))[:, 0]
+    marks["size"] = np.einsum("ni,nij->nj", geoms["size"], tables.size.take(types, axis=0))
     marks["color"] = np.rint(np.clip(geoms["rgba"], 0, 1) * 255)
     is_compound = tables.is_compound.take(types)
     if not is_compound.any():
@@ -127,9 +130,11 @@ def mark_records(geoms: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[n
 
 def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
     """Unit quaternions xyzw, (n, 4), of rotation matrices, (n, 9) row by row. A matrix of zeros counts as no turn."""
-    products = (matrices @ _PRODUCTS.reshape(9, 16) + _OF_ONE).reshape(-1, 4, 4)
-    largest = np.argmax(np.diagonal(products, axis1=1, axis2=2), axis=1)
-    turns = products[np.arange(len(products)), largest]
+    products = matrices @ _PRODUCTS
+    products += _OF_ONE
+    rows = np.argmax(products[:, ::5], axis=1)  # of the largest number on the diagonal
+    rows += np.arange(0, 4 * len(products), 4)
+    turns = products.reshape(-1, 4).take(rows, axis=0)
     turns /= np.sqrt(np.einsum("ij,ij->i", turns, turns))[:, None]
     return turns
 
