@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.mesh import Mesh
-from twixt.ipc.snapshot import MARK, RECORD, VERTEX_BYTES, vertex_records
+from twixt.ipc.snapshot import MARK, NO_MARKS, RECORD, VERTEX_BYTES, vertex_records
 
 # A surface with a vertex beyond this distance, m, or with one that is not finite is not drawn: areas would overflow.
 FARTHEST_VERTEX = 1e15
@@ -84,6 +84,9 @@ class Extras(NamedTuple):
             return self
         marks = len(self.records) - vertex_records(self.vertices)
         return Extras(self.records[: min(max(most, 0), marks)])
+
+
+NO_EXTRAS = Extras(NO_MARKS)
 
 
 def packed(marks: NDArray[np.void], records: NDArray[np.void], vertices: int) -> Extras:

@@ -29,6 +29,11 @@ class ShownSurfaces:
         self._now: Surfaces | None = None
         self._next: Surfaces | None = None
 
+    @property
+    def are_shown(self) -> bool:
+        """True once surfaces were given: they stay as they were where none are."""
+        return self._now is not None
+
     def written(self, given: GivenSurfaces | None, count_of: Callable[[], int]) -> Surfaces | None:
         """Surfaces with the vertices `given`; None before any were given. count_of: returns the number of bodies. Raises
         TwixtError."""

@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
@@ -23,8 +24,8 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Camera, Scene, check_camera
-from twixt.ipc.snapshot import BODY, NO_MARKS, RECORD, new_bodies
-from twixt.ipc.surfaces import Extras
+from twixt.ipc.snapshot import BODY, RECORD, new_bodies
+from twixt.ipc.surfaces import NO_EXTRAS, Extras
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Publisher
@@ -199,7 +200,10 @@ class View(UsersSide):
                 if now.is_under_way:
                     now.settle()
                 sim_time_ns = self._time_of(sim_time)
-                written = self._surfaces.written(surfaces, lambda: bodies.record_count(fields, ids))  # type: ignore[arg-type]
+                written = None
+                if surfaces is not None or self._surfaces.are_shown:
+                    count_of = partial(bodies.record_count, fields, ids)  # type: ignore[arg-type]
+                    written = self._surfaces.written(surfaces, count_of)
                 extras = _extras(marks, written)
                 begin_ns = time.perf_counter_ns()
                 opened = bodies.write(
@@ -216,7 +220,8 @@ class View(UsersSide):
                 raise
             if bodies.not_drawable and not self._warnings.is_quiet:
                 self._warnings.check_all(opened, bodies, now.tick)
-            self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
+            if extras is not NO_EXTRAS:
+                self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
             self._send(sim_time_ns, opened, begin_ns, extras.vertices)
         finally:
             self._is_publishing = False
@@ -353,7 +358,7 @@ class View(UsersSide):
 
 def _extras(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
     if marks is None:
-        return Extras(NO_MARKS) if surfaces is None else surfaces.after()
+        return NO_EXTRAS if surfaces is None else surfaces.after()
     if not isinstance(marks, Marks):
         raise TwixtError(
             f"publish(marks) must be a Marks, got {type(marks).__name__}; make one with marks = twixt.Marks(), and "
