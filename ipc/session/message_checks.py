@@ -14,6 +14,8 @@ from typing import Any
 
 from twixt.ipc import world_controls
 from twixt.ipc.config.troubles import FIELDS, breaks_rule
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.overlay_texts import OverlayText, from_message
 from twixt.ipc.process.user_code import CODE_FOLDERS, MOST_FOLDERS
 from twixt.ipc.session.wire import WireError
 
@@ -37,6 +39,8 @@ def status(value: Any) -> dict[str, Any]:
             raise _wrong(f"status.{name}", "a text", fields[name])
         if name in fields:
             fields[name] = text(fields[name])
+    if "texts" in fields:
+        fields["texts"] = _texts(fields["texts"])
     diagnostics = _named("diagnostics", fields.get("diagnostics"))
     for name, value in diagnostics.items():
         if not _is_number(value):
@@ -77,6 +81,13 @@ def blocks(value: Any) -> dict[str, dict[str, Any]] | None:
 def text(value: Any) -> str:
     """A text to display, cut to `LONGEST_TEXT` characters; empty where the value is not text."""
     return value[:LONGEST_TEXT] if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> tuple[OverlayText, ...]:
+    try:
+        return from_message(value)
+    except TwixtError as error:
+        raise WireError(f"the simulation said status.texts that cannot be shown ({error}); restart it") from error
 
 
 def _figure(name: str, value: Any) -> Any:

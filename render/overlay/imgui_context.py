@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from twixt.render.display import glfw_library
-from twixt.render.scene.labels import PlacedLabel
+from twixt.render.scene.labels import COLUMN_GAP, PlacedLabel
 
 PACKAGE, NATIVE = "imgui_bundle", "imgui_bundle._imgui_bundle"
 
@@ -114,12 +114,20 @@ class LabelOverlay:
         begin(size_px, scale)
         words = imgui.get_background_draw_list()
         for label in labels:
-            x, y = label.x_px / scale + LABEL_OFFSET[0], label.y_px / scale + LABEL_OFFSET[1]
+            columns = [text for text in (label.text, label.beside) if text]
+            extents = [imgui.calc_text_size(text) for text in columns]
+            width = (sum(extent.x for extent in extents) + COLUMN_GAP * (len(columns) - 1)) * label.size
+            height = max((extent.y for extent in extents), default=0.0) * label.size
+            x = label.x_px / scale + LABEL_OFFSET[0] * (1 - 2 * label.anchor[0]) - label.anchor[0] * width
+            y = label.y_px / scale + LABEL_OFFSET[1] - label.anchor[1] * height
             if label.within_px is not None:
                 left, top, right, bottom = (length / scale for length in label.within_px)
                 words.push_clip_rect(imgui.ImVec2(left, top), imgui.ImVec2(right, bottom))
-            words.add_text(imgui.ImVec2(x + 1, y + 1), imgui.IM_COL32(*SHADE), label.text)
-            words.add_text(imgui.ImVec2(x, y), imgui.IM_COL32(*label.color), label.text)
+            font, size = imgui.get_font(), imgui.get_font_size() * label.size
+            for text, extent in zip(columns, extents, strict=True):
+                for off, color in ((1, SHADE), (0, label.color)):
+                    words.add_text(font, size, imgui.ImVec2(x + off, y + off), imgui.IM_COL32(*color), text)
+                x += (extent.x + COLUMN_GAP) * label.size
             if label.within_px is not None:
                 words.pop_clip_rect()
         imgui.render()

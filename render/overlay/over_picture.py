@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from twixt.render.controls.user_input import covers_nothing
 from twixt.render.cores.priority import ShortTurns
 from twixt.render.display.input import Event
-from twixt.render.scene.labels import PlacedLabel, foot, head
+from twixt.render.scene.labels import PlacedLabel, at_borders, foot, head
 from twixt.render.scene.picture import DrawnPicture
 from twixt.render.scene.stage import side_by_side
 
@@ -43,6 +43,10 @@ def load_overlay_library() -> None:
             import twixt.render.overlay.panel_state  # noqa: F401
         except Exception:
             pass
+
+
+# Heights of the panels in the corners of the top, without open folds, and of the keys' panel, in units of text size.
+TOP_HEIGHT, KEYS_HEIGHT = 216.0, 56.0
 
 
 class OverlayLibrary:
@@ -107,6 +111,8 @@ class OverPicture:
             if panel is not None
             else self._loop.stage.labels + self._labels_without_panels(size_px)
         )
+        if texts := self._texts(size_px, panel is not None):
+            words = [*words, *texts]
         if words:
             self._draw_words(words, size_px)
         if panel is not None:
@@ -186,6 +192,14 @@ class OverPicture:
             return []
         words = [] if halves is None else head(halves, side_by_side(size_px, 2), size_px[1], scale)
         return [*words, foot(note, size_px, scale)] if note else words
+
+    def _texts(self, size_px: tuple[int, int], has_panel: bool) -> list[PlacedLabel]:
+        """Texts of the program, below and above the panels where those are shown."""
+        texts = self._loop.link.status.get("texts")
+        if not texts or self._loop.is_starting or not self._library.is_loaded:
+            return []
+        room = (TOP_HEIGHT, KEYS_HEIGHT) if has_panel else (0.0, 0.0)
+        return at_borders(texts, size_px, self._display.content_scale, room)
 
     def _draw_panel(
         self, panel: Panel, events: list[Event], size_px: tuple[int, int], beneath: PanelBackdrop | None

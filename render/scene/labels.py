@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.overlay_texts import OverlayText
 from twixt.render.draw.camera import CameraMatrices
 
 Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, as OpenGL counts them
@@ -18,6 +19,8 @@ Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of t
 
 # From a picture's border to its headline, in units of text size.
 MARGIN = 8.0
+# Height of a line of the overlay's letters, and the gap between two columns, in units of text size.
+LINE, COLUMN_GAP = 18.0, 12.0
 HEADLINE = (255, 255, 255, 255)
 # Most labels of marks, and of a user's function, in a frame: more than can be read, and each is laid out anew.
 MOST_LABELS = 500
@@ -39,6 +42,9 @@ class PlacedLabel(NamedTuple):
     text: str
     color: tuple[int, int, int, int]
     within_px: tuple[float, float, float, float] | None = None  # left, top, right, bottom of the picture it belongs to
+    beside: str = ""  # a second column, to the right of the text
+    size: float = 1.0  # of the letters, as a multiple of the overlay's
+    anchor: tuple[float, float] = (0.0, 0.0)  # which share of its width and height lies before x_px and y_px
 
 
 def labels_of(marks: NDArray[np.void], texts: Sequence[str]) -> list[Label]:
@@ -66,6 +72,32 @@ def head(words: Sequence[str], viewports: Sequence[Viewport], height_px: int, sc
         )
         for text, viewport in zip(words, viewports, strict=True)
     ]  # fmt: skip
+
+
+def at_borders(
+    texts: Sequence[OverlayText], size_px: tuple[int, int], scale: float, room: tuple[float, float]
+) -> list[PlacedLabel]:
+    """Texts of the program at the borders of a window of this size, those of one place one below the other.
+
+    room: heights that panels take in the corners of the top, and at the bottom, in units of text size.
+    """
+    placed: list[PlacedLabel] = []
+    lines_at: dict[str, float] = {}
+    for text in texts:
+        across = 0.0 if "left" in text.place else 1.0 if "right" in text.place else 0.5
+        down = 0.0 if "top" in text.place else 1.0 if "bottom" in text.place else 0.5
+        end = MARGIN + (room[1] if down == 1 else room[0] if down == 0 and across != 0.5 else 0.0)
+        above = lines_at.get(text.place, 0.0)
+        lines = 1 + max(text.left.count("\n"), text.right.count("\n"))
+        lines_at[text.place] = above + lines * text.size * LINE
+        x_px = size_px[0] * across + (MARGIN if across < 0.5 else -MARGIN if across > 0.5 else 0.0) * scale
+        y_px = (
+            size_px[1] * down
+            + (end + above if down < 0.75 else -end - above) * scale
+            - (MARGIN * scale * (down == 0.5))
+        )
+        placed.append(PlacedLabel(x_px, y_px, text.left, HEADLINE, None, text.right, text.size, (across, down)))
+    return placed
 
 
 def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int) -> list[PlacedLabel]:

@@ -167,6 +167,7 @@ class ShownStatus:
     def __init__(self) -> None:
         self._latest: object = None
         self._shown: tuple[object, ...] = ()
+        self._texts: object = None  # of the program, which are shown without the overlay, too
 
     def is_changed(self, link: Link, is_overlay_shown: bool) -> bool:
         """True if the overlay is shown and its status text differs from that at the last call."""
@@ -174,9 +175,10 @@ class ShownStatus:
         if latest == self._latest:
             return False
         before, self._latest = self._shown, latest
+        texts_before, self._texts = self._texts, link.status.get("texts")
         shown = {name: value for name, value in link.status.items() if name not in SEEN_ELSEWHERE}
         self._shown = shown, link.ended
-        return is_overlay_shown and before != self._shown
+        return self._texts != texts_before or (is_overlay_shown and before != self._shown)
 
 
 class Waker:

@@ -6,12 +6,13 @@ ends with the drag, and with the viewer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.overlay_texts import OverlayText, as_message
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.received_actions import ReceivedActions
@@ -60,6 +61,10 @@ class UsersSide:
             force, torque = found.get(pull.body, (np.zeros(3), np.zeros(3)))
             found[pull.body] = force + pull.force, torque + pull.torque
         return found
+
+    def set_texts(self, texts: Iterable[OverlayText]) -> None:
+        """Shows these texts over the picture, in place of those before; () shows none. Five times a second at most."""
+        self._status.say(texts=as_message(texts))
 
     @property
     def size_px(self) -> tuple[int, int] | None:

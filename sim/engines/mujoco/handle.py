@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from twixt.ipc.overlay_texts import LARGEST, PLACES, SMALLEST, OverlayText
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.key_calls import call_on_keys
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
 # Interval at which `is_running` asks about the window, ns; loops ask in each step.
 ASK_NS = 5_000_000
 DEFAULT_SIZE_PX = (800, 600)
+# MuJoCo's font scale at which its letters are as high as the overlay's.
+OWN_FONT_PERCENT = 100
+
+
+def _overlay_texts(texts: Iterable[tuple[int | None, int | None, str | None, str | None]]) -> list[OverlayText]:
+    """Texts of MuJoCo's terms: font scale in percent, place by mjtGridPos, two columns."""
+    found = []
+    for font, place, left, right in texts:
+        size = int(mujoco.mjtFontScale.mjFONTSCALE_150 if font is None else font) / OWN_FONT_PERCENT
+        found.append(OverlayText(PLACES[int(place or 0)], left or "", right or "", min(max(size, SMALLEST), LARGEST)))
+    return found
 
 
 class Handle:
@@ -166,11 +178,12 @@ class Handle:
         """Removes the figures."""
 
     def set_texts(self, texts: Any) -> None:
-        """Texts over the picture. No effect yet."""
-        self._unsupported.note("set_texts")
+        """Shows texts over the picture: one (font, gridpos, text1, text2), or a list of them; None: MuJoCo's default."""
+        self._view.set_texts(_overlay_texts([texts] if isinstance(texts, tuple) else texts))
 
     def clear_texts(self) -> None:
         """Removes the texts."""
+        self._view.set_texts(())
 
     def set_images(self, viewports_images: Any) -> None:
         """Images over the picture. No effect yet. Raises ValueError for an image that its rectangle does not fit."""

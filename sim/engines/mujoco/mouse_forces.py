@@ -34,17 +34,21 @@ class MouseForces:
         self._scene: Any = None  # MuJoCo's struct, which `mjv_initPerturb` asks for
         self._pull = Pull()  # the one that `perturb` has
         self._begun_turn: NDArray[np.float64] = np.zeros(4)
+        self._is_on = False  # there is something to be taken away, or to be watched
         self._left: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # body, what it has, our part
 
     def apply(self) -> None:
         """Brings forces, mocap poses and `perturb` up to date; to be called in each `sync`."""
         pulls, perturb = self._users.pulls, self._perturb
+        if not (pulls or self._is_on or perturb.active):
+            return
         if pulls or self._pull.body is not None:
             self._follow(pulls[-1] if pulls else Pull())
         if perturb.active or perturb.active2 or self._left is not None:
             self._take_away()
             if perturb.active or perturb.active2:
                 self._add()
+        self._is_on = bool(self._left is not None or self._pull.body is not None or perturb.active2)
 
     def _follow(self, pull: Pull) -> None:
         """Sets `perturb` to the user's pull."""

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twixt.ipc.overlay_texts import OverlayText
 from twixt.ipc.snapshot import MARK
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.scene.labels import MOST_LABELS, Label, head, labels_of, place
+from twixt.render.scene.labels import LINE, MARGIN, MOST_LABELS, Label, at_borders, head, labels_of, place
 
 SIZE_PX = (800, 600)
 WHOLE = (0, 0, *SIZE_PX)
@@ -82,3 +83,19 @@ def test_marks_have_the_texts_that_their_numbers_name() -> None:
     assert [(label.position, label.text) for label in found] == [((1, 0, 0), "two"), ((2, 0, 0), "one")]
     assert labels_of(marks, ()) == labels_of(marks[:0], ("one",)) == []
     assert len(labels_of(np.repeat(marks[1:2], 2 * MOST_LABELS), ("one", "two"))) == MOST_LABELS
+
+
+def test_texts_stand_at_their_borders_below_each_other_and_clear_of_panels() -> None:
+    texts = [OverlayText("top left", "a\nb"), OverlayText("top left", "c"), OverlayText("bottom right", "d", "e", 2.0),
+             OverlayText("top"), OverlayText("right"), OverlayText("bottom right", "f")]  # fmt: skip
+    size_px = 800, 600
+    first, below, end, middle, side, above = at_borders(texts, size_px, 2.0, (0, 0))
+    assert (first.x_px, first.y_px, first.anchor) == (2 * MARGIN, 2 * MARGIN, (0, 0))
+    assert below.y_px == first.y_px + 2 * 2 * LINE
+    assert (end.x_px, end.y_px, end.anchor) == (800 - 2 * MARGIN, 600 - 2 * MARGIN, (1, 1))
+    assert (end.beside, end.size) == ("e", 2.0)
+    assert above.y_px == end.y_px - 2 * 2 * LINE
+    assert (middle.x_px, middle.anchor) == (400, (0.5, 0))
+    assert side.anchor == (1, 0.5)
+    moved = at_borders(texts, size_px, 1.0, (100, 50))
+    assert (moved[0].y_px, moved[2].y_px, moved[3].y_px) == (100 + MARGIN, 600 - 50 - MARGIN, MARGIN)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import KINDS, MOVING, Launch
+from twixt.ipc.overlay_texts import PLACES, OverlayText
 from twixt.ipc.scene import Camera, Compound
 from twixt.ipc.session import attach, wire
 from twixt.ipc.snapshot import VISIBLE
@@ -278,13 +279,32 @@ def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFi
     handle, _ = launch(publish_hz=ALWAYS)
     handle.opt.label = mujoco.mjtLabel.mjLABEL_BODY
     handle.user_scn.flags[mujoco.mjtRndFlag.mjRND_WIREFRAME] = 1
-    handle.set_texts((None, None, "a", "b"))
+    handle.set_figures([])
     for _ in range(3):
         handle.sync()
     said = [line for line in capfd.readouterr().err.splitlines() if "no effect yet" in line]
     assert len(said) == 3
-    for what in ("opt.label", "user_scn.flags", "set_texts"):
+    for what in ("opt.label", "user_scn.flags", "set_figures"):
         assert any(line.startswith(f"twixt: {what}:") for line in said), what
+
+
+def test_texts_stand_where_mujocos_do(launch: Launch) -> None:
+    handle, reader = launch()
+
+    def shown() -> Any:
+        return reader._link.status.get("texts")
+
+    grid, font = mujoco.mjtGridPos, mujoco.mjtFontScale
+    assert len(PLACES) == len(grid.__members__)
+    handle.set_texts((None, None, "a", None))
+    reader.until(lambda: shown() == (OverlayText("top left", "a", "", 1.5),))
+    handle.set_texts(
+        [(font.mjFONTSCALE_50, grid.mjGRID_BOTTOMRIGHT, "speed", "3 m/s"), (100, grid.mjGRID_TOP, "b", "")]
+    )
+    wanted = OverlayText("bottom right", "speed", "3 m/s", 0.5), OverlayText("top", "b", "", 1.0)
+    reader.until(lambda: shown() == wanted)
+    handle.clear_texts()
+    reader.until(lambda: shown() == ())
 
 
 def test_assets_are_shown_anew_when_the_code_says_so(launch: Launch) -> None:
