@@ -50,7 +50,8 @@ class MeshDrawing:
         self._layers: dict[str | None, LayerMeshes] = {}
         self._listed: Membership | None = None  # what `_layers` are lists of
         self._drawn: list[_Drawn] = []  # in this picture
-        self._transparent: dict[bytes, tuple[moderngl.VertexArray, bool]] = {}  # by digest; True: of a closed mesh
+        # By digest and vertices; True: of a closed mesh.
+        self._transparent: dict[tuple[bytes, int], tuple[moderngl.VertexArray, bool]] = {}
 
     def pose(self, layers: Sequence[PlacedLayer]) -> None:
         """Computes the poses of all meshes of a picture."""
@@ -105,18 +106,30 @@ class MeshDrawing:
                 array.render(moderngl.LINES_ADJACENCY, instances=drawn.bodies)
         self._target.framebuffer.depth_mask = True
 
-    def draw_transparent(self, mesh: Mesh, poses: moderngl.Buffer, first: int, count: int) -> None:
+    def surface_of(self, row: int, layer: PlacedLayer) -> moderngl.Buffer | None:
+        """Vertices of a body that deforms, as this layer's snapshots show it; None: it is not drawn."""
+        self._list()
+        place = self.surfaces.place_of(row)
+        drawn = self.surfaces.blended(place, layer.surfaces) if place >= 0 else None
+        return None if drawn is None else drawn.vertices
+
+    def draw_transparent(
+        self, mesh: Mesh, poses: moderngl.Buffer, first: int, count: int, surface: moderngl.Buffer | None = None
+    ) -> None:
         """Draws the faces of `count` bodies of one mesh that are seen through. poses: rows of MESH_POSE, from `first`.
+        surface: vertices in place of the mesh's own.
 
         Of a closed mesh the faces that are turned away are left out. The depth mask is the caller's.
         """
         self._list()
-        on_gpu, key = self._buffers[mesh.digest], mesh.digest
+        on_gpu = self._buffers[mesh.digest]
+        vertices = on_gpu.vertices if surface is None else surface
+        key = mesh.digest, vertices.glo
         if (found := self._transparent.get(key)) is None:
             program = self._program(f"transparent {_faces(on_gpu, FULL)}")
             array = self._context.vertex_array(
                 program,
-                [(on_gpu.vertices, "3f 3f", "place", "normal")],
+                [(vertices, "3f 3f", "place", "normal")],
                 index_buffer=on_gpu.triangles,
                 skip_errors=True,
             )

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.surfaces import deforming
 from twixt.render.draw.body_draws import BodyDraws
 from twixt.render.draw.body_programs import STRETCHED, Membership
 from twixt.render.draw.camera import CameraMatrices
@@ -37,13 +38,15 @@ FIRST_ROOM = 64
 
 
 class _Run(NamedTuple):
-    """Rows one after the other that one draw call draws. mesh: their shape, for the kind MESHES, else None."""
+    """Rows one after the other that one draw call draws. mesh: their shape, for the kind MESHES, else None. row: the
+    number of the first; a mesh that deforms has no other."""
 
     layer: PlacedLayer
     kind: int
     mesh: Mesh | None
     first: int
     bodies: int
+    row: int
 
 
 class _Listed(NamedTuple):
@@ -84,17 +87,21 @@ class TransparentDraws:
         planes = np.flatnonzero(listed.kinds == PLANES)
         order = back_to_front(listed.place, to_eye, planes, listed.normals[planes])
         keys = listed.keys
-        begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        table = self._bodies.members.scene.distinct_shapes
+        deform = np.array([deforming(shape) is not None for shape in table], bool)
+        alone = np.zeros(len(keys), bool) if not deform.any() else (listed.kinds == MESHES) & deform[listed.shapes]
+        begins = _begins(keys[order], alone[order])
         if len(begins) > MOST_RUNS:
             order = order[np.argsort(keys[order], kind="stable")]
-            begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
+            begins = _begins(keys[order], alone[order])
         drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in sorting}
-        table = self._bodies.members.scene.distinct_shapes
         for first, end in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
             row = order[first]
             kind, shape = int(listed.kinds[row]), table[listed.shapes[row]] if table else None
             mesh = shape if kind == MESHES and isinstance(shape, Mesh) else None
-            self._runs.append(_Run(drawn[int(listed.layers[row])], kind, mesh, first, end - first))
+            self._runs.append(
+                _Run(drawn[int(listed.layers[row])], kind, mesh, first, end - first, int(listed.rows[row]))
+            )
         self._make_room(len(order)).write(listed.rows[order])
         self._pose_meshes()
 
@@ -104,9 +111,11 @@ class TransparentDraws:
             return
         flags = moderngl.DEPTH_TEST | moderngl.BLEND
         self._target.framebuffer.depth_mask = False
-        for layer, kind, mesh, first, count in self._runs:
+        for layer, kind, mesh, first, count, row in self._runs:
             if mesh is not None and self._poses is not None:
-                self._meshes.draw_transparent(mesh, self._poses, first, count)
+                surface = self._meshes.surface_of(row, layer) if mesh.deforms else None
+                if surface is not None or not mesh.deforms:
+                    self._meshes.draw_transparent(mesh, self._poses, first, count, surface)
             elif kind != MESHES:
                 self._context.enable_only(flags)
                 self._bodies.draw_in_order(_pass_of(kind, layer), layer, self._order, first, count)
@@ -163,7 +172,7 @@ class TransparentDraws:
     def _pose_meshes(self) -> None:
         """Computes the poses of runs of meshes, those of neighbouring runs of one layer together."""
         together: list[tuple[PlacedLayer, int, int]] = []
-        for layer, _, mesh, first, count in self._runs:
+        for layer, _, mesh, first, count, _ in self._runs:
             if mesh is None:
                 continue
             if together and together[-1][0] is layer and sum(together[-1][1:]) == first:
@@ -184,6 +193,11 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
         at = np.searchsorted(listed.bodies, rows)
         kept &= (at < len(listed.bodies)) & (listed.bodies[np.minimum(at, len(listed.bodies) - 1)] == rows)
     return TransparentRows(rows[kept], found.records[kept])
+
+
+def _begins(keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """First rows of runs of equal keys, and all rows that are alone."""
+    return np.flatnonzero((np.diff(keys, prepend=-1) != 0) | alone)
 
 
 def _pass_of(kind: int, layer: PlacedLayer) -> str:

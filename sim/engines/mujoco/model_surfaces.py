@@ -53,7 +53,8 @@ class ModelSurfaces:
 
     def write_flags(self, records: NDArray[np.void]) -> None:
         """Writes which of them are shown, into records of dtype `BODY`, shape (count,)."""
-        records["flags"] = np.where(self._shown(), VISIBLE, 0)
+        if self.count:
+            records["flags"] = np.where(self._shown(), VISIBLE, 0)
 
     def vertices(self, poses: Poses, taken: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
         """Vertices of those that are shown, (v, 3) metres, by body. poses: of the model's bodies. taken: see `take`."""

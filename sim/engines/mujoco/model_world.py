@@ -89,7 +89,9 @@ class ModelWorld(World):
             self._is_pulled = False
 
     def apply_force(self, i: int, force: NDArray[np.float64], point: NDArray[np.float64]) -> None:
-        """Applies a force (N) at a point (metres, world) of body i in the next step."""
+        """Applies a force (N) at a point (metres, world) of body i in the next step; a skin or flex cannot be pulled."""
+        if i >= self._model.nbody:
+            return
         applied = self._data.xfrc_applied[i]
         applied[:3] += force
         applied[3:] += np.cross(point - self._data.xipos[i], force)
@@ -99,6 +101,7 @@ class ModelWorld(World):
         """Writes all bodies."""
         records.view(RECORD)[:] = new_bodies(1).view(RECORD)
         self._poses.write(records[: self._poses.count])
+        self._skins.write_flags(records[self._poses.count :])
         records["epoch"] = self._epoch
 
     def write_surfaces(self) -> None:

@@ -59,6 +59,7 @@ def publish(view: View, data: MjData) -> None:
     count = poses.count + surfaces.count
     with view.slot(count, marks=marks.present(), surfaces=vertices, sim_time=data.time) as records:
         poses.write(records[: poses.count])
+        surfaces.write_flags(records[poses.count :])
 
 
 def launch_passive(

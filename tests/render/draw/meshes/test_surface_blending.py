@@ -160,6 +160,29 @@ def test_surfaces_among_bodies_of_parts_and_in_groups_are_their_own(studio: Stud
     renderer.release()
 
 
+def test_surfaces_that_are_seen_through_are_where_opaque_ones_are(studio: Studio) -> None:
+    seen = []
+    for alpha in (255, 128):
+        renderer = studio.renderer(dark([CUBE, CUBE, Sphere(0.1)]))
+        bodies = bodies_at((0, 0, 0), (0, 0, 0), (0, 0, 50))
+        bodies["color"][:2, 3] = alpha
+        for slot in (0, 1):
+            upload(renderer, slot, bodies)
+            of_two = np.concatenate(
+                [CUBE.vertices + np.float32((-1, 0, slot)), CUBE.vertices + np.float32((1, 0, -slot))]
+            )
+            renderer.upload_surfaces(slot, of_two, bodies)
+        seen.append(studio.draw(renderer, Layer(0, 1, alpha=0.5, gap_s=1.0)))
+        renderer.release()
+    opaque, through = (pixels.max(axis=2) for pixels in seen)
+    inner = opaque > 250
+    assert inner.sum() > 500
+    assert (np.abs(through[inner].astype(int) - 128) <= 3).mean() > 0.99, "all but some at its edges, which are soft"
+    for x, z in ((-1, 0.5), (1, -0.5)):
+        column, line = np.array(projected_px((x, 0, z))).astype(int)
+        assert through[line, column] > 100
+
+
 def test_poses_of_the_processor_show_the_surfaces_of_their_snapshots(studio: Studio) -> None:
     renderer = studio.renderer(dark([CUBE]))
     for slot, size in ((0, 0.2), (1, 1.0)):

@@ -13,7 +13,8 @@ from tests.sim.engines.mujoco.models import FLEXED, MOVING, SKINNED, Launch
 from tests.sim.watched import Watched
 from twixt.ipc.scene import Compound, Mesh
 from twixt.ipc.snapshot import VISIBLE
-from twixt.sim.world.world import state_hash
+from twixt.sim.engines.mujoco.model_world import world_of_file
+from twixt.sim.world.world import filled_bodies, state_hash
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -144,11 +145,13 @@ def test_a_loop_of_ones_own_and_a_world_of_the_file_send_the_same(xml: str, tmp_
     twixt.mujoco_viewer.publish(watched.view, data)
     seen = watched.newest()
     (tmp_path / "model.xml").write_text(xml)
-    world = twixt.sim.engines.mujoco.model_world.world_of_file(str(tmp_path / "model.xml"))()  # type: ignore[attr-defined]
+    world = world_of_file(str(tmp_path / "model.xml"))()
     world.step(world.dt)
     hashed = state_hash(world)
     assert world.surfaces.vertices == pytest.approx(seen.vertices, abs=1e-6)
     assert len(world.bodies) == len(seen.bodies)
+    assert filled_bodies(world).records["flags"].tolist() == seen.bodies["flags"].tolist()
+    world.apply_force(len(world.bodies) - 1, np.ones(3), np.zeros(3))  # type: ignore[attr-defined]
     world.step(world.dt)
     assert state_hash(world) != hashed
     watched.link.close()
