@@ -7,6 +7,8 @@ Character Physics"; Provot 1995 for cloth). Some beads of the upper edge are pin
 What to look for: waves that run through the cloth without a jerk. With slow physics (`--slow-physics 40`) they still
 run evenly; with `--interpolation none` beads move in ticks.
 
+`--set cloth=True` draws the curtain as a surface through its beads, which are then hidden.
+
 Always: same seed, same steps, same bytes on every processor (`reproducible_math.py`). Velocities are the displacements
 of the last substep, divided by its length.
 """
@@ -19,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.scene import Box, Camera, Scene, Sphere
+from twixt.ipc.scene import Box, Camera, Mesh, Scene, Sphere
 from twixt.sim.reproducible_math import decayed, dot, sin_cos, uniform
 from twixt.sim.world.bodies import Bodies
+from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import World
 
 Floats = NDArray[np.float64]
@@ -49,27 +52,36 @@ BALL_WAY_M = 1.35
 BALL_HEIGHT_M = 1.75
 TOP_COLOR, BOTTOM_COLOR = (250, 214, 120), (214, 74, 92)
 PIN_COLOR = (245, 245, 240)
+CLOTH_COLOR = (0.84, 0.42, 0.38)
 BALL_COLOR = (0.40, 0.56, 0.80)
 ROD_M = (0.05, 0.05)
 ROD_COLOR = (0.45, 0.47, 0.52)
 
 
 class Verlet(World):
-    """A curtain of beads in the wind: Verlet integration, threads of fixed length, pins."""
+    """A curtain of beads in the wind: Verlet integration, threads of fixed length, pins. cloth: drawn as a surface."""
 
     dt = 1 / 60
 
-    def __init__(self, columns: int = 24, rows: int = 20, wind: float = 1.0, seed: int = 0) -> None:
+    def __init__(
+        self, columns: int = 24, rows: int = 20, wind: float = 1.0, seed: int = 0, cloth: bool = False
+    ) -> None:
         if not (2 <= columns <= 200 and 2 <= rows <= 200):
             raise TwixtError(f"columns and rows must be from 2 to 200, got {columns} and {rows}")
         if not abs(wind) <= MOST_WIND:
             raise TwixtError(f"wind must be from {-MOST_WIND:g} to {MOST_WIND:g}, 1 being a breeze, got {wind:g}")
         self.columns, self.rows, self.wind = columns, rows, wind
         beads = columns * rows
-        self.bodies = Bodies(beads + 2)  # the beads, the ball, and the rod that the pinned ones hang on
+        # The beads, the ball, the rod that the pinned ones hang on, and the cloth if it is drawn.
+        self.bodies = Bodies(beads + 2 + cloth)
         rod_m = HUNG_WIDTH * SPACING_M * (columns - 1) + 0.4
         self.scene = Scene(
-            [*[Sphere(BEAD_M, (1.0, 1.0, 1.0))] * beads, Sphere(BALL_M, BALL_COLOR), Box((rod_m, *ROD_M), ROD_COLOR)],
+            [
+                *[Sphere(BEAD_M, (1.0, 1.0, 1.0))] * beads,
+                Sphere(BALL_M, BALL_COLOR),
+                Box((rod_m, *ROD_M), ROD_COLOR),
+                *([_cloth(rows, columns)] if cloth else []),
+            ],
             camera=Camera(eye=(2.6, -6.4, 2.8), target=(0.0, 0.0, 2.55), fov_y_deg=38.0),
             pattern=True,
         )
@@ -80,6 +92,9 @@ class Verlet(World):
         shade = np.linspace(0, 1, rows)[:, None, None]
         color = np.broadcast_to(np.array(TOP_COLOR) * (1 - shade) + np.array(BOTTOM_COLOR) * shade, (rows, columns, 3))
         self.bodies.color[:beads, :3] = np.where(self.pinned[..., None], PIN_COLOR, color).reshape(-1, 3)
+        if cloth:
+            self.surfaces = Surfaces(self.scene)
+            self.bodies.visible[:beads] = False
         self.threads = [Threads(self.gives, axis, first) for axis in (0, 1) for first in (0, 1)]
         self.reset(seed)
 
@@ -97,7 +112,7 @@ class Verlet(World):
         self.position[1] += uniform(random, -0.01, 0.01, (self.rows, self.columns)) * self.gives
         self.before, self.before_s = self.position.copy(), SUBSTEP_S  # previous positions, and their age
         self.ball, self.ball_speed = self._ball_at(0.0)
-        self.bodies.teleport(slice(None), (0.0, 0.0, TOP_M))
+        self.bodies.teleport(slice(self.rows * self.columns + 2), (0.0, 0.0, TOP_M))
         self._write()
 
     def step(self, dt: float) -> None:
@@ -160,6 +175,20 @@ class Verlet(World):
         self.bodies.position[:beads] = self.position.reshape(3, -1).T
         self.bodies.velocity[:beads] = ((self.position - self.before) / self.before_s).reshape(3, -1).T
         self.bodies.position[beads], self.bodies.velocity[beads] = self.ball, self.ball_speed
+        if self.surfaces is not None:
+            self.surfaces[beads + 2] = self.position.reshape(3, -1).T
+
+
+def _cloth(rows: int, columns: int) -> Mesh:
+    """The cloth as a surface with a vertex at each bead, row by row from the top."""
+    corner = np.arange(rows * columns).reshape(rows, columns)
+    here, right, below, beyond = (
+        part.ravel() for part in (corner[:-1, :-1], corner[:-1, 1:], corner[1:, :-1], corner[1:, 1:])
+    )
+    faces = np.concatenate([np.stack([here, below, beyond], axis=1), np.stack([here, beyond, right], axis=1)])
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    flat = np.stack([SPACING_M * column, np.zeros(len(row)), -SPACING_M * row], axis=1)
+    return Mesh(flat, faces, "smooth", CLOTH_COLOR, deforms=True)
 
 
 class Threads:

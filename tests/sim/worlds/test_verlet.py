@@ -81,3 +81,18 @@ def test_the_beads_go_on_as_fast_when_steps_become_longer_or_shorter() -> None:
         before = np.linalg.norm(world.bodies.velocity[:48], axis=1).mean()
         world.step(dt)
         assert 1 < np.linalg.norm(world.bodies.velocity[:48], axis=1).mean() / before < 1.1
+
+
+def test_the_cloth_is_a_surface_through_the_beads_which_are_hidden():
+    world, beads = Verlet(columns=8, rows=6, cloth=True), 48
+    for _ in range(5):
+        world.step(1 / 60)
+        assert world.surfaces is not None
+        assert (world.surfaces[beads + 2] == world.bodies.position[:beads]).all()
+    assert world.bodies.visible.tolist() == [False] * beads + [True] * 3
+    assert world.bodies.position[beads + 2].tolist() == [0, 0, 0]
+    world.reset(0)
+    assert world.bodies.position[beads + 2].tolist() == [0, 0, 0]
+    bare = Verlet(columns=8, rows=6)
+    bare.reset(0)
+    assert (world.bodies.records[: beads + 2]["position"] == bare.bodies.records["position"]).all()
