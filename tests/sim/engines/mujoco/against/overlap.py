@@ -4,7 +4,7 @@
 
 Overlap: of the pixels that one of the two gives to a body, the share that both give to the same one (intersection over
 union of all bodies). Colours: the share of pixels that differ by at most COLOR_STEPS in each channel, both unlit.
-Pixels within 1 px of an edge between bodies are left out: the two renderers round edges in different ways.
+Pixels within 1 px of an edge between geoms are left out: the two renderers round edges in different ways.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Agreement(NamedTuple):
 
 def agreement(ours: Seen, theirs: Seen) -> Agreement:
     """How far two pictures of the same state agree."""
-    inside = ~near_edges(theirs.labels)
+    inside = ~near_edges(theirs.objects)
     either = inside & ((ours.labels > 0) | (theirs.labels > 0))
     both = inside & (ours.labels > 0) & (ours.labels == theirs.labels)
     steps = np.abs(ours.colors.astype(int) - theirs.colors).max(axis=-1)

@@ -36,10 +36,12 @@ BLACK = (0.0, 0.0, 0.0)
 
 
 class Seen(NamedTuple):
-    """One state as one renderer draws it. labels: numbers of bodies. colors: unlit."""
+    """One state as one renderer draws it. labels: numbers of bodies. colors: unlit. objects: numbers of geoms and the
+    like, where the renderer tells them; else the labels."""
 
     labels: Labels
     colors: Pixels
+    objects: Labels
 
 
 class TwixtPictures:
@@ -57,7 +59,8 @@ class TwixtPictures:
         plain = dataclasses.replace(shown, unlit=True, ground=None, background=BLACK, pattern=False)
         colors = self.picture(plain, records)
         rgb = self.picture(_labelled(plain), records).astype(np.int32)
-        return Seen(rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], colors)
+        labels = rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]
+        return Seen(labels, colors, labels)
 
     def shown(self, model: Any, data: Any, camera: Any = None) -> Pixels:
         """The state as the viewer shows it."""
@@ -114,14 +117,16 @@ class MujocosPictures:
         drawn.flags[:] = 0
         drawn.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = drawn.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 1
         rgb = self._drawn().astype(np.int32)
-        labels = self._labels(rgb[..., 2] << 16 | rgb[..., 1] << 8 | rgb[..., 0])
-        drawn.flags[:] = 0  # both sides of faces, too
+        objects = rgb[..., 2] << 16 | rgb[..., 1] << 8 | rgb[..., 0]
+        labels = self._labels(objects)
+        drawn.flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = drawn.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 0
+        drawn.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = flags[mujoco.mjtRndFlag.mjRND_CULL_FACE]
         drawn.nlight = 0
         for geom in drawn.geoms[: drawn.ngeom]:
             geom.emission, geom.specular, geom.shininess, geom.reflectance = 1 - AMBIENT, 0, 0, 0
         colors = self._drawn()
         drawn.flags[:] = flags
-        return Seen(labels, colors)
+        return Seen(labels, colors, objects)
 
     def release(self) -> None:
         """Gives the context back."""
@@ -146,12 +151,12 @@ class MujocosPictures:
         mujoco.mjr_readPixels(pixels, None, whole, self._context)
         return pixels[::-1].copy()
 
-    def _labels(self, drawn_as: NDArray[np.int32]) -> Labels:
-        """drawn_as: numbers of the scene's geoms and 1, as MuJoCo's segmentation has them."""
+    def _labels(self, objects: Labels) -> Labels:
+        """objects: numbers of the scene's geoms and 1, as MuJoCo's segmentation has them."""
         label_of = np.zeros(MOST_GEOMS + 1, np.int32)
         for geom in self._scene.geoms[: self._scene.ngeom]:
             label_of[geom.segid + 1] = _label(self._model, geom.objtype, geom.objid)
-        return label_of[np.minimum(drawn_as, MOST_GEOMS)]
+        return label_of[np.minimum(objects, MOST_GEOMS)]
 
 
 def viewers_camera(model: Any) -> Any:
