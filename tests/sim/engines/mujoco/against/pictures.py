@@ -17,13 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Compound, Part, Plane, Scene
-from twixt.ipc.snapshot import BODY, new_bodies
+from twixt.ipc.snapshot import BODY, NO_VERTICES, new_bodies
 from twixt.render.draw.camera import OrbitCamera, carried
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.layers import Layer, SurfacePair
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
 from twixt.sim.engines.mujoco.model_scene import scene
+from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
+from twixt.sim.world.surfaces import Surfaces
 
 Pixels = NDArray[np.uint8]
 Labels = NDArray[np.int32]
@@ -44,6 +46,14 @@ class Seen(NamedTuple):
     objects: Labels
 
 
+class _State(NamedTuple):
+    """records: of dtype BODY, (n,). vertices: of all deforming bodies, (v, 3)."""
+
+    scene: Scene
+    records: NDArray[np.void]
+    vertices: NDArray[np.float32]
+
+
 class TwixtPictures:
     """Draws states of models with twixt's own drawing, in one offscreen context."""
 
@@ -55,29 +65,31 @@ class TwixtPictures:
 
     def seen(self, model: Any, data: Any, camera: Any = None) -> Seen:
         """Labels and unlit colours. camera: an MjvCamera, by default the one with which viewers open the model."""
-        shown, records = _state(model, data, camera)
-        plain = dataclasses.replace(shown, unlit=True, ground=None, background=BLACK, pattern=False)
-        colors = self.picture(plain, records)
-        rgb = self.picture(_labelled(plain), records).astype(np.int32)
+        state = _state(model, data, camera)
+        plain = dataclasses.replace(state.scene, unlit=True, ground=None, background=BLACK, pattern=False)
+        colors = self.picture(state._replace(scene=plain))
+        rgb = self.picture(state._replace(scene=_labelled(plain))).astype(np.int32)
         labels = rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]
         return Seen(labels, colors, labels)
 
     def shown(self, model: Any, data: Any, camera: Any = None) -> Pixels:
         """The state as the viewer shows it."""
-        return self.picture(*_state(model, data, camera))
+        return self.picture(_state(model, data, camera))
 
-    def picture(self, scene: Scene, records: NDArray[np.void]) -> Pixels:
-        """A scene with its bodies, dtype BODY, (n,)."""
+    def picture(self, state: _State) -> Pixels:
+        """A scene with its bodies and surfaces."""
+        scene, records = state.scene, state.records
         with self.context:
             self._framebuffer.use()
             renderer = SceneRenderer(self.context, scene, 3, len(records))
             renderer.upload_records(0, records)
+            renderer.upload_surfaces(0, state.vertices, records)
             matrices = OrbitCamera.for_scene(scene, records, self.size_px[0] / self.size_px[1]).matrices(self.size_px)
             body = None if scene.camera is None else scene.camera.body
             if scene.camera is not None and body is not None:
                 turn = records["orientation"][body] if scene.camera.turns else np.array(NO_TURN)
                 matrices = carried(matrices, records["position"][body], turn)
-            renderer.draw([Layer(0)], matrices, (0, 0, *self.size_px))
+            renderer.draw([Layer(0, surfaces=SurfacePair(0, None, 0.0))], matrices, (0, 0, *self.size_px))
             renderer.finish()
             pixels = renderer.read_pixels()
             renderer.release()
@@ -164,12 +176,19 @@ def viewers_camera(model: Any) -> Any:
     return default_camera(model)
 
 
-def _state(model: Any, data: Any, camera: Any) -> tuple[Scene, NDArray[np.void]]:
-    camera = default_camera(model) if camera is None else camera
-    poses = BodyPoses(model, data)
-    records = new_bodies(poses.count).view(BODY)
-    poses.write(records)
-    return scene(model, camera=scene_camera(model, camera)), records
+def _state(model: Any, data: Any, camera: Any) -> _State:
+    shown = scene(model, camera=scene_camera(model, default_camera(model) if camera is None else camera))
+    poses, skins = BodyPoses(model, data), ModelSurfaces(model, data)
+    records = new_bodies(poses.count + skins.count).view(BODY)
+    poses.write(records[: poses.count])
+    vertices = NO_VERTICES
+    if skins.count:
+        skins.write_flags(records[poses.count :])
+        surfaces = Surfaces(shown)
+        for body, places in skins.vertices(poses.present(), skins.take()).items():
+            surfaces[body] = places
+        vertices = surfaces.vertices
+    return _State(shown, records, vertices)
 
 
 def _labelled(shown: Scene) -> Scene:
