@@ -148,11 +148,13 @@ class Window:
 
     def poll(self) -> list[Event]:
         """Input events since the last call. Never waits. Raises DisplayGone (Wayland; on X11 see `at_gone`)."""
+        self._require_display()
         glfw.poll_events()
         return self._taken()
 
     def wait_events(self, timeout_s: float) -> list[Event]:
         """Like `poll`, but waits up to `timeout_s` for an event or a `wake`."""
+        self._require_display()
         glfw.wait_events_timeout(timeout_s)
         return self._taken()
 
@@ -230,13 +232,17 @@ class Window:
         glfw.terminate()
 
     def _taken(self) -> list[Event]:
-        callback = self._frame_callback
-        if callback is not None:
-            callback.wait(0)
-            self._gone = self._gone or callback.is_broken
+        if self._frame_callback is not None:
+            self._frame_callback.wait(0)
+        self._require_display()
+        return self._input.take()
+
+    def _require_display(self) -> None:
+        """Raises DisplayGone. Before GLFW reads events, too: of a broken connection (Wayland) it would go on for ever
+        to take events that came before."""
+        self._gone = self._gone or (self._frame_callback is not None and self._frame_callback.is_broken)
         if self._gone:
             raise DisplayGone(self.backend)
-        return self._input.take()
 
     def _presentation(self) -> Presentation | None:
         if self.backend == "wayland":
