@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 import moderngl
 
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
 from twixt.render.draw.body_draws import BodyDraws
 from twixt.render.draw.camera import CameraMatrices
@@ -28,6 +29,7 @@ from twixt.render.draw.quality_levels import Level
 from twixt.render.draw.solids import Solids
 from twixt.render.draw.spheres.snapshot_bounds import grown, together
 
+Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]
 Steps = tuple[Callable[[], None], Callable[[], None]]
 
 # Capabilities of OpenGL that moderngl has no name for. By the first, a pixel's alpha is the share of its samples that are
@@ -42,24 +44,35 @@ class LitTarget:
 
     def __init__(self, context: moderngl.Context) -> None:
         self._context = context
-        self._made: tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer] | None = None
+        self._made: Made | None = None
         self._size_px, self._samples = (0, 0), 0
 
     def framebuffer(self, size_px: tuple[int, int], samples: int) -> moderngl.Framebuffer:
-        """Framebuffer of at least this size."""
+        """Framebuffer of at least this size. Raises TwixtError if the driver has none of it."""
         used = size_px[0] * size_px[1] / max(self._size_px[0] * self._size_px[1], 1)
         is_inside = size_px[0] <= self._size_px[0] and size_px[1] <= self._size_px[1]
         if self._made is None or samples != self._samples or not is_inside or used < LEAST_USED:
             self.release()
-            several = samples if samples > 1 else 0
-            colors = self._context.texture(size_px, 4, samples=several)
-            depths = self._context.depth_texture(size_px, samples=several)
-            if not several:
-                colors.filter = moderngl.NEAREST, moderngl.NEAREST
-                depths.filter, depths.compare_func = (moderngl.NEAREST, moderngl.NEAREST), ""
-            self._made = colors, depths, self._context.framebuffer([colors], depths)
+            self._made = self._make(size_px, samples)
             self._size_px, self._samples = size_px, samples
         return self._made[2]
+
+    def _make(self, size_px: tuple[int, int], samples: int) -> Made:
+        several = samples if samples > 1 else 0
+        try:
+            colors = self._context.texture(size_px, 4, samples=several)
+            depths = self._context.depth_texture(size_px, samples=several)
+            framebuffer = self._context.framebuffer([colors], depths)
+        except moderngl.Error as problem:
+            width_px, height_px = size_px
+            raise TwixtError(
+                f"the graphics card has no room for a picture of {width_px}x{height_px} px with {samples} samples a "
+                f"pixel ({problem}); use a smaller --size, or --quality low"
+            ) from None
+        if not several:
+            colors.filter = moderngl.NEAREST, moderngl.NEAREST
+            depths.filter, depths.compare_func = (moderngl.NEAREST, moderngl.NEAREST), ""
+        return colors, depths, framebuffer
 
     def use(self) -> None:
         """Binds colours and depths for composing."""

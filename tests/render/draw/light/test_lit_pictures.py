@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from tests.render.draw.conftest import SIZE_PX, matrices, upload
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.layers import Layer
+from twixt.render.draw.light.lit_pictures import LitTarget
 from twixt.render.draw.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS
 
 MAPPED = LIT_LEVELS[1]
@@ -199,6 +201,23 @@ def test_pictures_side_by_side_are_those_that_stand_alone(studio, level):
     both, (whole,) = alone.pop(), alone
     assert abs(both[:, : half_px[0]] - whole).max() <= 1
     assert (abs(both[:, half_px[0] :] - whole).max(axis=2) > 8).mean() < 0.002
+    renderer.release()
+
+
+@pytest.mark.parametrize("samples", [1, 4])
+def test_a_picture_larger_than_the_driver_can_is_refused_with_a_way_out(studio, samples):
+    with pytest.raises(TwixtError, match=f"1000000x9 px with {samples} samples.*smaller --size, or --quality low"):
+        LitTarget(studio.context).framebuffer((1_000_000, 9), samples)
+
+
+def test_a_driver_without_such_textures_draws_one_sample(studio, monkeypatch):
+    renderer = studio.renderer(Scene([Sphere(0.5)]))
+    monkeypatch.setattr(renderer._lit, "_most_samples", 1)
+    renderer.level = BEST
+    upload(renderer, 0, bodies_at((0, 0, 1.0)))
+    limited = studio.draw(renderer, Layer(0))
+    renderer.level = BEST_BY_PROCESSOR
+    assert (limited == studio.draw(renderer, Layer(0))).all()
     renderer.release()
 
 
