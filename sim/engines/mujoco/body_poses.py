@@ -57,11 +57,11 @@ class BodyPoses:
     def copy_to(self, poses: Poses) -> None:
         """Copies the present poses."""
         live = self._live
-        if live.block is not None:
-            np.copyto(poses.block, live.block)
+        if live.block is not None:  # assigned: `np.copyto` takes half a microsecond longer
+            poses.block[...] = live.block
         else:
-            np.copyto(poses.position, live.position)
-            np.copyto(poses.quaternion, live.quaternion)
+            poses.position[...] = live.position
+            poses.quaternion[...] = live.quaternion
 
     def present(self) -> Poses:
         """The present poses, in MuJoCo's memory."""

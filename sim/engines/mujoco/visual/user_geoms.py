@@ -51,7 +51,8 @@ class UserGeoms:
     @property
     def count(self) -> int:
         """Number of geoms, 0 before the scene was asked for."""
-        return 0 if self._scene is None else min(max(self._scene.ngeom, 0), MOST_USER_GEOMS)
+        scene = self._scene
+        return 0 if scene is None else min(max(scene.ngeom, 0), MOST_USER_GEOMS)
 
     def records(self) -> NDArray[np.void]:
         """The geoms, shape (count,), as of `geom_records`: the user's own memory."""
