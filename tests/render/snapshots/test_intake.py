@@ -11,7 +11,11 @@ import pytest
 
 from tests.render.viewer.test_idle import Viewer, viewer
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.snapshot import BODY, MARK, new_bodies
+from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies, vertex_records
+from twixt.ipc.surfaces import packed, unpacked
+from twixt.render.draw.layers import SurfacePair
+from twixt.render.draw.meshes.mesh_geometry import VERTEX
 from twixt.render.snapshots import intake
 from twixt.render.snapshots.history import Pair
 from twixt.render.snapshots.intake import (
@@ -108,6 +112,31 @@ def test_marks_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer: Vi
     assert at_x == [first.head.tick, first.head.tick - 1], "the one of both is blended, the other stays"
     stage.begin_anew(stage.scene, lambda: viewer.bodies)
     assert not stage.marks
+
+
+@pytest.mark.parametrize("is_copied", [False, True], ids=["straight to the GPU", "through a private copy"])
+def test_vertices_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer: Viewer, is_copied: bool) -> None:
+    stage, host, sheet = viewer.loop.stage, viewer.host, np.eye(3, dtype=np.float32)
+    if is_copied:
+        stage.main.watch("test", None)
+    host.write_scene(Scene([Mesh(sheet, [(0, 1, 2)], deforms=True)]))
+    take_until(viewer, lambda: stage.scene.distinct_shapes[0] == Mesh(sheet, [(0, 1, 2)], deforms=True))
+    records = np.zeros(vertex_records(3), MARK)
+    slots = []
+    for size, marks in ((2, 0), (6, 4)):
+        viewer.tick += 1
+        unpacked(records, 3)[...] = size * sheet
+        extras = packed(np.zeros(marks, MARK), records, 3)
+        head = Head(tick=viewer.tick, sim_time_ns=viewer.tick * 10_000_000, count=1, vertices=3, marks=marks + 1)
+        host.publish(head, viewer.bodies, marks=extras.records)
+        take_until(viewer, lambda: viewer.loop.intake.newest.tick == viewer.tick)
+        slots.append(stage.history.newest.slot)
+        assert len(stage.marks.of(stage.history.newest)) == marks
+    viewer.loop.frame()
+    drawn = stage.renderer._meshes.surfaces.blended(0, SurfacePair(*slots, 0.25))
+    assert drawn is not None
+    rows = np.frombuffer(drawn.vertices.read(), VERTEX)["place"]
+    assert rows == pytest.approx(3 * sheet, abs=1e-6)
 
 
 def test_larger_snapshots_later_on_shorten_the_ring(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
