@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.groups import ColorBy, Group, body_index, check_columns, check_groups, check_parents
+from twixt.ipc.shapes.material import Material, Texture
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.shapes.packed_shapes import packed_shapes, unpacked_shapes
 from twixt.ipc.shapes.shape import (
@@ -62,6 +63,7 @@ __all__ = [
     "Cylinder",
     "Ellipsoid",
     "Group",
+    "Material",
     "Mesh",
     "Part",
     "Plane",
@@ -69,6 +71,7 @@ __all__ = [
     "SceneError",
     "Shape",
     "Sphere",
+    "Texture",
     "Vector",
 ]
 

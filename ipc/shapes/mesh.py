@@ -4,7 +4,7 @@ The one idea: a mesh is known by the digest of its arrays. So two meshes of the 
 travel and are drawn once, and comparing two compares 16 bytes.
 
 Always: the arrays are read-only copies in the types that drawing uploads, finite, and each face names vertices that
-exist. Not here: how files are read (mesh_files.py; a viewer never reads one), textures, the GPU.
+exist. Not here: how files are read (mesh_files.py; a viewer never reads one), the GPU.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc.shapes.material import Material, material_or_none
 from twixt.ipc.shapes.mesh_files import read_mesh_file
 from twixt.ipc.shapes.shape_checks import Paint, SceneError, lengths, number, paint_or_none, set_field
 
@@ -42,7 +43,8 @@ class Mesh:
     normals: None: each face is flat; "smooth": at each vertex the mean of its faces, weighted by their areas; or (v, 3)
     directions of your own. color: None: a colour of the palette, by the body's index. deforms: the vertices travel with
     each snapshot, and those given are the rest shape (cloth, skins, soft bodies); normals are then computed by the
-    viewer, smooth unless `normals` is None. Raises SceneError.
+    viewer, smooth unless `normals` is None. uv: (v, 2), where in the image of its material each vertex is: from the
+    left and from the bottom, 0..1, repeated beyond. Raises SceneError.
     """
 
     vertices: NDArray[np.float32] = field(compare=False, repr=False)
@@ -50,6 +52,8 @@ class Mesh:
     normals: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     color: Paint | None = None
     deforms: bool = False
+    uv: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    material: Material | None = None
     digest: bytes = field(init=False, repr=False, default=b"")
 
     def __init__(
@@ -59,12 +63,16 @@ class Mesh:
         normals: ArrayLike | str | None = None,
         color: Any = None,
         deforms: bool = False,
+        uv: ArrayLike | None = None,
+        material: Material | None = None,
     ) -> None:
         set_field(self, "vertices", _rows_of_three("Mesh.vertices", vertices))
         set_field(self, "faces", _faces(faces, len(self.vertices)))
         set_field(self, "normals", _normals(normals, self.vertices, self.faces))
         set_field(self, "color", paint_or_none("Mesh.color", color))
         set_field(self, "deforms", bool(deforms))
+        set_field(self, "uv", _texture_places(uv, len(self.vertices)))
+        set_field(self, "material", material_or_none("Mesh.material", material))
         content = hashlib.blake2b(digest_size=16)
         for array in self.arrays:
             content.update(len(array).to_bytes(8, "little") + array.tobytes())
@@ -101,16 +109,17 @@ class Mesh:
         except SceneError as error:
             raise SceneError(f"{os.fspath(path)}: {error}") from None
 
-    def recolored(self, color: Paint | None) -> Mesh:
-        """This mesh in another colour, with the same arrays."""
+    def recolored(self, color: Paint | None, material: Material | None = None) -> Mesh:
+        """This mesh in another colour and of another material, with the same arrays."""
         other = copy.copy(self)
+        set_field(other, "material", material_or_none("Mesh.material", material))
         set_field(other, "color", paint_or_none("Mesh.color", color))
         return other
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """Vertices and faces, and the normals of vertices if there are any."""
-        return [self.vertices, self.faces, *([] if self.normals is None else [self.normals])]
+        """Vertices and faces, and the normals and places in the image of vertices if there are any."""
+        return [self.vertices, self.faces, *(array for array in (self.normals, self.uv) if array is not None)]
 
     @cached_property
     def reach(self) -> float:
@@ -214,6 +223,21 @@ def _faces(values: Any, vertices: int) -> NDArray[np.uint32]:
             f"Mesh.faces must name vertices that exist, 0 to {vertices - 1}, got {array[row].tolist()} in row {row}"
         )
     return _read_only(np.array(array, "<u4", order="C"))
+
+
+def _texture_places(values: Any, vertices: int) -> NDArray[np.float32] | None:
+    if values is None:
+        return None
+    rule = f"Mesh.uv must be two finite numbers a vertex, shape ({vertices}, 2)"
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise SceneError(f"{rule}, got {type(values).__name__} ({error})") from error
+    if array.dtype.kind not in "iuf" or array.shape != (vertices, 2):
+        raise SceneError(f"{rule}, got {_described(array)}")
+    if not (np.isfinite(array) & (np.abs(array) <= FARTHEST_M)).all():
+        raise SceneError(f"{rule} and at most {FARTHEST_M:g}, got one that is not")
+    return _read_only(np.array(array, "<f4", order="C"))
 
 
 def _normals(given: Any, vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32] | None:

@@ -19,6 +19,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.shapes.material import Material, material_or_none
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.shapes.shape_checks import (
     Paint,
@@ -37,15 +38,18 @@ from twixt.ipc.shapes.shape_checks import (
 class Sphere:
     """A ball of `radius` metres; `Scene(pattern=True)` shows its spin. With a column `scale3` an ellipsoid.
 
-    color: of any shape: red, green, blue and, for what is seen through, an alpha, each from 0 to 1.
+    color: of any shape: red, green, blue and, for what is seen through, an alpha, each from 0 to 1. material: of any
+    shape: an image on it, and how it shines.
     """
 
     radius: float = 0.5
     color: Paint | None = None  # None: a colour of the palette, by the body's index
+    material: Material | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Sphere.radius", self.radius, 1)[0])
         set_field(self, "color", paint_or_none("Sphere.color", self.color))
+        set_field(self, "material", material_or_none("Sphere.material", self.material))
 
     @property
     def reach(self) -> float:
@@ -59,10 +63,12 @@ class Box:
 
     size: Vector = (1.0, 1.0, 1.0)
     color: Paint | None = None
+    material: Material | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Box.size", self.size, 3))
         set_field(self, "color", paint_or_none("Box.color", self.color))
+        set_field(self, "material", material_or_none("Box.material", self.material))
 
     @property
     def reach(self) -> float:
@@ -76,10 +82,12 @@ class Plane:
 
     size: tuple[float, float] = (10.0, 10.0)
     color: Paint | None = None
+    material: Material | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Plane.size", self.size, 2))
         set_field(self, "color", paint_or_none("Plane.color", self.color))
+        set_field(self, "material", material_or_none("Plane.material", self.material))
 
     @property
     def reach(self) -> float:
@@ -97,11 +105,13 @@ class Capsule:
     radius: float = 0.25
     length: float = 1.0
     color: Paint | None = None
+    material: Material | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Capsule.radius", self.radius, 1)[0])
         set_field(self, "length", lengths("Capsule.length", self.length, 1)[0])
         set_field(self, "color", paint_or_none("Capsule.color", self.color))
+        set_field(self, "material", material_or_none("Capsule.material", self.material))
 
     @property
     def reach(self) -> float:
@@ -116,11 +126,13 @@ class Cylinder:
     radius: float = 0.5
     length: float = 1.0
     color: Paint | None = None
+    material: Material | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "radius", lengths("Cylinder.radius", self.radius, 1)[0])
         set_field(self, "length", lengths("Cylinder.length", self.length, 1)[0])
         set_field(self, "color", paint_or_none("Cylinder.color", self.color))
+        set_field(self, "material", material_or_none("Cylinder.material", self.material))
 
     @property
     def reach(self) -> float:
@@ -134,10 +146,12 @@ class Ellipsoid:
 
     size: Vector = (1.0, 1.0, 1.0)
     color: Paint | None = None
+    material: Material | None = None
 
     def __post_init__(self) -> None:
         set_field(self, "size", lengths("Ellipsoid.size", self.size, 3))
         set_field(self, "color", paint_or_none("Ellipsoid.color", self.color))
+        set_field(self, "material", material_or_none("Ellipsoid.material", self.material))
 
     @property
     def reach(self) -> float:

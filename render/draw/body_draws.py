@@ -9,7 +9,7 @@ and gets each draw whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import moderngl
 import numpy as np
@@ -141,20 +141,13 @@ class BodyDraws:
         for layer, members, count in counted:
             if not count:
                 continue
-            array = self._array(name, layer, members.indices if order is None else order, order is None, range_px)
+            array = self.array_of(name, layer, members.indices if order is None else order, order is None, range_px)
             if settings.is_guarded:
                 target.viewport = guarded(view.viewport)
             self._render(array, min(count, most))
             target.viewport = view.viewport
         target.depth_mask = True
         self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
-
-    def draw_in_order(self, name: str, layer: PlacedLayer, order: moderngl.Buffer, first: int, count: int) -> None:
-        """Draws `count` bodies of one layer in the order of a list of their numbers, from its place `first` on.
-
-        name: a pass of programs that draw bodies of any size. Sets neither flags nor the depth mask.
-        """
-        self._array(name, layer, order, False, NO_POINTS).render(POINTS, count, first=first)
 
     def write_poses(
         self, layer: PlacedLayer, bodies_and_poses: tuple[moderngl.Buffer, moderngl.Buffer], first: int, count: int
@@ -164,8 +157,32 @@ class BodyDraws:
         bodies_and_poses: the list, and the buffer of rows of MESH_POSE in the same order.
         """
         listed, poses = bodies_and_poses
-        array = self._array(MESH_POSES, layer, listed, True, NO_POINTS)
+        array = self.array_of(MESH_POSES, layer, listed, True)
         array.transform(poses, POINTS, vertices=count, first=first, buffer_offset=first * MESH_POSE.itemsize)
+
+    def array_of(
+        self,
+        name: str,
+        layer: PlacedLayer,
+        indices: moderngl.Buffer | None,
+        list_key: Hashable,
+        range_px: Range = NO_POINTS,
+    ) -> moderngl.VertexArray:
+        """Vertex array of a pass with a layer's inputs, for the draw that follows; the pass's own uniforms are set.
+
+        list_key: identity of the list `indices`; True: the pass's own list of this layer's bodies.
+        """
+        assert self._view is not None
+        variant = self.variant_of(self._view, name, layer.variant)
+        program, members = self.programs.get(name, variant), self.members
+        array = self.ring.vertex_array(
+            (name, layer.group, variant, list_key), program, members.shape_rows, indices, layer.slots,
+            variant.stretched, members.places,
+        )  # fmt: skip
+        if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):
+            uniform.value = range_px
+        self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
+        return array
 
     def flush(self) -> None:
         """Calls glFlush where the CPU draws: it starts on the pixels of all draws so far."""
@@ -176,25 +193,6 @@ class BodyDraws:
         """Gives the snapshots' and shapes' GPU memory back."""
         self.ring.release()
         self.members.release()
-
-    def _array(
-        self, name: str, layer: PlacedLayer, indices: moderngl.Buffer | None, is_own: bool, range_px: Range
-    ) -> moderngl.VertexArray:
-        """Vertex array of a pass with a layer's inputs, for the draw that follows: uniforms are set.
-
-        is_own: `indices` is the pass's own list of this layer's bodies.
-        """
-        assert self._view is not None
-        variant = self.variant_of(self._view, name, layer.variant)
-        program, members = self.programs.get(name, variant), self.members
-        array = self.ring.vertex_array(
-            (name, layer.group, variant, is_own), program, members.shape_rows, indices, layer.slots,
-            variant.stretched, members.places,
-        )  # fmt: skip
-        if isinstance(uniform := program.get("range_px", None), moderngl.Uniform):
-            uniform.value = range_px
-        self._layer_blocks.bind_to_uniform_block(LAYER_BINDING, layer.number * LAYER_STRIDE, LAYER_STRIDE)
-        return array
 
     def _render(self, array: moderngl.VertexArray, count: int) -> None:
         """Draws the first `count` of the array's points, in batches where that is faster."""

@@ -10,7 +10,7 @@ them up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +18,9 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Scene
+from twixt.ipc.scene import Compound, Scene, Shape
+from twixt.ipc.shapes.material import Material
+from twixt.ipc.shapes.mesh import Mesh
 from twixt.render.draw.frame_block import FRAME_BINDING, LAYER_BINDING
 from twixt.render.draw.glsl.pose import PoseVariant
 from twixt.render.draw.layers import layer_bodies
@@ -155,12 +157,25 @@ class Members(NamedTuple):
 NONE = Members(np.zeros(0, np.uint32), 0, None)
 
 
+class Finished(NamedTuple):
+    """Bodies of one layer, kind (one of KIND_NAMES) and material."""
+
+    kind: str
+    material: Material
+    members: Members
+
+
+def material_of(shape: Shape) -> Material | None:
+    """The material of a shape of a row."""
+    return None if isinstance(shape, Compound) else shape.material
+
+
 class Membership:
     """Lists of the bodies that each program draws in each layer, for the first `count` bodies of one scene.
 
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
     are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
-    transparent: rows whose shape is seen through.
+    transparent: rows whose shape is seen through. told_apart: of each distinct shape.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -176,19 +191,31 @@ class Membership:
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
         self._context = context
         self.layers = frozenset(by_layer)
-        self.are_spheres = parts is None and table.present == ("spheres",)
+        materials = [one for one in map(material_of, scene.distinct_shapes) if one is not None]
+        # Of distinct shapes: meshes, and what has a material. A draw call draws one of them.
+        self.told_apart = np.array(
+            [isinstance(shape, Mesh) or material_of(shape) is not None for shape in scene.distinct_shapes], np.bool_
+        )
+        self.are_spheres = parts is None and table.present == ("spheres",) and not materials
+        self._finished: dict[str | None, list[Finished]] = {}
         self._members: dict[tuple[str | None, str], Members] = {}
         for layer, bodies in by_layer.items():
             kinds = table.kinds if len(bodies) == count else table.kinds[bodies]
             self._members[layer, ALL_KINDS] = self._members_of(bodies)
             for kind in table.present:
-                is_all = len(table.present) == 1
+                is_all = len(table.present) == 1 and not materials
                 chosen = bodies if is_all else bodies[kinds == KIND_NAMES.index(kind)]
+                if materials and kind != "meshes":
+                    chosen = self._without_material(layer, kind, chosen, materials)
                 self._members[layer, kind] = self._members[layer, ALL_KINDS] if is_all else self._members_of(chosen)
 
     def of(self, layer: str | None, program: str) -> Members:
         """Bodies of this layer that this program draws."""
         return self._members.get((layer, PASSES[program].kind), NONE)
+
+    def finished(self, layer: str | None) -> Sequence[Finished]:
+        """Bodies of this layer that have a material, except meshes; also those that are seen through."""
+        return self._finished.get(layer, ())
 
     def is_as_opaque_as(self, other: Membership) -> bool:
         """True if the same rows have a shape that is seen through, as far as both lists reach."""
@@ -205,9 +232,21 @@ class Membership:
         self.shape_rows.release()
         if self.places is not None:
             self.places.release()
-        for members in self._members.values():
+        for members in (*self._members.values(), *(one.members for own in self._finished.values() for one in own)):
             if members.indices is not None:
                 members.indices.release()
+
+    def _without_material(
+        self, layer: str | None, kind: str, bodies: NDArray[np.uint32], materials: Sequence[Material]
+    ) -> NDArray[np.uint32]:
+        """Bodies of a kind that have no material; the others are listed by material."""
+        number = {material: at for at, material in enumerate(dict.fromkeys(materials))}
+        of_shape = [-1 if (one := material_of(shape)) is None else number[one] for shape in self.scene.distinct_shapes]
+        found = np.array(of_shape)[self.scene.shape_rows(int(bodies[-1]) + 1)[bodies]] if len(bodies) else bodies
+        for material, at in number.items():
+            if len(chosen := bodies[found == at]):
+                self._finished.setdefault(layer, []).append(Finished(kind, material, self._members_of(chosen)))
+        return bodies[found < 0] if len(bodies) else bodies
 
     def _members_of(self, bodies: NDArray[np.uint32]) -> Members:
         end = int(bodies[-1]) + 1 if len(bodies) else 0

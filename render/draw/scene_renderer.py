@@ -35,6 +35,7 @@ from twixt.render.draw.glsl.pose import WAYS, PoseVariant
 from twixt.render.draw.layers import Layer, PlacedLayer, place, place_all
 from twixt.render.draw.light.lit_pictures import LitPictures
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
+from twixt.render.draw.materials.material_draws import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.quality_levels import FULL, Level
 from twixt.render.draw.ray_cast_draws import cast_passes
@@ -72,12 +73,21 @@ class SceneRenderer:
         ring = SnapshotRing(context, slots, capacity, is_late=by_processor)
         self._bodies = BodyDraws(context, self._target, scene, ring, by_processor)
         self._background = Background(context, by_processor)
-        self._meshes = MeshDrawing(context, self._target, self._bodies)
-        self._solids = Solids(context, self._bodies, self._meshes)
-        self._lit = LitPictures(context, self._target, self._bodies, self._meshes)
+        self._materials = MaterialDraws(context, self._bodies)
+        self._meshes = MeshDrawing(context, self._target, self._bodies, self._materials.uniforms)
+        self._solids = Solids(context, self._bodies, self._meshes, self._materials)
+        self._lit = LitPictures(
+            context,
+            self._target,
+            self._bodies,
+            self._meshes,
+            Solids(context, self._bodies, self._meshes, self._materials),
+        )
         self._marks = MarkDrawing(context, self._target, by_processor)
         self._flat = DotsAndLines(context)
-        self._transparent = TransparentDraws(context, self._target, self._bodies, self._meshes)
+        self._transparent = TransparentDraws(
+            context, self._target, self._bodies, self._meshes, self._materials.uniforms
+        )
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
         self._panels = PanelBackdrop(SphereRecords(self._bodies, self._solids.spheres.radii))
@@ -172,6 +182,7 @@ class SceneRenderer:
             self._panels.begin()
         target.cover(viewport)
         before = self._view
+        self._materials.begin()
         is_new = self._uniforms.write(scene, camera, viewport)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
         view = self._view = SceneView(scene, camera, viewport, self._lit.affordable(self.level), wide)
@@ -316,6 +327,7 @@ class SceneRenderer:
         self._marks.release()
         self._transparent.release()
         self._lit.release()
+        self._materials.release()
         self._background.release()
 
     @property

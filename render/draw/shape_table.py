@@ -37,6 +37,11 @@ PALETTE = np.array(
 )
 
 
+# Of a shape with a texture and no colour of its own.
+WHITE = (1.0, 1.0, 1.0)
+# Largest alpha with which a shape is drawn as one that is seen through, of 255 steps.
+LEAST_TRANSPARENT = 254
+
 KINDS: dict[type[Shape], str] = {
     Sphere: "spheres",
     Box: "boxes",
@@ -73,6 +78,8 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
     for row, shape in enumerate(distinct):
         own = _color(shape)
         color = (0, 0, 0, 0) if own is None else tuple(round(channel * 255) for channel in (*own, 1)[:4])
+        if own is not None and _has_holes(shape):
+            color = *color[:3], min(color[3], LEAST_TRANSPARENT)
         table[row] = half_size(shape), color
 
     index = scene.shape_rows(count)
@@ -109,8 +116,14 @@ def half_size(shape: Shape) -> tuple[float, float, float]:
 def _color(shape: Shape) -> Paint | None:
     """A shape's colour; for a compound that of its first part, for a dot or a line of the whole body."""
     if isinstance(shape, Compound):
-        return shape.parts[0].shape.color if shape.parts else None
-    return shape.color
+        return _color(shape.parts[0].shape) if shape.parts else None
+    return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)
+
+
+def _has_holes(shape: Shape) -> bool:
+    """True if pixels of the shape's texture are seen through."""
+    material = None if isinstance(shape, Compound) else shape.material
+    return material is not None and material.texture is not None and material.texture.has_alpha
 
 
 def _kind(shape: Shape) -> str:

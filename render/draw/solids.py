@@ -16,6 +16,7 @@ from twixt.render.draw.body_draws import KEEP_ALPHA, BodyDraws
 from twixt.render.draw.body_programs import CAST_KINDS
 from twixt.render.draw.frame_block import SceneView
 from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.materials.material_draws import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.ray_cast_draws import CastDrawing
 from twixt.render.draw.sphere_draws import SphereDrawing
@@ -24,8 +25,10 @@ from twixt.render.draw.sphere_draws import SphereDrawing
 class Solids:
     """Draws bodies of every shape. Poses of meshes must have been computed for the same camera."""
 
-    def __init__(self, context: moderngl.Context, bodies: BodyDraws, meshes: MeshDrawing) -> None:
-        self._context, self._bodies, self._meshes = context, bodies, meshes
+    def __init__(
+        self, context: moderngl.Context, bodies: BodyDraws, meshes: MeshDrawing, materials: MaterialDraws
+    ) -> None:
+        self._context, self._bodies, self._meshes, self._materials = context, bodies, meshes, materials
         self._casts = CastDrawing(context, bodies)
         self.spheres = SphereDrawing(context, bodies)
 
@@ -38,4 +41,5 @@ class Solids:
         self._meshes.draw(view.level)
         for kind in CAST_KINDS:
             self._casts.draw(kind, view, layers)
+        self._materials.draw(layers)
         self.spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], has_others)

@@ -20,6 +20,7 @@ import struct
 from typing import NamedTuple
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
+from twixt.render.draw.glsl.finish import NO_FINISH
 from twixt.render.interpolation import trusted_range
 from twixt.render.interpolation.trusted_range import FARTHEST, MOST_TURN_RAD
 
@@ -50,7 +51,8 @@ class PoseVariant(NamedTuple):
 
     wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
     a darker outline. placed: each row is a part at a pose in its body's frame. transparent: draws what is seen through,
-    and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity.
+    and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how
+    materials are drawn, see finish.py.
     """
 
     way: str = "linear"
@@ -61,6 +63,7 @@ class PoseVariant(NamedTuple):
     placed: bool = False
     transparent: bool = False
     sampled: bool = False
+    finish: int = NO_FINISH
 
 
 def bits_of(value: float) -> int:
@@ -397,7 +400,7 @@ float mean_scale(Pose pose) {
 
 def switches_glsl(variant: PoseVariant) -> str:
     """GLSL that defines PARALLEL and OUTLINED, each true or false, PATTERN, 1 where round shapes have theirs,
-    TRANSPARENT, 1 or 0, and FAINT_BELOW.
+    TRANSPARENT, 1 or 0, FAINT_BELOW, and FINISH.
 
     FAINT_BELOW: pixels of which a smaller share is covered stand before nothing but the background. It follows
     `#version`.
@@ -408,6 +411,7 @@ def switches_glsl(variant: PoseVariant) -> str:
         "PATTERN": "0.0" if variant.way == GIVEN else "guard.z",
         "TRANSPARENT": int(variant.transparent),
         "FAINT_BELOW": 0.0 if variant.sampled else 0.5,
+        "FINISH": variant.finish,
     }
     return "".join(f"#define {name} {value}\n" for name, value in defined.items())
 

@@ -88,11 +88,13 @@ class LitTarget:
 
 
 class LitPictures:
-    """Draws pictures whose level has mapped shadows."""
+    """Draws pictures whose level has mapped shadows. solids: draws the map, and nothing else."""
 
-    def __init__(self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, meshes: MeshDrawing) -> None:
+    def __init__(
+        self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, meshes: MeshDrawing, solids: Solids
+    ) -> None:
         self._context, self._target, self._bodies, self._meshes = context, target, bodies, meshes
-        self._solids = Solids(context, bodies, meshes)
+        self._solids = solids
         self._uniforms = FrameUniforms(context)
         self._composer, self._lit = Composer(context), LitTarget(context)
         kinds = ("GL_MAX_COLOR_TEXTURE_SAMPLES", "GL_MAX_DEPTH_TEXTURE_SAMPLES")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
+from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.surfaces import surface_rows
 from twixt.render.draw.meshes.mesh_geometry import MeshBounds, mesh_bounds, mesh_geometry, silhouette_edges
@@ -24,7 +25,10 @@ MOST_SOFT_FACES = 250_000
 
 
 class MeshOnGpu(NamedTuple):
-    """Buffers of one mesh. edges: see `silhouette_edges`; None for a mesh of more than MOST_SOFT_FACES faces."""
+    """Buffers of one mesh. edges: see `silhouette_edges`; None for a mesh of more than MOST_SOFT_FACES faces.
+
+    uv: places in an image, for each vertex; None without.
+    """
 
     vertices: moderngl.Buffer
     triangles: moderngl.Buffer
@@ -32,10 +36,11 @@ class MeshOnGpu(NamedTuple):
     edge_count: int
     is_flat: bool
     bounds: MeshBounds
+    uv: moderngl.Buffer | None = None
 
     def release(self) -> None:
         """Gives the GPU memory back."""
-        for buffer in (self.vertices, self.triangles, self.edges):
+        for buffer in (self.vertices, self.triangles, self.edges, self.uv):
             if buffer is not None:
                 buffer.release()
 
@@ -70,16 +75,18 @@ class MeshBuffers:
             len(edges),
             geometry.is_flat,
             mesh_bounds(mesh),
+            None if mesh.uv is None else buffer(mesh.uv[geometry.sources]),
         )
 
 
 class MeshRun(NamedTuple):
-    """Bodies of one mesh in a layer: their numbers, ascending, and the last one plus one.
+    """Bodies of one mesh and material in a layer: their numbers, ascending, and the last one plus one.
 
     first: place of the first in the layer's list. surface: place among the deforming bodies; -1: it does not deform.
     """
 
     digest: bytes
+    material: Material | None
     bodies: NDArray[np.uint32]
     end: int
     first: int
@@ -97,18 +104,21 @@ class LayerMeshes:
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, bodies: NDArray[np.uint32]) -> None:
-        digests = [shape.digest if isinstance(shape, Mesh) else b"" for shape in scene.distinct_shapes]
-        number_of = {digest: number for number, digest in enumerate(dict.fromkeys(digests))}
+        kinds = [
+            (shape.digest, shape.material) if isinstance(shape, Mesh) else (b"", None)
+            for shape in scene.distinct_shapes
+        ]
+        number_of = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
         shapes = scene.shape_rows(int(bodies[-1]) + 1)[bodies]
-        numbers = np.array([number_of[digest] for digest in digests])[shapes]
+        numbers = np.array([number_of[kind] for kind in kinds])[shapes]
         surfaces = _places_in(surface_rows(scene, int(bodies[-1]) + 1).bodies, bodies)
         order = np.lexsort((surfaces, numbers))
         listed, numbers, surfaces = bodies[order], numbers[order], surfaces[order]
         firsts = np.flatnonzero((np.diff(numbers, prepend=-1) != 0) | (np.diff(surfaces, prepend=-1) != 0))
         names = list(number_of)
         self.runs = [
-            MeshRun(names[numbers[first]], run, int(run[-1]) + 1, int(first), int(surfaces[first]))
-            for first, run in zip(firsts, np.split(listed, firsts[1:]), strict=True)
+            MeshRun(names[number][0], names[number][1], run, int(run[-1]) + 1, int(first), int(surfaces[first]))
+            for first, number, run in zip(firsts, numbers[firsts], np.split(listed, firsts[1:]), strict=True)
         ]
         self.bodies = context.buffer(listed)
         self.poses = context.buffer(reserve=len(listed) * MESH_POSE.itemsize)

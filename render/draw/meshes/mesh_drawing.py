@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import moderngl
+import numpy as np
 
+from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.render.draw.body_draws import KEEP_ALPHA, PREMULTIPLIED, BodyDraws
 from twixt.render.draw.body_programs import MESH_POSES, Membership
 from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget
 from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun
 from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE, MESH_PROGRAMS, POSE_INPUTS, POSE_OUTPUTS, SHADOWS
@@ -27,6 +30,8 @@ from twixt.render.draw.quality_levels import FULL, LEVELS, Level
 # Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
 ALL = -1  # in place of the number of a run
+# Least half extent of a mesh that an image is laid along, metres.
+SMALLEST_M = 1e-9
 
 
 class _Drawn(NamedTuple):
@@ -42,16 +47,18 @@ class _Drawn(NamedTuple):
 class MeshDrawing:
     """Draws meshes: `pose` at the start of a picture, then the other calls in the picture's order."""
 
-    def __init__(self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws) -> None:
-        self._context, self._target, self._bodies = context, target, bodies
+    def __init__(
+        self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, materials: MaterialUniforms
+    ) -> None:
+        self._context, self._target, self._bodies, self._materials = context, target, bodies, materials
         self._programs: dict[str, moderngl.Program] = {}
         self._buffers = MeshBuffers(context)
         self.surfaces = SurfaceBlending(context)
         self._layers: dict[str | None, LayerMeshes] = {}
         self._listed: Membership | None = None  # what `_layers` are lists of
         self._drawn: list[_Drawn] = []  # in this picture
-        # By digest and vertices; True: of a closed mesh.
-        self._transparent: dict[tuple[bytes, int], tuple[moderngl.VertexArray, bool]] = {}
+        # By program, digest and vertices; True: of a closed mesh.
+        self._transparent: dict[tuple[str, bytes, int], tuple[moderngl.VertexArray, bool]] = {}
 
     def pose(self, layers: Sequence[PlacedLayer]) -> None:
         """Computes the poses of all meshes of a picture."""
@@ -73,7 +80,11 @@ class MeshDrawing:
         if self._drawn:
             self._context.enable_only(moderngl.DEPTH_TEST)
         for drawn in self._drawn:
-            array = self._instances(_faces(drawn.mesh, level), drawn, drawn.mesh.triangles)
+            material = drawn.run.material
+            name = _faces(drawn.mesh, level) if material is None else _surfaces(drawn.mesh, material)
+            array = self._instances(name, drawn, drawn.mesh.triangles)
+            if material is not None:
+                self._apply(array.program, material, drawn.mesh)
             array.render(moderngl.TRIANGLES, instances=drawn.bodies)
 
     def draw_shadows(self) -> None:
@@ -101,7 +112,7 @@ class MeshDrawing:
         self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
         self._target.framebuffer.depth_mask = False
         for drawn in self._drawn:
-            if drawn.mesh.edges is not None:
+            if drawn.mesh.edges is not None and drawn.run.material is None:
                 array = self._instances(_silhouettes(drawn.mesh), drawn, drawn.mesh.edges)
                 array.render(moderngl.LINES_ADJACENCY, instances=drawn.bodies)
         self._target.framebuffer.depth_mask = True
@@ -122,19 +133,17 @@ class MeshDrawing:
         Of a closed mesh the faces that are turned away are left out. The depth mask is the caller's.
         """
         self._list()
-        on_gpu = self._buffers[mesh.digest]
-        vertices = on_gpu.vertices if surface is None else surface
-        key = mesh.digest, vertices.glo
+        on_gpu, material = self._buffers[mesh.digest], mesh.material
+        if surface is not None:
+            on_gpu = on_gpu._replace(vertices=surface)
+        name = f"transparent {_faces(on_gpu, FULL)}" if material is None else _surfaces(on_gpu, material)
+        key = name, mesh.digest, on_gpu.vertices.glo
         if (found := self._transparent.get(key)) is None:
-            program = self._program(f"transparent {_faces(on_gpu, FULL)}")
-            array = self._context.vertex_array(
-                program,
-                [(vertices, "3f 3f", "place", "normal")],
-                index_buffer=on_gpu.triangles,
-                skip_errors=True,
-            )
+            array = self._array(name, on_gpu, on_gpu.triangles)
             found = self._transparent[key] = array, is_closed(mesh_geometry(mesh))
         array, closed = found
+        if material is not None:
+            self._apply(array.program, material, on_gpu)
         _bind_poses(array, poses, first)
         culled = moderngl.CULL_FACE if closed else moderngl.NOTHING
         self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | culled)
@@ -208,13 +217,23 @@ class MeshDrawing:
         layer, number, run, mesh, _ = drawn
         array = layer.arrays.get((name, number))
         if array is None:
-            program = self._program(name)
-            array = self._context.vertex_array(
-                program, [(mesh.vertices, "3f 3f", "place", "normal")], index_buffer=indices, skip_errors=True
-            )
+            array = self._array(name, mesh, indices)
             _bind_poses(array, layer.poses, run.first)
             layer.arrays[name, number] = array
         return array
+
+    def _array(self, name: str, mesh: MeshOnGpu, indices: moderngl.Buffer) -> moderngl.VertexArray:
+        content: list[tuple[object, ...]] = [(mesh.vertices, "3f 3f", "place", "normal")]
+        if mesh.uv is not None:
+            content.append((mesh.uv, "2f", "uv"))
+        # skip_errors: attributes that the program does not use are left out.
+        return self._context.vertex_array(self._program(name), content, index_buffer=indices, skip_errors=True)
+
+    def _apply(self, program: moderngl.Program, material: Material, mesh: MeshOnGpu) -> None:
+        """Sets a program's uniforms for a mesh of this material."""
+        self._materials.apply(program, material, is_by_uv=mesh.uv is not None)
+        if isinstance(uniform := program.get("half_size", None), moderngl.Uniform):
+            uniform.value = tuple(np.maximum(mesh.bounds.half_size, SMALLEST_M).tolist())
 
     def _rows(self, layer: LayerMeshes, program: moderngl.Program) -> moderngl.VertexArray:
         """Vertex array of a program that takes poses as points."""
@@ -237,6 +256,11 @@ def _bind_poses(array: moderngl.VertexArray, poses: moderngl.Buffer, first: int)
     for attribute, (form, offset) in POSE_INPUTS.items():
         location = array.program[attribute].location  # type: ignore[union-attr]
         array.bind(location, "f", poses, form, first * MESH_POSE.itemsize + offset, MESH_POSE.itemsize, 1)
+
+
+def _surfaces(mesh: MeshOnGpu, material: Material) -> str:
+    """Name of the program that draws a mesh's faces with a material."""
+    return f"{'flat' if mesh.is_flat else 'smooth'} surfaces {finish_of(material)}"
 
 
 def _silhouettes(mesh: MeshOnGpu) -> str:

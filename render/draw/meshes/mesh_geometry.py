@@ -28,12 +28,13 @@ PLATE_SHARE = 0.1
 class MeshGeometry(NamedTuple):
     """A mesh for the GPU. vertices: (n,) of dtype VERTEX. triangles: (f, 3), u4.
 
-    is_flat: each face has one normal, that of its last vertex.
+    is_flat: each face has one normal, that of its last vertex. sources: (n,), the vertex of the mesh that each is.
     """
 
     vertices: NDArray[np.void]
     triangles: NDArray[np.uint32]
     is_flat: bool
+    sources: NDArray[np.intp]
 
 
 class MeshBounds(NamedTuple):
@@ -55,7 +56,8 @@ def mesh_geometry(mesh: Mesh) -> MeshGeometry:
         return _flat(mesh.vertices, mesh.faces)
     vertices = np.empty(len(mesh.vertices), VERTEX)
     vertices["place"], vertices["normal"] = mesh.vertices, mesh.normals
-    return MeshGeometry(vertices, _turned(mesh.vertices, mesh.faces, mesh.normals), is_flat=False)
+    triangles = _turned(mesh.vertices, mesh.faces, mesh.normals)
+    return MeshGeometry(vertices, triangles, is_flat=False, sources=np.arange(len(vertices)))
 
 
 def mesh_bounds(mesh: Mesh) -> MeshBounds:
@@ -114,10 +116,11 @@ def _flat(places: NDArray[np.float32], faces: NDArray[np.uint32]) -> MeshGeometr
     copies = np.flatnonzero(~owned)
     vertices = np.zeros(len(places) + len(copies), VERTEX)
     vertices["place"][: len(places)] = places
+    sources = np.concatenate([np.arange(len(places)), triangles[copies, 2]])
     vertices["place"][len(places) :] = places[triangles[copies, 2]]
     triangles[copies, 2] = np.arange(len(places), len(vertices))
     vertices["normal"][triangles[:, 2]] = face_normals(places, faces)
-    return MeshGeometry(vertices, triangles, is_flat=True)
+    return MeshGeometry(vertices, triangles, is_flat=True, sources=sources)
 
 
 def _owned_last(faces: NDArray[np.uint32], count: int) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:

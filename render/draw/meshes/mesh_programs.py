@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 
 import moderngl
 import numpy as np
 
+from twixt.render.draw.glsl.finish import CUBE_FINISH, FINISH_GLSL, IMAGE_FINISH, SMOOTH_FINISH
 from twixt.render.draw.glsl.light import LIGHT_GLSL, POLYNOMIAL_GLSL
 from twixt.render.draw.glsl.pose import FRAME_GLSL, PoseVariant, pose_glsl
 from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
@@ -155,6 +157,47 @@ void main() { color = vec4(tone + grazing_light(turned, at), alpha); }
 """
 )
 
+# Faces with a material, flat or smooth: all of the light in the pixel, since the image changes there.
+_SURFACE_VERTEX = """
+in vec2 uv;
+out vec3 at, on_body;
+out vec2 in_image;
+SHADING out vec3 turned;
+flat out vec4 albedo;
+void main() {
+    at = place_in_eye_space();
+    on_body = place;
+    in_image = uv;
+    turned = normal_in_eye_space();
+    albedo = pose_color;
+    gl_Position = projected(at);
+}
+"""
+
+_SURFACE_FRAGMENT = (
+    FINISH_GLSL
+    + """
+uniform vec3 half_size;  // of the mesh's bounds
+in vec3 at, on_body;
+in vec2 in_image;
+SHADING in vec3 turned;
+flat in vec4 albedo;
+out vec4 color;
+void main() {
+#if FINISH == 2
+    vec4 there = mapping.w > 0.5 ? texture(image, vec2(in_image.x, 1.0 - in_image.y))
+                                 : texel(on_body / half_size, half_size);
+#else
+    vec4 there = texel(on_body, half_size);
+#endif
+    color = albedo * there;
+    if (light_eye.w > 0.5) return;
+    vec3 to_eye = normalize(-sight_to(at)), normal = normalize(turned);
+    color.rgb = finished(color.rgb, dot(normal, to_eye) < 0.0 ? -normal : normal, to_eye, light_eye.xyz, up_eye.xyz);
+}
+"""
+)
+
 # The plain quality: brightness by a polynomial, once a vertex.
 _PLAIN_VERTEX = """
 SHADING out vec3 tone;
@@ -278,6 +321,19 @@ def face_program(
     )
 
 
+def surface_program(context: moderngl.Context, is_flat: bool, finish: int) -> moderngl.Program:
+    """Program of the faces of a mesh with a material, also of one that is seen through.
+
+    Takes GL_TRIANGLES, an instance a body.
+    """
+    shading = "flat" if is_flat else "smooth"
+    head = f"#define FINISH {finish}\n", FRAME_GLSL, LIGHT_GLSL
+    return context.program(
+        vertex_shader=_text(*head, _VERTEX, _SURFACE_VERTEX).replace("SHADING", shading),
+        fragment_shader=_text(*head, _SURFACE_FRAGMENT).replace("SHADING", shading),
+    )
+
+
 def silhouette_program(context: moderngl.Context, is_flat: bool) -> moderngl.Program:
     """Program of soft silhouettes; takes GL_LINES_ADJACENCY, an instance a body."""
     head = f"#define FLAT {int(is_flat)}\n", FRAME_GLSL, LIGHT_GLSL
@@ -304,6 +360,10 @@ MESH_PROGRAMS: dict[str, Callable[[moderngl.Context], moderngl.Program]] = {
     "smooth silhouettes": partial(silhouette_program, is_flat=False),
     "flat silhouettes": partial(silhouette_program, is_flat=True),
     SHADOWS: mesh_shadow_program,
+    **{
+        f"{shading} surfaces {finish}": partial(surface_program, is_flat=shading == "flat", finish=finish)
+        for shading, finish in product(("flat", "smooth"), (SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH))
+    },
 }
 
 

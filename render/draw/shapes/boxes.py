@@ -128,9 +128,15 @@ vec3 face_tone(Body body, int axis) {
 
 // Rays are in half edges from here on.
 void paint(Body body) {
+#if FINISH
+    tone_x = vec4(body.color.rgb, light_eye.w > 0.5 ? -1.0 : 0.0);
+    tone_y.xyz = body.right * light_eye.x + body.up * light_eye.y + body.back * light_eye.z;
+    tone_z.xyz = body.right * up_eye.x + body.up * up_eye.y + body.back * up_eye.z;
+#else
     tone_x = vec4(face_tone(body, 0), light_eye.w > 0.5 ? -1.0 : detail(body));
     tone_y.xyz = face_tone(body, 1);
     tone_z.xyz = face_tone(body, 2);
+#endif
     extent.xyz = body.size;
     across.xyz /= body.size;
     upward.xyz /= body.size;
@@ -154,6 +160,13 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     vec3 moves = per_d * (vec3(equal(entry, vec3(near))) - vec3(equal(leave, vec3(far))));
     vec2 slope = vec2(dot(moves, across.xyz), dot(moves, upward.xyz)) * px_move;
     covered = (far - near) * inversesqrt(dot(slope, slope)) + 0.5;
+}
+
+void on_surface(vec3 q, vec3 d, out vec3 face, out vec3 at, out vec3 half_size, out vec3 along) {
+    face = -sign(d) * vec3(equal(entry, vec3(near)));
+    at = clamp(q, -1.0, 1.0);
+    half_size = extent.xyz;
+    along = d * half_size;
 }
 
 vec3 shade(vec3 q, vec3 d, float per_px) {

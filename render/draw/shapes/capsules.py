@@ -182,6 +182,15 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     normal = (from + d * t) / radius;
 }
 
+void on_surface(vec3 q, vec3 d, out vec3 face, out vec3 at, out vec3 half_size, out vec3 along) {
+    at = vec3(q.xy / extent.x, q.z / extent.z);
+    half_size = extent.xxz;
+    along = d;
+    // Beyond the straight part by as many radii.
+    if (abs(at.z) > 1.0) at.z = sign(q.z) * (1.0 + (abs(q.z) - extent.z) / extent.x);
+    face = normal;
+}
+
 vec3 shade(vec3 q, vec3 d, float per_px) { return skin(normal, d, q.xy * per_px); }
 """
 )

@@ -80,6 +80,13 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     covered += 0.5;
 }
 
+void on_surface(vec3 q, vec3 d, out vec3 face, out vec3 at, out vec3 half_size, out vec3 along) {
+    at = vec3(q.xy / extent.x, q.z / extent.z);
+    half_size = extent.xxz;
+    along = d;
+    face = is_end ? vec3(0.0, 0.0, q.z > 0.0 ? 1.0 : -1.0) : vec3(q.xy / extent.x, 0.0);
+}
+
 vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 normal = is_end ? vec3(0.0, 0.0, q.z > 0.0 ? 1.0 : -1.0) : vec3(q.xy / extent.x, 0.0);
     vec3 tone = skin(normal, d, q.xy * per_px);

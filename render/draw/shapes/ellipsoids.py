@@ -160,6 +160,13 @@ void meet(vec3 p, vec3 d, float per_px, out float t, out float covered) {
     t = nearest - sqrt(max(room, 0.0) * per_dd);
 }
 
+void on_surface(vec3 q, vec3 d, out vec3 face, out vec3 at, out vec3 half_size, out vec3 along) {
+    face = normalize(q * extent.yzx * extent.zxy);
+    at = q;
+    half_size = extent.xyz;
+    along = d * half_size;
+}
+
 vec3 shade(vec3 q, vec3 d, float per_px) {
     vec3 normal = normalize(q * extent.yzx * extent.zxy);
     return skin(normal, d * extent.xyz, q.xy * per_px);

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import moderngl
 
+from twixt.render.draw.glsl.finish import FINISH_GLSL
 from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL
 from twixt.render.draw.glsl.pose import FRAME_GLSL, ROTATE_GLSL, PoseVariant, pose_glsl, switches_glsl
 
@@ -42,6 +43,10 @@ out vec2 on_face;         // metres from the middle of the face
 flat out vec2 half_face;
 flat out vec4 deep;       // depth: by a pixel to the right, up, in the picture's middle; w: that one's x, px
 flat out vec2 middle_y;  // y: its alpha
+#if FINISH
+flat out vec3 facing_eye;
+out vec3 seen;
+#endif
 
 void main() {
     vec2 halves = half_size[0].xy;
@@ -68,8 +73,14 @@ void main() {
         deep = vec4(depth, 0.5 * picture.x + grid.z);
         middle_y = vec2(0.5 * picture.y + grid.w, base_color[0].a);
         vec3 at = center[0] + x * on_face.x + y * on_face.y;
+#if FINISH
+        facing_eye = normal;
+        seen = at;
+        surface = base_color[0].rgb;
+#else
         surface = light_eye.w > 0.5 ? base_color[0].rgb
                 : lit(base_color[0].rgb, normal, max(dot(normal, normalize(-sight_to(at))), 0.0), light_eye.xyz, up_eye.xyz);
+#endif
         gl_Position = clip_of(at);
         EmitVertex();
     }
@@ -80,6 +91,8 @@ void main() {
 
 _FRAGMENT = (
     FRAME_GLSL
+    + LIGHT_GLSL
+    + FINISH_GLSL
     + OUTLINE_GLSL
     + """
 in vec3 surface;
@@ -87,15 +100,24 @@ in vec2 on_face;
 flat in vec2 half_face;
 flat in vec4 deep;
 flat in vec2 middle_y;
+#if FINISH
+flat in vec3 facing_eye;
+in vec3 seen;
+#endif
 out vec4 color;
 void main() {
     gl_FragDepth = dot(deep.xy, gl_FragCoord.xy - vec2(deep.w, middle_y.x)) + deep.z;
     color = vec4(surface, middle_y.y);
+#if FINISH
+    color *= texel(vec3(on_face / half_face, 0.0), vec3(half_face, 1.0));
+    if (light_eye.w < 0.5)
+        color.rgb = finished(color.rgb, facing_eye, normalize(-sight_to(seen)), light_eye.xyz, up_eye.xyz);
+#endif
     if (light_eye.w > 0.5 && !OUTLINED) return;
     vec2 px = (half_face - abs(on_face)) / fwidth(on_face);
     if (OUTLINED) {
         vec2 across_px = 2.0 * half_face / fwidth(on_face);
-        color.rgb = with_outline(surface, min(px.x, px.y), min(across_px.x, across_px.y));
+        color.rgb = with_outline(color.rgb, min(px.x, px.y), min(across_px.x, across_px.y));
         return;
     }
     float border = 1.0 - smoothstep(0.6, 1.8, min(px.x, px.y));

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import moderngl
 
+from twixt.render.draw.glsl.finish import FINISH_GLSL
 from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL, POLYNOMIAL_GLSL
 from twixt.render.draw.glsl.pose import ROTATE_GLSL, PoseVariant, frame_glsl, pose_glsl, switches_glsl
 
@@ -45,7 +46,9 @@ class CastShape(NamedTuple):
     points, plain_points: the two qualities.
     quad_geometry: `void paint(Body)`, which fills `tone_x`, `tone_y`, `tone_z` and `extent`, and may scale the ray.
     quad_fragment: `void meet(p, d, per_px, out t, out covered)`, place of the surface along the ray and covered share
-    of the pixel; `vec3 shade(q, d, per_px)`, colour there. All in the body's frame.
+    of the pixel; `vec3 shade(q, d, per_px)`, colour there; `void on_surface(q, d, out face, out at, out half_size,
+    out along)`, for materials: the unit normal, the place in half extents from the middle, these, the ray in metres.
+    All in the body's frame.
     """
 
     size: str
@@ -274,7 +277,15 @@ void main() {
     float distance = nearest + t * ahead;
     float depth = across.w + (PARALLEL ? upward.w * distance : upward.w / distance);
     bool is_there = covered > 0.0 && (PARALLEL || distance > 0.0) && depth >= 0.0;
+#if FINISH
+    vec3 place = p + d * t, face, at, half_size, along;
+    on_surface(place, d, face, at, half_size, along);
+    vec4 texel_there = texel(at, half_size);
+    color = vec4(tone_x.rgb * texel_there.rgb, min(covered, 1.0) * texel_there.a);
+    if (tone_x.w >= 0.0) color.rgb = finished(color.rgb, face, -normalize(along), tone_y.xyz, tone_z.xyz);
+#else
     color = vec4(shade(p + d * t, d, per_px), min(covered, 1.0));
+#endif
 #if TRANSPARENT
     gl_FragDepth = is_there ? depth : 1.0;
     color.a *= from_eye.w;
@@ -316,7 +327,11 @@ def cast_quad_program(context: moderngl.Context, variant: PoseVariant, shape: Ca
         vertex_shader=_text(frame_glsl(variant), pose_glsl(variant), _seen(shape), _QUAD_MAIN),
         geometry_shader=_text(strip, frame_glsl(variant), LIGHT_GLSL, ROTATE_GLSL, _body(shape), paint),
         fragment_shader=_text(
-            switches_glsl(variant), LIGHT_GLSL, OUTLINE_GLSL, _QUAD_FRAGMENT.replace("MEET", shape.quad_fragment)
+            switches_glsl(variant),
+            LIGHT_GLSL,
+            FINISH_GLSL,
+            OUTLINE_GLSL,
+            _QUAD_FRAGMENT.replace("MEET", shape.quad_fragment),
         ),
     )
 

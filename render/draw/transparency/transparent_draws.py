@@ -18,13 +18,16 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.scene import Shape
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.surfaces import deforming
 from twixt.render.draw.body_draws import BodyDraws
-from twixt.render.draw.body_programs import STRETCHED, Membership
+from twixt.render.draw.body_programs import Membership, material_of
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame_block import FrameTarget
 from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.materials.material_draws import pass_of_any_size
+from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
 from twixt.render.draw.shape_table import KIND_NAMES
@@ -33,24 +36,24 @@ from twixt.render.interpolation.quaternion import normalized, rotate
 
 # Draw calls of a picture, at most, while rows of all kinds are sorted together.
 MOST_RUNS = 512
-MESHES, PLANES, SPHERES, NOTHING = (KIND_NAMES.index(kind) for kind in ("meshes", "planes", "spheres", "nothing"))
+MESHES, PLANES, NOTHING = (KIND_NAMES.index(kind) for kind in ("meshes", "planes", "nothing"))
 FIRST_ROOM = 64
 
 
 class _Run(NamedTuple):
-    """Rows one after the other that one draw call draws. mesh: their shape, for the kind MESHES, else None. row: the
+    """Rows one after the other that one draw call draws. shape: theirs, of meshes and of what has a material. row: the
     number of the first; a mesh that deforms has no other."""
 
     layer: PlacedLayer
     kind: int
-    mesh: Mesh | None
+    shape: Shape | None
     first: int
     bodies: int
     row: int
 
 
 class _Listed(NamedTuple):
-    """Rows of all layers: number, index of the layer, kind, shape (for meshes, else 0), place from the eye, normal."""
+    """Rows of all layers: number, index of the layer, kind, shape (0 for what has no material, except meshes), place from the eye, normal."""
 
     rows: NDArray[np.uint32]
     layers: NDArray[np.intp]
@@ -68,8 +71,16 @@ class _Listed(NamedTuple):
 class TransparentDraws:
     """Draws what is seen through: `begin` a picture before anything of it is drawn, then `draw` at its end."""
 
-    def __init__(self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, meshes: MeshDrawing) -> None:
-        self._context, self._target, self._bodies, self._meshes = context, target, bodies, meshes
+    def __init__(
+        self,
+        context: moderngl.Context,
+        target: FrameTarget,
+        bodies: BodyDraws,
+        meshes: MeshDrawing,
+        materials: MaterialUniforms,
+    ) -> None:
+        self._context, self._target, self._bodies = context, target, bodies
+        self._meshes, self._materials = meshes, materials
         self._order: moderngl.Buffer | None = None
         self._poses: moderngl.Buffer | None = None
         self._runs: list[_Run] = []
@@ -87,8 +98,8 @@ class TransparentDraws:
         planes = np.flatnonzero(listed.kinds == PLANES)
         order = back_to_front(listed.place, to_eye, planes, listed.normals[planes])
         keys = listed.keys
-        table = self._bodies.members.scene.distinct_shapes
-        deform = np.array([deforming(shape) is not None for shape in table], bool)
+        table = (None, *self._bodies.members.scene.distinct_shapes)
+        deform = np.array([shape is not None and deforming(shape) is not None for shape in table], bool)
         alone = np.zeros(len(keys), bool) if not deform.any() else (listed.kinds == MESHES) & deform[listed.shapes]
         begins = _begins(keys[order], alone[order])
         if len(begins) > MOST_RUNS:
@@ -97,11 +108,10 @@ class TransparentDraws:
         drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in sorting}
         for first, end in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
             row = order[first]
-            kind, shape = int(listed.kinds[row]), table[listed.shapes[row]] if table else None
-            mesh = shape if kind == MESHES and isinstance(shape, Mesh) else None
-            self._runs.append(
-                _Run(drawn[int(listed.layers[row])], kind, mesh, first, end - first, int(listed.rows[row]))
-            )
+            layer, shape = drawn[int(listed.layers[row])], table[listed.shapes[row]]
+            if (material := None if shape is None else material_of(shape)) is not None:
+                layer = layer._replace(variant=layer.variant._replace(finish=finish_of(material)))
+            self._runs.append(_Run(layer, int(listed.kinds[row]), shape, first, end - first, int(listed.rows[row])))
         self._make_room(len(order)).write(listed.rows[order])
         self._pose_meshes()
 
@@ -111,14 +121,19 @@ class TransparentDraws:
             return
         flags = moderngl.DEPTH_TEST | moderngl.BLEND
         self._target.framebuffer.depth_mask = False
-        for layer, kind, mesh, first, count, row in self._runs:
-            if mesh is not None and self._poses is not None:
-                surface = self._meshes.surface_of(row, layer) if mesh.deforms else None
-                if surface is not None or not mesh.deforms:
-                    self._meshes.draw_transparent(mesh, self._poses, first, count, surface)
-            elif kind != MESHES:
-                self._context.enable_only(flags)
-                self._bodies.draw_in_order(_pass_of(kind, layer), layer, self._order, first, count)
+        for layer, kind, shape, first, count, row in self._runs:
+            if isinstance(shape, Mesh) and self._poses is not None:
+                surface = self._meshes.surface_of(row, layer) if shape.deforms else None
+                if surface is not None or not shape.deforms:
+                    self._meshes.draw_transparent(shape, self._poses, first, count, surface)
+                continue
+            material = None if shape is None else material_of(shape)
+            name = pass_of_any_size(KIND_NAMES[kind], layer.variant.stretched or material is not None)
+            array = self._bodies.array_of(name, layer, self._order, "back to front")
+            if material is not None:
+                self._materials.apply(array.program, material)
+            self._context.enable_only(flags)
+            array.render(moderngl.POINTS, count, first=first)
         self._target.framebuffer.depth_mask = True
 
     def release(self) -> None:
@@ -141,7 +156,7 @@ class TransparentDraws:
             members,
         )
         kinds = members.kinds[rows].astype(np.intp)
-        is_mesh, turns = kinds == MESHES, normalized(records["orientation"])
+        turns = normalized(records["orientation"])
         normals = np.zeros((len(rows), 3))
         planes = np.flatnonzero(kinds == PLANES)
         if parts is not None:
@@ -150,10 +165,10 @@ class TransparentDraws:
             local = np.tile((0.0, 0.0, 1.0), (len(planes), 1))
             local = local if parts is None else rotate(parts.poses[rows[planes], 3:].astype(np.float64), local)
             normals[planes] = rotate(turns[planes], local)
-        shapes = np.zeros(len(rows), np.intp)
-        index = members.scene.shape_index
-        if is_mesh.any() and len(index):
-            shapes[is_mesh] = index[np.minimum(rows[is_mesh], len(index) - 1)]
+        shapes, index = np.zeros(len(rows), np.intp), members.scene.shape_index
+        if len(index) and members.told_apart.any():
+            shapes = index[np.minimum(rows, len(index) - 1)].astype(np.intp) + 1
+            shapes[~members.told_apart[shapes - 1]] = 0
         place = records["position"].astype(np.float64) - np.array(camera.eye)
         return _Listed(rows, np.full(len(rows), layer.number), kinds, shapes, place, normals)
 
@@ -172,10 +187,10 @@ class TransparentDraws:
     def _pose_meshes(self) -> None:
         """Computes the poses of runs of meshes, those of neighbouring runs of one layer together."""
         together: list[tuple[PlacedLayer, int, int]] = []
-        for layer, _, mesh, first, count, _ in self._runs:
-            if mesh is None:
+        for layer, kind, _, first, count, _ in self._runs:
+            if kind != MESHES:
                 continue
-            if together and together[-1][0] is layer and sum(together[-1][1:]) == first:
+            if together and together[-1][0].number == layer.number and sum(together[-1][1:]) == first:
                 together[-1] = layer, together[-1][1], together[-1][2] + count
             else:
                 together.append((layer, first, count))
@@ -198,12 +213,3 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
 def _begins(keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> NDArray[np.intp]:
     """First rows of runs of equal keys, and all rows that are alone."""
     return np.flatnonzero((np.diff(keys, prepend=-1) != 0) | alone)
-
-
-def _pass_of(kind: int, layer: PlacedLayer) -> str:
-    """The pass that draws rows of a kind, whatever their size."""
-    if kind == PLANES:
-        return "planes"
-    if kind == SPHERES:
-        return f"large {STRETCHED}" if layer.variant.stretched else "quads"
-    return f"large {KIND_NAMES[kind]}"

@@ -1,8 +1,8 @@
 """Geoms and sites of a model as parts of twixt's bodies: shape, colour, pose in the frame of their body.
 
 Always: they are shown or hidden as MuJoCo's `mjvOption` says (groups and flags), and coloured as MuJoCo's own renderer
-colours them, except that a texture counts as its mean colour. What has no alpha is left out, and so is what has a size
-or a place that is not finite.
+colours them, with its materials. What has no alpha is left out, and so is what has a size or a place that is not
+finite.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Mesh, Part, Plane, Sphere, Vector
+from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.shape import OneShape
 from twixt.ipc.shapes.shape_checks import SceneError
+from twixt.sim.engines.mujoco.model_materials import ModelMaterials
 from twixt.sim.engines.mujoco.model_meshes import Surface, hfield_surface, hull_surface, mesh_surface
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
@@ -27,13 +29,20 @@ if TYPE_CHECKING:
 DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 # Edge of an infinite plane, as a multiple of the model's extent: as far as MuJoCo's default far plane.
 INFINITE_EXTENTS = 100.0
-# Pixels of a texture of which the mean colour is taken, at most.
-MOST_PIXELS = 65_536
 
 
 Rgba = tuple[float, float, float, float]
-# From a geom's size, its asset and its colour.
-ShapeMaker = Callable[[NDArray[np.float64], int, Rgba], OneShape | None]
+
+
+class Looks(NamedTuple):
+    """Last arguments of a shape."""
+
+    color: Rgba
+    material: Material | None
+
+
+# From a geom's size, its asset and its looks.
+ShapeMaker = Callable[[NDArray[np.float64], int, Looks], OneShape | None]
 
 
 class ShownParts(NamedTuple):
@@ -108,18 +117,18 @@ class PartMaker:
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._surfaces: dict[tuple[str, int], Surface | None] = {}
-        self._meshes: dict[tuple[str, int, Rgba], Mesh] = {}
-        self.read_colors()
+        self._meshes: dict[tuple[str, int], Mesh] = {}
+        self._materials = ModelMaterials(model)
         self._mesh_maker = partial(self._mesh, "mesh")
         kinds = mujoco.mjtGeom
         self._makers: dict[int, ShapeMaker] = {
             int(kinds.mjGEOM_PLANE): self._plane,
             int(kinds.mjGEOM_HFIELD): partial(self._mesh, "hfield"),
-            int(kinds.mjGEOM_SPHERE): lambda size, _, color: Sphere(size[0], color),
-            int(kinds.mjGEOM_CAPSULE): lambda size, _, color: Capsule(size[0], 2 * size[1], color),
-            int(kinds.mjGEOM_ELLIPSOID): lambda size, _, color: Ellipsoid(_doubled(size), color),
-            int(kinds.mjGEOM_CYLINDER): lambda size, _, color: Cylinder(size[0], 2 * size[1], color),
-            int(kinds.mjGEOM_BOX): lambda size, _, color: Box(_doubled(size), color),
+            int(kinds.mjGEOM_SPHERE): lambda size, _, looks: Sphere(size[0], *looks),
+            int(kinds.mjGEOM_CAPSULE): lambda size, _, looks: Capsule(size[0], 2 * size[1], *looks),
+            int(kinds.mjGEOM_ELLIPSOID): lambda size, _, looks: Ellipsoid(_doubled(size), *looks),
+            int(kinds.mjGEOM_CYLINDER): lambda size, _, looks: Cylinder(size[0], 2 * size[1], *looks),
+            int(kinds.mjGEOM_BOX): lambda size, _, looks: Box(_doubled(size), *looks),
             int(kinds.mjGEOM_MESH): self._mesh_maker,
             int(kinds.mjGEOM_SDF): self._mesh_maker,
         }
@@ -137,20 +146,18 @@ class PartMaker:
                 maker = partial(self._mesh, "hull")
             if not alpha > 0 or maker is None:
                 continue
-            part = _part(of, row, maker, color)
+            is_plane = int(of.type[row]) == int(mujoco.mjtGeom.mjGEOM_PLANE)
+            material = self._materials.of(int(of.matid[row]), of.size[row] if is_plane else None)
+            part = _part(of, row, maker, Looks(color, material))
             if part is not None:
                 found.append((int(of.body[row]), part))
         return found
-
-    def read_colors(self) -> None:
-        """Reads the colours of all materials anew."""
-        self._material_colors = [_material_color(self._model, material) for material in range(self._model.nmat)]
 
     def forget(self, kind: str, asset: int) -> None:
         """Reads an asset anew next time. kind: "mesh" or "hfield"."""
         for each in (kind, "hull") if kind == "mesh" else (kind,):
             self._surfaces.pop((each, asset), None)
-            self._meshes = {key: mesh for key, mesh in self._meshes.items() if key[:2] != (each, asset)}
+            self._meshes.pop((each, asset), None)
 
     def color_of(self, of: ModelParts, row: int) -> Rgba:
         """Colour of a row: its own, or that of its material where it has MuJoCo's default colour."""
@@ -158,36 +165,36 @@ class PartMaker:
 
     def _color(self, of: ModelParts, row: int) -> Rgba:
         rgba, material = of.rgba[row], int(of.matid[row])
-        tint = self._material_colors[material][1] if material >= 0 else 1.0
         if material >= 0 and tuple(rgba.tolist()) == DEFAULT_RGBA:
-            rgba = self._material_colors[material][0]
-        red, green, blue = np.clip(np.nan_to_num(rgba[:3] * tint), 0, 1).tolist()
-        return red, green, blue, float(np.clip(rgba[3], 0, 1))
+            rgba = self._materials.rgba(material)
+        red, green, blue, alpha = np.clip(np.nan_to_num(rgba), 0, 1).tolist()
+        return red, green, blue, alpha
 
-    def _plane(self, size: NDArray[np.float64], _: int, color: Rgba) -> OneShape:
+    def _plane(self, size: NDArray[np.float64], _: int, looks: Looks) -> OneShape:
         infinite = INFINITE_EXTENTS * self._model.stat.extent
-        return Plane([2 * half if half > 0 else infinite for half in size[:2].tolist()], color)  # type: ignore[arg-type]
+        return Plane([2 * half if half > 0 else infinite for half in size[:2].tolist()], *looks)  # type: ignore[arg-type]
 
     def _has_hull(self, of: ModelParts, row: int) -> bool:
         asset = int(of.dataid[row])
         return asset >= 0 and int(self._model.mesh_graphadr[asset]) >= 0
 
-    def _mesh(self, kind: str, _: NDArray[np.float64], asset: int, color: Rgba) -> OneShape | None:
+    def _mesh(self, kind: str, _: NDArray[np.float64], asset: int, looks: Looks) -> OneShape | None:
         if asset < 0:
             return None
         if (kind, asset) not in self._surfaces:
             self._surfaces[kind, asset] = READERS[kind](self._model, asset)
-        surface, key = self._surfaces[kind, asset], (kind, asset, color)
-        if surface is not None and key not in self._meshes:
-            self._meshes[key] = Mesh(*surface, color=color)
-        return self._meshes.get(key)
+        surface = self._surfaces[kind, asset]
+        if surface is not None and (kind, asset) not in self._meshes:
+            self._meshes[kind, asset] = Mesh(surface.vertices, surface.faces, surface.normals, uv=surface.uv)
+        mesh = self._meshes.get((kind, asset))
+        return None if mesh is None else mesh.recolored(*looks)
 
 
-def _part(of: ModelParts, row: int, maker: ShapeMaker, color: Rgba) -> Part | None:
+def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Looks) -> Part | None:
     """The part of a geom; None for one without a shape, or with numbers that no shape and no place can have."""
     w, x, y, z = of.quat[row].tolist()
     try:
-        shape = maker(of.size[row], int(of.dataid[row]), color)
+        shape = maker(of.size[row], int(of.dataid[row]), looks)
         return None if shape is None else Part(shape, of.pos[row].tolist(), (x, y, z, w))
     except SceneError:
         return None
@@ -196,17 +203,3 @@ def _part(of: ModelParts, row: int, maker: ShapeMaker, color: Rgba) -> Part | No
 def _doubled(size: NDArray[np.float64]) -> Vector:
     x, y, z = (2 * size).tolist()
     return x, y, z
-
-
-def _material_color(model: MjModel, material: int) -> tuple[NDArray[np.float32], Any]:
-    """Colour rgba of a material, and the mean colour of its texture, (3,), or 1.0."""
-    rgba = np.array(model.mat_rgba[material])
-    texture = int(model.mat_texid[material][int(mujoco.mjtTextureRole.mjTEXROLE_RGB)])
-    if texture < 0:
-        return rgba, 1.0
-    channels = int(model.tex_nchannel[texture])
-    start = int(model.tex_adr[texture])
-    pixels = int(model.tex_height[texture]) * int(model.tex_width[texture])
-    image = model.tex_data[start : start + pixels * channels].reshape(pixels, channels)
-    mean = image[:: max(1, pixels // MOST_PIXELS)].mean(axis=0) / 255
-    return rgba, mean[:3] if channels >= 3 else mean[:1].repeat(3)

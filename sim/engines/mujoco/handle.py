@@ -161,7 +161,7 @@ class Handle:
         self._update("hfield", hfieldid, self._model.nhfield)
 
     def update_texture(self, texid: int) -> None:
-        """Shows the mean colour of a texture that the code has changed in the model, with the next `sync`."""
+        """Shows the pixels of a texture that the code has changed in the model, with the next `sync`."""
         self._update("texture", texid, self._model.ntex)
 
     def _update(self, kind: str, number: int, count: int) -> None:

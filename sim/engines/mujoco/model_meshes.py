@@ -19,11 +19,12 @@ MOST_HFIELD_POINTS = 512
 
 
 class Surface(NamedTuple):
-    """Arguments of `Mesh`. vertices (v, 3), metres; faces (f, 3); normals (v, 3), "smooth", or None: flat."""
+    """Arguments of `Mesh`. vertices (v, 3), metres; faces (f, 3); normals (v, 3), "smooth", or None: flat; uv (v, 2)."""
 
     vertices: NDArray[np.float32]
     faces: NDArray[np.int64]
     normals: NDArray[np.float32] | str | None
+    uv: NDArray[np.float32] | None = None
 
 
 def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
@@ -36,11 +37,21 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
     of_corner = _rows(model.mesh_facenormal, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
     if not len(normals):
         return Surface(vertices, faces, "smooth")
-    # MuJoCo numbers normals apart from vertices: a vertex at an edge has several. Here each pair is a vertex.
-    pairs = faces.ravel() * len(normals) + of_corner.ravel()
-    distinct, corner = np.unique(pairs, return_inverse=True)
+    # MuJoCo numbers normals, and places in a texture, apart from vertices: a vertex at an edge has several. Here each
+    # combination is a vertex.
+    numbers, lengths, in_image = [faces.ravel(), of_corner.ravel()], [len(vertices), len(normals)], None
+    if (start := int(model.mesh_texcoordadr[mesh])) >= 0:
+        in_image = _rows(model.mesh_texcoord, start, model.mesh_texcoordnum[mesh])
+        of_face = _rows(model.mesh_facetexcoord, model.mesh_faceadr[mesh], model.mesh_facenum[mesh])
+        numbers.append(of_face.ravel().astype(np.int64))
+        lengths.append(len(in_image))
+    combined, corner = np.unique(np.ravel_multi_index(numbers, lengths), return_inverse=True)
+    vertex, normal, *places = np.unravel_index(combined, lengths)
     return Surface(
-        vertices[distinct // len(normals)], corner.reshape(-1, 3).astype(np.int64), normals[distinct % len(normals)]
+        vertices[vertex],
+        corner.reshape(-1, 3).astype(np.int64),
+        normals[normal],
+        None if in_image is None else (in_image[places[0]] * (1.0, -1.0) + (0.0, 1.0)).astype(np.float32),
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from twixt.ipc.scene import Scene
 from twixt.sim.engines.mujoco.geom_shapes import PartMaker
 from twixt.sim.engines.mujoco.model_camera import camera_state, default_camera, scene_camera, take_over
+from twixt.sim.engines.mujoco.model_materials import MATERIAL_ARRAYS
 from twixt.sim.engines.mujoco.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
@@ -34,8 +35,8 @@ MODEL_NS = 100_000_000
 # Flags of `mjvOption` that change what bodies show.
 FLAGS = ("STATIC", "TRANSPARENT", "CONVEXHULL")
 # Arrays of a model that its scene is made of. Meshes, height fields and textures are told by `update_mesh` and so on.
-WATCHED = ("geom_rgba", "geom_size", "geom_pos", "geom_quat", "geom_group", "geom_matid", "site_rgba", "mat_rgba",
-           "site_size", "site_pos", "site_quat", "site_group")  # fmt: skip
+WATCHED = ("geom_rgba", "geom_size", "geom_pos", "geom_quat", "geom_group", "geom_matid", "site_rgba",
+           "site_size", "site_pos", "site_quat", "site_group", *MATERIAL_ARRAYS)  # fmt: skip
 
 
 class ShownModel:
@@ -83,7 +84,6 @@ class ShownModel:
             self.is_unfinished = True
             return False
         self._scene_ns, self._options, self._are_shapes_old = now_ns, options, False
-        self._maker.read_colors()
         self._scene = scene(self._model, self.opt, camera=scene_camera(self._model, self.camera), maker=self._maker)
         if self.view is not None:
             self.view.scene = self._scene

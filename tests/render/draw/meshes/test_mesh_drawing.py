@@ -290,7 +290,7 @@ def test_programs_that_a_change_of_level_or_method_needs_are_made_ahead(studio):
             break
     else:
         pytest.fail("there is always one more to prepare")
-    opaque = {name for name in MESH_PROGRAMS if "faces" in name and "transparent" not in name}
+    opaque = {name for name in MESH_PROGRAMS if name.endswith("faces") and not name.startswith("transparent")}
     assert opaque <= renderer._meshes._programs.keys()
     np.testing.assert_array_equal(studio.draw(renderer, Layer(0), camera=CAMERA), first)
 

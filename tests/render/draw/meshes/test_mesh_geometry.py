@@ -17,8 +17,9 @@ def corners_of(places: np.ndarray, faces: np.ndarray) -> set[frozenset[tuple[flo
 @pytest.mark.parametrize("solid", [cube(), icosahedron(), sphere(2)], ids=["cube", "icosahedron", "sphere"])
 def test_a_flat_mesh_keeps_its_faces_and_each_ends_with_its_own_normal(solid: tuple[np.ndarray, np.ndarray]) -> None:
     mesh = Mesh(*solid)
-    vertices, triangles, is_flat = mesh_geometry(mesh)
+    vertices, triangles, is_flat, sources = mesh_geometry(mesh)
     assert is_flat
+    np.testing.assert_array_equal(mesh.vertices[sources], vertices["place"])
     assert corners_of(vertices["place"], triangles) == corners_of(mesh.vertices, mesh.faces)
     np.testing.assert_allclose(vertices["normal"][triangles[:, 2]], face_normals(vertices["place"], triangles))
     # Outwards: no face is turned over.

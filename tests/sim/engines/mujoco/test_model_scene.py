@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import KINDS
-from twixt.ipc.scene import Box, Camera, Capsule, Compound, Cylinder, Ellipsoid, Mesh, Part, Plane, Scene, Sphere
+from twixt.ipc.scene import (
+    Box,
+    Camera,
+    Capsule,
+    Compound,
+    Cylinder,
+    Ellipsoid,
+    Mesh,
+    Part,
+    Plane,
+    Scene,
+    Sphere,
+    Texture,
+)
 from twixt.sim.engines.mujoco.model_camera import scene_camera
 from twixt.sim.engines.mujoco.model_scene import scene
 
@@ -83,7 +96,12 @@ def test_colours_are_those_of_the_material_unless_the_geom_has_its_own(model: An
     assert pill.color == (0, 1, 0)
     assert egg.color == (0.5, 0.5, 0.5)
     floor = parts_of(scene(model), 0)[0].shape
-    assert floor.color == pytest.approx((0.5, 0, 0.5), abs=0.01)  # the mean of its texture
+    assert floor.color == (1, 1, 1)
+    assert floor.material.texture == Texture(
+        np.kron([[[255, 0, 0], [0, 0, 255]], [[0, 0, 255], [255, 0, 0]]], np.ones((4, 4, 1))).astype(np.uint8)
+    )
+    assert (floor.material.repeat, floor.material.per_metre) == ((0.5, 0.5), True)  # an infinite plane
+    assert ball.material is None
 
 
 def test_hidden_groups_are_left_out(model: Any) -> None:
