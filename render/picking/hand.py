@@ -33,6 +33,8 @@ CLICK_PX, DOUBLE_NS = 5.0, 400_000_000
 PULLS_PER_S = 120
 # Turn for a drag across the whole height of the window, radians.
 TURN_PER_HEIGHT = math.pi
+# Share of the way to the eye by which the dot is moved, so that the surface it is on does not hide it.
+LIFTED = 0.02
 LINE_RGBA, DOT_RGBA, DOT_PX = (255, 190, 60, 255), (255, 120, 40, 255), 8.0
 
 
@@ -101,13 +103,14 @@ class Hand:
         if grabbed is None or (place := self._place(grabbed)) is None:
             return
         renderer = self._renderer
-        renderer.points(place[2][None], DOT_RGBA, DOT_PX)
+        shown = place[2] + LIFTED * (self._seen.eye - place[2])
+        renderer.points(shown[None], DOT_RGBA, DOT_PX)
         if (
             self._drag is not None
             and not self._drag.is_turn
             and (target := self._target(self._drag, size_px)) is not None
         ):
-            renderer.lines(place[2][None], target[None], LINE_RGBA)
+            renderer.lines(shown[None], target[None], LINE_RGBA)
 
     @property
     def _grabbed(self) -> Grabbed | None:

@@ -27,11 +27,12 @@ WATCHER = "hand"  # of poses: see Picture.watch
 
 class SeenBodies:
     """Bodies of one stage, whose snapshots come from `link`. axes: right, up and backward of the last ray's camera, unit
-    vectors of the world, (3, 3)."""
+    vectors of the world, (3, 3). eye: that camera's, metres, world."""
 
     def __init__(self, stage: Stage, link: Link) -> None:
         self._stage, self._link = stage, link
         self.axes: NDArray[np.float64] = np.eye(3)
+        self.eye: NDArray[np.float64] = np.zeros(3)
 
     @property
     def scene(self) -> Scene:
@@ -60,7 +61,7 @@ class SeenBodies:
         if stage.view.orbit is None or x_px < viewport[0]:
             return None
         matrices = stage.view.matrices(stage.main, viewport[2:], size_px)
-        self.axes = matrices.view[:3, :3].astype(np.float64)
+        self.axes, self.eye = matrices.view[:3, :3].astype(np.float64), np.array(matrices.eye)
         return ray_of(matrices, viewport, x_px, y_px, size_px[1])
 
     def _watch(self, rows: NDArray[np.intp] | None) -> None:

@@ -22,6 +22,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
+from twixt.sim.engines.mujoco.model_camera import opening_camera, scene_camera
 from twixt.sim.engines.mujoco.model_controls import ModelControls, joint_values
 from twixt.sim.engines.mujoco.model_file import PREFIX, loaded_model
 from twixt.sim.engines.mujoco.model_scene import scene
@@ -131,7 +132,7 @@ class ModelWorld(World):
         self._poses, self._visual = BodyPoses(model, self._data), VisualMarks(model, self._data)
         self._controls = ModelControls(model, self._data)
         self.controls = self._controls.offered
-        self.scene = scene(model)
+        self.scene = scene(model, camera=scene_camera(model, opening_camera(model)))
         self._skins = ModelSurfaces(model, self._data)
         self.bodies = Bodies(self._poses.count + self._skins.count)
         self.surfaces = Surfaces(self.scene) if self._skins.count else None

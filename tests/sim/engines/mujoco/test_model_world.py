@@ -217,3 +217,45 @@ def test_tendons_of_a_models_world_are_its_marks(users_folder: Path, moving: str
     assert after["key"].tolist() == before["key"].tolist()
     assert not np.array_equal(after["position"], before["position"])
     assert load_world(moving).marks is None
+
+
+ARENA = """
+<mujoco>
+  <worldbody>
+    <geom type="box" size="{half} {half} 0.1" pos="0 0 -0.1"/>
+    <body name="ball" pos="3 0 0.2"><freejoint/><geom size="0.2"/></body>
+    <body name="robot" pos="1 2 0.5">
+      <freejoint/><geom type="box" size="0.3 0.2 0.1"/>
+      <body pos="0.3 0 0"><joint axis="0 1 0"/><geom type="capsule" size="0.05" fromto="0 0 0 0.4 0 0"/></body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(("half", "is_tracked"), [(2, False), (60, True)])
+def test_a_robot_in_a_far_larger_arena_is_tracked_from_near(users_folder: Path, half: int, is_tracked: bool) -> None:
+    (users_folder / "arena.xml").write_text(ARENA.format(half=half))
+    camera = load_world("arena.xml").scene.camera
+    assert camera is not None
+    if not is_tracked:
+        assert camera.body is None
+        return
+    assert (camera.body, camera.turns) == (2, False)  # of the tree with the most bodies
+    assert 1 < np.linalg.norm(camera.eye) < 4
+
+
+def test_a_pull_moves_a_body_for_one_step_and_no_longer(moving: str) -> None:
+    pulled, other = load_world(moving), load_world(moving)
+    for world in (pulled, other):
+        world.step(world.dt)
+    pulled.apply_force(1, np.array([0.0, 0, 1e4]), filled_bodies(pulled).position[1])  # type: ignore[attr-defined]
+    pulled.apply_force(99, np.ones(3), np.zeros(3))  # type: ignore[attr-defined]
+    for world in (pulled, other):
+        world.step(world.dt)
+    first = pulled._data.qvel[2] - other._data.qvel[2]  # type: ignore[attr-defined]
+    assert first > 0.1
+    for world in (pulled, other):
+        world.step(world.dt)
+    again = pulled._data.qvel[2] - other._data.qvel[2]  # type: ignore[attr-defined]
+    assert again == pytest.approx(first, rel=0.05)
