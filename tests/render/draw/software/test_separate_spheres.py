@@ -116,7 +116,7 @@ def test_it_is_looked_again_now_and_then(studio):
     bodies = pile()
     merged = bodies.copy()
     merged["position"][7] = bodies["position"][40]
-    apart, radii = renderer._spheres._apart, np.full(120, RADIUS, np.float32)
+    apart, radii = renderer._solids.spheres._apart, np.full(120, RADIUS, np.float32)
 
     assert apart.are("scene", bodies, radii)
     assert [apart.are("scene", merged, radii) for _ in range(LOOK_PICTURES)][-1] is False

@@ -48,7 +48,7 @@ def both(studio, monkeypatch):
         for by_arrays in (False, True):
             renderer = studio.renderer(scene)
             if not by_arrays:
-                renderer._spheres._splats = None
+                renderer._solids.spheres._splats = None
             upload(renderer, 0, older)
             if newer is not None:
                 upload(renderer, 1, newer)
