@@ -51,6 +51,13 @@ class Effort(NamedTuple):
 WHOLE, QUICK = Effort(), Effort(2, 0.1, 0.2, 2, 20)
 
 
+class LoopTimes(NamedTuple):
+    """A stretch of steps, by the wall clock and by the processor time of the thread that steps."""
+
+    wall: LoopTurn
+    cpu: LoopTurn
+
+
 class LoopCase(NamedTuple):
     """A loop to be watched. humanoids: how many it steps. bar: largest ratio of its time."""
 
@@ -117,7 +124,7 @@ def _loop_rows(case: LoopCase, path: str, effort: Effort, say: Say) -> Iterator[
         ours = loops[TWIXT]
         if ours.failure:
             raise TwixtError(f"twixt's viewer: {ours.failure}")
-        turns: dict[str, list[LoopTurn]] = {name: [] for name in loops}
+        turns: dict[str, list[LoopTimes]] = {name: [] for name in loops}
         before = ours.turn(False, effort.turn_s)
         for number in range(effort.pairs):
             say(f"{case.name}: pair {number + 1} of {effort.pairs}")
@@ -130,13 +137,16 @@ def _loop_rows(case: LoopCase, path: str, effort: Effort, say: Say) -> Iterator[
             yield _loop_row(case, name, turns[name], loop.failure)
 
 
-def _loop_row(case: LoopCase, viewer: str, turns: list[LoopTurn], failure: str) -> Row:
+def _loop_row(case: LoopCase, viewer: str, turns: list[LoopTimes], failure: str) -> Row:
     name = f"step, {case.name}: {viewer}"
-    found = slowdown(turns)
-    if found is None:
+    found, of_cpu = slowdown([turn.wall for turn in turns]), slowdown([turn.cpu for turn in turns])
+    if found is None or of_cpu is None:
         return Row(name, "us", None, "no viewer", None, 0, f"not measured: {failure}")
-    note = f"slower by {found.median:+.1f} % (95 % of medians: {found.low:+.1f} to {found.high:+.1f})"
-    alone_us = step_us(turns, False) or 0.0
+    note = (
+        f"slower by {found.median:+.1f} % (95 % of medians: {found.low:+.1f} to {found.high:+.1f}); "
+        f"by the processor time of the loop's own thread {of_cpu.median:+.1f} % ({of_cpu.low:+.1f} to {of_cpu.high:+.1f})"
+    )
+    alone_us = step_us([turn.wall for turn in turns], False) or 0.0
     return Row(
         name, "us", alone_us * (1 + found.median / 100), "no viewer", alone_us, found.pairs, note,
         noise=max(0.0, (found.high - found.low) / 4 / 100), bar=f"ratio <= {case.bar:g}" if viewer == TWIXT else "",
@@ -176,9 +186,11 @@ class _Loop:
         self.failure = str(self._answer().get("failure", ""))
         self._stop()
 
-    def turn(self, watched: bool, seconds: float) -> LoopTurn:
+    def turn(self, watched: bool, seconds: float) -> LoopTimes:
         """A stretch of steps."""
-        return LoopTurn(**self._ask(do="turn", watched=watched, seconds=seconds))
+        answer = self._ask(do="turn", watched=watched, seconds=seconds)
+        cpu = LoopTurn(watched, 0, answer.pop("cpu_ns"), answer["steps"])
+        return LoopTimes(LoopTurn(**answer), cpu)
 
     def sync_us(self, calls: int) -> list[float]:
         """Times of states handed over back to back, us."""

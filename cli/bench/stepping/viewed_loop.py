@@ -2,7 +2,7 @@
 
 It reads commands from a file descriptor, a line of JSON each, and answers each with a line of JSON on standard output:
 
-    {"do": "turn", "watched": true, "seconds": 1.0}   a stretch of steps: begin_ns, end_ns, steps
+    {"do": "turn", "watched": true, "seconds": 1.0}   begin_ns, end_ns, steps, cpu_ns of the loop
     {"do": "sync", "calls": 200}                      states handed over back to back: us, the time of each
 
 Always: with and without are the same loop over the same states, since the data is reset every RESET_STEPS steps. A turn
@@ -159,6 +159,7 @@ class SteppedLoop:
     def _steps(self, seconds: float, watched: bool) -> dict[str, int]:
         model, data, sync, period_ns = self._model, self._data, self._viewer.sync, self._period_ns
         made = begin_made = self._made
+        begin_cpu_ns = time.thread_time_ns()
         next_ns = begin_ns = now_ns = time.perf_counter_ns()
         ends_ns = begin_ns + round(seconds * 1e9)
         while now_ns < ends_ns:
@@ -171,7 +172,8 @@ class SteppedLoop:
                 next_ns = now_ns + period_ns
                 sync()
         self._made = made
-        return {"begin_ns": begin_ns, "end_ns": now_ns, "steps": made - begin_made}
+        cpu_ns = time.thread_time_ns() - begin_cpu_ns
+        return {"begin_ns": begin_ns, "end_ns": now_ns, "steps": made - begin_made, "cpu_ns": cpu_ns}
 
 
 def _has_display() -> bool:
