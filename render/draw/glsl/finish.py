@@ -3,8 +3,8 @@
 The one idea: a program without a material has none of this. Bodies with one are drawn by variants of the programs of
 bodies of any size (`PoseVariant.finish`), one draw call for each material and kind, which sets the uniforms.
 
-Places in an image: a plane image lies at right angles to the shape's z, its middle on the shape's, as in MuJoCo's
-renderer; a cube image is looked up in the direction from the shape's middle, in half extents.
+Places in an image: a plane image lies at right angles to the shape's z, as in MuJoCo's renderer: from the shape's upper
+left corner, or, by the metre, with its middle on the shape's; a cube image is looked up in the direction from the shape's middle, in half extents.
 """
 
 # Variants: no material; one without an image; with an image; with the six sides of a cube.
@@ -24,8 +24,9 @@ uniform samplerCube image;
 // at: on the surface, in half extents from the middle. half_size: these, metres.
 vec4 texel(vec3 at, vec3 half_size) {
 #if FINISH == 2
-    vec2 across = mapping.xy * (mapping.z > 0.5 ? at.xy * half_size.xy : 0.5 * at.xy);
-    return texture(image, vec2(across.x, -across.y) - 0.5);
+    vec2 right_down = at.xy * vec2(1.0, -1.0);
+    if (mapping.z > 0.5) return texture(image, mapping.xy * (right_down * half_size.xy) - 0.5);
+    return texture(image, mapping.xy * (0.5 + 0.5 * right_down));
 #elif FINISH == 3
     return texture(image, mapping.z > 0.5 ? at * half_size : at);
 #else

@@ -72,13 +72,13 @@ def test_an_image_lies_upright_as_seen_from_above(studio: Studio, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["plane", "box", "without uv"])
-def test_it_repeats_over_the_shape_or_by_the_metre_with_its_middle_in_the_shapes(studio: Studio, kind: str) -> None:
+def test_it_repeats_from_the_shapes_corner_or_by_the_metre_from_its_middle(studio: Studio, kind: str) -> None:
     checker = Texture.checker((1, 0, 0), (0, 0, 1))
     # Four squares along x, two along y.
     picture = seen(studio, flat(Material(checker, (2, 1)), kind))
     squares = [[at(picture, x, y) for x in (-0.75, -0.25, 0.25, 0.75)] for y in (0.5, -0.5)]
     row = [list(RED), list(BLUE)] * 2
-    np.testing.assert_allclose(squares, [row[::-1], row], atol=3)
+    np.testing.assert_allclose(squares, [row, row[::-1]], atol=3)
     # By the metre: two squares a metre, both ways.
     picture = seen(studio, flat(Material(checker, (1, 1), per_metre=True), kind))
     squares = [[at(picture, x, y) for x in (-0.75, -0.25, 0.25, 0.75)] for y in (0.75, 0.25)]
