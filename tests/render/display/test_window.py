@@ -120,9 +120,14 @@ def test_keys_mouse_and_size_arrive(xvfb_display: dict[str, str]) -> None:
         for key, name in (("i", "I"), ("space", "Space"), ("bracketleft", "["), ("period", "."), ("F12", "F12")):
             act("key", key)
             assert program.hear("event") == key_event(name)
+        act("keydown", "shift", "key", "w", "keyup", "shift")
+        while (heard := program.hear("key_action")["key_action"])[0] != 340:
+            pass
+        heard = [heard, *(program.hear("key_action")["key_action"] for _ in range(3))]
+        assert heard == [[340, "press", 0], [87, "press", 1], [87, "release", 1], [340, "release", 1]]
         act("click", "1")
-        assert program.hear("event") == {"event": "MouseButton", "button": "left", "pressed": True}
-        assert program.hear("event") == {"event": "MouseButton", "button": "left", "pressed": False}
+        assert program.hear("event") == {"event": "MouseButton", "button": "left", "pressed": True, "modifiers": []}
+        assert program.hear("event") == {"event": "MouseButton", "button": "left", "pressed": False, "modifiers": []}
         act("click", "4")
         assert program.hear("event") == {"event": "Scroll", "dx": 0.0, "dy": 1.0}
         act("search", "--name", "twixt under test", "windowsize", "500", "300")

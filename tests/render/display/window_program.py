@@ -95,7 +95,10 @@ def events(window: Any) -> None:
             assert facts.pop("acted_ns") <= time.perf_counter_ns()
             if "modifiers" in facts:
                 facts["modifiers"] = sorted(facts["modifiers"])
-            say(event=type(event).__name__, **facts)
+            if "action" in facts:
+                say(key_action=[facts["code"], facts["action"], facts["mods"]])
+            else:
+                say(event=type(event).__name__, **facts)
         if window.framebuffer_size != seen_size:
             seen_size = window.framebuffer_size
             say(size=seen_size)
