@@ -163,6 +163,10 @@ class PartMaker:
         """Colour of a row: its own, or that of its material where it has MuJoCo's default colour."""
         return self._color(of, row)
 
+    def material_of(self, of: ModelParts, row: int) -> Material | None:
+        """Material of a row; None without one."""
+        return self._materials.of(int(of.matid[row]), None)
+
     def _color(self, of: ModelParts, row: int) -> Rgba:
         rgba, material = of.rgba[row], int(of.matid[row])
         if material >= 0 and tuple(rgba.tolist()) == DEFAULT_RGBA:

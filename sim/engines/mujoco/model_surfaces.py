@@ -94,7 +94,11 @@ def surface_shapes(model: MjModel, maker: PartMaker) -> list[Shape]:
     for skin in range(model.nskin):
         vertices = _rows(model.skin_vert, model.skin_vertadr, model.skin_vertnum, skin)
         faces = _rows(model.skin_face, model.skin_faceadr, model.skin_facenum, skin)
-        found.append(Mesh(vertices, faces, "smooth", maker.color_of(looks, skin), deforms=True))
+        color, material = maker.color_of(looks, skin), maker.material_of(looks, skin)
+        start = int(model.skin_texcoordadr[skin])
+        # From the image's lower edge upwards; of meshes MuJoCo's compiler turns them over.
+        uv = None if start < 0 else (0, 1) + model.skin_texcoord[start : start + len(vertices)] * (1, -1)
+        found.append(Mesh(vertices, faces, "smooth", color, uv=uv, material=material, deforms=True))
     if model.nflex:
         drawn = drawn_flexes(model)
         places = _flex_vertices(model, mujoco.MjData(model))
