@@ -11,9 +11,10 @@ from twixt.ipc.config.output_files import write_json
 from twixt.sim.process.injected_trouble import InjectedTrouble
 from twixt.sim.publish.step_meter import Meter
 from twixt.sim.schedule.schedule import Schedule
+from twixt.sim.world.world import MOST_FIGURES
 
-# Most diagnostics of a world that are sent, and most characters of a name: no overlay has room for more.
-MOST_FIGURES, LONGEST_NAME = 64, 64
+# Most characters of a diagnostic's name: no overlay has room for more.
+LONGEST_NAME = 64
 
 
 def status_of(schedule: Schedule, meter: Meter, trouble: InjectedTrouble) -> dict[str, Any]:

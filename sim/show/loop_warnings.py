@@ -11,9 +11,11 @@ import sys
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
-from twixt.sim.world.finite_check import FiniteCheck
+from twixt.sim.world.finite_check import FiniteCheck, look_in
 from twixt.sim.world.marks import Marks, fault_text
 from twixt.sim.world.surfaces import Surfaces
+
+WAY_OUT = look_in("the loop")
 
 
 class LoopWarnings:
@@ -22,11 +24,11 @@ class LoopWarnings:
     def __init__(self, status: LoopStatus, dt_ns: int) -> None:
         self.is_quiet = False  # after such a value was reported
         self._status, self._dt_s = status, dt_ns / 1e9
-        self._finite, self._look_tick = FiniteCheck("the loop"), 0
+        self._finite, self._look_tick = FiniteCheck(WAY_OUT), 0
 
     def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
         """Check all bodies, and warn of the first one with a value that is not finite."""
-        warning = FiniteCheck("the loop", bodies.name_of).check_all(opened.records, tick)
+        warning = FiniteCheck(WAY_OUT, bodies.name_of).check_all(opened.records, tick)
         if not warning and "color" in bodies.not_drawable:
             warning = f"a color is not finite after step {tick}; its body is drawn in white"
         self._warn_once(warning)
@@ -40,9 +42,9 @@ class LoopWarnings:
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
         """Warn of the first mark or vertex with a value that is not finite."""
         if marks is not None and marks.fault and not self.is_quiet:
-            self._warn_once(fault_text(marks.fault, tick, "the loop"))
+            self._warn_once(fault_text(marks.fault, tick, WAY_OUT))
         if surfaces is not None and not self.is_quiet:
-            self._warn_once(surfaces.fault(tick, "the loop"))
+            self._warn_once(surfaces.fault(tick, WAY_OUT))
 
     def warn(self, text: str) -> None:
         """Write `text` to the terminal and the overlay."""

@@ -47,15 +47,20 @@ FIELDS = (
 )
 
 
+def look_in(place: str) -> str:
+    """Way out of numbers that are not finite. place: the user's code that writes them."""
+    return f"look in {place} for a division by zero"
+
+
 class FiniteCheck:
     """Check of one world's bodies, some after each step.
 
-    place: the user's code that writes the bodies, for the error text. name_of: a body's name by its row, by default
+    way_out: what to do, for the error text, as of `look_in`. name_of: a body's name by its row, by default
     the row itself.
     """
 
-    def __init__(self, place: str, name_of: Callable[[int], object] = int) -> None:
-        self._place, self._name_of = place, name_of
+    def __init__(self, way_out: str, name_of: Callable[[int], object] = int) -> None:
+        self._way_out, self._name_of = way_out, name_of
         self._next = 0
 
     def steps_until_next(self, count: int, dt_s: float) -> int:
@@ -90,7 +95,7 @@ class FiniteCheck:
                 value = np.array2string(part[name][first], separator=", ")
                 return (
                     f"body {self._name_of(start + first)} has the {name} {value} after step {tick}; {outcome}; "
-                    f"look in {self._place} for a division by zero"
+                    f"{self._way_out}"
                 )
         return ""
 

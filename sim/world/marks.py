@@ -151,9 +151,9 @@ class Marks:
         return self._storage[count : count + more]
 
 
-def fault_text(fault: str, tick: int, place: str) -> str:
-    """Warning of a `fault` of the marks after step number `tick`. place: the user's code that adds them."""
-    return f"{fault} after step {tick}; it is not drawn; look in {place} for a division by zero"
+def fault_text(fault: str, tick: int, way_out: str) -> str:
+    """Warning of a `fault` of the marks after step number `tick`. way_out: what to do, as of `look_in`."""
+    return f"{fault} after step {tick}; it is not drawn; {way_out}"
 
 
 def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None = None) -> int:

@@ -84,9 +84,9 @@ class Surfaces:
         """True if these bodies deform, with as many vertices."""
         return np.array_equal(rows.bodies, self.rows.bodies) and np.array_equal(rows.starts, self.rows.starts)
 
-    def fault(self, tick: int, place: str) -> str:
-        """Warning of the first vertex that cannot be drawn, after step number `tick`; "" if there is none. place: the
-        user's code that writes them."""
+    def fault(self, tick: int, way_out: str) -> str:
+        """Warning of the first vertex that cannot be drawn, after step number `tick`; "" if there is none. way_out:
+        what to do, as of `look_in`."""
         if are_drawable(self.vertices):
             return ""
         is_fine = (np.abs(self.vertices) < FARTHEST_VERTEX).all(axis=1)
@@ -94,8 +94,8 @@ class Surfaces:
         at = int(np.searchsorted(self.rows.starts, row, "right")) - 1
         return (
             f"vertex {row - self.rows.starts[at]} of the surface of body {self.rows.bodies[at]} is at "
-            f"{np.array2string(self.vertices[row], separator=', ')} after step {tick}; that body is not drawn; look in "
-            f"{place} for a division by zero"
+            f"{np.array2string(self.vertices[row], separator=', ')} after step {tick}; that body is not drawn; "
+            f"{way_out}"
         )
 
     def _place(self, body: Any) -> int:

@@ -24,6 +24,8 @@ from twixt.sim.world.columns import scene_with_columns
 from twixt.sim.world.marks import Marks
 from twixt.sim.world.surfaces import Surfaces
 
+# Most diagnostics of a world that are sent to viewers: no overlay has room for more.
+MOST_FIGURES = 64
 # Limits of a step, s. A shorter one is lost in the resolution of the clock; a longer one overflows instants.
 SHORTEST_DT, LONGEST_DT = 1e-6, 86_400.0
 
@@ -42,6 +44,8 @@ class World:
     scene: Scene
     # Optional: arrows, lines, contact points ...; set `self.marks = Marks()` in `__init__`. A reset clears them.
     marks: Marks | None = None
+    # Optional: what to do where numbers are not finite; by default to look in `step` for a division by zero.
+    way_out: str = ""
     # Optional: vertices of bodies that deform; set `self.surfaces = Surfaces(self.scene)` in `__init__`.
     surfaces: Surfaces | None = None
 

@@ -24,7 +24,7 @@ from twixt.ipc.surfaces import Extras, surface_rows
 from twixt.ipc.user_actions import Pull
 from twixt.ipc.world_controls import Control, checked_controls
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.finite_check import FiniteCheck
+from twixt.sim.world.finite_check import FiniteCheck, look_in
 from twixt.sim.world.marks import Marks, fault_text
 from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import (
@@ -186,7 +186,8 @@ class GuardedWorld:
         self.world, self.name = world, type(world).__name__
         self.writes_in_place = writes_in_place(world)
         self._remake, self._seed, self._warn = remake, seed, warn
-        self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(f"{self.name}.step")
+        self._way_out = getattr(world, "way_out", "") or look_in(f"{self.name}.step")
+        self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(self._way_out)
         self._next_check_tick, self._has_fault = 1, False
 
     def step(self, dt_s: float) -> None:
@@ -226,13 +227,13 @@ class GuardedWorld:
         if marks is None and surfaces is None:
             return NO_EXTRAS
         if marks is not None and marks.fault and not self._has_fault:
-            self._warn_of(fault_text(marks.fault, tick, f"{self.name}.step"))
+            self._warn_of(fault_text(marks.fault, tick, self._way_out))
         records = NO_MARKS if marks is None else marks.records
         if surfaces is None:
             return Extras(records)
         write_surfaces(self.world)
         if not self._has_fault:
-            self._warn_of(surfaces.fault(tick, f"{self.name}.step"))
+            self._warn_of(surfaces.fault(tick, self._way_out))
         return surfaces.after(records)
 
     def controls(self) -> tuple[Control, ...]:

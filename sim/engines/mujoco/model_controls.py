@@ -5,6 +5,7 @@ Always: what nobody touched keeps the model's own value, so that a run without a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.world_controls import LONGEST_NAME, MOST_CONTROLS, Button, Control, Slider, Toggle
@@ -73,19 +74,22 @@ class ModelControls:
         return [slider.value for slider in self._actuators] + [float(toggle.value) for toggle in self._equalities]
 
 
-def joint_values(model: MjModel, data: MjData) -> dict[str, float]:
-    """Values of hinges (radians) and slides (metres), by name."""
+def joint_values(model: MjModel, data: MjData) -> Iterator[tuple[str, float]]:
+    """Names and values of hinges (radians) and slides (metres), in the model's order."""
     kinds = [int(getattr(mujoco.mjtJoint, kind)) for kind in ONE_NUMBER]
-    names = _names(model, "joint", model.njnt, "joint")
-    return {
-        name: float(data.qpos[model.jnt_qposadr[i]]) for i, name in enumerate(names) if int(model.jnt_type[i]) in kinds
-    }
+    for joint in range(model.njnt):
+        if int(model.jnt_type[joint]) in kinds:
+            yield _name(model, "joint", joint, "joint"), float(data.qpos[model.jnt_qposadr[joint]])
 
 
 def _names(model: MjModel, kind: str, count: int, word: str) -> list[str]:
     """Names of the model's elements of a kind; those without one are numbered."""
+    return [_name(model, kind, number, word) for number in range(count)]
+
+
+def _name(model: MjModel, kind: str, number: int, word: str) -> str:
     access: Any = getattr(model, kind)
-    return [(access(number).name or f"{word} {number}")[:LONGEST_NAME] for number in range(count)]
+    return str(access(number).name or f"{word} {number}")[:LONGEST_NAME]
 
 
 def _ranges(model: MjModel) -> tuple[list[float], list[float]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,10 +33,13 @@ from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks
 from twixt.sim.world.surfaces import Surfaces
-from twixt.sim.world.world import World
+from twixt.sim.world.world import MOST_FIGURES, World
 
 if TYPE_CHECKING:
     from mujoco import MjModel
+
+# For a model that becomes unstable.
+REMEDIES = "give its <option> a smaller timestep or the integrator implicitfast, or make joints and contacts less stiff"
 
 
 def world_of_file(name: str) -> type[World]:
@@ -44,7 +48,8 @@ def world_of_file(name: str) -> type[World]:
     required()
     if not os.path.isfile(path):
         raise TwixtError(f"no file {path!r}; give the path of a MuJoCo model, such as humanoid.xml")
-    return type("MujocoModel", (ModelWorld,), {"path": path, "__module__": __name__})
+    way_out = f"the model in {path} is unstable; {REMEDIES}"
+    return type("MujocoModel", (ModelWorld,), {"path": path, "way_out": way_out, "__module__": __name__})
 
 
 class ModelWorld(World):
@@ -57,7 +62,7 @@ class ModelWorld(World):
         self._stamp = _stamp_of(self.path)
         model = loaded_model(self.path)
         self._keyframe = _number_of(model, keyframe)
-        self._epoch, self._is_pulled = 0, False
+        self._epoch, self._is_pulled, self._was_unstable = 0, False, False
         self._fresh: MjModel | None = None  # loaded from a file that was saved again
         if self.dt:
             model.opt.timestep = self.dt
@@ -84,6 +89,7 @@ class ModelWorld(World):
             mujoco.mj_step(self._model, self._data)
             if self._data.time <= before:  # MuJoCo has reset it, and made the step
                 self._cut()
+                self._say_unstable(before)
         self._show_marks()
         if self._is_pulled:
             self._data.xfrc_applied[:] = 0
@@ -124,8 +130,9 @@ class ModelWorld(World):
         return self._fresh is not None
 
     def diagnostics(self) -> dict[str, float]:
-        """Number of contacts, and the values of the joints: radians, metres."""
-        return {"contacts": float(self._data.ncon), **joint_values(self._model, self._data)}
+        """Number of contacts, and the values of the first joints: radians, metres. As many as viewers are told."""
+        joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
+        return {"contacts": float(self._data.ncon), **dict(joints)}
 
     def _take(self, model: MjModel) -> None:
         self._model, self._data = model, mujoco.MjData(model)
@@ -155,6 +162,13 @@ class ModelWorld(World):
             self.marks = Marks()
         if shown is not None and self.marks is not None:
             self.marks.extend(shown.records)
+
+    def _say_unstable(self, time_s: float) -> None:
+        """Says once that MuJoCo has reset the model."""
+        if not self._was_unstable:
+            self._was_unstable = True
+            text = f"the model in {self.path} became unstable after {time_s:g} s, and MuJoCo has reset it; {REMEDIES}"
+            print(f"twixt: {text}", file=sys.stderr, flush=True)
 
     def _cut(self) -> None:
         self._epoch = (self._epoch + 1) & CONTINUITY_MASK

@@ -15,7 +15,8 @@ import twixt
 from tests.sim.engines.mujoco.models import HUNG, KINDS, MOVING
 from twixt.ipc.errors import TwixtError
 from twixt.sim.engines.mujoco.model_world import world_of_file
-from twixt.sim.world.world import World, filled_bodies, reset_world, state_hash
+from twixt.sim.world.world import MOST_FIGURES, World, filled_bodies, reset_world, state_hash
+from twixt.sim.world.world_guard import GuardedWorld
 from twixt.sim.worlds.find import make_world
 
 mujoco = pytest.importorskip("mujoco")
@@ -29,6 +30,7 @@ UNSTABLE = """
   <keyframe><key qpos="1"/></keyframe>
 </mujoco>
 """
+NO_RESET = '<option><flag autoreset="disable"/></option><worldbody>'
 
 
 def load_world(name: str, settings: Sequence[tuple[str, str]] = ()) -> World:
@@ -98,7 +100,7 @@ def test_a_widened_step_is_made_of_the_models_own(moving: str) -> None:
     assert state_hash(wide) == state_hash(narrow)
 
 
-def test_a_model_that_mujoco_resets_itself_is_cut(users_folder: Path) -> None:
+def test_a_model_that_mujoco_resets_itself_is_cut(users_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (users_folder / "unstable.xml").write_text(UNSTABLE)
     world = load_world("unstable.xml", [("keyframe", "0")])
     epochs = []
@@ -107,6 +109,28 @@ def test_a_model_that_mujoco_resets_itself_is_cut(users_folder: Path) -> None:
         epochs.append(int(filled_bodies(world).epoch[1]))
     assert epochs[0] == 0
     assert epochs[-1] > 0
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("twixt:")]
+    assert len(said) == 1
+    assert "the model in unstable.xml became unstable after" in said[0]
+    assert "smaller timestep" in said[0]
+
+
+def test_a_model_that_is_lost_is_named_with_a_way_out(users_folder: Path) -> None:
+    (users_folder / "lost.xml").write_text(UNSTABLE.replace("<worldbody>", NO_RESET))
+    world, warnings = load_world("lost.xml", [("keyframe", "0")]), list[str]()
+    guarded = GuardedWorld(world, lambda: world, 0, warnings.append)
+    for _ in range(200):
+        guarded.step(world.dt)
+    guarded.check_all_bodies(200)
+    assert len(warnings) == 1
+    assert "it is not drawn; the model in lost.xml is unstable; give its <option> a smaller timestep" in warnings[0]
+
+
+def test_as_many_joints_are_shown_as_viewers_are_told(users_folder: Path) -> None:
+    joints = "".join(f'<body><joint name="j{i}"/><geom size="1"/></body>' for i in range(100))
+    (users_folder / "many.xml").write_text(f"<mujoco><worldbody>{joints}</worldbody></mujoco>")
+    figures = list(load_world("many.xml").diagnostics())
+    assert figures == ["contacts", *(f"j{i}" for i in range(MOST_FIGURES - 1))]
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,8 @@ def _relabelled(shape: Any, label: int) -> Any:
     if isinstance(shape, Compound):
         return Compound([Part(_relabelled(p.shape, label), p.position, p.orientation) for p in shape.parts])
     label = 0 if isinstance(shape, Plane) else label
-    return dataclasses.replace(shape, color=tuple((label >> shift & 255) / 255 for shift in (16, 8, 0)))
+    color = tuple((label >> shift & 255) / 255 for shift in (16, 8, 0))
+    return dataclasses.replace(shape, color=color, material=None)
 
 
 def _label(model: Any, kind: int, number: int) -> int:
