@@ -108,7 +108,8 @@ def shader_poses(
     )
     rows = shape_table(Scene([]), len(older)).rows
     rows["color"] = 255
-    uniforms = context.buffer(placed.uniforms.packed())
+    # Poses are compared whatever a body's alpha is: what is seen through has passes of its own.
+    uniforms = context.buffer(placed.uniforms._replace(has_transparent=False).packed())
     program["Layer"].binding = 0
     uniforms.bind_to_uniform_block(0)
     camera = OrbitCamera().matrices((4, 3))._replace(eye=eye)
