@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera, Scene
-from twixt.render.draw.framing import View, bounds_of, framed_balls, grain_of, place_for
+from twixt.render.draw.framing import FramedView, bounds_of, framed_balls, grain_of, place_for
 
 # Limits of the elevation: straight below and straight above. Beyond them the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
@@ -127,7 +127,7 @@ class OrbitCamera:
         bodies: dtype `BODY`, shape (n,). aspect: width / height of the picture.
         """
         tangent = math.tan(math.radians(self.fov_y_deg) / 2)
-        view = View(*self._axes(), tangent, aspect, self.orthographic)
+        view = FramedView(*self._axes(), tangent, aspect, self.orthographic)
         self.target, distance_m = place_for(framed_balls(scene, bodies), view)
         self.distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
         self.surround(scene, bodies)

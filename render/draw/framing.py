@@ -56,7 +56,7 @@ class Bounds(NamedTuple):
         return math.dist(self.low, self.high) / 2
 
 
-class Balls(NamedTuple):
+class BoundingBalls(NamedTuple):
     """Bounding balls of bodies, metres, world. place: (3, n). radius: (n,)."""
 
     place: Floats
@@ -71,7 +71,7 @@ class Balls(NamedTuple):
         return Bounds(_three(low), _three(high))
 
 
-class View(NamedTuple):
+class FramedView(NamedTuple):
     """Lens and directions of a camera. right, up, backward: unit vectors of the world, (3,).
 
     tangent: of half the vertical field of view. aspect: width / height of the picture.
@@ -92,7 +92,7 @@ class Place(NamedTuple):
     distance_m: float
 
 
-def seen_balls(scene: Scene, bodies: NDArray[np.void]) -> Balls:
+def seen_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
     """Balls around all visible bodies, and the corners of the scene's outline as balls of radius 0.
 
     bodies: dtype `BODY`, (n,). Leaves out bodies too far away to be drawn, or to be seen together with the others.
@@ -100,7 +100,7 @@ def seen_balls(scene: Scene, bodies: NDArray[np.void]) -> Balls:
     return _balls(scene, bodies, np.ones(len(bodies), bool))
 
 
-def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> Balls:
+def framed_balls(scene: Scene, bodies: NDArray[np.void]) -> BoundingBalls:
     """`seen_balls` without floors and walls: rectangles and thin boxes that are larger than all the rest together.
 
     They are framed where there is nothing else, and where they are the greater number.
@@ -131,7 +131,7 @@ def grain_of(scene: Scene, bodies: NDArray[np.void]) -> float:
     return float(np.partition(radius, at)[at]) / 4 if len(radius) else 0.0
 
 
-def place_for(balls: Balls, view: View) -> Place:
+def place_for(balls: BoundingBalls, view: FramedView) -> Place:
     """Place from which a camera with this lens and direction frames the balls."""
     middle = np.array(balls.bounds.middle)
     rest = balls.place - middle[:, None] if len(balls.radius) else np.zeros((3, 1))
@@ -183,7 +183,7 @@ def is_thin(shape: Shape) -> bool:
     return isinstance(shape, Plane)
 
 
-def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) -> Balls:
+def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) -> BoundingBalls:
     radius = _radii(scene, bodies)
     drawn = chosen & ((bodies["flags"] & VISIBLE) != 0) & np.isfinite(radius)
     # Column by column: a reduction over the records would walk 64-byte strides, three times slower.
@@ -197,7 +197,7 @@ def _balls(scene: Scene, bodies: NDArray[np.void], chosen: NDArray[np.bool_]) ->
         low, high = np.array(scene.outline, np.float64)
         corners = np.array([np.where([bit & 1, bit & 2, bit & 4], high, low) for bit in range(8)]).T
         place, sizes = np.concatenate([place, corners], axis=1), np.concatenate([sizes, np.zeros(8)])
-    return Balls(place, sizes)
+    return BoundingBalls(place, sizes)
 
 
 def _radii(scene: Scene, bodies: NDArray[np.void]) -> NDArray[np.float32]:

@@ -23,26 +23,26 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Vector
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.ipc.surfaces import surface_rows
-from twixt.render.draw.body_draws import BodyDraws
-from twixt.render.draw.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
+from twixt.render.draw.bodies.ray_cast_draws import cast_passes
+from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
 from twixt.render.draw.flat.background import Background
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
-from twixt.render.draw.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
+from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
+from twixt.render.draw.frame.layers import Layer, PlacedLayer, place, place_all
+from twixt.render.draw.frame.quality_levels import FULL, Level
+from twixt.render.draw.frame.snapshot_ring import FEW, SnapshotRing
 from twixt.render.draw.glsl.pose import WAYS, PoseVariant
-from twixt.render.draw.layers import Layer, PlacedLayer, place, place_all
 from twixt.render.draw.light.lit_pictures import LitPictures
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.materials.material_draws import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
-from twixt.render.draw.quality_levels import FULL, Level
-from twixt.render.draw.ray_cast_draws import cast_passes
 from twixt.render.draw.shapes.shadows import has_shadows
-from twixt.render.draw.snapshot_ring import FEW, SnapshotRing
 from twixt.render.draw.software.separate_spheres import LEAST
-from twixt.render.draw.solids import Solids
 from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, Detail, possible
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws

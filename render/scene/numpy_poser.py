@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.groups import ColorBy
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.draw.layers import ALL_BLENDED, Discrete
+from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete
 from twixt.render.interpolation import create
 from twixt.render.interpolation.parents import compose
 from twixt.render.interpolation.poses import Poses, no_poses

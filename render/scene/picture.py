@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.groups import CHILDREN
 from twixt.ipc.scene import Scene
-from twixt.render.draw.layers import Discrete
+from twixt.render.draw.frame.layers import Discrete
 from twixt.render.interpolation.poses import Poses, no_poses
 from twixt.render.scene.method_change import copied
 from twixt.render.scene.numpy_poser import PosingRules

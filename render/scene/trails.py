@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.snapshot import CONTINUITY_MASK
-from twixt.render.draw.shape_table import shape_table
+from twixt.render.draw.bodies.shape_table import shape_table
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene

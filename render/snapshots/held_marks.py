@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import NO_MARKS
-from twixt.render.interpolation.marks import Matched, blended, drawable, matched
+from twixt.render.interpolation.mark_blending import Matched, blended, drawable, matched
 from twixt.render.snapshots.history import HeldSnapshot, Pair
 
 # Pairs whose match is kept: one for each picture of a window.

@@ -20,7 +20,7 @@ from twixt.render.cores.thread_time import ProcessorTime
 from twixt.render.display.display import Display
 from twixt.render.display.input import Event
 from twixt.render.draw.context import draws_in_threads, is_software
-from twixt.render.draw.quality_levels import Governor
+from twixt.render.draw.frame.quality_levels import Governor
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow

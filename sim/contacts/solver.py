@@ -83,7 +83,7 @@ class MovingSpheres:
 
 
 @dataclass(frozen=True)
-class Material:
+class ContactMaterial:
     """Coulomb friction coefficient, restitution (0..1), and decay rate of spin while balls touch (1/s)."""
 
     friction: float = 0.4
@@ -123,7 +123,7 @@ class ContactSolver:
         balls: MovingSpheres,
         low: Floats,
         high: Floats,
-        material: Material,
+        material: ContactMaterial,
         substep_s: float = 1 / 120,
         passes: tuple[bool, ...] = THOROUGH,
     ) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.sim.contacts.contact_list import cross
-from twixt.sim.contacts.solver import QUICK, ContactSolver, Material, MovingSpheres
+from twixt.sim.contacts.solver import QUICK, ContactMaterial, ContactSolver, MovingSpheres
 from twixt.sim.reproducible_math import dot, sin_cos, uniform
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.constructor_settings import check_count
@@ -110,7 +110,7 @@ class Balls(World):
         self.orientation[3] = 1.0
         half = self.half_width
         low, high = np.array([-half, -half, 0.0]), np.array([half, half, np.inf])
-        self.solver = ContactSolver(self.state, low, high, Material(), self.substep_s, QUICK)
+        self.solver = ContactSolver(self.state, low, high, ContactMaterial(), self.substep_s, QUICK)
         self.time_s = 0.0
         self.bodies.teleport(np.arange(self.count), position.T, scale=radius)
         self._write()

@@ -22,7 +22,7 @@ from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import MARK, NO_MARKS, Head, Snapshot, new_bodies
 from twixt.render.interpolation import METHODS, create
-from twixt.render.interpolation.marks import blended, drawable, matched
+from twixt.render.interpolation.mark_blending import blended, drawable, matched
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.overlay.panel_state import messages

@@ -1,7 +1,7 @@
 """Cost of each look: shadows on the ground, shadows on every surface, contact shading, four samples a pixel.
 
 One idea: the same cloud over a ground is drawn in turns by a look and without any of them, picture by picture, each
-until it is complete. The ratio is what the look costs; `render/draw/quality_levels.py` has its levels' shares from here.
+until it is complete. The ratio is what the look costs; `render/draw/frame/quality_levels.py` has its levels' shares from here.
 
 Always: bodies and camera are those of the other costs of drawing (cloud.py).
 """
@@ -15,7 +15,7 @@ from twixt.cli.bench.rows import Row, rounds_of, row, taken_us
 from twixt.cli.pages import Say
 from twixt.ipc.config.config import Config
 from twixt.render.display.display import open_display
-from twixt.render.draw.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LIT_LEVELS, Level
+from twixt.render.draw.frame.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LIT_LEVELS, Level
 
 COUNTS = (100, 1_000, 10_000)
 ROUNDS, BUDGET_S = 60, 4.0

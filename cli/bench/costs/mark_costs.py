@@ -21,9 +21,9 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.shape import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from twixt.ipc.snapshot import MARK_KINDS
 from twixt.render.display.display import open_display
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.interpolation.marks import blended, drawable, matched
+from twixt.render.interpolation.mark_blending import blended, drawable, matched
 from twixt.sim.world.marks import Marks
 
 COUNT, ROUNDS, BUDGET_S = 1_000, 120, 2.5

@@ -16,7 +16,7 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.render.draw import body_draws
+from twixt.render.draw.bodies import body_draws
 from twixt.render.draw.camera import CameraMatrices
 
 Viewport = tuple[int, int, int, int]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.cli.bench.clock.traces import MS, SECOND, SETTLING_NS, TRACES, Arrival, Trace, presents, steady
-from twixt.cli.bench.motion.recordings import BodyPoses, Flags, Recording, Times, Truth
+from twixt.cli.bench.motion.recordings import Flags, RecordedPoses, Recording, Times, Truth
 from twixt.ipc.snapshot import CONTINUITY_MASK
 from twixt.render.interpolation import Method, Poses, create
 from twixt.render.interpolation.parents import compose
@@ -44,7 +44,7 @@ class DrawnFrames(NamedTuple):
     drawn_ns: Times  # the time of the drawn state
     previous_ns: Times  # the newest arrived snapshot at or before asked_ns
     next_ns: Times  # the oldest arrived snapshot after it; asked_ns where there was none
-    places: BodyPoses
+    places: RecordedPoses
 
 
 @dataclass(frozen=True)
@@ -232,11 +232,11 @@ def _between(shown: DrawnFrames) -> list[tuple[int, int]]:
     return list(zip(shown.previous_ns.tolist(), shown.next_ns.tolist(), strict=True))
 
 
-def _comparable(drawn: BodyPoses, true: BodyPoses) -> Flags:
+def _comparable(drawn: RecordedPoses, true: RecordedPoses) -> Flags:
     return drawn.visible & true.visible & (drawn.life == true.life)
 
 
-def _stacked(poses: Sequence[Poses], count: int) -> BodyPoses:
+def _stacked(poses: Sequence[Poses], count: int) -> RecordedPoses:
     """Poses of all frames, (f, count): bodies that do not exist yet are hidden."""
     position = np.zeros((len(poses), count, 3), np.float32)
     orientation = np.zeros((len(poses), count, 4), np.float32)
@@ -247,7 +247,7 @@ def _stacked(poses: Sequence[Poses], count: int) -> BodyPoses:
         known = len(one)
         position[frame, :known], orientation[frame, :known] = one.position, one.orientation
         life[frame, :known], visible[frame, :known] = one.epoch & CONTINUITY_MASK, one.visible
-    return BodyPoses(position, orientation, life, visible)
+    return RecordedPoses(position, orientation, life, visible)
 
 
 def _map_of(rows: Sequence[Arrival]) -> tuple[Times, Times]:

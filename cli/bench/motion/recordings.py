@@ -175,7 +175,7 @@ Times = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-class BodyPoses(NamedTuple):
+class RecordedPoses(NamedTuple):
     """n bodies at f instants, in the world. life: continuity epochs."""
 
     position: NDArray[np.floating]  # (f, n, 3), metres
@@ -196,7 +196,7 @@ class Truth:
         poses = poses_of(0, bodies.reshape(-1))
         shape = len(states), count
         self._parents = parent_rows
-        self._own = BodyPoses(
+        self._own = RecordedPoses(
             poses.position.reshape(*shape, 3),
             poses.orientation.reshape(*shape, 4),
             bodies["epoch"] & CONTINUITY_MASK,
@@ -211,7 +211,7 @@ class Truth:
         """Largest number of bodies."""
         return self.states.life.shape[1]
 
-    def at(self, sim_times_ns: Times) -> BodyPoses:
+    def at(self, sim_times_ns: Times) -> RecordedPoses:
         """Poses of all bodies at those simulated times, (f,) in ns."""
         times, own = self.times_ns, self._own
         index = np.clip(np.searchsorted(times, sim_times_ns, side="right") - 1, 0, len(times) - 2)
@@ -221,7 +221,9 @@ class Truth:
         facing = normalized(own.orientation[index].reshape(-1, 4))
         turn = log(multiply(normalized(own.orientation[index + 1].reshape(-1, 4)), conjugate(facing)))
         turned = multiply(exp(turn * share.reshape(-1, 1)), facing).reshape(own.orientation[index].shape)
-        return self._in_the_world(BodyPoses(start + (end - start) * share, turned, own.life[index], own.visible[index]))
+        return self._in_the_world(
+            RecordedPoses(start + (end - start) * share, turned, own.life[index], own.visible[index])
+        )
 
     def during(self, since_ns: int, until_ns: int) -> slice:
         """Slice of the states that cover the simulated time from since_ns to until_ns."""
@@ -229,7 +231,7 @@ class Truth:
         last = np.searchsorted(self.times_ns, until_ns, side="left")
         return slice(max(0, int(first)), int(last) + 1)
 
-    def _in_the_world(self, own: BodyPoses) -> BodyPoses:
+    def _in_the_world(self, own: RecordedPoses) -> RecordedPoses:
         """Poses in the world, from those in the parents' frames. Interpolated there, children of a turning parent keep
         their distance between states too."""
         if self._parents is None:

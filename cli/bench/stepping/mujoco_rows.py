@@ -58,7 +58,7 @@ class LoopTimes(NamedTuple):
     cpu: LoopTurn
 
 
-class LoopCase(NamedTuple):
+class EngineLoop(NamedTuple):
     """A loop to be watched. humanoids: how many it steps. bar: largest ratio of its time."""
 
     name: str
@@ -76,9 +76,9 @@ class SyncCase(NamedTuple):
 
 
 LOOPS = (
-    LoopCase("humanoid, sync after every step", 1, None, 1.05),
-    LoopCase("humanoid, sync 60 times a second", 1, 60.0, 1.02),
-    LoopCase("4 humanoids, sync after every step", 4, None, 1.02),
+    EngineLoop("humanoid, sync after every step", 1, None, 1.05),
+    EngineLoop("humanoid, sync 60 times a second", 1, 60.0, 1.02),
+    EngineLoop("4 humanoids, sync after every step", 4, None, 1.02),
 )
 
 
@@ -117,7 +117,7 @@ def _written(folder: str, text: str) -> str:
     return file.name
 
 
-def _loop_rows(case: LoopCase, path: str, effort: Effort, say: Say) -> Iterator[Row]:
+def _loop_rows(case: EngineLoop, path: str, effort: Effort, say: Say) -> Iterator[Row]:
     with ExitStack() as stack:
         hz = [] if case.sync_hz is None else ["--sync-hz", str(case.sync_hz)]
         loops = {name: stack.enter_context(_loop(name, path, effort, *hz)) for name in (TWIXT, *PEERS)}
@@ -137,7 +137,7 @@ def _loop_rows(case: LoopCase, path: str, effort: Effort, say: Say) -> Iterator[
             yield _loop_row(case, name, turns[name], loop.failure)
 
 
-def _loop_row(case: LoopCase, viewer: str, turns: list[LoopTimes], failure: str) -> Row:
+def _loop_row(case: EngineLoop, viewer: str, turns: list[LoopTimes], failure: str) -> Row:
     name = f"step, {case.name}: {viewer}"
     found, of_cpu = slowdown([turn.wall for turn in turns]), slowdown([turn.cpu for turn in turns])
     if found is None or of_cpu is None:

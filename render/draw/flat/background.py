@@ -15,9 +15,9 @@ from typing import NamedTuple
 import moderngl
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.body_draws import KEEP_ALPHA
+from twixt.render.draw.bodies.body_draws import KEEP_ALPHA
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget, SceneView
+from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, SceneView
 from twixt.render.draw.glsl.pose import FRAME_GLSL
 from twixt.render.draw.software.background_cache import BackgroundCache
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Vector
-from twixt.render.draw.frame_block import FRAME_BINDING, FrameTarget, Viewport
+from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, Viewport
 from twixt.render.draw.glsl.pose import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])

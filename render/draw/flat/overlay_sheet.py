@@ -20,7 +20,7 @@ import numpy as np
 
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
 from twixt.render.draw.flat.panel_backgrounds import Rectangle
-from twixt.render.draw.frame_block import Viewport
+from twixt.render.draw.frame.frame_block import Viewport
 from twixt.render.draw.software.kept_pixels import Pixels
 
 _VERTEX = """#version 330 core

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.flat.panel_backgrounds import Rectangle
-from twixt.render.draw.frame_block import SceneView
-from twixt.render.draw.layers import PlacedLayer
-from twixt.render.draw.quality_levels import Level
+from twixt.render.draw.frame.frame_block import SceneView
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.quality_levels import Level
+from twixt.render.draw.frame.snapshot_ring import NO_BODIES
 from twixt.render.draw.shapes.shadows import FADE_RADII, FOOT_REACH, LOWEST_LIGHT, SPOT_REACH, has_shadows
-from twixt.render.draw.snapshot_ring import NO_BODIES
 from twixt.render.draw.spheres.snapshot_bounds import Extent
 
 # Added on each side of a rectangle, for soft edges and rounding.

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame_block import FRAME_BINDING
+from twixt.render.draw.frame.frame_block import FRAME_BINDING
 from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
 from twixt.render.draw.glsl.pose import FRAME_GLSL
 

@@ -17,16 +17,16 @@ import moderngl
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
-from twixt.render.draw.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame_block import FrameTarget, FrameUniforms, SceneView
-from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.quality_levels import Level
 from twixt.render.draw.light import composing
 from twixt.render.draw.light.composing import Composer, Shading
 from twixt.render.draw.light.light_camera import MAP_PX, casting_reach, light_camera, region_of, to_map
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
-from twixt.render.draw.quality_levels import Level
-from twixt.render.draw.solids import Solids
 from twixt.render.draw.spheres.snapshot_bounds import grown, together
 
 Made = tuple[moderngl.Texture, moderngl.Texture, moderngl.Framebuffer]

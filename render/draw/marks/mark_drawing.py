@@ -17,12 +17,12 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.render.draw.bodies.ray_cast_draws import OFF_PX, PLAIN_OFF_PX, cast_passes, largest_point_px
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.flat.dots_and_lines import SmoothLines
-from twixt.render.draw.frame_block import FrameTarget, SceneView
+from twixt.render.draw.frame.frame_block import FrameTarget, SceneView
 from twixt.render.draw.marks.mark_solids import NO_SOLIDS, SOLIDS, MarkSolids, Transparent, mark_solids
 from twixt.render.draw.marks.solid_rows import CONES, NO_POINTS, SolidPrograms, SolidRows, variant_of, whole_pass
-from twixt.render.draw.ray_cast_draws import OFF_PX, PLAIN_OFF_PX, cast_passes, largest_point_px
 from twixt.render.draw.transparency.transparent_draws import MOST_RUNS
 from twixt.render.draw.transparency.transparent_rows import back_to_front
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import moderngl
 
-from twixt.render.draw.body_draws import BodyDraws
-from twixt.render.draw.body_programs import PASSES, STRETCHED, Membership
-from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_programs import PASSES, STRETCHED, Membership
+from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import CONTINUITY_MASK
 from twixt.ipc.surfaces import NO_SURFACES, are_drawable, deforming, surface_rows
-from twixt.render.draw.layers import SurfacePair
+from twixt.render.draw.frame.layers import SurfacePair
 from twixt.render.draw.meshes.deformation import Deformation
 from twixt.render.draw.meshes.mesh_geometry import VERTEX, MeshBounds
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable
 
 import moderngl
 
-from twixt.render.draw.frame_block import Viewport
+from twixt.render.draw.frame.frame_block import Viewport
 from twixt.render.draw.software.kept_pixels import DEPTH_BIT, STENCIL_BIT, Pixels, functions
 
 # Pictures kept: two halves of a split window and the whole one, or those of two framebuffers.

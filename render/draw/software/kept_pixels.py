@@ -12,7 +12,7 @@ from ctypes import POINTER, byref, c_double, c_int, c_uint, c_void_p
 from functools import cache
 
 from twixt.render.draw.context import gl_function
-from twixt.render.draw.frame_block import Viewport
+from twixt.render.draw.frame.frame_block import Viewport
 
 COLOR_BIT, DEPTH_BIT, STENCIL_BIT = 0x4000, 0x100, 0x400
 READ_FRAMEBUFFER, DRAW_FRAMEBUFFER, FRAMEBUFFER = 0x8CA8, 0x8CA9, 0x8D40

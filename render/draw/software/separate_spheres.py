@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import VISIBLE
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.snapshot_ring import FEW
+from twixt.render.draw.frame.snapshot_ring import FEW
 
 # Fewer spheres hide little of each other, and their edges are noticed.
 LEAST = 48

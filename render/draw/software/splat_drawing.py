@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
+from twixt.render.draw.bodies.shape_table import shape_table
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame_block import SceneView, Viewport, frame_block
-from twixt.render.draw.layers import PlacedLayer
-from twixt.render.draw.shape_table import shape_table
-from twixt.render.draw.snapshot_ring import LATE_FROM, SnapshotRing
+from twixt.render.draw.frame.frame_block import SceneView, Viewport, frame_block
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.snapshot_ring import LATE_FROM, SnapshotRing
 from twixt.render.draw.software import projection
 from twixt.render.draw.software.projection import ColumnPair, Projected, SnapshotColumns
 from twixt.render.draw.software.splats import MOST, Light, light_of, seen_of

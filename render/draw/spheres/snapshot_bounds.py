@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import BODY
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame_block import GUARD_PX
+from twixt.render.draw.frame.frame_block import GUARD_PX
 from twixt.render.draw.spheres.sphere_common import is_wide
 
 # With more bodies the box costs more for each snapshot than it saves in each picture: 100,000 bodies do not fit the

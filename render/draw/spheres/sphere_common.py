@@ -22,7 +22,7 @@ import math
 import moderngl
 
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame_block import GUARD_PX
+from twixt.render.draw.frame.frame_block import GUARD_PX
 from twixt.render.draw.glsl.light import OUTLINE_GLSL
 from twixt.render.draw.glsl.pose import PoseVariant, frame_glsl, pose_glsl, switches_glsl
 

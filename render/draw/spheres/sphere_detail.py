@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene, Shape, Sphere
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.quality_levels import FULL, Level
+from twixt.render.draw.frame.quality_levels import FULL, Level
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
 
 # Size of the sample; up to twice as many are taken. Its share of large spheres is off by a few percent.

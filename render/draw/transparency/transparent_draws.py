@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Shape
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.surfaces import deforming
-from twixt.render.draw.body_draws import BodyDraws
-from twixt.render.draw.body_programs import Membership, material_of
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_programs import Membership, material_of
+from twixt.render.draw.bodies.shape_table import KIND_NAMES
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame_block import FrameTarget
-from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.frame.frame_block import FrameTarget
+from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.materials.material_draws import pass_of_any_size
 from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
-from twixt.render.draw.shape_table import KIND_NAMES
 from twixt.render.draw.transparency.transparent_rows import TransparentRows, back_to_front, newest
 from twixt.render.interpolation.quaternion import normalized, rotate
 
@@ -40,7 +40,7 @@ MESHES, PLANES, NOTHING = (KIND_NAMES.index(kind) for kind in ("meshes", "planes
 FIRST_ROOM = 64
 
 
-class _Run(NamedTuple):
+class _SortedRows(NamedTuple):
     """Rows one after the other that one draw call draws. shape: theirs, of meshes and of what has a material. row: the
     number of the first; a mesh that deforms has no other."""
 
@@ -83,7 +83,7 @@ class TransparentDraws:
         self._meshes, self._materials = meshes, materials
         self._order: moderngl.Buffer | None = None
         self._poses: moderngl.Buffer | None = None
-        self._runs: list[_Run] = []
+        self._runs: list[_SortedRows] = []
 
     def begin(self, camera: CameraMatrices, layers: Sequence[PlacedLayer]) -> None:
         """Sorts the rows of a picture, and computes the poses of those that are meshes."""
@@ -111,7 +111,9 @@ class TransparentDraws:
             layer, shape = drawn[int(listed.layers[row])], table[listed.shapes[row]]
             if (material := None if shape is None else material_of(shape)) is not None:
                 layer = layer._replace(variant=layer.variant._replace(finish=finish_of(material)))
-            self._runs.append(_Run(layer, int(listed.kinds[row]), shape, first, end - first, int(listed.rows[row])))
+            self._runs.append(
+                _SortedRows(layer, int(listed.kinds[row]), shape, first, end - first, int(listed.rows[row]))
+            )
         self._make_room(len(order)).write(listed.rows[order])
         self._pose_meshes()
 

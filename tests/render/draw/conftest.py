@@ -10,7 +10,7 @@ import pytest
 
 from twixt.ipc.scene import Scene
 from twixt.render.draw.camera import CameraMatrices, OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 
 SIZE_PX = (400, 300)

@@ -16,18 +16,18 @@ import numpy as np
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import MARK_KINDS, new_bodies
-from twixt.render.draw.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
+from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
+from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.snapshot_ring import LATE_FROM
 from twixt.render.draw.glsl.pose import GIVEN, PoseVariant
-from twixt.render.draw.layers import Layer
 from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.marks.mark_solids import SOLIDS
 from twixt.render.draw.marks.solid_rows import SolidPrograms, whole_pass
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.render.draw.snapshot_ring import LATE_FROM
 from twixt.sim.world.marks import Marks
 
 SIZE_PX = (160, 120)

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from tests.render.draw.drawn_by import MARK_PROGRAMS, SIZE_PX, picture
-from twixt.render.draw.body_programs import PASSES, SPHERE_PASSES
+from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES
 from twixt.render.draw.context import is_software
 from twixt.render.draw.glsl.pose import WAYS, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program

@@ -12,7 +12,7 @@ from tests.render.draw.conftest import SIZE_PX, upload
 from twixt.ipc.scene import Box, Capsule, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.scene.labels import Label, place
 
 # Places that a float32 holds.

@@ -11,10 +11,10 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw import ray_cast_draws, sphere_draws
+from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
-from twixt.render.draw.snapshot_ring import LATE_FROM
+from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.snapshot_ring import LATE_FROM
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import Detail

@@ -10,9 +10,9 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, WHOLE, matrices, upload
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw import ray_cast_draws, sphere_draws
+from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
 from twixt.render.draw.camera import OrbitCamera, carried
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import Detail
 

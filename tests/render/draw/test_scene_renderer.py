@@ -13,7 +13,7 @@ from twixt.ipc.scene import Box, Plane, Scene, Sphere
 from twixt.ipc.snapshot import VISIBLE, new_bodies
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.context import is_software
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 
 WHITE, RED, GREEN, BLUE = (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

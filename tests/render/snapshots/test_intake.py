@@ -14,7 +14,7 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies, vertex_records
 from twixt.ipc.surfaces import packed, unpacked
-from twixt.render.draw.layers import SurfacePair
+from twixt.render.draw.frame.layers import SurfacePair
 from twixt.render.draw.meshes.mesh_geometry import VERTEX
 from twixt.render.snapshots import intake
 from twixt.render.snapshots.history import Pair

@@ -19,7 +19,7 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import NO_MARKS, Head, new_bodies
 from twixt.render.display.display import open_display
 from twixt.render.display.input import Key
-from twixt.render.draw.quality_levels import CHEAPEST, FULL
+from twixt.render.draw.frame.quality_levels import CHEAPEST, FULL
 from twixt.render.measure.intervals import intervals
 from twixt.render.measure.run_figures import measure
 from twixt.render.pacing.pacer import Pacer

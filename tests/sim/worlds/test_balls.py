@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
 from twixt.sim.contacts.broad_phase import pairs_within
-from twixt.sim.contacts.solver import ContactSolver, Material, MovingSpheres
+from twixt.sim.contacts.solver import ContactMaterial, ContactSolver, MovingSpheres
 from twixt.sim.world.world import state_hash
 from twixt.sim.world.world_guard import check_world
 from twixt.sim.worlds.balls import GRAVITY_M_S2, MANY, Balls, turned
@@ -33,7 +33,9 @@ def spheres(places: list[tuple[float, float, float]], radius: float = 0.1, mass:
 
 
 def in_a_large_box(balls: MovingSpheres, **material: float) -> ContactSolver:
-    return ContactSolver(balls, np.array([-50.0, -50.0, 0.0]), np.array([50.0, 50.0, np.inf]), Material(**material))
+    return ContactSolver(
+        balls, np.array([-50.0, -50.0, 0.0]), np.array([50.0, 50.0, np.inf]), ContactMaterial(**material)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +230,7 @@ def test_balls_that_hit_each_other_keep_their_momentum() -> None:
 def test_a_ball_of_great_mass_rests_on_small_ones() -> None:
     balls = spheres([(-0.07, -0.05, 0.08), (0.07, -0.05, 0.08), (0, 0.08, 0.08), (0, 0, 0.30)], radius=0.08)
     balls.radius[3], balls.mass[3] = 0.2, 15.6
-    solver = ContactSolver(balls, np.array([-0.25, -0.25, 0.0]), np.array([0.25, 0.25, np.inf]), Material())
+    solver = ContactSolver(balls, np.array([-0.25, -0.25, 0.0]), np.array([0.25, 0.25, np.inf]), ContactMaterial())
     for _ in range(300):
         solver.step(DT, DOWN)
     assert solver.overlap() < 0.02

@@ -12,7 +12,7 @@ from tests.render.draw.test_scene_renderer import BLUE, bodies_at, centroid_px, 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Sphere
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)
 WHITE = (255, 255, 255, 255)

@@ -11,7 +11,7 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.panel_backgrounds import TINT, Rectangle
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 
 SCENE = Scene([Sphere(0.3)], ground=0.0, outline=((-3, -3, 0), (3, 3, 3)))
 APART = (Rectangle(5, 5, 205, 60), Rectangle(240, 10, 390, 90), Rectangle(10, 250, 395, 290))

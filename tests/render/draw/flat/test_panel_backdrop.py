@@ -12,7 +12,7 @@ from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.flat import panel_backdrop
 from twixt.render.draw.flat.overlay_sheet import PIECE_PX, pieces_of, runs_of
 from twixt.render.draw.flat.panel_backgrounds import Rectangle
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 
 TILES = tuple(
     Rectangle(x, y, min(x + 37, SIZE_PX[0]), min(y + 29, SIZE_PX[1]))

@@ -13,9 +13,9 @@ from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sph
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS
 from twixt.render.draw.light.lit_pictures import LitTarget
-from twixt.render.draw.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS
 
 MAPPED = LIT_LEVELS[1]
 PLAIN_FULL = FULL._replace(shadows=False)

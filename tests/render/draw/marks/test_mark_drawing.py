@@ -13,9 +13,9 @@ from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.quality_levels import LEVELS, LIT_LEVELS
 from twixt.render.draw.meshes import mesh_drawing
-from twixt.render.draw.quality_levels import LEVELS, LIT_LEVELS
 from twixt.sim.world.marks import Marks
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)  # x towards the eye, y to the right, z up

@@ -22,7 +22,7 @@ from twixt.ipc.scene import (
 )
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 
 # From straight above, without perspective: x to the right, y up, 400 x 300 px, 4 x 3 m.
 ABOVE = OrbitCamera(

@@ -15,10 +15,10 @@ from twixt.ipc.scene import Box, Group, Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.quality_levels import LEVELS
 from twixt.render.draw.meshes import mesh_drawing
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
-from twixt.render.draw.quality_levels import LEVELS
 
 CAMERA = OrbitCamera(distance_m=4.0)
 WIDE = OrbitCamera(distance_m=1.2, fov_y_deg=100.0)

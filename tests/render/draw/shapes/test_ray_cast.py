@@ -10,11 +10,11 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, matrices, upload
 from tests.render.draw.test_scene_renderer import GREEN, RED, WHITE, bodies_at, dark, lit_px
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Scene, Sphere
-from twixt.render.draw import ray_cast_draws
+from twixt.render.draw.bodies import ray_cast_draws
+from twixt.render.draw.bodies.shape_table import half_size
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.frame_block import quaternion_of
-from twixt.render.draw.layers import Layer
-from twixt.render.draw.shape_table import half_size
+from twixt.render.draw.frame.frame_block import quaternion_of
+from twixt.render.draw.frame.layers import Layer
 
 SHAPES = [
     Box((0.9, 0.6, 1.2), WHITE),

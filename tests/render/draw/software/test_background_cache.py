@@ -13,7 +13,7 @@ from twixt.ipc.snapshot import BODY, VISIBLE
 from twixt.render.draw import context as gl_context
 from twixt.render.draw import software
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.software.background_cache import BackgroundCache
 
 NEAR, FAR = OrbitCamera(distance_m=6.0), OrbitCamera(distance_m=17.0, azimuth_rad=1.0)

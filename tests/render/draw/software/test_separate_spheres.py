@@ -7,9 +7,9 @@ import pytest
 
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import BODY, VISIBLE
-from twixt.render.draw.body_programs import SPHERE_PASSES
+from twixt.render.draw.bodies.body_programs import SPHERE_PASSES
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.software.separate_spheres import LEAST, LOOK_AGAIN_PICTURES, LOOK_PICTURES, TOLERANCE, are_apart
 
 CAMERA = OrbitCamera(distance_m=9.0)

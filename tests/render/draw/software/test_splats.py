@@ -11,8 +11,8 @@ from tests.render.draw.conftest import SIZE_PX, upload
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE, new_bodies
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
-from twixt.render.draw.snapshot_ring import LATE_FROM
+from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.snapshot_ring import LATE_FROM
 from twixt.render.draw.software.projection import SphereCloud, columns_of, is_straight, project
 from twixt.render.draw.software.splat_drawing import LARGEST_PX, SplatDrawing
 from twixt.render.draw.software.splats import Discs, seen_of

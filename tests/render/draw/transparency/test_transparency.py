@@ -13,7 +13,7 @@ from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Part, P
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.transparency import transparent_draws
 from twixt.render.draw.transparency.transparent_rows import back_to_front, newest, transparent_of
 

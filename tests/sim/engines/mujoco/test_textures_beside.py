@@ -14,7 +14,7 @@ import pytest
 
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.engines.mujoco.model_scene import scene
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Compound, Part, Plane, Scene
 from twixt.ipc.snapshot import BODY, NO_VERTICES, new_bodies
 from twixt.render.draw.camera import OrbitCamera, carried
-from twixt.render.draw.layers import Layer, SurfacePair
+from twixt.render.draw.frame.layers import Layer, SurfacePair
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera

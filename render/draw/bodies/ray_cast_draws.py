@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 import moderngl
 
-from twixt.render.draw.body_draws import BodyDraws
-from twixt.render.draw.body_programs import STRETCHED
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_programs import STRETCHED
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame_block import SceneView
-from twixt.render.draw.layers import PlacedLayer
-from twixt.render.draw.quality_levels import FULL, Level
+from twixt.render.draw.frame.frame_block import SceneView
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.quality_levels import FULL, Level
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 
 # Up to this many bodies all are rectangles: one program, 2 ms if each is 20 px wide and the CPU draws them.

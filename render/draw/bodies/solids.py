@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 import moderngl
 
-from twixt.render.draw.body_draws import KEEP_ALPHA, BodyDraws
-from twixt.render.draw.body_programs import CAST_KINDS
-from twixt.render.draw.frame_block import SceneView
-from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.bodies.body_draws import KEEP_ALPHA, BodyDraws
+from twixt.render.draw.bodies.body_programs import CAST_KINDS
+from twixt.render.draw.bodies.ray_cast_draws import CastDrawing
+from twixt.render.draw.bodies.sphere_draws import SphereDrawing
+from twixt.render.draw.frame.frame_block import SceneView
+from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.materials.material_draws import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
-from twixt.render.draw.ray_cast_draws import CastDrawing
-from twixt.render.draw.sphere_draws import SphereDrawing
 
 
 class Solids:

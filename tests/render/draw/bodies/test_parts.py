@@ -14,11 +14,12 @@ from tests.render.draw.test_agreement import angles_between, moving_bodies, shad
 from twixt.ipc.scene import Box, Capsule, Compound, Part, Scene, Sphere
 from twixt.ipc.snapshot import Snapshot, new_bodies
 from twixt.render import interpolation
-from twixt.render.draw import ray_cast_draws, snapshot_ring, sphere_draws
+from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
+from twixt.render.draw.bodies.part_rows import part_rows
+from twixt.render.draw.bodies.shape_table import PALETTE, shape_table
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
-from twixt.render.draw.part_rows import part_rows
-from twixt.render.draw.shape_table import PALETTE, shape_table
+from twixt.render.draw.frame import snapshot_ring
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.interpolation.poses import records_of
 from twixt.render.interpolation.quaternion import multiply, rotate
 

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY
-from twixt.render.draw.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Membership
+from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Membership
+from twixt.render.draw.bodies.part_rows import PartRows, are_alike, moved_rows, part_rows
 from twixt.render.draw.context import gl_function
-from twixt.render.draw.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
+from twixt.render.draw.frame.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.glsl.pose import PoseVariant
-from twixt.render.draw.layers import PlacedLayer
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
-from twixt.render.draw.part_rows import PartRows, are_alike, moved_rows, part_rows
-from twixt.render.draw.snapshot_ring import SnapshotRing
 from twixt.render.draw.spheres.sphere_common import ALL_PX
 
 POINTS = moderngl.POINTS

@@ -10,7 +10,7 @@ import pytest
 from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw import sphere_draws
+from twixt.render.draw.bodies import sphere_draws
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide

@@ -4,8 +4,8 @@ import numpy as np
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
-from twixt.render.draw.body_programs import ALL_KINDS, PASSES
-from twixt.render.draw.shape_table import KIND_NAMES, KINDS, PALETTE, half_size, shape_table
+from twixt.render.draw.bodies.body_programs import ALL_KINDS, PASSES
+from twixt.render.draw.bodies.shape_table import KIND_NAMES, KINDS, PALETTE, half_size, shape_table
 
 
 def test_each_body_gets_the_size_and_colour_of_its_shape():

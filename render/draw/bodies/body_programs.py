@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Compound, Scene, Shape
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.mesh import Mesh
-from twixt.render.draw.frame_block import FRAME_BINDING, LAYER_BINDING
+from twixt.render.draw.bodies.part_rows import PartRows
+from twixt.render.draw.bodies.shape_table import KIND_NAMES, shape_table
+from twixt.render.draw.frame.frame_block import FRAME_BINDING, LAYER_BINDING
+from twixt.render.draw.frame.layers import layer_bodies
 from twixt.render.draw.glsl.pose import PoseVariant
-from twixt.render.draw.layers import layer_bodies
 from twixt.render.draw.meshes.mesh_programs import mesh_pose_program
-from twixt.render.draw.part_rows import PartRows
-from twixt.render.draw.shape_table import KIND_NAMES, shape_table
 from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE
 from twixt.render.draw.shapes.cylinders import CYLINDER

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.body_draws import BodyDraws
-from twixt.render.draw.frame_block import SceneView
-from twixt.render.draw.layers import PlacedLayer
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.frame.frame_block import SceneView
+from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.software.separate_spheres import ApartSpheres
 from twixt.render.draw.software.splat_drawing import SplatDrawing
 from twixt.render.draw.spheres.snapshot_bounds import fits_points, grown, together

@@ -23,11 +23,11 @@ from tests.render.draw.test_scene_renderer import (
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.ipc.snapshot import HAS_VELOCITY, new_bodies
-from twixt.render.draw import body_draws, sphere_draws
-from twixt.render.draw.body_draws import BodyDraws
+from twixt.render.draw.bodies import body_draws, sphere_draws
+from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.layers import Layer
-from twixt.render.draw.snapshot_ring import SnapshotRing
+from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.spheres.sphere_detail import Detail
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twixt.render.draw.quality_levels import (
+from twixt.render.draw.frame.quality_levels import (
     BEST,
     BEST_BY_PROCESSOR,
     CHEAPEST,
