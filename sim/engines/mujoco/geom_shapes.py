@@ -121,6 +121,7 @@ class PartMaker:
         self._materials = ModelMaterials(model)
         self._mesh_maker = partial(self._mesh, "mesh")
         kinds = mujoco.mjtGeom
+        self._two_sided = {int(kind) for kind in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF, kinds.mjGEOM_HFIELD)}
         self._makers: dict[int, ShapeMaker] = {
             int(kinds.mjGEOM_PLANE): self._plane,
             int(kinds.mjGEOM_HFIELD): partial(self._mesh, "hfield"),
@@ -140,7 +141,8 @@ class PartMaker:
         is_shown = np.array(groups)[np.clip(of.group, 0, len(groups) - 1)] & (moves | shown.shows_static)
         for row in np.flatnonzero(is_shown).tolist():
             red, green, blue, alpha = self._color(of, row)
-            color = red, green, blue, alpha * (shown.dynamic_alpha if moves[row] else 1.0)
+            alpha *= shown.dynamic_alpha if moves[row] else 1.0
+            color = red, green, blue, alpha if int(of.type[row]) in self._two_sided else _laid_on_twice(alpha)
             maker = self._makers.get(int(of.type[row]))
             if shown.shows_hulls and of.collides[row] and maker is self._mesh_maker and self._has_hull(of, row):
                 maker = partial(self._mesh, "hull")
@@ -202,6 +204,12 @@ def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Looks) -> Part | N
         return None if shape is None else Part(shape, of.pos[row].tolist(), (x, y, z, w))
     except SceneError:
         return None
+
+
+def _laid_on_twice(alpha: float) -> float:
+    """Opacity with which MuJoCo's renderer shows an alpha: it lays the front of what is seen through on twice. Of a mesh
+    that is seen through twixt lays on front and back, once each."""
+    return 1 - (1 - alpha) ** 2
 
 
 def _doubled(size: NDArray[np.float64]) -> Vector:

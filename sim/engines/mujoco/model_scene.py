@@ -15,6 +15,7 @@ from twixt.ipc.scene import Camera, Compound, Part, Scene
 from twixt.ipc.shapes.shape import Shape
 from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
+from twixt.sim.engines.mujoco.model_light import background, light
 from twixt.sim.engines.mujoco.model_surfaces import surface_shapes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
@@ -47,6 +48,8 @@ def scene(
     return Scene(
         shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker)],
         camera=camera,
+        background=background(model),
+        light=light(model),
         ground=None if _has_ground(model) else 0.0,
     )
 
