@@ -56,8 +56,12 @@ class ModelMaterials:
             return None
         repeat = np.maximum(np.nan_to_num(model.mat_texrepeat[material].astype(np.float64)), LEAST_REPEAT)
         per_metre = bool(model.mat_texuniform[material])
-        if plane_size is not None and not per_metre and (plane_size[:2] <= 0).any():
-            per_metre, repeat = True, repeat / np.where(plane_size[:2] > 0, plane_size[:2], 1.0)
+        if plane_size is not None:
+            has_ends = bool(((plane_size[:2] > 0) & (plane_size[:2] < np.inf)).all())
+            if per_metre and has_ends:  # the texture begins at the plane's corner
+                per_metre, repeat = False, repeat * plane_size[:2]
+            elif not per_metre and not has_ends:
+                per_metre, repeat = True, repeat / np.where(plane_size[:2] > 0, plane_size[:2], 1.0)
         x, y = (repeat / 2 if per_metre else repeat).tolist()
         roughness = _share("roughness", float(np.sqrt(0.25 * DEFAULT_SHININESS / max(shininess, 1e-3))))
         return Material(texture, (x, y), per_metre, roughness, _share("specular", specular), emission)

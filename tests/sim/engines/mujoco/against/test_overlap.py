@@ -34,6 +34,19 @@ NOT_MANIFOLD = """
   <worldbody><body><freejoint/><geom type="mesh" mesh="fan"/></body></worldbody>
 </mujoco>
 """
+# Squares of constant size, and glass that is no mesh.
+SQUARES = """
+<mujoco>
+  <asset>
+    <texture name="squares" type="2d" builtin="checker" rgb1="0.1 0.2 0.3" rgb2="0.9 0.3 0.4" width="64" height="64"/>
+    <material name="squares" texture="squares" texrepeat="1 1" texuniform="true"/>
+  </asset>
+  <worldbody>
+    <geom type="plane" size="{size}" material="squares"/>
+    <geom type="box" size="0.1 0.1 0.01" pos="0 0 0.2" rgba="0 1 0 0.5"/>
+  </worldbody>
+</mujoco>
+"""
 CAMERAS = """
     <camera name="wall" pos="1 -9 3" xyaxes="1 0 0 0 0.3 1" fovy="60"/>
     <camera name="above" pos="1 1 12" xyaxes="1 0 0 0 1 0" fovy="50"/>
@@ -54,6 +67,12 @@ def stepped(text: str, steps: int = 20) -> tuple[Any, Any]:
         mujoco.mj_step(model, data)
     mujoco.mj_forward(model, data)
     return model, data
+
+
+@pytest.mark.parametrize("size", ["1.4 0.8 0.1", "0.4 0.2 0.1", "0 0 0.1"])
+def test_squares_of_a_plane_and_glass_above_are_as_mujoco_draws_them(pictures: TwixtPictures, size: str) -> None:
+    found = of_state(pictures, *stepped(SQUARES.format(size=size), steps=0))
+    assert found.all_colors > 0.98
 
 
 @pytest.mark.parametrize("text", [OPAQUE, HUMANOIDS], ids=["kinds", "humanoids"])
