@@ -26,7 +26,7 @@ from twixt.ipc.errors import INTERRUPTED, REFUSED  # found beside this file only
 TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.errors import TwixtError
-    from twixt.ipc.groups import ColorBy, Group
+    from twixt.ipc.interaction.world_controls import Button, Slider, Toggle
     from twixt.ipc.scene import (
         Box,
         Camera,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         Sphere,
         Texture,
     )
-    from twixt.ipc.world_controls import Button, Slider, Toggle
+    from twixt.ipc.scene.groups import ColorBy, Group
     from twixt.sim.engines.mujoco import mujoco_viewer as mujoco_viewer
     from twixt.sim.show.show import show
     from twixt.sim.world.bodies import Bodies
@@ -75,9 +75,9 @@ _HOMES = {
         ),
         "twixt.ipc.scene",
     ),
-    **dict.fromkeys(("Slider", "Toggle", "Button"), "twixt.ipc.world_controls"),
-    "Group": "twixt.ipc.groups",
-    "ColorBy": "twixt.ipc.groups",
+    **dict.fromkeys(("Slider", "Toggle", "Button"), "twixt.ipc.interaction.world_controls"),
+    "Group": "twixt.ipc.scene.groups",
+    "ColorBy": "twixt.ipc.scene.groups",
     "TwixtError": "twixt.ipc.errors",
 }
 # Viewers for engines: modules, each of which requires its engine. Not in `__all__`, so that `from twixt import *` does

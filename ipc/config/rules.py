@@ -11,7 +11,7 @@ import math
 import numbers
 from typing import Any
 
-from twixt.ipc.column_rules import is_reference
+from twixt.ipc.config.column_rules import is_reference
 from twixt.ipc.config.troubles import FORMS, RULES, breaks_rule
 from twixt.ipc.errors import TwixtError
 

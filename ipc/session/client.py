@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.commands import Command
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.user_actions import UserAction
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.mapped_segment import Claim
@@ -29,7 +30,6 @@ from twixt.ipc.session import listener, message_checks, wire
 from twixt.ipc.session.connection import Connection
 from twixt.ipc.session.received_scene import ReceivedScene
 from twixt.ipc.snapshot import Snapshot, new_bodies
-from twixt.ipc.user_actions import UserAction
 
 # Longest wait for the simulation's answer: it may still be importing its world.
 ATTACH_PATIENCE_S = 20.0

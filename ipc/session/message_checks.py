@@ -12,10 +12,10 @@ import math
 import os
 from typing import Any
 
-from twixt.ipc import world_controls
 from twixt.ipc.config.troubles import FIELDS, breaks_rule
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.overlay_texts import OverlayText, from_message
+from twixt.ipc.interaction import world_controls
+from twixt.ipc.interaction.overlay_texts import OverlayText, from_message
 from twixt.ipc.process.user_code import CODE_FOLDERS, MOST_FOLDERS
 from twixt.ipc.session.wire import WireError
 

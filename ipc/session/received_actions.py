@@ -11,8 +11,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 
+from twixt.ipc.interaction.user_actions import Look, Pull, UserEvent
 from twixt.ipc.session import wire
-from twixt.ipc.user_actions import Look, Pull, UserEvent
 
 # Most events kept for a loop that does not take them.
 MOST_EVENTS = 256

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.commands import Command
 from twixt.ipc.config.config import Config
-from twixt.ipc.user_actions import RESET, UserEvent
+from twixt.ipc.interaction.user_actions import RESET, UserEvent
 from twixt.render.controls.key_bindings import Controls, act, bound, note_of, reflect_slow_physics
 from twixt.render.controls.user_reports import UserReports
 from twixt.render.display.input import Event, Key, MouseButton, MouseMove, Scroll

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
-from twixt.ipc.user_actions import KEY, PRESS, Look, UserEvent
+from twixt.ipc.interaction.user_actions import KEY, PRESS, Look, UserEvent
 from twixt.render.display.input import Event, KeyAction
 
 if TYPE_CHECKING:

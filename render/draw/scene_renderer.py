@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Vector
+from twixt.ipc.scene.surface_records import surface_rows
 from twixt.ipc.snapshot import BODY, NO_MARKS
-from twixt.ipc.surfaces import surface_rows
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
 from twixt.render.draw.bodies.ray_cast_draws import cast_passes

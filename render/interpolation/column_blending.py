@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.column_rules import RULES, SCALE3, is_reference, unknown_rule
+from twixt.ipc.config.column_rules import RULES, SCALE3, is_reference, unknown_rule
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Snapshot

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.column_rules import is_reference
+from twixt.ipc.config.column_rules import is_reference
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import crash_of, error_text, import_user_module, near_name
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from twixt.ipc.user_actions import CLICK, Pull, UserEvent
+from twixt.ipc.interaction.user_actions import CLICK, Pull, UserEvent
 from twixt.render.display.input import Event, MouseButton, MouseMove
 from twixt.render.picking.rays import Hit, Ray, first_hit, rotation_of
 from twixt.render.picking.seen_bodies import SeenBodies

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.column_rules import SCALE3
+from twixt.ipc.config.column_rules import SCALE3
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Mesh, Part, Plane, Scene, Shape, Sphere
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.interpolation.poses import Poses

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.overlay_texts import OverlayText
+from twixt.ipc.interaction.overlay_texts import OverlayText
 from twixt.render.draw.camera import CameraMatrices
 
 Viewport = tuple[int, int, int, int]  # left, bottom, width, height: pixels of the framebuffer, as OpenGL counts them

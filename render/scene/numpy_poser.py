@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.groups import ColorBy
+from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete
 from twixt.render.interpolation import create

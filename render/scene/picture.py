@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.groups import CHILDREN
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.groups import CHILDREN
 from twixt.render.draw.frame.layers import Discrete
 from twixt.render.interpolation.poses import Poses, no_poses
 from twixt.render.scene.method_change import copied

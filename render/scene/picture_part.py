@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.column_rules import SCALE3
+from twixt.ipc.config.column_rules import SCALE3
 from twixt.render.draw.frame.layers import Discrete, Layer, SurfacePair
 from twixt.render.draw.glsl.pose import METHODS
 from twixt.render.interpolation.poses import Poses, records_of

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.column_rules import SCALE3
+from twixt.ipc.config.column_rules import SCALE3
 from twixt.ipc.corrections import CORRECTION, visual
-from twixt.ipc.groups import ColorBy
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.snapshot import BODY, VERTEX_BYTES, Snapshot
 
 if TYPE_CHECKING:

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.config.config import Config
 from twixt.ipc.config.troubles import FIELDS
+from twixt.ipc.interaction.world_controls import to_status
 from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code
 from twixt.ipc.ring.slot import RecordsKept
 from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans
-from twixt.ipc.world_controls import to_status
 from twixt.sim.process.idle_collector import IdleCollector
 from twixt.sim.process.injected_trouble import InjectedTrouble
 from twixt.sim.process.physics_figures import checked_diagnostics, status_of

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.overlay_texts import OverlayText, as_message
+from twixt.ipc.interaction.overlay_texts import OverlayText, as_message
+from twixt.ipc.interaction.user_actions import UserEvent
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.received_actions import ReceivedActions
-from twixt.ipc.user_actions import UserEvent
 
 Forces = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
 

@@ -24,8 +24,8 @@ from twixt.ipc.plan import Plan
 from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Camera, Scene, check_camera
+from twixt.ipc.scene.surface_records import NO_EXTRAS, Extras
 from twixt.ipc.snapshot import BODY, RECORD, new_bodies
-from twixt.ipc.surfaces import NO_EXTRAS, Extras
 from twixt.ipc.trace.spans import NOT_RECORDED
 from twixt.sim.publish.limits import BodyLimit
 from twixt.sim.publish.publisher import Publisher

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.column_rules import SCALE3, is_rule, unknown_rule
+from twixt.ipc.config.column_rules import SCALE3, is_rule, unknown_rule
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION, NO_OFFSET
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring import memory_budget

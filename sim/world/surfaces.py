@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
-from twixt.ipc.surfaces import (
+from twixt.ipc.scene.surface_records import (
     FARTHEST_VERTEX,
     Extras,
     SurfaceRows,
@@ -33,6 +32,7 @@ from twixt.ipc.surfaces import (
     surface_rows,
     unpacked,
 )
+from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
 
 
 class Surfaces:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.interaction.world_controls import Control
 from twixt.ipc.process.user_code import calling_user_code
 from twixt.ipc.scene import Scene, Sphere
-from twixt.ipc.world_controls import Control
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.columns import scene_with_columns
 from twixt.sim.world.marks import Marks

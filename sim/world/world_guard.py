@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.user_actions import Pull
+from twixt.ipc.interaction.world_controls import Control, checked_controls
 from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code, crash_of
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.surface_records import Extras, surface_rows
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
-from twixt.ipc.surfaces import Extras, surface_rows
-from twixt.ipc.user_actions import Pull
-from twixt.ipc.world_controls import Control, checked_controls
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import FiniteCheck, look_in
 from twixt.sim.world.marks import Marks, fault_text

@@ -12,7 +12,6 @@ from tests.hostile.mutate import Mutator
 from tests.hostile.target import Target
 from tests.ipc.ring.segment_checks import check_segment
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.groups import ColorBy, Group
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import memory
@@ -20,6 +19,7 @@ from twixt.ipc.ring.layout import Layout
 from twixt.ipc.ring.reader import RingReader
 from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Box, Camera, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
+from twixt.ipc.scene.groups import ColorBy, Group
 from twixt.ipc.snapshot import MARK, NO_MARKS, Head, Snapshot, new_bodies
 from twixt.render.interpolation import METHODS, create
 from twixt.render.interpolation.mark_blending import blended, drawable, matched

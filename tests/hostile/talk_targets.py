@@ -23,6 +23,7 @@ from tests.sim.lab import Lab
 from twixt.ipc import session
 from twixt.ipc.commands import NAMES, Command
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.user_actions import Look, Pull, UserAction, UserEvent
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.layout import Layout
@@ -30,7 +31,6 @@ from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Camera
 from twixt.ipc.session import attached_viewer, listener, service_thread, wire
 from twixt.ipc.snapshot import Head, new_bodies
-from twixt.ipc.user_actions import Look, Pull, UserAction, UserEvent
 from twixt.render.controls.key_bindings import Controls, reflect_slow_physics
 from twixt.render.controls.sliders import Knobs
 from twixt.render.overlay.panel_state import messages, troubles_of

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.groups import CHILDREN
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.groups import CHILDREN
 from twixt.render.draw.frame.frame_block import LayerUniforms
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.glsl.pose import METHODS, PoseVariant

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.surface_records import surface_rows
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.mesh import Mesh
-from twixt.ipc.surfaces import surface_rows
 from twixt.render.draw.meshes.mesh_geometry import MeshBounds, mesh_bounds, mesh_geometry, silhouette_edges
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
 

@@ -9,7 +9,7 @@ drawn. Of 120 snapshots a second a display of 60 Hz draws half.
 
 Always: a body whose epoch changed, or that is not finite in the newer snapshot, keeps the older one's vertices until
 the newer one's instant; one that is not finite in the older is not drawn. A snapshot without vertices shows rest
-shapes. Rows are those of `ipc/surfaces.py`.
+shapes. Rows are those of `ipc/scene/surface_records.py`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.surface_records import NO_SURFACES, are_drawable, deforming, surface_rows
 from twixt.ipc.snapshot import CONTINUITY_MASK
-from twixt.ipc.surfaces import NO_SURFACES, are_drawable, deforming, surface_rows
 from twixt.render.draw.frame.layers import SurfacePair
 from twixt.render.draw.meshes.deformation import Deformation
 from twixt.render.draw.meshes.mesh_geometry import VERTEX, MeshBounds

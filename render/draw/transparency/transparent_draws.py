@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Shape
+from twixt.ipc.scene.surface_records import deforming
 from twixt.ipc.shapes.mesh import Mesh
-from twixt.ipc.surfaces import deforming
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import Membership, material_of
 from twixt.render.draw.bodies.shape_table import KIND_NAMES

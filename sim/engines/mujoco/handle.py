@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from twixt.ipc.overlay_texts import LARGEST, PLACES, SMALLEST, OverlayText
+from twixt.ipc.interaction.overlay_texts import LARGEST, PLACES, SMALLEST, OverlayText
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.key_calls import call_on_keys

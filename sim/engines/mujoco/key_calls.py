@@ -11,8 +11,8 @@ import sys
 import threading
 from collections.abc import Callable
 
+from twixt.ipc.interaction.user_actions import KEY, PRESS
 from twixt.ipc.session.received_actions import ReceivedActions
-from twixt.ipc.user_actions import KEY, PRESS
 
 
 def call_on_keys(callback: Callable[[int], None], users: ReceivedActions) -> threading.Thread:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from twixt.ipc.world_controls import LONGEST_NAME, MOST_CONTROLS, Button, Control, Slider, Toggle
+from twixt.ipc.interaction.world_controls import LONGEST_NAME, MOST_CONTROLS, Button, Control, Slider, Toggle
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pytest
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.memory import Memory, SharedMemoryError
 from twixt.ipc.ring.memory_budget import NoRoom
+from twixt.ipc.scene.surface_records import packed, unpacked
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import MARK, Head, new_bodies, vertex_records
-from twixt.ipc.surfaces import packed, unpacked
 
 BOUND_S = 30.0
 Until = Callable[[Callable[[], Any]], Any]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from twixt.ipc.groups import Group
 from twixt.ipc.scene import (
     SHAPES,
     Box,
@@ -22,6 +21,7 @@ from twixt.ipc.scene import (
     SceneError,
     Sphere,
 )
+from twixt.ipc.scene.groups import Group
 from twixt.ipc.shapes.shape_checks import number, vector
 
 INFINITE, NO_NUMBER = float("inf"), float("nan")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from twixt.ipc.interaction.user_actions import Look, UserAction, UserEvent
 from twixt.ipc.scene import Camera
-from twixt.ipc.user_actions import Look, UserAction, UserEvent
 from twixt.render.controls.user_reports import UserReports
 from twixt.render.display.input import KeyAction
 from twixt.render.draw.camera import OrbitCamera

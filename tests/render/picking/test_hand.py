@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x
-from twixt.ipc.user_actions import Pull, UserAction, UserEvent
+from twixt.ipc.interaction.user_actions import Pull, UserAction, UserEvent
 from twixt.render.display.input import MouseButton, MouseMove
 from twixt.render.picking.hand import DOUBLE_NS, Hand
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.render.scene.staged import ONE, Show
-from twixt.ipc.groups import ColorBy, Group
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.scene.groups import ColorBy, Group
 from twixt.ipc.snapshot import new_bodies
 
 WHITE = replace(ONE, shapes=[Sphere(0.5, color=(1, 1, 1))])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.render.scene.staged import GAP_MS, MS, ONE, SIZE_PX, START_NS, Show, along_x, middle_px, round_and_round
-from twixt.ipc.groups import Group
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
+from twixt.ipc.scene.groups import Group
 
 SPHERES = [Sphere(0.2)] * 3
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.render.draw.parts_apart import TOY, TWO, apart, assert_alike, tumbling
 from tests.render.scene.staged import GAP_MS, Show
-from twixt.ipc.groups import Group
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
+from twixt.ipc.scene.groups import Group
 from twixt.render.draw.bodies.shape_table import PALETTE
 from twixt.render.interpolation.poses import records_of
 

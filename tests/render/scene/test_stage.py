@@ -11,8 +11,8 @@ import pytest
 from tests.render.scene.staged import MS, ONE, SIZE_PX, START_NS, Show, along_x, middle_px
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.groups import Group
 from twixt.ipc.scene import Camera, Scene, Sphere
+from twixt.ipc.scene.groups import Group
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.scene.method_change import CHANGE_NS
 from twixt.render.scene.stage import Stage, side_by_side

@@ -11,9 +11,9 @@ import pytest
 
 from tests.render.viewer.test_idle import Viewer, viewer
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.scene.surface_records import packed, unpacked
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import BODY, MARK, Head, new_bodies, vertex_records
-from twixt.ipc.surfaces import packed, unpacked
 from twixt.render.draw.frame.layers import SurfacePair
 from twixt.render.draw.meshes.mesh_geometry import VERTEX
 from twixt.render.snapshots import intake

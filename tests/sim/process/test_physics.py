@@ -11,10 +11,10 @@ import pytest
 from tests.sim.lab import MS, Lab, MakeHost, ResettableWalk, Walk
 from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.world_controls import Button, Slider
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import attach
-from twixt.ipc.world_controls import Button, Slider
 from twixt.sim.process.physics import ASSUMED_VIEWERS_LEAD_NS
 from twixt.sim.schedule.schedule import LEAD_SLACK_NS
 from twixt.sim.world.bodies import Bodies

@@ -18,10 +18,10 @@ from tests.sim.watched import BALLS, Watched
 from twixt.ipc.commands import Command
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.user_actions import Look, Pull, UserEvent
 from twixt.ipc.scene import SHAPES, Camera, Compound, Scene, Sphere
 from twixt.ipc.session import Link, attach, running
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Snapshot
-from twixt.ipc.user_actions import Look, Pull, UserEvent
 from twixt.sim.show.body_matching import RecordsById
 from twixt.sim.show.show import show
 from twixt.sim.world.world import drawable_scene

@@ -9,9 +9,9 @@ import pytest
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.scene.surface_records import unpacked
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import MARK
-from twixt.ipc.surfaces import unpacked
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import look_in
 from twixt.sim.world.surfaces import Surfaces

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.render.draw.conftest import SIZE_PX, Studio, upload
-from twixt.ipc.groups import Group
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Part, Plane, Scene, Sphere
+from twixt.ipc.scene.groups import Group
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera

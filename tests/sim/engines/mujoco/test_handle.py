@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import KINDS, MOVING, Launch
-from twixt.ipc.overlay_texts import PLACES, OverlayText
+from twixt.ipc.interaction.overlay_texts import PLACES, OverlayText
+from twixt.ipc.interaction.user_actions import Look, UserEvent
 from twixt.ipc.scene import Camera, Compound
 from twixt.ipc.session import attach, wire
 from twixt.ipc.snapshot import VISIBLE
-from twixt.ipc.user_actions import Look, UserEvent
 from twixt.sim.engines.mujoco import mujoco_viewer
 from twixt.sim.engines.mujoco.model_camera import scene_camera
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import MOVING, Launch
+from twixt.ipc.interaction.user_actions import Pull
 from twixt.ipc.session import wire
-from twixt.ipc.user_actions import Pull
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.groups import body_index
 from twixt.ipc.scene import Camera
+from twixt.ipc.scene.groups import body_index
 from twixt.ipc.shapes.shape_checks import SceneError, Vector, set_field, text_of, vector
 
 KEY, CLICK, RESET = EVENTS = ("key", "click", "reset")

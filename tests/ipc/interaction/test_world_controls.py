@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.world_controls import (
+from twixt.ipc.interaction.world_controls import (
     MOST_CONTROLS,
     Button,
     Slider,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from twixt.ipc.scene import Compound, Part, Scene, SceneError, Sphere
+from twixt.ipc.scene.surface_records import NO_SURFACES, Extras, are_drawable, packed, surface_rows, unpacked
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
-from twixt.ipc.surfaces import NO_SURFACES, Extras, are_drawable, packed, surface_rows, unpacked
 
 CLOTH = Mesh(np.eye(3), [(0, 1, 2)], deforms=True)
 LARGER = Mesh(np.arange(15).reshape(5, 3), [(0, 1, 2), (2, 3, 4)], "smooth", deforms=True)

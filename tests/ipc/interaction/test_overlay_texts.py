@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.overlay_texts import LONGEST_TEXT, MOST_TEXTS, PLACES, OverlayText, as_message, from_message
+from twixt.ipc.interaction.overlay_texts import LONGEST_TEXT, MOST_TEXTS, PLACES, OverlayText, as_message, from_message
 from twixt.ipc.session import message_checks
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.user_actions import Look, Pull, UserAction, UserEvent
 from twixt.ipc.scene import Camera
-from twixt.ipc.user_actions import Look, Pull, UserAction, UserEvent
 
 ACTIONS: list[UserAction] = [
     UserEvent("key", 65, "release", 3, True, acted_ns=5, draw_time_ns=7),

@@ -2,9 +2,7 @@
 ground, light, parents of bodies, and rules for drawing groups and columns.
 
 It is published once, and again with a new version when it changes; a viewer that attaches late receives the newest.
-Shapes are kept as a table of the distinct ones and one index per body, so that the message of a scene of many equal
-bodies is small (`to_bytes`, `from_bytes`: JSON, then the raw indices and the arrays of
-meshes).
+Shapes are kept as a table of the distinct ones and one index per body.
 
 Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the number of bodies (`check_bodies` takes it).
 """
@@ -12,120 +10,31 @@ Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the numb
 from __future__ import annotations
 
 import copy
-import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.groups import ColorBy, Group, body_index, check_columns, check_groups, check_parents
-from twixt.ipc.shapes.material import Material, Texture
-from twixt.ipc.shapes.mesh import Mesh
-from twixt.ipc.shapes.packed_shapes import packed_shapes, unpacked_shapes
-from twixt.ipc.shapes.shape import (
-    MAX_DISTINCT_SHAPES,
-    SHAPES,
-    Box,
-    Capsule,
-    Compound,
-    Cylinder,
-    Ellipsoid,
-    Part,
-    Plane,
-    Shape,
-    ShapeList,
-    Sphere,
-)
+from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents
+from twixt.ipc.scene.packed_scene import packed_scene, unpacked_fields
+from twixt.ipc.scene.scene_camera import Camera, check_camera
+from twixt.ipc.shapes.shape import Shape, ShapeList
 from twixt.ipc.shapes.shape_checks import (
     Color,
     SceneError,
     Vector,
     color_or_none,
-    lengths,
     number,
     set_field,
     text_of,
     vector,
 )
 
-__all__ = [
-    "MAX_DISTINCT_SHAPES",
-    "SHAPES",
-    "Box",
-    "Camera",
-    "Capsule",
-    "Color",
-    "ColorBy",
-    "Compound",
-    "Cylinder",
-    "Ellipsoid",
-    "Group",
-    "Material",
-    "Mesh",
-    "Part",
-    "Plane",
-    "Scene",
-    "SceneError",
-    "Shape",
-    "Sphere",
-    "Texture",
-    "Vector",
-]
-
-FORMAT = 6
 LOOKS = ("lit", "flat")
 # Characters of a label, at most: more than a picture has room for.
 LONGEST_LABEL = 200
-
-
-@dataclass(frozen=True)
-class Camera:
-    """Camera at `eye`, looking at `target`, z up. Metres and degrees. Seen from straight above, x points right and y
-    up, as on a map.
-
-    orthographic: False: perspective. A number: no perspective, and the picture is this high, metres. True: the same, as
-    high as `fov_y_deg` sees at the target; it is kept as that number. Without perspective nothing is too near to be
-    seen, and the distance of `eye` does not matter.
-    body: None, or the index of a body that the camera moves with: `eye` and `target` are then in that body's frame.
-    turns: False: the camera moves with that body, but does not turn with it.
-    """
-
-    eye: Vector = (6.0, -8.0, 5.0)
-    target: Vector = (0.0, 0.0, 0.0)
-    fov_y_deg: float = 45.0
-    body: int | None = None
-    orthographic: bool | float = False
-    turns: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("eye", "target"):
-            set_field(self, name, vector(f"Camera.{name}", getattr(self, name)))
-        set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
-        if math.dist(self.eye, self.target) == 0:
-            raise SceneError(f"Camera.eye and Camera.target must differ, got {self.eye!r} for both")
-        if not 1 <= self.fov_y_deg <= 170:
-            raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {self.fov_y_deg!r}")
-        if self.body is not None:
-            set_field(self, "body", body_index("Camera.body", self.body))
-        set_field(self, "orthographic", self._height())
-        set_field(self, "turns", bool(self.turns))
-
-    def _height(self) -> float | Literal[False]:
-        """Height of an orthographic picture, metres; False for perspective."""
-        given = self.orthographic
-        if isinstance(given, bool | np.bool_):
-            seen_m = 2 * math.dist(self.eye, self.target) * math.tan(math.radians(self.fov_y_deg) / 2)
-            return seen_m if given else False
-        try:
-            return lengths("Camera.orthographic", given, 1)[0]
-        except SceneError:
-            raise SceneError(
-                "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that "
-                f"fov_y_deg sees at the target, or False for perspective, got {text_of(given)}"
-            ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,36 +114,8 @@ class Scene:
         return self.look == "flat" and not self.unlit
 
     def to_bytes(self) -> bytes:
-        """The scene as bytes for `from_bytes`: a line of JSON, then u2 indices of shapes, u4 indices of bodies, and
-        the arrays of meshes."""
-        shapes, arrays = packed_shapes(self.distinct_shapes)
-        head = {
-            "format": FORMAT,
-            **shapes,
-            "camera": None if self.camera is None else asdict(self.camera),
-            "ground": self.ground,
-            "outline": self.outline,
-            "background": self.background,
-            "light": self.light,
-            "unlit": self.unlit,
-            "look": self.look,
-            "pattern": self.pattern,
-            "labels": self.labels,
-            "columns": self.columns,
-            "color_by": None if self.color_by is None else asdict(self.color_by),
-            "groups": [
-                {"name": name, "interpolation": group.interpolation, "delay_ms": group.delay_ms}
-                for name, group in self.groups.items()
-            ],
-            "bodies": len(self.shape_index),
-            "parents": len(self.parents),
-            "members": [len(group.bodies) for group in self.groups.values()],
-        }
-        rows = [*self.parents, *self.parents.values()]
-        for group in self.groups.values():
-            rows.extend(group.bodies)
-        indices = self.shape_index.astype("<u2").tobytes() + np.array(rows, "<u4").tobytes()
-        return json.dumps(head).encode() + b"\n" + indices + arrays
+        """The scene as bytes for `from_bytes`."""
+        return packed_scene(self)
 
     @staticmethod
     def from_bytes(packed: bytes, before: Scene | None = None) -> Scene:
@@ -244,40 +125,7 @@ class Scene:
         neither checked nor copied.
         """
         try:
-            head_bytes, _, index_bytes = packed.partition(b"\n")
-            head = json.loads(head_bytes)
-            if head["format"] != FORMAT:
-                raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
-            bodies, children, members = head["bodies"], head["parents"], head["members"]
-            lengths = [children, children, *members]
-            known = () if before is None else before.distinct_shapes
-            table, arrays = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths), known)
-            if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths) + arrays:
-                raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
-            index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
-            if bodies and int(index.max()) >= len(table):
-                raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
-            rows = np.frombuffer(index_bytes, "<u4", sum(lengths), offset=2 * bodies)
-            child, parent, *member = np.split(rows, np.cumsum(lengths)[:-1])
-            return Scene(
-                shapes=ShapeList(table, index),
-                camera=None if head["camera"] is None else Camera(**head["camera"]),
-                ground=head["ground"],
-                outline=head["outline"],
-                background=head["background"],
-                light=head["light"],
-                unlit=head["unlit"],
-                look=head["look"],
-                pattern=head["pattern"],
-                labels=head["labels"],
-                parents=dict(zip(child.tolist(), parent.tolist(), strict=True)),
-                groups={
-                    entry.pop("name"): Group(bodies=group.tolist(), **entry)
-                    for entry, group in zip(head["groups"], member, strict=True)
-                },
-                columns=head["columns"],
-                color_by=None if head["color_by"] is None else ColorBy(**head["color_by"]),
-            )
+            return Scene(**unpacked_fields(packed, () if before is None else before.distinct_shapes))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
@@ -319,12 +167,6 @@ class Scene:
                 raise SceneError(
                     f"{name} must name bodies that are there, 0 to {count - 1}, got {text_of(body)}; make room for it"
                 )
-
-
-def check_camera(name: str, camera: Any) -> None:
-    """Raises SceneError unless `camera` is a Camera or None."""
-    if camera is not None and not isinstance(camera, Camera):
-        raise SceneError(f"{name} must be Camera(eye, target), or None for all bodies, got {text_of(camera)}")
 
 
 def _corners(outline: Any) -> tuple[Vector, Vector] | None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from twixt.ipc.config import config
-from twixt.ipc.groups import LONGEST_DELAY_MS, RESERVED_NAMES, body_index, check_groups, check_parents
 from twixt.ipc.scene import ColorBy, Group, SceneError
+from twixt.ipc.scene.groups import LONGEST_DELAY_MS, RESERVED_NAMES, body_index, check_groups, check_parents
 
 METHODS = ", ".join(config.INTERPOLATIONS)
 

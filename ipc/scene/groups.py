@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
-from twixt.ipc.column_rules import is_reference, is_rule, unknown_rule
 from twixt.ipc.config import config
+from twixt.ipc.config.column_rules import is_reference, is_rule, unknown_rule
 from twixt.ipc.shapes.shape_checks import Color, SceneError, color_or_none, number, set_field, text_of
 
 # Name that the viewer uses for the group of bodies with a parent; a user's group must not have it.

@@ -1,0 +1,46 @@
+"""The scene and the values that it is made of: shapes, materials, camera, groups."""
+
+from twixt.ipc.scene.groups import ColorBy, Group
+from twixt.ipc.scene.scene import Scene
+from twixt.ipc.scene.scene_camera import Camera, check_camera
+from twixt.ipc.shapes.material import Material, Texture
+from twixt.ipc.shapes.mesh import Mesh
+from twixt.ipc.shapes.shape import (
+    MAX_DISTINCT_SHAPES,
+    SHAPES,
+    Box,
+    Capsule,
+    Compound,
+    Cylinder,
+    Ellipsoid,
+    Part,
+    Plane,
+    Shape,
+    Sphere,
+)
+from twixt.ipc.shapes.shape_checks import Color, SceneError, Vector
+
+__all__ = [
+    "MAX_DISTINCT_SHAPES",
+    "SHAPES",
+    "Box",
+    "Camera",
+    "Capsule",
+    "Color",
+    "ColorBy",
+    "Compound",
+    "Cylinder",
+    "Ellipsoid",
+    "Group",
+    "Material",
+    "Mesh",
+    "Part",
+    "Plane",
+    "Scene",
+    "SceneError",
+    "Shape",
+    "Sphere",
+    "Texture",
+    "Vector",
+    "check_camera",
+]

@@ -1,0 +1,97 @@
+"""The message of a scene: a line of JSON, then u2 indices of shapes, u4 indices of bodies, and the arrays of meshes.
+
+Shapes are a table of the distinct ones and one index per body, so that the message of a scene of many equal bodies is
+small. Always: what is unpacked fits together; that its values are valid is checked where a `Scene` is made of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from twixt.ipc.scene.groups import ColorBy, Group
+from twixt.ipc.scene.scene_camera import Camera
+from twixt.ipc.shapes.packed_shapes import packed_shapes, unpacked_shapes
+from twixt.ipc.shapes.shape import Shape, ShapeList
+from twixt.ipc.shapes.shape_checks import SceneError
+
+if TYPE_CHECKING:
+    from twixt.ipc.scene.scene import Scene
+
+FORMAT = 6
+
+
+def packed_scene(scene: Scene) -> bytes:
+    """The scene as bytes for `unpacked_fields`."""
+    shapes, arrays = packed_shapes(scene.distinct_shapes)
+    head = {
+        "format": FORMAT,
+        **shapes,
+        "camera": None if scene.camera is None else asdict(scene.camera),
+        "ground": scene.ground,
+        "outline": scene.outline,
+        "background": scene.background,
+        "light": scene.light,
+        "unlit": scene.unlit,
+        "look": scene.look,
+        "pattern": scene.pattern,
+        "labels": scene.labels,
+        "columns": scene.columns,
+        "color_by": None if scene.color_by is None else asdict(scene.color_by),
+        "groups": [
+            {"name": name, "interpolation": group.interpolation, "delay_ms": group.delay_ms}
+            for name, group in scene.groups.items()
+        ],
+        "bodies": len(scene.shape_index),
+        "parents": len(scene.parents),
+        "members": [len(group.bodies) for group in scene.groups.values()],
+    }
+    rows = [*scene.parents, *scene.parents.values()]
+    for group in scene.groups.values():
+        rows.extend(group.bodies)
+    indices = scene.shape_index.astype("<u2").tobytes() + np.array(rows, "<u4").tobytes()
+    return json.dumps(head).encode() + b"\n" + indices + arrays
+
+
+def unpacked_fields(packed: bytes, known: Sequence[Shape]) -> dict[str, Any]:
+    """Fields of the scene of `packed_scene`, by name. Raises SceneError, or the error of a value of another type.
+
+    known: shapes whose meshes are used again where they are the same.
+    """
+    head_bytes, _, index_bytes = packed.partition(b"\n")
+    head = json.loads(head_bytes)
+    if head["format"] != FORMAT:
+        raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
+    bodies, children, members = head["bodies"], head["parents"], head["members"]
+    lengths = [children, children, *members]
+    table, arrays = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths), known)
+    if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths) + arrays:
+        raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
+    index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
+    if bodies and int(index.max()) >= len(table):
+        raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
+    rows = np.frombuffer(index_bytes, "<u4", sum(lengths), offset=2 * bodies)
+    child, parent, *member = np.split(rows, np.cumsum(lengths)[:-1])
+    return dict(
+        shapes=ShapeList(table, index),
+        camera=None if head["camera"] is None else Camera(**head["camera"]),
+        ground=head["ground"],
+        outline=head["outline"],
+        background=head["background"],
+        light=head["light"],
+        unlit=head["unlit"],
+        look=head["look"],
+        pattern=head["pattern"],
+        labels=head["labels"],
+        parents=dict(zip(child.tolist(), parent.tolist(), strict=True)),
+        groups={
+            entry.pop("name"): Group(bodies=group.tolist(), **entry)
+            for entry, group in zip(head["groups"], member, strict=True)
+        },
+        columns=head["columns"],
+        color_by=None if head["color_by"] is None else ColorBy(**head["color_by"]),
+    )

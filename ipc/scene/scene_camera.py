@@ -1,0 +1,68 @@
+"""The camera of a scene: where it is, what it looks at, and the body that it moves with.
+
+Always: a `Camera` that exists is valid; SceneError otherwise. That its body exists is checked by `Scene.check_bodies`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from twixt.ipc.scene.groups import body_index
+from twixt.ipc.shapes.shape_checks import SceneError, Vector, lengths, number, set_field, text_of, vector
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Camera at `eye`, looking at `target`, z up. Metres and degrees. Seen from straight above, x points right and y
+    up, as on a map.
+
+    orthographic: False: perspective. A number: no perspective, and the picture is this high, metres. True: the same, as
+    high as `fov_y_deg` sees at the target; it is kept as that number. Without perspective nothing is too near to be
+    seen, and the distance of `eye` does not matter.
+    body: None, or the index of a body that the camera moves with: `eye` and `target` are then in that body's frame.
+    turns: False: the camera moves with that body, but does not turn with it.
+    """
+
+    eye: Vector = (6.0, -8.0, 5.0)
+    target: Vector = (0.0, 0.0, 0.0)
+    fov_y_deg: float = 45.0
+    body: int | None = None
+    orthographic: bool | float = False
+    turns: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("eye", "target"):
+            set_field(self, name, vector(f"Camera.{name}", getattr(self, name)))
+        set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
+        if math.dist(self.eye, self.target) == 0:
+            raise SceneError(f"Camera.eye and Camera.target must differ, got {self.eye!r} for both")
+        if not 1 <= self.fov_y_deg <= 170:
+            raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {self.fov_y_deg!r}")
+        if self.body is not None:
+            set_field(self, "body", body_index("Camera.body", self.body))
+        set_field(self, "orthographic", self._height())
+        set_field(self, "turns", bool(self.turns))
+
+    def _height(self) -> float | Literal[False]:
+        """Height of an orthographic picture, metres; False for perspective."""
+        given = self.orthographic
+        if isinstance(given, bool | np.bool_):
+            seen_m = 2 * math.dist(self.eye, self.target) * math.tan(math.radians(self.fov_y_deg) / 2)
+            return seen_m if given else False
+        try:
+            return lengths("Camera.orthographic", given, 1)[0]
+        except SceneError:
+            raise SceneError(
+                "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that "
+                f"fov_y_deg sees at the target, or False for perspective, got {text_of(given)}"
+            ) from None
+
+
+def check_camera(name: str, camera: Any) -> None:
+    """Raises SceneError unless `camera` is a Camera or None."""
+    if camera is not None and not isinstance(camera, Camera):
+        raise SceneError(f"{name} must be Camera(eye, target), or None for all bodies, got {text_of(camera)}")
