@@ -92,9 +92,9 @@ class GatedPublisher:
                 self._marks.give_back(older.geoms)
             # On a grid, so that the mean rate is publish_hz; at most one period is made up for.
             self._next_ns = max(self._next_ns, now_ns - self._period_ns) + self._period_ns
-            self._shown.refresh(at_once=False)
             geoms = self._marks.take()
             marks = None if geoms is None else self._marks.marks(geoms)
+            self._shown.refresh(at_once=False)  # after the marks, whose labels may be new
             if self._surfaces.count:
                 self._publish_surfaces(None, self._surfaces.take(), self._time_s(), marks)
             else:
@@ -135,10 +135,10 @@ class GatedPublisher:
 
     def _publish_aside(self, aside: _Aside) -> None:
         try:
+            marks = None if aside.geoms is None else self._marks.marks(aside.geoms)
             if not self._shown.refresh(at_once=True) and aside.is_published:
                 return
             self._next_ns = time.perf_counter_ns() + self._period_ns
-            marks = None if aside.geoms is None else self._marks.marks(aside.geoms)
             if self._surfaces.count:
                 self._publish_surfaces(aside.poses, aside.flexes, aside.time_s, marks)
             else:

@@ -24,6 +24,7 @@ from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
+from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.show import show
@@ -63,13 +64,14 @@ class Handle:
         self._users = UserGeoms(model)
         self._unsupported = Unsupported(model, self._users)
         self._unsupported.note_model()
-        self._shown = ShownModel(model, self._unsupported)
+        texts = LabelTexts()
+        self._shown = ShownModel(model, self._unsupported, texts)
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
         self._shown.view = self._view
         if key_callback is not None:
             self._view.listen()
             call_on_keys(key_callback, self._view.actions)
-        marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported.note)
+        marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported.note, texts)
         surfaces = ModelSurfaces(model, data, self._shown.opt)
         self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown, marks, surfaces)
         self._mouse = MouseForces(model, data, self.perturb, self._view.actions)

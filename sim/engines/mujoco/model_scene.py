@@ -9,6 +9,7 @@ the world. Metres.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from twixt.ipc.scene import Camera, Compound, Part, Scene
@@ -27,12 +28,18 @@ NOWHERE = (0.0, 0.0, 0.0)
 
 
 def scene(
-    model: MjModel, opt: MjvOption | None = None, *, camera: Camera | None = None, maker: PartMaker | None = None
+    model: MjModel,
+    opt: MjvOption | None = None,
+    *,
+    camera: Camera | None = None,
+    maker: PartMaker | None = None,
+    labels: Sequence[str] = (),
 ) -> Scene:
     """The scene of `model`, for `twixt.show` and `publish(view, data)`: body i is MuJoCo's body i.
 
     opt: its `geomgroup`, `sitegroup` and flags say which geoms and sites are shown; by default groups 0 to 2, as in
     MuJoCo's own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from scene to scene.
+    labels: texts of marks.
     The grid on the ground is shown if nothing of the world itself is a plane or a height field.
     """
     camera = scene_camera(model, default_camera(model)) if camera is None else camera
@@ -48,6 +55,7 @@ def scene(
     return Scene(
         shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker)],
         camera=camera,
+        labels=labels,
         background=background(model),
         light=light(model),
         ground=None if _has_ground(model) else 0.0,

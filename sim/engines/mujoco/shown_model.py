@@ -21,6 +21,7 @@ from twixt.sim.engines.mujoco.model_materials import MATERIAL_ARRAYS
 from twixt.sim.engines.mujoco.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
+from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -42,10 +43,11 @@ WATCHED = ("geom_rgba", "geom_size", "geom_pos", "geom_quat", "geom_group", "geo
 class ShownModel:
     """Scene and camera of one model in one view. camera, opt: MuJoCo's structs, which the user's code may change.
 
-    unsupported: told of what has no effect.
+    unsupported: told of what has no effect. texts: of labels, for the scene.
     """
 
-    def __init__(self, model: MjModel, unsupported: Unsupported) -> None:
+    def __init__(self, model: MjModel, unsupported: Unsupported, texts: LabelTexts) -> None:
+        self._texts = texts
         self.camera, self.opt = default_camera(model), mujoco.MjvOption()
         self.view: View | None = None  # to be set once there is one
         self.is_model_fixed = False  # True: the model's own changes are not looked for, as `sync(state_only=True)` says
@@ -77,14 +79,16 @@ class ShownModel:
         if is_model_due and not self.is_model_fixed:
             self._model_ns = now_ns
             self._are_shapes_old = self._has_model_changed() or self._are_shapes_old
-        are_shapes_old = self._are_shapes_old or options != self._options
+        are_labels_old = self._scene.labels != self._texts.texts
+        are_shapes_old = self._are_shapes_old or are_labels_old or options != self._options
         if not are_shapes_old:
             return False
         if not at_once and now_ns - self._scene_ns < SCENE_NS:
             self.is_unfinished = True
             return False
         self._scene_ns, self._options, self._are_shapes_old = now_ns, options, False
-        self._scene = scene(self._model, self.opt, camera=scene_camera(self._model, self.camera), maker=self._maker)
+        camera = scene_camera(self._model, self.camera)
+        self._scene = scene(self._model, self.opt, camera=camera, maker=self._maker, labels=self._texts.texts)
         if self.view is not None:
             self.view.scene = self._scene
         return True

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from twixt.sim.engines.mujoco.model_surfaces import drawn_flexes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.visual.label_texts import is_shown
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjvOption, MjvPerturb
 
 # Numbers of `mjvOption` that have no effect.
-NUMBERS = ("label", "flex_layer")
+NUMBERS = ("flex_layer",)
 # Flags of `mjvOption` that have no effect.
 FLAGS = ("TEXTURE", "FLEXVERT", "FLEXEDGE")
 
@@ -49,6 +50,8 @@ class Unsupported:
         for name in NUMBERS:
             if getattr(opt, name) != getattr(self._default, name):
                 self.note(f"opt.{name}")
+        if opt.label and not is_shown(int(opt.label)):
+            self.note(f"opt.label={int(opt.label)}")
         if (flags := self._users.flags) is not None:
             self._render_flags = self._render_flags or mujoco.MjvScene(self._model, 1).flags.tobytes()
             if flags.tobytes() != self._render_flags:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.visual.geom_memory import option_bytes
+from twixt.sim.engines.mujoco.visual.label_texts import is_shown
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjvOption
@@ -71,7 +72,10 @@ class AskedGeoms:
         has_contact_frames = frame == int(frames.mjFRAME_CONTACT)
         self.has_contacts = has_contact_frames or not on.isdisjoint(CONTACT_FLAGS)
         has_frames = not has_contact_frames and frame != int(frames.mjFRAME_NONE)
-        self.has_decor = has_frames or self._has_slider_cranks or self._has_plugins or not on.isdisjoint(self._flags)
+        label = int(opt.label) if is_shown(int(opt.label)) else 0
+        self.has_decor = (
+            label != 0 or has_frames or self._has_slider_cranks or self._has_plugins or not on.isdisjoint(self._flags)
+        )
         self.has_perturbed = not on.isdisjoint(PERTURB_FLAGS)
 
         decor, contacts = self.decor, self.contacts
@@ -82,6 +86,10 @@ class AskedGeoms:
         shown |= {frames.mjFRAME_GEOM: {"geomgroup"}, frames.mjFRAME_SITE: {"sitegroup"}}.get(
             _member(frames, frame), set()
         )
+        labels = mujoco.mjtLabel
+        shown |= {labels.mjLABEL_GEOM: {"geomgroup"}, labels.mjLABEL_SITE: {"sitegroup"}}.get(
+            _member(labels, label), set()
+        )
         for name in GROUPS:
             getattr(decor, name)[:] = getattr(opt, name) if name in shown else 0
             getattr(contacts, name)[:] = 0
@@ -91,6 +99,7 @@ class AskedGeoms:
         for name in (*CONTACT_FLAGS, *LOOK_FLAGS):
             contacts.flags[_flag(name)] = flags[_flag(name)]
         decor.frame = 0 if has_contact_frames else frame
+        decor.label = label
         contacts.frame = frame if has_contact_frames else 0
         decor.bvh_depth, decor.flex_layer = opt.bvh_depth, opt.flex_layer
 

@@ -33,6 +33,7 @@ _RADIUS_AND_LENGTH = ((1, 0, 0), (0, 0, 0), (0, 2, 0))
 _ARROW = ((1, 0, 1.75), (0, 0, 0), (0, 0.5, 0))
 _PENCIL = ((1, 0, 1), (0, 0, 0), (0, 0.5, 0))
 _LINE = ((0, 0, 0), (0, 0, 0), (0, 1, 0))
+_NOTHING = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
 _AS_IT_IS = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 # Kinds of geoms: the kind of their marks, and their size. Those of the second table become several marks.
 SHAPES = {
@@ -44,6 +45,7 @@ SHAPES = {
     "ARROW": ("arrow", _ARROW),
     "ARROW1": ("arrow", _PENCIL),
     "LINE": ("line", _LINE),
+    "LABEL": ("line", _NOTHING),
 }
 COMPOUNDS = {"ARROW2": ("arrow", _ARROW), "LINEBOX": ("line", _AS_IT_IS), "TRIANGLE": ("line", _AS_IT_IS)}
 
@@ -100,8 +102,11 @@ def kinds_of(types: NDArray[np.int32]) -> NDArray[np.uint8]:
     return _loaded().kind.take(types, mode="clip")  # memory that was never set holds any number
 
 
-def mark_records(geoms: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[np.void]:
+def mark_records(
+    geoms: NDArray[np.void], keys: NDArray[np.uint64], labels: NDArray[np.uint32] | None = None
+) -> NDArray[np.void]:
     """Marks of `geoms`, records as of `geom_records`, shape (n,), none of `NO_KIND`. keys: (n,), without the kind.
+    labels: (n,), numbers of texts; of several marks of one geom the first has it.
 
     Shape (m,) of dtype `MARK`, m >= n: the marks of one geom follow each other, or stand at the end.
     """
@@ -114,6 +119,8 @@ def mark_records(geoms: NDArray[np.void], keys: NDArray[np.uint64]) -> NDArray[n
     marks["orientation"] = quaternions(geoms["mat"])
     marks["size"] = np.einsum("ni,nij->nj", geoms["size"], tables.size.take(types, axis=0))
     marks["color"] = np.rint(np.clip(geoms["rgba"], 0, 1) * 255)
+    if labels is not None:
+        marks["label"] = labels
     is_compound = tables.is_compound.take(types)
     if not is_compound.any():
         return marks
@@ -142,6 +149,7 @@ def quaternions(matrices: NDArray[np.float32]) -> NDArray[np.float32]:
 def _lines(marks: NDArray[np.void], turns: NDArray[np.float32], sides: NDArray[np.float64]) -> NDArray[np.void]:
     """Lines in place of each of `marks`: `sides` (k, 2, 3), from and to, in its own frame and in its sizes."""
     lines = np.repeat(marks.view(RECORD), len(sides)).view(MARK)
+    lines["label"][np.arange(len(lines)) % len(sides) != 0] = 0
     ends = np.einsum("nij,nj,kej->nkei", turns, marks["size"], sides).reshape(-1, 2, 3)
     spans = ends[:, 1] - ends[:, 0]
     lengths = np.sqrt(np.einsum("ij,ij->i", spans, spans))
@@ -162,6 +170,7 @@ def _towards(directions: NDArray[np.float64]) -> NDArray[np.float64]:
 def _both_ways(marks: NDArray[np.void]) -> NDArray[np.void]:
     """Two marks in place of each: along its own z, and against it."""
     both = np.repeat(marks.view(RECORD), 2).view(MARK)
+    both["label"][1::2] = 0
     both["orientation"][1::2] = marks["orientation"][:, ::-1] * _HALF_A_TURN
     return both
 

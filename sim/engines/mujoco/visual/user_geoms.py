@@ -74,11 +74,10 @@ def user_keys(geoms: NDArray[np.void], named_bit: int) -> NDArray[np.uint64]:
 
 
 def not_drawn(geoms: NDArray[np.void]) -> list[str]:
-    """Texts about geoms, or labels of geoms, that are not drawn, one for each kind, with the number of them."""
+    """Texts about geoms that are not drawn, one for each kind, with the number of them."""
     types = geoms["type"]
     types = types[kinds_of(types) == NO_KIND]
-    labelled = int(np.count_nonzero(geoms["label"][:, 0]))
-    texts = [f"labels in user_scn, of {labelled} geoms"] if labelled else []
+    texts = []
     if len(types):
         for name, kind in mujoco.mjtGeom.__members__.items():
             if count := int(np.count_nonzero(types == int(kind))):

@@ -23,6 +23,7 @@ from twixt.sim.engines.mujoco.visual.asked_geoms import AskedGeoms
 from twixt.sim.engines.mujoco.visual.contact_keys import ContactKeys
 from twixt.sim.engines.mujoco.visual.geom_marks import NO_KIND, kinds_of, mark_records
 from twixt.sim.engines.mujoco.visual.geom_memory import geom_records
+from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms, not_drawn, user_keys
 from twixt.sim.world.marks import Marks
 
@@ -114,7 +115,7 @@ class VisualMarks:
     """Takes states of `data`, and makes their marks.
 
     opt, perturb: MuJoCo's structs, which the user's code may change, by default as MuJoCo makes them. users: the user's
-    own geoms. note: called with a text about geoms that are not drawn.
+    own geoms. note: called with a text about geoms that are not drawn. texts: of labels.
     """
 
     def __init__(
@@ -125,7 +126,9 @@ class VisualMarks:
         perturb: MjvPerturb | None = None,
         users: UserGeoms | None = None,
         note: Callable[[str], object] = str,
+        texts: LabelTexts | None = None,
     ) -> None:
+        self._texts = LabelTexts() if texts is None else texts
         self._model, self._data, self._note = model, data, note
         self._perturb: MjvPerturb = mujoco.MjvPerturb() if perturb is None else perturb
         self._users = UserGeoms(model) if users is None else users
@@ -135,7 +138,7 @@ class VisualMarks:
         # Radii of geoms, and at the end that of all else: planes and flexes have none.
         self._radii = np.append(np.where(model.geom_rbound > 0, model.geom_rbound, np.inf), np.inf)
         self._kinds = {name: int(getattr(mujoco.mjtObj, f"mjOBJ_{name}")) for name in OBJECTS}
-        self._triangle, self._decor = int(mujoco.mjtGeom.mjGEOM_TRIANGLE), int(mujoco.mjtCatBit.mjCAT_DECOR)
+        self._label, self._decor = int(mujoco.mjtGeom.mjGEOM_LABEL), int(mujoco.mjtCatBit.mjCAT_DECOR)
         self._marks = Marks()
         # As lists: `pop` and `append` cannot be interrupted, so that two threads need no lock.
         self._spare: list[TakenGeoms] = []
@@ -185,6 +188,7 @@ class VisualMarks:
         geoms = taken.records
         keys = np.empty(len(geoms), np.uint64)
         is_shown = kinds_of(geoms["type"]) != NO_KIND
+        is_shown[: taken.decor] |= geoms["label"][: taken.decor, 0] != 0
         of_users = taken.decor + taken.contacts
         if taken.decor:
             decor = slice(taken.decor)
@@ -205,7 +209,9 @@ class VisualMarks:
         marks.clear()
         for begin in range(0, len(geoms), PIECE):
             piece = slice(begin, begin + PIECE)
-            marks.extend(mark_records(geoms[piece], keys[piece]))
+            labels = geoms["label"][piece]
+            numbers = self._texts.numbers(labels) if labels[:, 0].any() else None
+            marks.extend(mark_records(geoms[piece], keys[piece], numbers))
         return marks
 
     def _of_model(self, geoms: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
@@ -218,7 +224,10 @@ class VisualMarks:
         is_own = geoms["category"] == self._decor
         is_own |= (objects == kinds["TENDON"]) | (objects == kinds["ACTUATOR"])
         # The frustum of a camera: its edges come as lines, too.
-        is_own &= (objects != kinds["CAMERA"]) | (geoms["type"] != self._triangle)
+        is_own &= (objects != kinds["CAMERA"]) | (geoms["type"] != int(mujoco.mjtGeom.mjGEOM_TRIANGLE))
+        named = np.flatnonzero(~is_own & (geoms["label"][:, 0] != 0))
+        geoms["type"][named] = self._label  # a body shows the geom, and this its label
+        is_own[named] = True
         return keys, is_own
 
     def _of_contacts(self, geoms: NDArray[np.void], taken: TakenGeoms) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:

@@ -68,9 +68,9 @@ def test_a_flag_that_has_no_effect_says_so(launch: Launch, capfd: pytest.Capture
     handle, _ = launch(publish_hz=1e6)
     unsaid = {name for name, verdict in table("flag").items() if verdict == "no effect" and name.startswith("mjVIS")}
     handle.opt.flags[:] = 1 - handle.opt.flags
-    handle.opt.label = 1
+    handle.opt.label = mujoco.mjtLabel.mjLABEL_CONTACTFORCE
     handle.sync()
     said = capfd.readouterr().err
     for name in unsaid & set(mujoco.mjtVisFlag.__members__):
         assert f"opt.flags[{name}]: no effect yet" in said
-    assert "opt.label: no effect yet" in said
+    assert f"opt.label={int(mujoco.mjtLabel.mjLABEL_CONTACTFORCE)}: no effect yet" in said

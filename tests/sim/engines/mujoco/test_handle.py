@@ -277,14 +277,14 @@ def test_keys_call_the_callback_on_a_thread_that_may_take_the_lock(launch: Launc
 
 def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFixture[str]) -> None:
     handle, _ = launch(publish_hz=ALWAYS)
-    handle.opt.label = mujoco.mjtLabel.mjLABEL_BODY
+    handle.opt.label = mujoco.mjtLabel.mjLABEL_CONTACTFORCE
     handle.user_scn.flags[mujoco.mjtRndFlag.mjRND_WIREFRAME] = 1
     handle.set_figures([])
     for _ in range(3):
         handle.sync()
     said = [line for line in capfd.readouterr().err.splitlines() if "no effect yet" in line]
     assert len(said) == 3
-    for what in ("opt.label", "user_scn.flags", "set_figures"):
+    for what in (f"opt.label={int(mujoco.mjtLabel.mjLABEL_CONTACTFORCE)}", "user_scn.flags", "set_figures"):
         assert any(line.startswith(f"twixt: {what}:") for line in said), what
 
 

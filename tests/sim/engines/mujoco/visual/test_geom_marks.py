@@ -156,5 +156,5 @@ def test_a_matrix_that_was_never_set_is_no_turn() -> None:
 
 
 def test_kinds_without_a_mark_are_told_apart_whatever_their_number() -> None:
-    unknown = np.array([GEOM.mjGEOM_MESH, GEOM.mjGEOM_LABEL, GEOM.mjGEOM_NONE, 999_999, -3], np.int32)
+    unknown = np.array([GEOM.mjGEOM_MESH, GEOM.mjGEOM_PLANE, GEOM.mjGEOM_NONE, 999_999, -3], np.int32)
     assert kinds_of(unknown).tolist() == [NO_KIND] * 5
