@@ -43,6 +43,15 @@ class OverlayText:
             raise TwixtError(f"size of a text must be from {SMALLEST:g} to {LARGEST:g}, got {text_of(self.size)[:40]}")
 
 
+def checked_texts(name: str, texts: Any) -> list[OverlayText]:
+    """The texts that a program gave as `name`. Raises TwixtError for anything else."""
+    found = list(texts) if isinstance(texts, Iterable) else [texts]
+    for text in found:
+        if not isinstance(text, OverlayText):
+            raise TwixtError(f"{name} takes a list of OverlayText, got {text_of(text)[:40]}")
+    return found
+
+
 def as_message(texts: Iterable[OverlayText]) -> list[list[Any]]:
     """Texts as values that JSON can encode, for `from_message`."""
     return [[text.place, text.left, text.right, text.size] for text in texts][:MOST_TEXTS]

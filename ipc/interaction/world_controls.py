@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.shapes.shape_checks import text_of
 
 # Most controls of a world: what is beyond could not be found in the overlay.
 MOST_CONTROLS = 128
@@ -130,8 +131,8 @@ def _checked_name(kind: str, name: Any) -> str:
 def _number(slider: Slider, field: str, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) < 1e30:  # NaN, too: beyond it the overlay's 32 bits overflow
-        raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {value!r:.80}")
+        raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value):.80}")
     return number

@@ -184,7 +184,9 @@ def _texts(labels: Any) -> tuple[str, ...]:
     texts = tuple(labels)
     for text in texts:
         if not isinstance(text, str) or len(text) > LONGEST_LABEL:
-            raise SceneError(f"Scene.labels must be texts of up to {LONGEST_LABEL} characters, got {text_of(text)}")
+            raise SceneError(
+                f"Scene.labels must be texts of up to {LONGEST_LABEL} characters, got {text_of(text)[:40]}"
+            )
         try:
             text.encode()
         except UnicodeEncodeError as error:

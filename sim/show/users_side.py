@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.interaction.overlay_texts import OverlayText, as_message
+from twixt.ipc.interaction.overlay_texts import OverlayText, as_message, checked_texts
 from twixt.ipc.interaction.user_actions import UserEvent
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
@@ -63,8 +63,10 @@ class UsersSide:
         return found
 
     def set_texts(self, texts: Iterable[OverlayText]) -> None:
-        """Shows these texts over the picture, in place of those before; () shows none. Five times a second at most."""
-        self._status.say(texts=as_message(texts))
+        """Shows these texts over the picture, in place of those before; () shows none. Five times a second at most.
+        Raises TwixtError."""
+        shown = checked_texts("View.set_texts", texts)
+        self._status.say(texts=as_message(shown))
 
     @property
     def size_px(self) -> tuple[int, int] | None:

@@ -166,9 +166,9 @@ def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None =
 
 
 def _kind_number(kind: str) -> int:
-    if kind not in MARK_KINDS:
+    if not isinstance(kind, str) or kind not in MARK_KINDS:
         hint = near_name(str(kind), KIND_NAMES) or f"there are {', '.join(KIND_NAMES)}"
-        raise TwixtError(f"Marks.add knows no kind {kind!r}; {hint}")
+        raise TwixtError(f"Marks.add knows no kind {kind!r:.40}; {hint}")
     return KIND_NAMES.index(kind)
 
 

@@ -178,6 +178,7 @@ CORNERS = "Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, g
         ({"look": None}, 'Scene.look must be "lit" or "flat", got None'),
         ({"labels": "left"}, 'Scene.labels must be texts, such as ("left", "right"), got \'left\''),
         ({"labels": 3}, 'Scene.labels must be texts, such as ("left", "right"), got 3'),
+        ({"labels": ["a" * 999]}, "Scene.labels must be texts of up to 200 characters, got '" + 39 * "a"),
         ({"labels": ["a", 3]}, "Scene.labels must be texts of up to 200 characters, got 3"),
         (
             {"labels": ["\ud800"]},

@@ -10,6 +10,7 @@ viewer. The thread sleeps while nothing is put aside, and ends with the last ref
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import weakref
@@ -193,7 +194,13 @@ def _publish_idle_states(reference: weakref.ref[GatedPublisher], wake: threading
         publisher = reference()
         if publisher is None:
             return
-        wait_s = publisher.publish_idle()
+        try:
+            wait_s = publisher.publish_idle()
+        except Exception as error:  # such as for a model whose arrays were broken; the next `sync` may be fine
+            print(
+                f"twixt: the last state cannot be shown: {type(error).__name__}: {error}", file=sys.stderr, flush=True
+            )
+            wait_s = 0.0
         if wait_s == 0 and publisher.published == published:  # nothing came for a while: sleep until it does
             wake.clear()
             if publisher._aside:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 
 LEAST_DISTANCE_M = 1e-6
+# Farthest that a camera or its target may be, m: of a program that follows a body that has diverged.
+FARTHEST_M = 1e9
 # A moving tree of bodies whose radius is less than a 20th of the model's extent would be a few pixels high.
 FAR_LARGER = 20
 # Distance of a camera that tracks such a tree, in its radii; MuJoCo's own is 1.5 times the extent, the diameter.
@@ -64,11 +66,11 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
         [math.cos(elevation) * math.cos(azimuth), math.cos(elevation) * math.sin(azimuth), math.sin(elevation)]
     )
     tracked = tracked_body(model, camera)
-    target = np.nan_to_num(camera.lookat) if tracked is None else np.zeros(3)
-    eye = target - max(_finite(camera.distance), LEAST_DISTANCE_M) * forward
+    target = np.clip(np.nan_to_num(camera.lookat), -FARTHEST_M, FARTHEST_M) if tracked is None else np.zeros(3)
+    eye = target - min(max(_finite(camera.distance), _least_distance(target)), FARTHEST_M) * forward
     # Of an orthographic camera `fovy` is the height of the picture.
     view = _looking(eye, target, float(model.vis.global_.fovy), tracked, turns=False)
-    return dataclasses.replace(view, orthographic=float(model.vis.global_.fovy)) if camera.orthographic else view
+    return _orthographic(view, float(model.vis.global_.fovy)) if camera.orthographic else view
 
 
 def take_over(camera: MjvCamera, seen: Camera) -> None:
@@ -111,7 +113,17 @@ def _fixed(model: MjModel, number: int) -> Camera:
     forward = -turn.reshape(3, 3)[:, 2]
     fov = float(model.cam_fovy[number])
     view = _looking(eye, eye + forward * model.stat.extent, fov, body or None, turns)
-    return dataclasses.replace(view, orthographic=fov) if _is_orthographic(model, number) else view
+    return _orthographic(view, fov) if _is_orthographic(model, number) else view
+
+
+def _least_distance(target: NDArray[np.float64]) -> float:
+    """Least distance at which an eye differs from this target in 64 bits."""
+    return max(LEAST_DISTANCE_M, 4 * float(np.spacing(np.abs(target).max())))
+
+
+def _orthographic(view: Camera, height_m: float) -> Camera:
+    """The same view without perspective; as high as its angle sees at the target where `height_m` is none."""
+    return dataclasses.replace(view, orthographic=height_m if 0 < height_m < math.inf else True)
 
 
 def _finite(value: float) -> float:

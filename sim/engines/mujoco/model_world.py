@@ -38,6 +38,8 @@ from twixt.sim.world.world import MOST_FIGURES, World
 if TYPE_CHECKING:
     from mujoco import MjModel
 
+    from twixt.ipc.scene import Scene
+
 # For a model that becomes unstable.
 REMEDIES = "give its <option> a smaller timestep or the integrator implicitfast, or make joints and contacts less stiff"
 
@@ -63,17 +65,17 @@ class ModelWorld(World):
         model = loaded_model(self.path)
         self._keyframe = _number_of(model, keyframe)
         self._epoch, self._is_pulled, self._was_unstable = 0, False, False
-        self._fresh: MjModel | None = None  # loaded from a file that was saved again
+        self._fresh: tuple[MjModel, Scene] | None = None  # loaded from a file that was saved again
         if self.dt:
             model.opt.timestep = self.dt
         self.dt = float(model.opt.timestep)
-        self._take(model)
+        self._take(model, _scene_of(model))
         self.reset()
 
     def reset(self) -> None:
         """Starts again, with the model of the file as it is now."""
         if self._fresh is not None:
-            self._take(self._fresh)
+            self._take(*self._fresh)
             self._fresh = None
         self._start_at(self._keyframe if self._keyframe is None or self._keyframe < self._model.nkey else None)
 
@@ -123,8 +125,9 @@ class ModelWorld(World):
         if stamp != self._stamp and stamp is not None:  # None: an editor is replacing it
             self._stamp = stamp
             try:
-                self._fresh = loaded_model(self.path)
-                self._fresh.opt.timestep = self.dt
+                model = loaded_model(self.path)
+                model.opt.timestep = self.dt
+                self._fresh = model, _scene_of(model)
             except TwixtError as error:
                 print(f"twixt: {error}; the model from before stays", file=sys.stderr, flush=True)
         return self._fresh is not None
@@ -134,12 +137,12 @@ class ModelWorld(World):
         joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
         return {"contacts": float(self._data.ncon), **dict(joints)}
 
-    def _take(self, model: MjModel) -> None:
+    def _take(self, model: MjModel, scene: Scene) -> None:
         self._model, self._data = model, mujoco.MjData(model)
         self._poses, self._visual = BodyPoses(model, self._data), VisualMarks(model, self._data)
         self._controls = ModelControls(model, self._data)
         self.controls = self._controls.offered
-        self.scene = scene(model, camera=scene_camera(model, opening_camera(model)))
+        self.scene = scene
         self._skins = ModelSurfaces(model, self._data)
         self.bodies = Bodies(self._poses.count + self._skins.count)
         self.surfaces = Surfaces(self.scene) if self._skins.count else None
@@ -174,6 +177,13 @@ class ModelWorld(World):
         self._epoch = (self._epoch + 1) & CONTINUITY_MASK
 
 
+def _scene_of(model: MjModel) -> Scene:
+    """The scene of a model, with the camera that it opens with. Raises SceneError for one that a viewer cannot have."""
+    made = scene(model, camera=scene_camera(model, opening_camera(model)))
+    made.to_bytes()  # raises it
+    return made
+
+
 def _stamp_of(path: str) -> tuple[int, int] | None:
     """When the file was written, ns, and its size in bytes; None where there is none."""
     try:
@@ -189,7 +199,7 @@ def _number_of(model: Any, keyframe: str) -> int | None:
         return None
     if keyframe in names:
         return names.index(keyframe)
-    if keyframe.isdigit() and int(keyframe) < model.nkey:
+    if keyframe.isdecimal() and int(keyframe) < model.nkey:
         return int(keyframe)
     has = f"it has {', '.join(names) or model.nkey}" if model.nkey else "it has none"
     raise TwixtError(f"the model has no keyframe {keyframe!r}; {near_name(keyframe, names) or has}")

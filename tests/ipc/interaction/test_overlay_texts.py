@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.interaction.overlay_texts import LONGEST_TEXT, MOST_TEXTS, PLACES, OverlayText, as_message, from_message
+from twixt.ipc.interaction.overlay_texts import (
+    LONGEST_TEXT,
+    MOST_TEXTS,
+    PLACES,
+    OverlayText,
+    as_message,
+    checked_texts,
+    from_message,
+)
 from twixt.ipc.session import message_checks
 
 
@@ -43,3 +51,10 @@ def test_what_cannot_be_shown_is_refused(value: Any) -> None:
         from_message(value)
     with pytest.raises(TwixtError):
         message_checks.status({"texts": value})
+
+
+@pytest.mark.parametrize("wrong", [5, "top", None, ["top"], [OverlayText(), None], {"top": "text"}])
+def test_what_a_program_gives_in_place_of_texts_is_refused(wrong: Any) -> None:
+    assert checked_texts("View.set_texts", iter([OverlayText()])) == [OverlayText()]
+    with pytest.raises(TwixtError, match="View.set_texts takes a list of OverlayText, got "):
+        checked_texts("View.set_texts", wrong)

@@ -43,6 +43,7 @@ def test_a_viewers_value_is_kept_to_the_rule_of_its_control() -> None:
         (lambda: Slider("g", math.nan, 0, 5), "value must be a finite number"),
         (lambda: Slider("g", 1, 0, math.inf), "high must be a finite number"),
         (lambda: Slider("g", "much", 0, 5), "value must be a finite number, got 'much'"),
+        (lambda: Slider("g", 10**400, 0, 5), "value must be a finite number, got 1000"),
         (lambda: Slider("", 1, 0, 5), "name must be a text of 1 to 60 characters"),
         (lambda: Toggle(5), "name must be a text"),  # type: ignore[arg-type]
         (lambda: Button("x" * 61), "name must be a text"),

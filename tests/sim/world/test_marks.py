@@ -108,6 +108,7 @@ ONE = (0.0, 0.0, 0.0)
     ("given", "says"),
     [
         ({"kind": "shpere", "position": ONE, "size": 1}, "no kind 'shpere'; did you mean \"sphere\""),
+        ({"kind": ["cone"], "position": ONE, "size": 1}, "no kind"),
         ({"kind": "cone", "position": ONE, "size": 1}, "no kind 'cone'; .*sphere, box"),
         ({"position": [1, 2]}, r"add\(position\) must be numbers of shape \(n, 3\), got int64 of shape \(2,\)"),
         ({"position": "abc"}, r"add\(position\) must be numbers of shape"),

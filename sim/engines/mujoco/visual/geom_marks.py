@@ -118,7 +118,7 @@ def mark_records(
     marks["position"] = geoms["pos"]
     marks["orientation"] = quaternions(geoms["mat"])
     marks["size"] = np.einsum("ni,nij->nj", geoms["size"], tables.size.take(types, axis=0))
-    marks["color"] = np.rint(np.clip(geoms["rgba"], 0, 1) * 255)
+    marks["color"] = np.rint(np.clip(np.nan_to_num(geoms["rgba"]), 0, 1) * 255)
     if labels is not None:
         marks["label"] = labels
     is_compound = tables.is_compound.take(types)

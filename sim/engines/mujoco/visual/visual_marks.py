@@ -166,6 +166,8 @@ class VisualMarks:
         except IndexError:
             taken = TakenGeoms(self._model)
         taken.clear()
+        if self._perturb.select >= self._model.nbody:  # MuJoCo would read beyond its arrays
+            self._perturb.select = 0
         if self._quaternion.item(0) != 0:  # else `mj_resetData` has left the bodies without poses
             if has_decor:
                 taken.take_decor(self._data, asked.decor, self._perturb, self._camera)

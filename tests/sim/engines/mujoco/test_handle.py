@@ -159,6 +159,47 @@ def test_a_camera_that_the_code_moves_is_the_scenes(launch: Launch) -> None:
     assert camera.target == pytest.approx((1, 2, 3))
 
 
+@pytest.mark.parametrize("lookat", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize("distance", [np.nan, 0.0, -1.0, 1e300])
+@pytest.mark.parametrize("is_orthographic", [False, True])
+def test_a_camera_that_follows_what_has_diverged_stays_a_camera(
+    launch: Launch, lookat: float, distance: float, is_orthographic: bool
+) -> None:
+    model = mujoco.MjModel.from_xml_string(MOVING)
+    model.vis.global_.fovy = np.nan if is_orthographic else 45
+    camera = mujoco.MjvCamera()
+    camera.lookat[:], camera.distance, camera.orthographic = lookat, distance, is_orthographic
+    seen = scene_camera(model, camera)
+    assert np.isfinite([*seen.eye, *seen.target, seen.orthographic]).all()
+
+
+def test_a_selected_body_that_is_not_there_is_none(launch: Launch) -> None:
+    handle, _ = launch(publish_hz=ALWAYS)
+    handle.opt.flags[:] = 1
+    handle.perturb.select = 10**6
+    stepped(handle)
+    assert handle.perturb.select == 0
+
+
+def test_a_state_that_cannot_be_shown_on_the_idle_thread_is_said_and_later_ones_are_shown(
+    launch: Launch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    handle, reader = launch(KINDS, publish_hz=SELDOM)
+    materials = np.array(handle.m.geom_matid)
+    stepped(handle)
+    handle.m.geom_matid[:] = 10_000
+    said = ""
+    while "the last state cannot be shown" not in said:  # the thread's own time
+        stepped(handle)
+        said += capfd.readouterr().err
+    assert "Traceback" not in said
+    handle.m.geom_matid[:] = materials
+    stepped(handle)
+    tick = reader.newest().tick
+    stepped(handle)
+    reader.until_tick(tick + 1)
+
+
 def test_a_camera_that_tracks_a_body_is_carried_by_it_and_never_turns(launch: Launch) -> None:
     handle, reader = launch(publish_hz=ALWAYS)
     handle.cam.type, handle.cam.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, 3

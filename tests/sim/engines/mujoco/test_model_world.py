@@ -77,6 +77,8 @@ def test_a_keyframe_is_where_it_starts_and_where_a_reset_goes(moving: str) -> No
         assert filled_bodies(world).position[1].tolist() == [0, 0, 9]
     with pytest.raises(TwixtError, match="no keyframe 'hihg'; did you mean \"high\""):
         load_world(moving, [("keyframe", "hihg")])
+    with pytest.raises(TwixtError, match="no keyframe '²'"):
+        load_world(moving, [("keyframe", "²")])
 
 
 @pytest.mark.parametrize("hertz", [60, 1000])
@@ -172,6 +174,15 @@ TUNED = """
 """
 
 
+# Distinct textures of 64 MiB in all.
+TEXTURES_TOO_LARGE = "".join(
+    f"""<texture name="t{i}" type="2d" builtin="flat" rgb1="0 0 {i / 4}" width="2000" height="2000"/>
+    <material name="m{i}" texture="t{i}"/>"""
+    for i in range(5)
+)
+SHOWN_TEXTURES = "".join(f"""<geom size="0.1" contype="0" conaffinity="0" material="m{i}"/>""" for i in range(5))
+
+
 @pytest.fixture
 def tuned(users_folder: Path) -> Path:
     path = users_folder / "tuned.xml"
@@ -217,6 +228,9 @@ def test_a_file_that_is_saved_again_is_loaded_again_with_other_bodies(
     tuned.write_text(TUNED.replace("<motor", "<moter"))
     assert not world.is_outdated()
     assert re.search(r"MuJoCo cannot load 'tuned.xml': .*moter.*; the model from before stays", capfd.readouterr().err)
+    tuned.write_text(TUNED.replace("<worldbody>", f"<asset>{TEXTURES_TOO_LARGE}</asset><worldbody>{SHOWN_TEXTURES}"))
+    assert not world.is_outdated()  # MuJoCo loads it, a scene does not hold it
+    assert re.search(r"56 MiB in all, got .*; the model from before stays", capfd.readouterr().err)
     world.step(world.dt)
     more = '<body name="second"><freejoint/><geom size="0.2"/></body></worldbody>'
     tuned.write_text(TUNED.replace("</worldbody>", more).partition("<keyframe>")[0] + "</mujoco>")
