@@ -36,7 +36,7 @@ from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, Scen
 from twixt.render.draw.frame.layers import Layer, PlacedLayer, place, place_all
 from twixt.render.draw.frame.quality_levels import FULL, Level
 from twixt.render.draw.frame.snapshot_ring import FEW, SnapshotRing
-from twixt.render.draw.glsl.pose import WAYS, PoseVariant
+from twixt.render.draw.glsl.pose_variants import WAYS, PoseVariant
 from twixt.render.draw.light.lit_pictures import LitPictures
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.materials.material_draws import MaterialDraws

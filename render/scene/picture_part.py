@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.column_rules import SCALE3
 from twixt.render.draw.frame.layers import Discrete, Layer, SurfacePair
-from twixt.render.draw.glsl.pose import METHODS
+from twixt.render.draw.glsl.pose_variants import METHODS
 from twixt.render.interpolation.poses import Poses, records_of
 from twixt.render.scene.method_change import Blend, MethodChange, taken
 from twixt.render.scene.numpy_poser import Poser, PosingRules

@@ -23,7 +23,7 @@ from twixt.render.draw.context import gl_function
 from twixt.render.draw.frame.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
 from twixt.render.draw.spheres.sphere_common import ALL_PX
 

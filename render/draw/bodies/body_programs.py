@@ -25,7 +25,7 @@ from twixt.render.draw.bodies.part_rows import PartRows
 from twixt.render.draw.bodies.shape_table import KIND_NAMES, shape_table
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, LAYER_BINDING
 from twixt.render.draw.frame.layers import layer_bodies
-from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.meshes.mesh_programs import mesh_pose_program
 from twixt.render.draw.shapes.boxes import BOX
 from twixt.render.draw.shapes.capsules import CAPSULE

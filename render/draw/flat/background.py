@@ -18,7 +18,7 @@ from twixt.ipc.scene import Scene
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, SceneView
-from twixt.render.draw.glsl.pose import FRAME_GLSL
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.software.background_cache import BackgroundCache
 
 # The spacing of the finest lines is the largest power of ten metres up to this share of the camera's distance.

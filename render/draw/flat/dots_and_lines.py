@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Vector
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, Viewport
-from twixt.render.draw.glsl.pose import FRAME_GLSL
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 POINT = np.dtype([("position", "<f4", 3), ("color", "u1", 4)])
 LINE = np.dtype([("start", "<f4", 3), ("end", "<f4", 3), ("color", "u1", 4)])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.quality_levels import FULL, Level
-from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.glsl.pose_variants import PoseVariant
 
 # A part of the framebuffer: left, bottom, width, height, px.
 Viewport = tuple[int, int, int, int]

@@ -21,7 +21,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import CHILDREN
 from twixt.render.draw.frame.frame_block import LayerUniforms
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.glsl.pose import METHODS, PoseVariant
+from twixt.render.draw.glsl.pose_variants import METHODS, PoseVariant
 
 
 class Discrete(NamedTuple):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY
-from twixt.render.draw.glsl.pose import (
+from twixt.render.draw.glsl.pose_variants import (
     PLACE_ATTRIBUTES,
     PLACE_FORMAT,
     RECORD_FIELDS,

@@ -17,158 +17,13 @@ Quaternions are xyzw, rotations radians about the world's axes.
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
-from twixt.render.draw.glsl.finish import NO_FINISH
+from twixt.render.draw.glsl.pose_variants import GIVEN, METHODS, PoseVariant
+from twixt.render.draw.glsl.rotations import QUATERNION_GLSL, ROTATE_GLSL
+from twixt.render.draw.glsl.uniform_blocks import LAYER_GLSL
 from twixt.render.interpolation import trusted_range
 from twixt.render.interpolation.trusted_range import FARTHEST, MOST_TURN_RAD
-
-# moderngl's format of one `BODY` record, and of its scale a second time, as a half float.
-RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
-SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
-STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
-# Format of a body's shape row, see shape_table.py.
-SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
-# Format of a part's pose in its body's frame, see part_rows.py.
-PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
-
-# Format of a row whose pose is drawn as it stands, see `GIVEN`; scale: half extents, metres.
-GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
-    "3f 4f 3f 4f1 /v",
-    ("given_position", "given_orientation", "given_scale", "given_color"),
-)
-
-METHODS = ("none", "linear", "hermite", "auto")
-# Kinds of motion, each a program of its own: none and linear; hermite and auto; a mix of any two methods.
-WAYS = ("linear", "curved", "mixed")
-# In place of one of them: no snapshots are read, a row's pose is an input.
-GIVEN = "given"
-
-
-class PoseVariant(NamedTuple):
-    """Variant of the pose program. way: one of WAYS, or GIVEN. stretched: bodies have a scale along each of their axes.
-
-    wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
-    a darker outline. placed: each row is a part at a pose in its body's frame. transparent: draws what is seen through,
-    and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how
-    materials are drawn, see finish.py.
-    """
-
-    way: str = "linear"
-    stretched: bool = False
-    wide: bool = False
-    parallel: bool = False
-    outlined: bool = False
-    placed: bool = False
-    transparent: bool = False
-    sampled: bool = False
-    finish: int = NO_FINISH
-
-
-def bits_of(value: float) -> int:
-    """Bits of a float32 as an integer; shaders compare magnitudes by these bits."""
-    return int.from_bytes(struct.pack("<f", value), "little")
-
-
-# Uniform blocks of a picture and of a layer, shared by all programs. frame_block.py packs them.
-FRAME_GLSL = """
-layout(std140) uniform Frame {
-    mat3 view;           // directions: world to eye
-    vec4 view_turn;      // the same rotation, as a quaternion
-    vec4 eye_high;       // where the eye is: the nearest float32, metres, world
-    vec4 eye_low;        // what that leaves
-    vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
-    vec4 picture;        // width, height in px; metres a pixel spans, at 1 m distance or everywhere if orthographic;
-                         // w: 1 when the camera is orthographic
-    vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
-    vec4 up_eye;         // world z in eye space; w: height of the ground above the eye, metres
-    vec4 light_world;    // towards the light, world; w: the share of black that is not seen on the ground
-    vec4 grid;           // x, y of the grid of lines' middle, from the eye, metres; left, bottom of the picture in px
-    vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture; z: 1 when round shapes have
-                         // their pattern
-};
-
-// Before anything is rounded: two large numbers near each other have an exact difference.
-vec3 place_from_eye(vec3 place) { return (place - eye_high.xyz) - eye_low.xyz; }
-
-// Perspective or orthographic. Programs of bodies are compiled for one of the two, by `switches_glsl`.
-#ifndef PARALLEL
-#define PARALLEL (picture.w > 0.5)
-#endif
-
-// Clip w of a point at this depth (metres in front of the eye).
-float w_at(float depth) { return PARALLEL ? 1.0 : depth; }
-vec4 clip_of(vec3 seen) { return vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, w_at(-seen.z)); }
-// Along the line of sight to a point, of any length. Eye space.
-vec3 sight_to(vec3 seen) { return PARALLEL ? vec3(0.0, 0.0, -1.0) : seen; }
-// Window depth (0..1), and its change by a metre towards the eye.
-float window_depth(float depth) {
-    return PARALLEL ? 0.5 + 0.5 * (lens.w - lens.z * depth) : 0.5 - 0.5 * lens.z + 0.5 * lens.w / depth;
-}
-float depth_by_metre(float depth) { return PARALLEL ? 0.5 * lens.z : 0.5 * lens.w / (depth * depth); }
-"""
-
-LAYER_GLSL = """
-layout(std140) uniform Layer {
-    vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other;
-                         // w: 1 where velocities are what float32 leaves of positions
-    vec4 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
-    ivec4 counts;        // bodies of the older, the newer and the one before; 1 where what is seen through is drawn apart
-    ivec4 methods;       // the method, the other method; 1 where colours, and scales along each axis, are not blended
-};
-"""
-
-# Quaternions xyzw and rotation vectors, as in render/interpolation/quaternion.py with numpy. `unit` returns a unit
-# quaternion for any finite input.
-ROTATE_GLSL = """
-vec3 rotate(vec4 turn, vec3 v) {
-    return v + 2.0 * cross(turn.xyz, cross(turn.xyz, v) + turn.w * v);
-}
-"""
-
-QUATERNION_GLSL = """
-// What has no length counts as not turned. By its largest part first: squares of large ones are no float.
-vec4 unit(vec4 turn) {
-    vec4 size = abs(turn);
-    float largest = max(max(size.x, size.y), max(size.z, size.w));
-    if (largest < 1e-15) return vec4(0.0, 0.0, 0.0, 1.0);
-    turn /= largest;
-    return turn * inversesqrt(dot(turn, turn));
-}
-
-vec4 turn_after(vec4 second, vec4 first) {
-    return vec4(second.w * first.xyz + first.w * second.xyz + cross(second.xyz, first.xyz),
-                second.w * first.w - dot(second.xyz, first.xyz));
-}
-
-vec4 back(vec4 turn) { return vec4(-turn.xyz, turn.w); }
-
-// The turn about a rotation vector (axis times radians), by any angle. Euler 1775. Half an angle that is pi more
-// changes but the sign of the quaternion, so the sine and cosine of -pi/2 .. pi/2 do: Abramowitz and Stegun 1964,
-// 4.3.97 and 4.3.99, to 2e-9. OpenGL promises no digits of its own, and llvmpipe's take four times as long.
-vec4 turn_of(vec3 rotation) {
-    float half_angle = 0.5 * length(rotation), halves = floor(half_angle * 0.318309886 + 0.5);
-    // pi in two parts: its product with a whole number keeps all digits.
-    float a = (half_angle - halves * 3.140625) - halves * 9.67653590e-4, a2 = a * a;
-    float per_a = 1.0 + a2 * (-0.1666666664 + a2 * (0.0083333315 + a2 * (-0.0001984090
-                  + a2 * (0.0000027526 - a2 * 0.0000000239))));
-    float cosine = 1.0 + a2 * (-0.4999999963 + a2 * (0.0416666418 + a2 * (-0.0013888397
-                   + a2 * (0.0000247609 - a2 * 0.0000002605))));
-    return vec4(rotation * (0.5 * per_a * (halves > 0.0 ? a / half_angle : 1.0)), cosine);
-}
-
-// The shortest rotation vector of a unit turn; the angle by Abramowitz and Stegun 1964, 4.4.49, to 2e-8.
-vec3 rotation_of(vec4 turn) {
-    if (turn.w < 0.0) turn = -turn;
-    float sine = length(turn.xyz);
-    float small = min(sine, turn.w), large = max(sine, turn.w), t = small / large, t2 = t * t;
-    float angle = t * (1.0 + t2 * (-0.3333314528 + t2 * (0.1999355085 + t2 * (-0.1420889944 + t2 * (0.1065626393
-                  + t2 * (-0.0752896400 + t2 * (0.0429096138 + t2 * (-0.0161657367 + t2 * 0.0028662257))))))));
-    angle = sine > turn.w ? 1.570796327 - angle : angle;
-    return turn.xyz * (sine > 1e-4 ? 2.0 * angle / sine : 2.0);
-}
-"""
 
 _POSE_STRUCT = """
 struct Pose {
@@ -398,27 +253,9 @@ float mean_scale(Pose pose) {
 """
 
 
-def switches_glsl(variant: PoseVariant) -> str:
-    """GLSL that defines PARALLEL and OUTLINED, each true or false, PATTERN, 1 where round shapes have theirs,
-    TRANSPARENT, 1 or 0, FAINT_BELOW, and FINISH.
-
-    FAINT_BELOW: pixels of which a smaller share is covered stand before nothing but the background. It follows
-    `#version`.
-    """
-    defined = {
-        "PARALLEL": str(variant.parallel).lower(),
-        "OUTLINED": str(variant.outlined).lower(),
-        "PATTERN": "0.0" if variant.way == GIVEN else "guard.z",
-        "TRANSPARENT": int(variant.transparent),
-        "FAINT_BELOW": 0.0 if variant.sampled else 0.5,
-        "FINISH": variant.finish,
-    }
-    return "".join(f"#define {name} {value}\n" for name, value in defined.items())
-
-
-def frame_glsl(variant: PoseVariant) -> str:
-    """FRAME_GLSL for one kind of camera and look, chosen when the program is compiled. It follows `#version`."""
-    return switches_glsl(variant) + FRAME_GLSL
+def bits_of(value: float) -> int:
+    """Bits of a float32 as an integer; shaders compare magnitudes by these bits."""
+    return int.from_bytes(struct.pack("<f", value), "little")
 
 
 def pose_glsl(variant: PoseVariant) -> str:

@@ -29,7 +29,7 @@ from twixt.ipc.scene import Scene
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import FRAME_BINDING
 from twixt.render.draw.glsl.light import LIGHT_GLSL, SHADED_GLSL
-from twixt.render.draw.glsl.pose import FRAME_GLSL
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 
 # Comparisons for a soft edge, a multiple of three, and its half width in pixels of the map.
 TAPS, SOFT_PX = 24, 5.0

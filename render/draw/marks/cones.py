@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import moderngl
 
-from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.shapes.capsules import AXIAL_QUAD_GEOMETRY, ROUND_SIZE
 from twixt.render.draw.shapes.cylinders import CYLINDER
 from twixt.render.draw.shapes.ray_cast import CastShape, cast_quad_program

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from twixt.render.draw.bodies.body_programs import PASSES, QUADS, Pass
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, SceneView, guarded
-from twixt.render.draw.glsl.pose import GIVEN, GIVEN_ATTRIBUTES, GIVEN_FORMAT, PoseVariant
+from twixt.render.draw.glsl.pose_variants import GIVEN, GIVEN_ATTRIBUTES, GIVEN_FORMAT, PoseVariant
 from twixt.render.draw.marks.cones import cone_program
 from twixt.render.draw.marks.mark_solids import SOLID
 

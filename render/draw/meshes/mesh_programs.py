@@ -20,7 +20,9 @@ import numpy as np
 
 from twixt.render.draw.glsl.finish import CUBE_FINISH, FINISH_GLSL, IMAGE_FINISH, SMOOTH_FINISH
 from twixt.render.draw.glsl.light import LIGHT_GLSL, POLYNOMIAL_GLSL
-from twixt.render.draw.glsl.pose import FRAME_GLSL, PoseVariant, pose_glsl
+from twixt.render.draw.glsl.pose import pose_glsl
+from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
 
 # What the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales. Eye

@@ -11,7 +11,10 @@ import moderngl
 
 from twixt.render.draw.glsl.finish import FINISH_GLSL
 from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL
-from twixt.render.draw.glsl.pose import FRAME_GLSL, ROTATE_GLSL, PoseVariant, pose_glsl, switches_glsl
+from twixt.render.draw.glsl.pose import pose_glsl
+from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.rotations import ROTATE_GLSL
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, switches_glsl
 
 _VERTEX = """
 out vec3 center;       // eye space

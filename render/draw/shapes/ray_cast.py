@@ -21,7 +21,10 @@ import moderngl
 
 from twixt.render.draw.glsl.finish import FINISH_GLSL
 from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL, POLYNOMIAL_GLSL
-from twixt.render.draw.glsl.pose import ROTATE_GLSL, PoseVariant, frame_glsl, pose_glsl, switches_glsl
+from twixt.render.draw.glsl.pose import pose_glsl
+from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.rotations import ROTATE_GLSL
+from twixt.render.draw.glsl.uniform_blocks import frame_glsl, switches_glsl
 
 # Rims and shades at the edges of a body fade in from this width to twice that; points have none.
 DETAIL_PX = 22.0

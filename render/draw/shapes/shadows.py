@@ -12,7 +12,9 @@ from __future__ import annotations
 import moderngl
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.glsl.pose import FRAME_GLSL, PoseVariant, pose_glsl, switches_glsl
+from twixt.render.draw.glsl.pose import pose_glsl
+from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, switches_glsl
 
 # A body whose centre is more than this many radii above the ground has no shadow: it would be too faint for its cost.
 FADE_RADII = 1.9

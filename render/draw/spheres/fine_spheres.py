@@ -15,7 +15,8 @@ from __future__ import annotations
 import moderngl
 
 from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL, POLYNOMIAL_GLSL
-from twixt.render.draw.glsl.pose import FRAME_GLSL, PoseVariant, switches_glsl
+from twixt.render.draw.glsl.pose_variants import PoseVariant
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, switches_glsl
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, sphere_points, sphere_vertex_glsl
 
 __all__ = ["LARGEST_POINT_PX", "point_program", "quad_program"]

@@ -26,7 +26,7 @@ from __future__ import annotations
 import moderngl
 
 from twixt.render.draw.glsl.light import POLYNOMIAL_GLSL
-from twixt.render.draw.glsl.pose import PoseVariant
+from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.spheres.sphere_common import FULL_CONTRAST, sphere_points, wide_glsl
 
 # The pattern's tones are those of FULL_CONTRAST, around a mean that fades with the size.

@@ -22,7 +22,7 @@ from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.frame.snapshot_ring import LATE_FROM
-from twixt.render.draw.glsl.pose import GIVEN, PoseVariant
+from twixt.render.draw.glsl.pose_variants import GIVEN, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.marks.mark_solids import SOLIDS
 from twixt.render.draw.marks.solid_rows import SolidPrograms, whole_pass

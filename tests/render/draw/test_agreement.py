@@ -13,7 +13,8 @@ from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.frame_block import frame_block
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete, Layer, place
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.glsl.pose import FRAME_GLSL, pose_glsl
+from twixt.render.draw.glsl.pose import pose_glsl
+from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.interpolation import quaternion
 from twixt.render.scene.method_change import blended
 

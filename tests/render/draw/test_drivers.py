@@ -22,7 +22,7 @@ import pytest
 from tests.render.draw.drawn_by import MARK_PROGRAMS, SIZE_PX, picture
 from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES
 from twixt.render.draw.context import is_software
-from twixt.render.draw.glsl.pose import WAYS, PoseVariant
+from twixt.render.draw.glsl.pose_variants import WAYS, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.marks.solid_rows import MARK_PASSES
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS

@@ -1,0 +1,52 @@
+"""Variants of the programs of bodies, and the formats of the rows that they read.
+
+The one idea: a choice that is the same for all bodies of a draw call is made when a program is compiled: software
+drawing executes both sides of every branch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from twixt.render.draw.glsl.finish import NO_FINISH
+
+# moderngl's format of one `BODY` record, and of its scale a second time, as a half float.
+RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
+SCALE_FORMAT, SCALE_FIELDS = "46x 1f2 16x /v", ("scale",)
+STRETCH_FORMAT, STRETCH_FIELDS = "3f /v", ("stretch",)
+# Format of a body's shape row, see shape_table.py.
+SHAPE_FORMAT, SHAPE_ATTRIBUTES = "3f 4f1 /v", ("shape_size", "shape_color")
+# Format of a part's pose in its body's frame, see part_rows.py.
+PLACE_FORMAT, PLACE_ATTRIBUTES = "3f 4f /v", ("local_position", "local_orientation")
+
+# Format of a row whose pose is drawn as it stands, see `GIVEN`; scale: half extents, metres.
+GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
+    "3f 4f 3f 4f1 /v",
+    ("given_position", "given_orientation", "given_scale", "given_color"),
+)
+
+METHODS = ("none", "linear", "hermite", "auto")
+# Kinds of motion, each a program of its own: none and linear; hermite and auto; a mix of any two methods.
+WAYS = ("linear", "curved", "mixed")
+# In place of one of them: no snapshots are read, a row's pose is an input.
+GIVEN = "given"
+
+
+class PoseVariant(NamedTuple):
+    """Variant of the pose program. way: one of WAYS, or GIVEN. stretched: bodies have a scale along each of their axes.
+
+    wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
+    a darker outline. placed: each row is a part at a pose in its body's frame. transparent: draws what is seen through,
+    and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how
+    materials are drawn, see finish.py.
+    """
+
+    way: str = "linear"
+    stretched: bool = False
+    wide: bool = False
+    parallel: bool = False
+    outlined: bool = False
+    placed: bool = False
+    transparent: bool = False
+    sampled: bool = False
+    finish: int = NO_FINISH

@@ -1,0 +1,79 @@
+"""GLSL of the uniform blocks of a picture and of a layer, shared by all programs; `frame_block.py` packs them.
+
+Also: the functions from a place in the world to a pixel and its depth, by either kind of camera, and the switches that a
+program of bodies is compiled with.
+"""
+
+from __future__ import annotations
+
+from twixt.render.draw.glsl.pose_variants import GIVEN, PoseVariant
+
+FRAME_GLSL = """
+layout(std140) uniform Frame {
+    mat3 view;           // directions: world to eye
+    vec4 view_turn;      // the same rotation, as a quaternion
+    vec4 eye_high;       // where the eye is: the nearest float32, metres, world
+    vec4 eye_low;        // what that leaves
+    vec4 lens;           // projection[0][0], [1][1], [2][2], [2][3]
+    vec4 picture;        // width, height in px; metres a pixel spans, at 1 m distance or everywhere if orthographic;
+                         // w: 1 when the camera is orthographic
+    vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
+    vec4 up_eye;         // world z in eye space; w: height of the ground above the eye, metres
+    vec4 light_world;    // towards the light, world; w: the share of black that is not seen on the ground
+    vec4 grid;           // x, y of the grid of lines' middle, from the eye, metres; left, bottom of the picture in px
+    vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture; z: 1 when round shapes have
+                         // their pattern
+};
+
+// Before anything is rounded: two large numbers near each other have an exact difference.
+vec3 place_from_eye(vec3 place) { return (place - eye_high.xyz) - eye_low.xyz; }
+
+// Perspective or orthographic. Programs of bodies are compiled for one of the two, by `switches_glsl`.
+#ifndef PARALLEL
+#define PARALLEL (picture.w > 0.5)
+#endif
+
+// Clip w of a point at this depth (metres in front of the eye).
+float w_at(float depth) { return PARALLEL ? 1.0 : depth; }
+vec4 clip_of(vec3 seen) { return vec4(seen.xy * lens.xy, lens.z * seen.z + lens.w, w_at(-seen.z)); }
+// Along the line of sight to a point, of any length. Eye space.
+vec3 sight_to(vec3 seen) { return PARALLEL ? vec3(0.0, 0.0, -1.0) : seen; }
+// Window depth (0..1), and its change by a metre towards the eye.
+float window_depth(float depth) {
+    return PARALLEL ? 0.5 + 0.5 * (lens.w - lens.z * depth) : 0.5 - 0.5 * lens.z + 0.5 * lens.w / depth;
+}
+float depth_by_metre(float depth) { return PARALLEL ? 0.5 * lens.z : 0.5 * lens.w / (depth * depth); }
+"""
+
+LAYER_GLSL = """
+layout(std140) uniform Layer {
+    vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other;
+                         // w: 1 where velocities are what float32 leaves of positions
+    vec4 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
+    ivec4 counts;        // bodies of the older, the newer and the one before; 1 where what is seen through is drawn apart
+    ivec4 methods;       // the method, the other method; 1 where colours, and scales along each axis, are not blended
+};
+"""
+
+
+def switches_glsl(variant: PoseVariant) -> str:
+    """GLSL that defines PARALLEL and OUTLINED, each true or false, PATTERN, 1 where round shapes have theirs,
+    TRANSPARENT, 1 or 0, FAINT_BELOW, and FINISH.
+
+    FAINT_BELOW: pixels of which a smaller share is covered stand before nothing but the background. It follows
+    `#version`.
+    """
+    defined = {
+        "PARALLEL": str(variant.parallel).lower(),
+        "OUTLINED": str(variant.outlined).lower(),
+        "PATTERN": "0.0" if variant.way == GIVEN else "guard.z",
+        "TRANSPARENT": int(variant.transparent),
+        "FAINT_BELOW": 0.0 if variant.sampled else 0.5,
+        "FINISH": variant.finish,
+    }
+    return "".join(f"#define {name} {value}\n" for name, value in defined.items())
+
+
+def frame_glsl(variant: PoseVariant) -> str:
+    """FRAME_GLSL for one kind of camera and look, chosen when the program is compiled. It follows `#version`."""
+    return switches_glsl(variant) + FRAME_GLSL
