@@ -13,7 +13,6 @@ which snapshot is in a slot. Reads no clock, except to compare two ways to draw 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import moderngl
 import numpy as np
@@ -24,8 +23,6 @@ from twixt.ipc.scene import Scene, Vector
 from twixt.ipc.scene.surface_records import surface_rows
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.render.draw.bodies.body_draws import BodyDraws
-from twixt.render.draw.bodies.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
-from twixt.render.draw.bodies.ray_cast_draws import cast_passes
 from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
@@ -33,23 +30,19 @@ from twixt.render.draw.flat.background import Background
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
-from twixt.render.draw.frame.layers import Layer, PlacedLayer, place, place_all
+from twixt.render.draw.frame.layers import Layer, PlacedLayer, place_all
 from twixt.render.draw.frame.quality_levels import FULL, Level
-from twixt.render.draw.frame.snapshot_ring import FEW, SnapshotRing
-from twixt.render.draw.glsl.pose_variants import WAYS, PoseVariant
+from twixt.render.draw.frame.snapshot_ring import SnapshotRing
+from twixt.render.draw.glsl.pose_variants import WAYS
 from twixt.render.draw.light.lit_pictures import LitPictures
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.materials.material_draws import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
+from twixt.render.draw.programs_ahead import ProgramsAhead
 from twixt.render.draw.shapes.shadows import has_shadows
-from twixt.render.draw.software.separate_spheres import LEAST
 from twixt.render.draw.spheres.sphere_common import is_wide
-from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, Detail, possible
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws
 
-# Programs of spheres that a cheaper quality level may need.
-CHEAPER = frozenset(detail.name for detail in (*map(Detail._make, PLAIN), *FLAT))
-NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
 NO_EPOCHS = np.zeros(0, np.uint32)
 
 
@@ -88,6 +81,7 @@ class SceneRenderer:
         self._transparent = TransparentDraws(
             context, self._target, self._bodies, self._meshes, self._materials.uniforms
         )
+        self._ahead = ProgramsAhead(self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit)
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
         self._panels = PanelBackdrop(SphereRecords(self._bodies, self._solids.spheres.radii))
@@ -240,32 +234,7 @@ class SceneRenderer:
         For idle time, after the first `draw`. Takes milliseconds, or at least 0.1 s on a machine that never compiled
         the program. Without this call the frame after the change takes that long. Changes no pixel.
         """
-        bodies, view, target = self._bodies, self._view, self._target
-        slot = next(bodies.ring.filled, None)
-        if slot is None or view is None:
-            return False
-        stretched, count = bodies.ring.is_stretched(slot), bodies.ring.count(slot)
-        views = [view]
-        if view.is_mapped and self._lit.light_view is not None:
-            views += [view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
-        for way, seen, name, group in product(WAYS, views, PASSES, sorted(self.layers, key=str)):
-            variant = bodies.variant_of(seen, name, PoseVariant(way, stretched))
-            is_cheaper = bodies.is_software and way == self._way and name in CHEAPER
-            if bodies.programs.has(name, variant) or not (is_cheaper or self._may_draw(name, count, stretched)):
-                continue
-            layer = place(Layer(slot, group=group), bodies.ring)._replace(variant=variant)
-            if bodies.members.of(group, name).drawn(layer.bodies):
-                # Drivers compile at the first draw: one body is drawn, with an empty scissor rectangle.
-                target.framebuffer.scissor = NOTHING
-                self._uniforms.bind()
-                bodies.begin(seen, [layer])
-                if name == MESH_POSES:
-                    self._meshes.prepare_poses(layer)
-                else:
-                    bodies.draw(name, [layer], most=1)
-                target.uncut()
-                return True
-        return self._prepare_meshes()
+        return self._view is not None and self._ahead.prepare(self._view, self._way)
 
     def begin_ahead(self) -> None:
         """Draws the next frame's background between two frames, in case nothing but bodies will have moved.
@@ -334,13 +303,6 @@ class SceneRenderer:
     def _eye(self) -> Vector:
         return ORIGIN if self._view is None else self._view.camera.eye
 
-    def _prepare_meshes(self) -> bool:
-        self._target.framebuffer.scissor = NOTHING
-        self._uniforms.bind()
-        is_more = self._meshes.prepare() or (self._view is not None and self._marks.prepare(self._view))
-        self._target.uncut()
-        return is_more
-
     def _draw_flat(self, rows: FlatRows) -> None:
         self._panels.drawn_over()
         self._flat.note(rows)
@@ -368,17 +330,3 @@ class SceneRenderer:
             self._target.framebuffer.depth_mask = True
         self._transparent.draw()
         self._marks.draw_transparent(view)
-
-    def _may_draw(self, name: str, count: int, stretched: bool) -> bool:
-        """True if a picture of `count` bodies may use this program."""
-        by_processor, members = self._bodies.is_software, self._bodies.members
-        if name == "apart":
-            return by_processor and not stretched and LEAST <= count <= FEW and members.are_spheres
-        if name in SPHERE_PASSES:
-            return not stretched and (name in ("beyond", "quads") or name in possible(count, by_processor))
-        for kind in CAST_KINDS:
-            if name.endswith(kind):
-                of_kind = sum(members.of(layer, kind).drawn(count) for layer in self.layers)
-                passes = cast_passes(kind, of_kind, by_processor, is_outlined=self._scene.is_outlined)
-                return name in passes and (stretched or kind != STRETCHED)
-        return name != "shadows" or has_shadows(self._scene, count)

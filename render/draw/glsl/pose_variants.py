@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from twixt.render.draw.glsl.finish import NO_FINISH
+from twixt.render.draw.glsl.light import NO_FINISH
 
 # moderngl's format of one `BODY` record, and of its scale a second time, as a half float.
 RECORD_FORMAT, RECORD_FIELDS = "4u 4f 4u 4u /v", ("place", "orientation", "motion", "spin")
@@ -38,7 +38,7 @@ class PoseVariant(NamedTuple):
     wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
     a darker outline. placed: each row is a part at a pose in its body's frame. transparent: draws what is seen through,
     and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how
-    materials are drawn, see finish.py.
+    materials are drawn, see light.py.
     """
 
     way: str = "linear"

@@ -16,7 +16,7 @@ import numpy as np
 
 from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.material import Material, Texture
-from twixt.render.draw.glsl.finish import CUBE_FINISH, IMAGE_FINISH, SMOOTH_FINISH
+from twixt.render.draw.glsl.light import CUBE_FINISH, IMAGE_FINISH, SMOOTH_FINISH
 
 # Texture unit of the image: the overlay and passes over the picture use the first ones.
 IMAGE_UNIT = 7

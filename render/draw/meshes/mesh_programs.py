@@ -18,8 +18,14 @@ from itertools import product
 import moderngl
 import numpy as np
 
-from twixt.render.draw.glsl.finish import CUBE_FINISH, FINISH_GLSL, IMAGE_FINISH, SMOOTH_FINISH
-from twixt.render.draw.glsl.light import LIGHT_GLSL, POLYNOMIAL_GLSL
+from twixt.render.draw.glsl.light import (
+    CUBE_FINISH,
+    FINISH_GLSL,
+    IMAGE_FINISH,
+    LIGHT_GLSL,
+    POLYNOMIAL_GLSL,
+    SMOOTH_FINISH,
+)
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import moderngl
 
-from twixt.render.draw.glsl.finish import FINISH_GLSL
-from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL
+from twixt.render.draw.glsl.light import FINISH_GLSL, LIGHT_GLSL, OUTLINE_GLSL
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.glsl.rotations import ROTATE_GLSL

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import moderngl
 
-from twixt.render.draw.glsl.finish import FINISH_GLSL
-from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL, POLYNOMIAL_GLSL
+from twixt.render.draw.glsl.light import FINISH_GLSL, LIGHT_GLSL, OUTLINE_GLSL, POLYNOMIAL_GLSL
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.glsl.rotations import ROTATE_GLSL

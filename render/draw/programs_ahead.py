@@ -1,0 +1,93 @@
+"""Compiles, in idle time, the programs that a change of method, level or number of bodies will need.
+
+The one idea: drivers compile at the first draw, so each program draws one body once, with an empty scissor rectangle.
+Always: no pixel changes; one program a call, so that idle time can end between two.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
+from twixt.render.draw.bodies.ray_cast_draws import cast_passes
+from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView
+from twixt.render.draw.frame.layers import Layer, place
+from twixt.render.draw.frame.snapshot_ring import FEW
+from twixt.render.draw.glsl.pose_variants import WAYS, PoseVariant
+from twixt.render.draw.light.lit_pictures import LitPictures
+from twixt.render.draw.marks.mark_drawing import MarkDrawing
+from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
+from twixt.render.draw.shapes.shadows import has_shadows
+from twixt.render.draw.software.separate_spheres import LEAST
+from twixt.render.draw.spheres.sphere_detail import FLAT, PLAIN, Detail, possible
+
+# Programs of spheres that a cheaper quality level may need.
+CHEAPER = frozenset(detail.name for detail in (*map(Detail._make, PLAIN), *FLAT))
+NOTHING = 0, 0, 0, 0  # an empty scissor rectangle
+
+
+class ProgramsAhead:
+    """Programs of a picture's bodies, meshes and marks that it may need next."""
+
+    def __init__(
+        self,
+        target: FrameTarget,
+        uniforms: FrameUniforms,
+        bodies: BodyDraws,
+        meshes: MeshDrawing,
+        marks: MarkDrawing,
+        lit: LitPictures,
+    ) -> None:
+        self._target, self._uniforms = target, uniforms
+        self._bodies, self._meshes, self._marks, self._lit = bodies, meshes, marks, lit
+
+    def prepare(self, view: SceneView, present_way: str) -> bool:
+        """Compiles one program; False when none is left. view: drawn last, by the kind of motion `present_way`."""
+        bodies, target = self._bodies, self._target
+        slot = next(bodies.ring.filled, None)
+        if slot is None:
+            return False
+        stretched, count = bodies.ring.is_stretched(slot), bodies.ring.count(slot)
+        views = [view]
+        if view.is_mapped and self._lit.light_view is not None:
+            views += [view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
+        for way, seen, name, group in product(WAYS, views, PASSES, sorted(bodies.members.layers, key=str)):
+            variant = bodies.variant_of(seen, name, PoseVariant(way, stretched))
+            is_cheaper = bodies.is_software and way == present_way and name in CHEAPER
+            if bodies.programs.has(name, variant) or not (is_cheaper or self._may_draw(name, count, stretched)):
+                continue
+            layer = place(Layer(slot, group=group), bodies.ring)._replace(variant=variant)
+            if bodies.members.of(group, name).drawn(layer.bodies):
+                # Drivers compile at the first draw: one body is drawn, with an empty scissor rectangle.
+                target.framebuffer.scissor = NOTHING
+                self._uniforms.bind()
+                bodies.begin(seen, [layer])
+                if name == MESH_POSES:
+                    self._meshes.prepare_poses(layer)
+                else:
+                    bodies.draw(name, [layer], most=1)
+                target.uncut()
+                return True
+        return self._prepare_meshes(view)
+
+    def _prepare_meshes(self, view: SceneView) -> bool:
+        self._target.framebuffer.scissor = NOTHING
+        self._uniforms.bind()
+        is_more = self._meshes.prepare() or self._marks.prepare(view)
+        self._target.uncut()
+        return is_more
+
+    def _may_draw(self, name: str, count: int, stretched: bool) -> bool:
+        """True if a picture of `count` bodies may use this program."""
+        by_processor, members = self._bodies.is_software, self._bodies.members
+        if name == "apart":
+            return by_processor and not stretched and LEAST <= count <= FEW and members.are_spheres
+        if name in SPHERE_PASSES:
+            return not stretched and (name in ("beyond", "quads") or name in possible(count, by_processor))
+        for kind in CAST_KINDS:
+            if name.endswith(kind):
+                of_kind = sum(members.of(layer, kind).drawn(count) for layer in members.layers)
+                passes = cast_passes(kind, of_kind, by_processor, is_outlined=self._bodies.scene.is_outlined)
+                return name in passes and (stretched or kind != STRETCHED)
+        return name != "shadows" or has_shadows(self._bodies.scene, count)
