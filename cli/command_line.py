@@ -232,7 +232,7 @@ def _run(config: Config) -> int:
     """Runs physics in this process and a viewer in a child; returns the exit code. The viewer starts first, while this
     process imports numpy and makes the world."""
     from twixt.ipc.session import open_listener
-    from twixt.sim.engines.mujoco.model_file import is_model
+    from twixt.sim.engines.mujoco.model.model_file import is_model
     from twixt.sim.process.viewer_process import start_viewer
     from twixt.sim.worlds import WORLDS
 

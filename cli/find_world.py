@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twixt.sim.engines.mujoco.model_file import is_model
+from twixt.sim.engines.mujoco.model.model_file import is_model
 from twixt.sim.world.world import World
 from twixt.sim.worlds.find import find_world
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, Poses
-from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
+from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.visual.visual_marks import TakenGeoms, VisualMarks
 from twixt.sim.show.view import View
 from twixt.sim.world.marks import Marks

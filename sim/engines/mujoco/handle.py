@@ -19,7 +19,7 @@ from twixt.ipc.interaction.overlay_texts import LARGEST, PLACES, SMALLEST, Overl
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.key_calls import call_on_keys
-from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
+from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.shown_model import ShownModel

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.interaction.user_actions import Pull
 from twixt.ipc.session.received_actions import ReceivedActions
-from twixt.sim.engines.mujoco.model_camera import default_camera
+from twixt.sim.engines.mujoco.model.model_camera import default_camera
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.handle import Handle
-from twixt.sim.engines.mujoco.model_file import loaded_model
-from twixt.sim.engines.mujoco.model_scene import scene
-from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
+from twixt.sim.engines.mujoco.model.model_file import loaded_model
+from twixt.sim.engines.mujoco.model.model_scene import scene
+from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.view import View

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twixt.ipc.scene import Scene
-from twixt.sim.engines.mujoco.geom_shapes import PartMaker
-from twixt.sim.engines.mujoco.model_camera import camera_state, default_camera, scene_camera, take_over
-from twixt.sim.engines.mujoco.model_materials import MATERIAL_ARRAYS
-from twixt.sim.engines.mujoco.model_scene import scene
+from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker
+from twixt.sim.engines.mujoco.model.model_camera import camera_state, default_camera, scene_camera, take_over
+from twixt.sim.engines.mujoco.model.model_materials import MATERIAL_ARRAYS
+from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts

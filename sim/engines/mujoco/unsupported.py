@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from twixt.sim.engines.mujoco.model_surfaces import drawn_flexes
+from twixt.sim.engines.mujoco.model.model_surfaces import drawn_flexes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.visual.label_texts import is_shown
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms

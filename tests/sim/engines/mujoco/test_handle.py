@@ -15,7 +15,7 @@ from twixt.ipc.scene import Camera, Compound
 from twixt.ipc.session import attach, wire
 from twixt.ipc.snapshot import VISIBLE
 from twixt.sim.engines.mujoco import mujoco_viewer
-from twixt.sim.engines.mujoco.model_camera import scene_camera
+from twixt.sim.engines.mujoco.model.model_camera import scene_camera
 
 mujoco = pytest.importorskip("mujoco")
 

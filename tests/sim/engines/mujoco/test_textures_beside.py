@@ -16,7 +16,7 @@ from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.scene_renderer import SceneRenderer
-from twixt.sim.engines.mujoco.model_scene import scene
+from twixt.sim.engines.mujoco.model.model_scene import scene
 
 mujoco = pytest.importorskip("mujoco")
 

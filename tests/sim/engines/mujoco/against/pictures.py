@@ -22,9 +22,9 @@ from twixt.render.draw.camera import OrbitCamera, carried
 from twixt.render.draw.frame.layers import Layer, SurfacePair
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
-from twixt.sim.engines.mujoco.model_scene import scene
-from twixt.sim.engines.mujoco.model_surfaces import ModelSurfaces
+from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
+from twixt.sim.engines.mujoco.model.model_scene import scene
+from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.world.surfaces import Surfaces
 
 Pixels = NDArray[np.uint8]

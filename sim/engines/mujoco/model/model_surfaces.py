@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Compound, Mesh, Shape
 from twixt.ipc.snapshot import VISIBLE
 from twixt.sim.engines.mujoco.body_poses import Poses
-from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker
+from twixt.sim.engines.mujoco.model.geom_shapes import ModelParts, PartMaker
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Mesh, Part, Plane
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.shape import OneShape
 from twixt.ipc.shapes.shape_checks import SceneError
-from twixt.sim.engines.mujoco.model_materials import ModelMaterials
-from twixt.sim.engines.mujoco.model_meshes import Surface, hfield_surface, hull_surface, mesh_surface
+from twixt.sim.engines.mujoco.model.model_materials import ModelMaterials
+from twixt.sim.engines.mujoco.model.model_meshes import Surface, hfield_surface, hull_surface, mesh_surface
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from twixt.ipc.scene import (
     Sphere,
     Texture,
 )
-from twixt.sim.engines.mujoco.model_camera import scene_camera
-from twixt.sim.engines.mujoco.model_scene import scene
+from twixt.sim.engines.mujoco.model.model_camera import scene_camera
+from twixt.sim.engines.mujoco.model.model_scene import scene
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from twixt.ipc.scene import Camera, Compound, Part, Scene
 from twixt.ipc.shapes.shape import Shape
-from twixt.sim.engines.mujoco.geom_shapes import ModelParts, PartMaker, ShownParts
-from twixt.sim.engines.mujoco.model_camera import default_camera, scene_camera
+from twixt.sim.engines.mujoco.model.geom_shapes import ModelParts, PartMaker, ShownParts
+from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
+from twixt.sim.engines.mujoco.model.model_surfaces import surface_shapes
 from twixt.sim.engines.mujoco.model_light import background, light
-from twixt.sim.engines.mujoco.model_surfaces import surface_shapes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:
