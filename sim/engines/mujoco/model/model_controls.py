@@ -14,8 +14,9 @@ from twixt.sim.engines.mujoco.mujoco_package import mujoco
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
-# Range of an actuator that has none, as in MuJoCo's own viewer.
+# Range of an actuator that has none, as in MuJoCo's own viewer, or one beyond what a slider can show.
 NO_RANGE = -1.0, 1.0
+LARGEST = 1e9
 # Joints of one number, whose value is shown.
 ONE_NUMBER = "mjJNT_HINGE", "mjJNT_SLIDE"
 
@@ -94,7 +95,7 @@ def _name(model: MjModel, kind: str, number: int, word: str) -> str:
 
 def _ranges(model: MjModel) -> tuple[list[float], list[float]]:
     pairs = [
-        (float(low), float(high)) if limited and low < high else NO_RANGE
+        (float(low), float(high)) if limited and -LARGEST < low < high < LARGEST else NO_RANGE
         for (low, high), limited in zip(model.actuator_ctrlrange, model.actuator_ctrllimited, strict=True)
     ]
     return [low for low, _ in pairs], [high for _, high in pairs]

@@ -173,6 +173,12 @@ class Reader:
             self._link.wait(0.05)
         raise AssertionError("what was published never came")
 
+    def of_time(self, time_s: float) -> Snapshot:
+        """The snapshot of that simulated time, also one that was put aside first; waits for it."""
+        wanted_ns = round(time_s * 1e9)
+        self.until(lambda: (pair := self._link.latest_pair()) is not None and pair[-1].sim_time_ns == wanted_ns)
+        return self.newest()
+
     def until_tick(self, tick: int) -> Snapshot:
         """The first snapshot received that is as new as `tick`."""
         self.until(lambda: (pair := self._link.latest_pair()) is not None and pair[-1].tick >= tick)

@@ -297,3 +297,9 @@ def test_a_pull_moves_a_body_for_one_step_and_no_longer(moving: str) -> None:
         world.step(world.dt)
     again = pulled._data.qvel[2] - other._data.qvel[2]  # type: ignore[attr-defined]
     assert again == pytest.approx(first, rel=0.05)
+
+
+def test_an_actuator_whose_range_no_slider_can_show_has_the_usual_one(users_folder: Path) -> None:
+    (users_folder / "wide.xml").write_text(TUNED.replace('ctrlrange="-2 2"', 'ctrlrange="-1e30 1e30"'))
+    world = load_world("wide.xml")
+    assert world.controls[1].shown == (0, -1, 1)

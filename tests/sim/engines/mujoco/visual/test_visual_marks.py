@@ -38,7 +38,7 @@ def marks_after(handle: Any, reader: Reader, steps: int = 1) -> Any:
     for _ in range(steps):
         mujoco.mj_step(handle.m, handle.d)
     handle.sync()
-    return reader.newest().marks
+    return reader.of_time(handle.d.time).marks
 
 
 def only(handle: Any, *flags: str) -> None:
