@@ -1,4 +1,4 @@
-"""Poses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
+"""TakenPoses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
 
 The one idea: `xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy of a few microseconds puts a
 state aside, and records are written from that or from MuJoCo's memory itself.
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 POSE = 7
 
 
-class Poses(NamedTuple):
-    """Poses of n bodies. block: both, in the order of memory; position (n, 3), metres; quaternion (n, 4), wxyz."""
+class TakenPoses(NamedTuple):
+    """TakenPoses of n bodies. block: both, in the order of memory; position (n, 3), metres; quaternion (n, 4), wxyz."""
 
     block: NDArray[np.float64]
     position: NDArray[np.float64]
@@ -35,7 +35,7 @@ class Poses(NamedTuple):
 
 
 class BodyPoses:
-    """Poses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
+    """TakenPoses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
     count: number of bodies."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
@@ -48,13 +48,13 @@ class BodyPoses:
         self._velocity = OriginVelocity(model, data) if moves.any() else None
         self._scratch: Any = None
 
-    def empty(self) -> Poses:
+    def empty(self) -> TakenPoses:
         """Memory for `copy_to`."""
         block = np.zeros(self.count * POSE)
         split = 3 * self.count
-        return Poses(block, block[:split].reshape(-1, 3), block[split:].reshape(-1, 4))
+        return TakenPoses(block, block[:split].reshape(-1, 3), block[split:].reshape(-1, 4))
 
-    def copy_to(self, poses: Poses) -> None:
+    def copy_to(self, poses: TakenPoses) -> None:
         """Copies the present poses."""
         live = self._live
         if live.block is not None:  # assigned: `np.copyto` takes half a microsecond longer
@@ -63,7 +63,7 @@ class BodyPoses:
             poses.position[...] = live.position
             poses.quaternion[...] = live.quaternion
 
-    def present(self) -> Poses:
+    def present(self) -> TakenPoses:
         """The present poses, in MuJoCo's memory."""
         return self._live if self._live.quaternion[0].any() else self._after_reset()
 
@@ -77,7 +77,7 @@ class BodyPoses:
                 self._velocity.write(records)
             records["flags"] = self._flags
 
-    def write_poses(self, records: NDArray[np.void], poses: Poses) -> None:
+    def write_poses(self, records: NDArray[np.void], poses: TakenPoses) -> None:
         """Writes `poses` into records of dtype `BODY`, shape (count,), without velocities."""
         orientation = records["orientation"]
         with np.errstate(over="ignore"):  # of a model that diverges
@@ -86,8 +86,8 @@ class BodyPoses:
         orientation[:, 3] = poses.quaternion[:, 0]
         records["flags"] = VISIBLE
 
-    def _after_reset(self) -> Poses:
-        """Poses of the present `qpos`: `mj_resetData` leaves the bodies without any until the next step."""
+    def _after_reset(self) -> TakenPoses:
+        """TakenPoses of the present `qpos`: `mj_resetData` leaves the bodies without any until the next step."""
         if self._scratch is None:
             self._scratch = mujoco.MjData(self._model)
         scratch, data = self._scratch, self._data
@@ -96,8 +96,8 @@ class BodyPoses:
         return _live_poses(scratch, self.count)
 
 
-def _live_poses(data: MjData, count: int) -> Poses:
+def _live_poses(data: MjData, count: int) -> TakenPoses:
     position, quaternion = data.xpos, data.xquat
     is_side_by_side = quaternion.ctypes.data - position.ctypes.data == position.nbytes
     block = as_strided(position, (count * POSE,), (position.itemsize,), writeable=False) if is_side_by_side else None
-    return Poses(block, position, quaternion)  # type: ignore[arg-type]
+    return TakenPoses(block, position, quaternion)  # type: ignore[arg-type]

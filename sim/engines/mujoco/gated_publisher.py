@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.sim.engines.mujoco.body_poses import BodyPoses, Poses
+from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.visual.visual_marks import TakenGeoms, VisualMarks
 from twixt.sim.show.view import View
@@ -45,7 +45,7 @@ class Shown(Protocol):
 
 
 class _Aside(NamedTuple):
-    poses: Poses
+    poses: TakenPoses
     geoms: TakenGeoms | None
     flexes: Flexes
     time_s: float
@@ -75,7 +75,7 @@ class GatedPublisher:
         # The state put aside, and spare buffers, as lists: another thread cannot come between within `pop` and `append`,
         # so that the caller needs no lock.
         self._aside: list[_Aside] = []
-        self._spare: list[Poses] = []
+        self._spare: list[TakenPoses] = []
         self._is_publishing = threading.Lock()
         self._wake, self._ended = threading.Event(), threading.Event()
         self._has_thread = False
@@ -150,7 +150,7 @@ class GatedPublisher:
             self._spare.append(aside.poses)  # only now: until here it was read
             self._marks.give_back(aside.geoms)
 
-    def _publish_surfaces(self, aside: Poses | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
+    def _publish_surfaces(self, aside: TakenPoses | None, flexes: Flexes, time_s: float, marks: Marks | None) -> None:
         """Publishes a state of a model with skins or flexes. aside: its poses; None: the present state."""
         surfaces, bodies = self._surfaces, self._poses.count
         vertices = surfaces.vertices(self._poses.present() if aside is None else aside, flexes)

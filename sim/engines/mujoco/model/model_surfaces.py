@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.scene import Compound, Mesh, Shape
 from twixt.ipc.snapshot import VISIBLE
-from twixt.sim.engines.mujoco.body_poses import Poses
+from twixt.sim.engines.mujoco.body_poses import TakenPoses
 from twixt.sim.engines.mujoco.model.geom_shapes import ModelParts, PartMaker
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
@@ -56,7 +56,7 @@ class ModelSurfaces:
         if self.count:
             records["flags"] = np.where(self._shown(), VISIBLE, 0)
 
-    def vertices(self, poses: Poses, taken: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
+    def vertices(self, poses: TakenPoses, taken: NDArray[np.float64] | None) -> dict[int, NDArray[Any]]:
         """Vertices of those that are shown, (v, 3) metres, by body. poses: of the model's bodies. taken: see `take`."""
         model, shown = self._model, self._shown()
         skins, found = int(model.nskin), dict[int, NDArray[Any]]()
