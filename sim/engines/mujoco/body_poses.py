@@ -1,4 +1,4 @@
-"""TakenPoses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
+"""Poses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
 
 The one idea: `xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy of a few microseconds puts a
 state aside, and records are written from that or from MuJoCo's memory itself.
@@ -27,7 +27,7 @@ POSE = 7
 
 
 class TakenPoses(NamedTuple):
-    """TakenPoses of n bodies. block: both, in the order of memory; position (n, 3), metres; quaternion (n, 4), wxyz."""
+    """Poses of n bodies. block: both, in the order of memory; position (n, 3), metres; quaternion (n, 4), wxyz."""
 
     block: NDArray[np.float64]
     position: NDArray[np.float64]
@@ -35,7 +35,7 @@ class TakenPoses(NamedTuple):
 
 
 class BodyPoses:
-    """TakenPoses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
+    """Poses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
     count: number of bodies."""
 
     def __init__(self, model: MjModel, data: MjData) -> None:
@@ -87,7 +87,7 @@ class BodyPoses:
         records["flags"] = VISIBLE
 
     def _after_reset(self) -> TakenPoses:
-        """TakenPoses of the present `qpos`: `mj_resetData` leaves the bodies without any until the next step."""
+        """Poses of the present `qpos`: `mj_resetData` leaves the bodies without any until the next step."""
         if self._scratch is None:
             self._scratch = mujoco.MjData(self._model)
         scratch, data = self._scratch, self._data
