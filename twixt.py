@@ -26,6 +26,7 @@ from twixt.ipc.errors import INTERRUPTED, REFUSED  # found beside this file only
 TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.errors import TwixtError
+    from twixt.ipc.interaction.overlay_texts import OverlayText
     from twixt.ipc.interaction.world_controls import Button, Slider, Toggle
     from twixt.ipc.scene import (
         Box,
@@ -76,6 +77,7 @@ _HOMES = {
         "twixt.ipc.scene",
     ),
     **dict.fromkeys(("Slider", "Toggle", "Button"), "twixt.ipc.interaction.world_controls"),
+    "OverlayText": "twixt.ipc.interaction.overlay_texts",
     "Group": "twixt.ipc.scene.groups",
     "ColorBy": "twixt.ipc.scene.groups",
     "TwixtError": "twixt.ipc.errors",
@@ -99,6 +101,7 @@ __all__ = [
     "Marks",
     "Material",
     "Mesh",
+    "OverlayText",
     "Part",
     "Plane",
     "Scene",
