@@ -1,5 +1,5 @@
 """A figure for a paper: three chains hang as catenaries, at high resolution and without a window. Make it with:
-twixt run paper_figure:Catenaries --offscreen --size 2400x1350 --quality high --seconds 3 --screenshot figure.png
+twixt run paper_figure:Catenaries --offscreen --size 2400x1350 --quality best --seconds 3 --screenshot figure.png
 """
 
 import numpy as np

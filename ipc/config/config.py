@@ -43,7 +43,7 @@ INTERPOLATIONS = (
     "auto", "hermite", "linear", "none", "latest", "catmull", "quadratic", "extrapolate", "kalman", "chase",
 )  # fmt: skip
 PACINGS = ("auto", "vsync", "timer", "unlimited")
-QUALITIES = ("auto", "low", "high")
+QUALITIES = ("auto", "low", "high", "best")
 SLOW_POLICIES = ("dilate", "widen")
 
 
@@ -182,10 +182,11 @@ class Config:
     fps: float | None = window_flag(None, "frames per second, at most; the display's own rate by default", float, "N")
     quality: str = window_flag(
         "auto",
-        "how finely frames are drawn: high, with shadows on every surface and contact shading, whatever they cost; low, "
-        "as cheaply as there is; auto, a GPU as high, a processor with round shadows on the ground, and each cheaper step "
-        "by step where frames do not fit the display's interval. A processor's steps, with what drawing the default "
-        "world then takes: no shadows (82 %), plain: hard edges, no highlights (66 %), flat: no pattern (51 %)",
+        "how finely frames are drawn: high, with shadows, by a GPU on every surface, by a processor round ones on the "
+        "ground; best, on every surface by a processor, too, which takes it 20 to 50 times as long: for single pictures; "
+        "low, as cheaply as there is; auto, as high, and cheaper step by step where frames do not fit the display's "
+        "interval. A processor's steps, with what drawing the default world then takes: no shadows (82 %), plain: hard "
+        "edges, no highlights (66 %), flat: no pattern (51 %)",
         str,
         choices=QUALITIES,
     )

@@ -52,7 +52,7 @@ SHOWN = (
     Shown(
         "paper_figure",
         "A figure for a paper: high resolution, without a window",
-        "paper_figure:Catenaries --quality high",
+        "paper_figure:Catenaries --quality best",
     ),
     Shown("shapes", "All shapes, in two tones, so that their rotation is visible", "shapes:Tumbling"),
     Shown("hot_ring", "Columns of your own: colour and size by heat", "hot_ring:HotRing"),

@@ -14,7 +14,7 @@ room. The ratios start as measured beforehand (`Level.share`); the governor corr
 
 Always: each level also leaves out what those before it leave out. Where the processor draws, LEVELS are chosen from;
 where a GPU draws, LIT_LEVELS, whose first is BEST: shadows on every surface cost a processor fifty frames. The
-choices `high` and `low` never change the level. Short cores do not change a GPU's. Pure: reads no clock; time is the sum
+choices `low`, `high` (the finest of those) and `best` (the finest there is) never change the level. Short cores do not change a GPU's. Pure: reads no clock; time is the sum
 of the intervals.
 """
 
@@ -60,7 +60,7 @@ LIT_LEVELS = (
     Level("mapped shadows", "no contact shading, no multisampling", 0.5, mapped=True),
     Level("round shadows", "shadows on the ground alone", 0.5),
 )
-# `--quality high` where the processor draws: four samples a pixel take twice as long as one.
+# `--quality best` where the processor draws: four samples a pixel take twice as long as one.
 BEST_BY_PROCESSOR = BEST._replace(samples=1)
 CHEAPEST = LEVELS[-1]
 # Coarsest level that is chosen only because cores are short; a coarser one is noticed at once.
@@ -84,7 +84,7 @@ SHORT_FRAMES = 10
 
 
 class Governor:
-    """Chooses the level of each frame. choice: auto, low or high. processor_draws: True where the CPU draws.
+    """Chooses the level of each frame. choice: auto, low, high or best. processor_draws: True where the CPU draws.
 
     is_held: frames are measured, so that no level may change meanwhile.
     """
@@ -224,6 +224,7 @@ def _levels_of(choice: str, processor_draws: bool) -> tuple[Level, ...]:
     """Levels that may be drawn, the finest first."""
     if choice == "low":
         return (CHEAPEST,)
-    if choice == "high":
+    if choice == "best":
         return (BEST_BY_PROCESSOR if processor_draws else BEST,)
-    return LEVELS if processor_draws else LIT_LEVELS
+    levels = LEVELS if processor_draws else LIT_LEVELS
+    return levels[:1] if choice == "high" else levels

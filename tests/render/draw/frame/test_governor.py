@@ -53,7 +53,9 @@ class Machine:
 @pytest.mark.parametrize(
     ("choice", "processor_draws", "is_held", "level"),
     [
-        ("high", True, False, BEST_BY_PROCESSOR),
+        ("best", True, False, BEST_BY_PROCESSOR),
+        ("best", False, False, BEST),
+        ("high", True, False, FULL),
         ("high", False, False, BEST),
         ("low", True, False, CHEAPEST),
         ("low", False, False, CHEAPEST),
@@ -212,7 +214,7 @@ def test_what_was_before_a_rest_is_forgotten():
 
 @given(
     st.lists(st.tuples(st.integers(-(10**9), 10**12), st.integers(-5, 10**9), st.booleans()), max_size=300),
-    st.sampled_from(["auto", "low", "high"]),
+    st.sampled_from(["auto", "low", "high", "best"]),
 )
 def test_always_one_of_the_levels_and_a_reason_for_each_change(frames, choice):
     governor = Governor(choice, True)
