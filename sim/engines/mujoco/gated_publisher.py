@@ -14,12 +14,14 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.quantiles import median
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.visual.visual_marks import TakenGeoms, VisualMarks
@@ -29,6 +31,10 @@ from twixt.sim.world.marks import Marks
 # Age at which a state that was put aside is published. With the thread's own wait for the processor it stays within
 # 50 ms, and a loop that steps more often than 33 times a second is seldom woken for.
 IDLE_NS = 30_000_000
+# States a second, at most, where the user names no rate; then publishing takes at most SHARE of the wall clock, and there
+# are LEAST_HZ states a second all the same: drawn between them, few look as even as many. The median of the last COSTS
+# counts: the first publish after a step finds its memory cold, and costs ten times one right after another.
+USUAL_HZ, LEAST_HZ, SHARE, COSTS = 120.0, 15.0, 0.02, 9
 # Wait for a publish that is under way on the other thread, seconds.
 BUSY_S = 0.001
 
@@ -53,16 +59,25 @@ class _Aside(NamedTuple):
     is_published: bool  # True: only for `Shown.refresh`
 
 
+def thrifty_period_ns(costs_ns: Sequence[int]) -> int:
+    """Time between two states, ns, so that publishing takes `SHARE` of it; within `LEAST_HZ` and `USUAL_HZ`. Pure.
+
+    costs_ns: durations of the last publishes.
+    """
+    wanted_ns = median(costs_ns) / SHARE if costs_ns else 0.0
+    return round(min(max(wanted_ns, 1e9 / USUAL_HZ), 1e9 / LEAST_HZ))
+
+
 class GatedPublisher:
     """Publishes states on `view`. poses, marks, surfaces: read them. time_s: returns the present simulated time,
-    seconds. shown: is refreshed before each publish."""
+    seconds. publish_hz: states a second at most; None: `thrifty_period_ns`. shown: is refreshed before each publish."""
 
     def __init__(
         self,
         view: View,
         poses: BodyPoses,
         time_s: Callable[[], float],
-        publish_hz: float,
+        publish_hz: float | None,
         shown: Shown,
         marks: VisualMarks,
         surfaces: ModelSurfaces,
@@ -70,7 +85,8 @@ class GatedPublisher:
         self.published = 0
         self._marks, self._surfaces = marks, surfaces
         self._view, self._poses, self._time_s, self._shown = view, poses, time_s, shown
-        self._period_ns = round(1e9 / publish_hz)
+        self._period_ns = round(1e9 / (publish_hz or USUAL_HZ))
+        self._costs_ns: deque[int] | None = None if publish_hz else deque(maxlen=COSTS)
         self._next_ns = time.perf_counter_ns()
         # The state put aside, and spare buffers, as lists: another thread cannot come between within `pop` and `append`,
         # so that the caller needs no lock.
@@ -104,6 +120,9 @@ class GatedPublisher:
             self.published += 1
         finally:
             self._is_publishing.release()
+        if self._costs_ns is not None:
+            self._costs_ns.append(time.perf_counter_ns() - now_ns)
+            self._period_ns = thrifty_period_ns(self._costs_ns)
         if self._shown.is_unfinished:
             self._put_aside(now_ns, geoms, is_published=True)
         else:

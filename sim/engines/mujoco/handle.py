@@ -55,7 +55,7 @@ class Handle:
         self,
         model: MjModel,
         data: MjData,
-        publish_hz: float,
+        publish_hz: float | None,
         key_callback: Callable[[int], None] | None = None,
         **options: Any,
     ) -> None:

@@ -69,14 +69,14 @@ def launch_passive(
     key_callback: KeyCallback | None = None,
     show_left_ui: bool = True,
     show_right_ui: bool = True,
-    publish_hz: float = Config.publish_hz,
+    publish_hz: float | None = None,
     **options: Any,
 ) -> Handle:
     """Opens a window on `data`, and returns at once the handle with which the user's own loop shows its states.
 
-    show_left_ui, show_right_ui: both False leave out the overlay. key_callback: called with GLFW's code of each key that is
-    pressed, on a thread of its own. publish_hz: states
-    shown per second, at most. options: those of `twixt.show`. Raises ValueError as MuJoCo's own viewer.
+    show_left_ui, show_right_ui: both False leave out the overlay. key_callback: called with GLFW's code of each key that
+    is pressed, on a thread of its own. publish_hz: states shown per second, at most; None: 120, and fewer where they
+    would take more than 2 % of the loop's time. options: those of `twixt.show`. Raises ValueError as MuJoCo's own viewer.
     """
     if not isinstance(model, mujoco.MjModel):
         raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")
@@ -84,7 +84,8 @@ def launch_passive(
         raise ValueError(f"`data` is not a mujoco.MjData: got {data!r}")
     if key_callback is not None and not callable(key_callback):
         raise ValueError(f"`key_callback` is not callable: got {key_callback!r}")
-    Config(publish_hz=publish_hz)  # raises the error of a rate that is none
+    if publish_hz is not None:
+        Config(publish_hz=publish_hz)  # raises the error of a rate that is none
     mujoco.mj_forward(model, data)
     options.setdefault("overlay", show_left_ui or show_right_ui)
     handle = Handle(model, data, publish_hz, key_callback, **options)
