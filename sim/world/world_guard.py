@@ -20,7 +20,7 @@ from twixt.ipc.interaction.user_actions import Pull
 from twixt.ipc.interaction.world_controls import Control, checked_controls
 from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code, crash_of
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.surface_records import Extras, surface_rows
+from twixt.ipc.scene.surface_records import NO_EXTRAS, Extras, surface_rows
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.sim.world.bodies import Bodies
@@ -41,7 +41,6 @@ from twixt.sim.world.world import (
 
 # Most bodies of a world whose `write_bodies` is tested, which takes some ten milliseconds.
 MOST_BODIES_CHECKED = 100_000
-NO_EXTRAS = Extras(NO_MARKS)
 
 
 def check_world(world: World) -> None:

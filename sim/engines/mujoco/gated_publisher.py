@@ -21,6 +21,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.config.config import Config
 from twixt.ipc.quantiles import median
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
@@ -34,7 +35,7 @@ IDLE_NS = 30_000_000
 # States a second, at most, where the user names no rate; then publishing takes at most SHARE of the wall clock, and there
 # are LEAST_HZ states a second all the same: drawn between them, few look as even as many. The median of the last COSTS
 # counts: the first publish after a step finds its memory cold, and costs ten times one right after another.
-USUAL_HZ, LEAST_HZ, SHARE, COSTS = 120.0, 15.0, 0.02, 9
+USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.02, 9
 # Wait for a publish that is under way on the other thread, seconds.
 BUSY_S = 0.001
 
