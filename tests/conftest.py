@@ -1,7 +1,7 @@
 """What every test may ask for: the displays of `tests/displays/rigs.py`, and a folder in which the user stands.
 
 Properties are tried without a clock: how fast a busy machine makes examples is nobody's fault.
-The environment is no desktop's, and names of simulations are looked for in a folder of these tests' own.
+The environment is no desktop's; names of simulations and the cache of meshes are in a folder of these tests' own.
 Signals are as a terminal gives them, though a job in the background is made to ignore Ctrl-C, and so are its children.
 No test needs another one before it: `make test ARGS=--reverse` runs them from the last to the first.
 """
@@ -45,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.TemporaryDirectory(prefix="twixt-tests-", dir="/tmp")  # short: a socket's path ends at 107 bytes
     config.add_cleanup(folder.cleanup)
     os.environ["XDG_RUNTIME_DIR"] = folder.name
+    os.environ["TWIXT_CACHE"] = os.path.join(folder.name, "cache")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,12 +16,13 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.shapes.material import Material, material_or_none
-from twixt.ipc.shapes.mesh_files import read_mesh_file
+from twixt.ipc.shapes.mesh_files import MeshFile
 from twixt.ipc.shapes.shape_checks import Paint, SceneError, lengths, number, paint_or_none, set_field
 
 # What one mesh may hold. A scene is one message of at most 64 MiB.
@@ -99,15 +100,24 @@ class Mesh:
         """The mesh of an STL, OBJ, GLB or PLY file, all its parts as one, its lengths times `scale`.
 
         normals: "file": those of the file, flat faces where it has none; else as for a mesh. Axes are those of the
-        file. Colours and textures are not read. Needs trimesh (`pip install 'twixt[mesh]'`). Raises SceneError.
+        file. Colours and textures are not read. Needs trimesh (`pip install 'twixt[mesh]'`). A file that was read once
+        is taken from the cache (`TWIXT_CACHE`). Raises SceneError.
         """
         if (factor := number("scale", scale)) <= 0:
             raise SceneError(f"scale must be > 0, got {scale!r}")
-        vertices, faces, found = read_mesh_file(path)
+        file = MeshFile(path)
+        key = (file.digest, factor, normals) if normals is None or isinstance(normals, str) else None
+        known = None if key is None else _from_files.get(key)
+        if known is not None:
+            return known.recolored(color)
+        vertices, faces, found = file.arrays()
         try:
-            return Mesh(vertices * factor, faces, found if _is_text(normals, AS_IN_FILE) else normals, color)
+            made = Mesh(vertices * factor, faces, found if _is_text(normals, AS_IN_FILE) else normals, color)
         except SceneError as error:
             raise SceneError(f"{os.fspath(path)}: {error}") from None
+        if key is not None:
+            _from_files[key] = made
+        return made
 
     def recolored(self, color: Paint | None, material: Material | None = None) -> Mesh:
         """This mesh in another colour and of another material, with the same arrays."""
@@ -128,6 +138,10 @@ class Mesh:
 
     def __repr__(self) -> str:
         return f"Mesh({len(self.vertices)} vertices, {len(self.faces)} faces)"
+
+
+# Meshes of files that are still used, by the digest of the file, scale and kind of normals: read twice, they are one.
+_from_files: WeakValueDictionary[tuple[str, float, str | None], Mesh] = WeakValueDictionary()
 
 
 def _is_text(value: Any, text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from twixt.ipc.shapes import mesh_files
+from twixt.ipc.shapes import mesh_cache, mesh_files
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.shapes.shape_checks import SceneError
 
@@ -19,6 +20,11 @@ trimesh = pytest.importorskip("trimesh", reason="pip install 'twixt[mesh]'")
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3)], np.float64)
 FACES = np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
 NORMALS = np.array([(-1, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], np.float64)
+
+
+@pytest.fixture(autouse=True)
+def without_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(mesh_cache.VARIABLE, mesh_cache.OFF)
 
 
 def written(file: Path, **more: Any) -> Path:
@@ -85,6 +91,8 @@ def test_half_a_file_is_named_in_the_error(tmp_path: Path) -> None:
     ("given", "said"),
     [
         (("gone.stl",), "gone.stl cannot be opened: No such file"),
+        ((".",), r"one of .stl, .obj, .glb, .ply, got the folder \.; name a file in it"),
+        (("pipe.stl",), "must be a file on a disk, got pipe.stl"),
         (("part.step",), r"one of .stl, .obj, .glb, .ply, got .*part.step"),
         ((3,), "takes the path of a file, got 3"),
         (("part.stl", 0), "scale must be > 0, got 0"),
@@ -96,6 +104,7 @@ def test_what_cannot_be_a_mesh_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: tuple[Any, ...], said: str
 ) -> None:
     written(tmp_path / "part.stl")
+    os.mkfifo(tmp_path / "pipe.stl")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SceneError, match=said):
         Mesh.from_file(*given)
