@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
@@ -22,6 +23,9 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.trace.spans import PHYSICS
 from twixt.ipc.trace.trace_file import open_trace
 from twixt.sim.process.viewer_process import ViewerProcess, start_viewer
+
+if TYPE_CHECKING:
+    from multiprocessing.util import Finalize
 
 # Longest wait for a viewer to exit after it was sent the end; then it is terminated (seconds).
 VIEWER_PATIENCE_S = 3.0
@@ -55,6 +59,7 @@ class ViewerSession:
             self.trace = open_trace(config, PHYSICS)
             self._say("no viewer was asked for (viewer=False); the loop goes on without one")
         atexit.register(self.close)
+        self._workers_exit = _at_workers_exit(self.close)
 
     @property
     def is_over(self) -> bool:
@@ -168,6 +173,8 @@ class ViewerSession:
             self._ending = over or message or "it was closed with close()"
             self.is_closed = True
         atexit.unregister(self.close)
+        if self._workers_exit is not None:
+            self._workers_exit.cancel()
         if self._process is not None:
             self._process.is_to_end = True
             if not self.host.viewer_came.is_set():
@@ -195,3 +202,14 @@ class ViewerSession:
     def _say(self, what: str) -> None:
         see = f"see it with view.reopen(), or in a terminal: twixt view {self.host.name}"
         print(f"twixt: {what}; {see}", file=sys.stderr, flush=True)
+
+
+def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:
+    """Has `close` called when this process exits, if it is a worker of multiprocessing, which leaves out the calls of
+    `atexit` where it was forked. None in other processes."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is None or processes.parent_process() is None:
+        return None
+    from multiprocessing.util import Finalize
+
+    return Finalize(None, close, exitpriority=0)

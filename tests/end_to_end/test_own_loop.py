@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.processes import Starter, focus, gone_within_a_second, memories, one_line, starter, xdotool
+from tests.end_to_end.processes import Starter, focus, gone_within_a_second, memories, one_line, starter, until, xdotool
 
 pytestmark = [pytest.mark.display, pytest.mark.stress]
 
@@ -45,6 +45,35 @@ while view.closed_because is None:
     sleep(0.005)
 view.publish(position=[(0, 0, 0)])
 print("open", view.is_open, "because", view.closed_because, os.listdir("."), flush=True)
+"""
+
+WITHOUT_CLOSE = """
+import multiprocessing
+import twixt
+
+kept = []
+
+def work():
+    view = twixt.show(twixt.Scene([twixt.Sphere()]), size_px=(64, 48), screenshot="shown.png")
+    kept.append(view)
+    while b"IEND" not in shown():
+        view.publish(position=[(0, 0, 0)])
+
+def shown():
+    try:
+        return open("shown.png", "rb").read()[-16:]
+    except OSError:
+        return b""
+
+if __name__ == "__main__":
+    way = "WAY"
+    if way == "main":
+        work()
+    else:
+        worker = multiprocessing.get_context(way).Process(target=work)
+        worker.start()
+        worker.join()
+        print("worker", worker.exitcode)
 """
 
 # A terminal that stops whoever writes to it from the background, as after `stty tostop`.
@@ -116,6 +145,15 @@ def test_a_killed_script_leaves_nothing_of_its_viewer(start: Starter) -> None:
     script.process.kill()
     gone_within_a_second(script, memory)
     one_line(script, "physics ended without a word (killed?)")
+
+
+@pytest.mark.parametrize("way", ["main", "fork", "spawn", "forkserver"])
+def test_a_process_that_exits_without_close_ends_its_viewer_in_order(start: Starter, way: str) -> None:
+    script = start.script(WITHOUT_CLOSE.replace("WAY", way))
+    assert script.end() == 0
+    assert script.out == ("" if way == "main" else "worker 0\n")
+    until(lambda: not script.left(), "the end of its viewer")
+    one_line(script, "screenshot in shown.png")
 
 
 def test_a_loop_without_a_display_goes_on_and_is_told_so_once(start_without_display: Starter) -> None:
