@@ -91,8 +91,8 @@ vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored,
 """
 )
 
-# Variants: no material; one without an image; with an image; with the six sides of a cube.
-NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH = range(4)
+# Variants: no material; one without an image; with an image; with the six sides of a cube; a plane with a checker.
+NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH = range(5)
 
 # Follows LIGHT_GLSL, whose tints it uses. Empty without a material.
 FINISH_GLSL = """

@@ -13,7 +13,7 @@ import moderngl
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import PASSES, STRETCHED, Membership
 from twixt.render.draw.frame.layers import PlacedLayer
-from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
+from twixt.render.draw.materials.material_uniforms import MaterialUniforms
 
 
 class MaterialDraws:
@@ -38,7 +38,7 @@ class MaterialDraws:
                 if not (count := members.drawn(layer.bodies)):
                     continue
                 name = pass_of_any_size(kind, is_stretched=True)
-                drawn = layer._replace(variant=layer.variant._replace(finish=finish_of(material)))
+                drawn = layer._replace(variant=layer.variant._replace(finish=self.uniforms.finish_of(material, kind)))
                 array = self._bodies.array_of(name, drawn, members.indices, ("material", number))
                 self._context.enable_only(PASSES[name].flags)
                 self.uniforms.apply(array.program, material)

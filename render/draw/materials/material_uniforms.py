@@ -16,7 +16,8 @@ import numpy as np
 
 from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.material import Material, Texture
-from twixt.render.draw.glsl.light import CUBE_FINISH, IMAGE_FINISH, SMOOTH_FINISH
+from twixt.render.draw.glsl.light import CHECKER_FINISH, CUBE_FINISH, IMAGE_FINISH, SMOOTH_FINISH
+from twixt.render.draw.materials.checkers import Checker, checker_of
 
 # Texture unit of the image: the overlay and passes over the picture use the first ones.
 IMAGE_UNIT = 7
@@ -42,15 +43,23 @@ class MaterialUniforms:
         self._context, self._is_software = context, is_software
         self._most_px = int(context.info["GL_MAX_TEXTURE_SIZE"])
         self._textures: dict[bytes, OnGpu] = {}
+        self._checkers: dict[bytes, Checker | None] = {}
 
     def keep(self, scene: Scene) -> None:
         """Uploads the textures that are new, and gives back the memory of those that the scene has not."""
         wanted = {one.digest: one for one in _textures_of(scene)}
         for digest in self._textures.keys() - wanted.keys():
             self._textures.pop(digest).release()
+            del self._checkers[digest]
         for digest, texture in wanted.items():
             if digest not in self._textures:
-                self._textures[digest] = self._uploaded(texture)
+                self._textures[digest], self._checkers[digest] = self._uploaded(texture), checker_of(texture)
+
+    def finish_of(self, material: Material, kind: str) -> int:
+        """Variant of programs that draws bodies of a kind with this material."""
+        if kind == "planes" and material.texture is not None and self._checkers[material.texture.digest] is not None:
+            return CHECKER_FINISH
+        return finish_of(material)
 
     def apply(self, program: moderngl.Program, material: Material, is_by_uv: bool = False) -> None:
         """Sets the uniforms for the draws that follow, and binds the image.
@@ -63,7 +72,11 @@ class MaterialUniforms:
         for name, value in (("finish", finish), ("mapping", mapping), ("image", IMAGE_UNIT)):
             if isinstance(uniform := program.get(name, None), moderngl.Uniform):
                 uniform.value = value
-        if material.texture is not None:
+        if material.texture is None:
+            return
+        if "squares" in program and (checker := self._checkers[material.texture.digest]) is not None:
+            program["squares"], program["lines"] = checker[:3], checker.reach
+        else:
             self._textures[material.texture.digest].use(IMAGE_UNIT)
 
     def release(self) -> None:
@@ -71,6 +84,7 @@ class MaterialUniforms:
         for texture in self._textures.values():
             texture.release()
         self._textures.clear()
+        self._checkers.clear()
 
     def _uploaded(self, texture: Texture) -> OnGpu:
         pixels = texture.pixels

@@ -3,6 +3,9 @@
 The one idea: the vertex shader computes the pose once for each body; a geometry shader makes its four corners. Each
 pixel gets its distance from the border, so that edges are visible against a surface of the same tone. Its depth is
 computed from the plane: interpolated from corners far behind the eye, near depths would lose digits.
+
+A floor fills the picture, so where the CPU draws it is most of a frame. What is the same all over the face is computed
+once for each body, and pixels read flat inputs alone; a checker is computed, not looked up (materials/checkers.py).
 """
 
 from __future__ import annotations
@@ -34,20 +37,57 @@ _GEOMETRY = (
     "layout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     + FRAME_GLSL
     + LIGHT_GLSL
+    + FINISH_GLSL
     + ROTATE_GLSL
     + """
 in vec3 center[];
 in vec4 turn[];
 in vec3 half_size[];
 in vec4 base_color[];
-out vec3 surface;         // colour, lit at the corners
 out vec2 on_face;         // metres from the middle of the face
-flat out vec2 half_face;
+flat out vec4 half_face;  // half edges, metres; one over them
 flat out vec4 deep;       // depth: by a pixel to the right, up, in the picture's middle; w: that one's x, px
-flat out vec2 middle_y;  // y: its alpha
+flat out vec3 middle_y;   // y: its alpha; z: 0 where it is drawn in its plain colour, else 1
 #if FINISH
-flat out vec3 facing_eye;
-out vec3 seen;
+flat out vec3 surface;    // colour under the image
+flat out vec4 facing_by;  // cosine to the eye, times the ray's length: by a pixel to the right, up, at the middle; w: rim
+flat out vec4 shine_by;   // the same of the mirrored light; w: strength of the highlight
+flat out vec3 ray_shine;  // square of metres a pixel spans at 1 m; of the highlight: by the distance from its middle, its square
+flat out vec4 image_at;   // factor and offset from metres to the image
+#if FINISH == 4
+uniform vec3 squares[3];  // the colour of the upper left square, of the others, of the lines
+uniform float lines;      // half the lines' width
+flat out vec4 checker_half, checker_mark;  // half of what the squares differ; the lines' colour; w: half their width
+#endif
+#else
+out vec3 surface;         // colour, lit at the corners
+#endif
+
+#if FINISH
+// The highlight as a 32nd power, since llvmpipe's `pow` takes as long as the rest of the light: the base is one less so
+// much of the distance from its middle, and for wide ones of its square.
+vec2 shine_of(float exponent) {
+    float share = exponent / 32.0;
+    return vec2(share, share < 1.0 ? 0.5 * share * (share - 1.0) : 0.0);
+}
+
+void finish_face(vec3 normal, vec2 halves, vec3 albedo) {
+    bool is_lit = light_eye.w < 0.5;
+    float towards = dot(normal, light_eye.xyz);
+    vec3 mirror = 2.0 * towards * normal - light_eye.xyz;
+    surface = is_lit ? finished_by(albedo, towards, dot(normal, up_eye.xyz), 0.0, 1.0) : albedo;
+    float step = PARALLEL ? 0.0 : picture.z;
+    facing_by = vec4(-step * normal.xy, normal.z, is_lit ? finish.w : 0.0);
+    shine_by = vec4(-step * mirror.xy, mirror.z, is_lit ? finish.x : 0.0);
+    ray_shine = vec3(step * step, shine_of(finish.y));
+    vec2 right_down = mapping.xy * vec2(1.0, -1.0);
+    image_at = mapping.z > 0.5 ? vec4(right_down, -0.5, -0.5) : vec4(0.5 * right_down / halves, 0.5 * mapping.xy);
+#if FINISH == 4
+    checker_half = vec4(0.5 * surface * (squares[0] - squares[1]), 0.0);
+    checker_mark = vec4(surface * squares[2], lines);
+    surface *= 0.5 * (squares[0] + squares[1]);
+#endif
+}
 #endif
 
 void main() {
@@ -71,14 +111,12 @@ void main() {
     }
     for (int corner = 0; corner < 4; corner++) {
         on_face = halves * vec2((corner & 1) * 2 - 1, (corner >> 1) * 2 - 1);
-        half_face = halves;
+        half_face = vec4(halves, 1.0 / halves);
         deep = vec4(depth, 0.5 * picture.x + grid.z);
-        middle_y = vec2(0.5 * picture.y + grid.w, base_color[0].a);
+        middle_y = vec3(0.5 * picture.y + grid.w, base_color[0].a, light_eye.w > 0.5 ? 0.0 : 1.0);
         vec3 at = center[0] + x * on_face.x + y * on_face.y;
 #if FINISH
-        facing_eye = normal;
-        seen = at;
-        surface = base_color[0].rgb;
+        finish_face(normal, halves, base_color[0].rgb);
 #else
         surface = light_eye.w > 0.5 ? base_color[0].rgb
                 : lit(base_color[0].rgb, normal, max(dot(normal, normalize(-sight_to(at))), 0.0), light_eye.xyz, up_eye.xyz);
@@ -91,44 +129,92 @@ void main() {
 """
 )
 
+# Nothing is read of a uniform block here: llvmpipe checks its bounds in each pixel.
 _FRAGMENT = (
-    FRAME_GLSL
-    + LIGHT_GLSL
-    + FINISH_GLSL
-    + OUTLINE_GLSL
+    OUTLINE_GLSL
     + """
-in vec3 surface;
 in vec2 on_face;
-flat in vec2 half_face;
-flat in vec4 deep;
-flat in vec2 middle_y;
+flat in vec4 half_face, deep;
+flat in vec3 middle_y;
 #if FINISH
-flat in vec3 facing_eye;
-in vec3 seen;
+flat in vec3 surface, ray_shine;
+flat in vec4 facing_by, shine_by, image_at;
+#if FINISH == 2
+uniform sampler2D image;
+#elif FINISH == 3
+uniform samplerCube image;
+uniform vec4 mapping;
+#elif FINISH == 4
+flat in vec4 checker_half, checker_mark;
+
+// Mean over a footprint of this width of a pattern that is 1 in the first half of each unit, and -1 in the second.
+vec2 squares_in(vec2 at, vec2 width) {
+    vec2 from_edge = abs(fract(at - 0.25) - 0.5) - 0.25;
+    return clamp(2.0 * from_edge / width, -1.0, 1.0) * clamp(2.0 - 2.0 * width, 0.0, 1.0);
+}
+
+// Share of such a footprint that lines around whole numbers cover. reach: half their width.
+vec2 lines_in(vec2 at, vec2 width, float reach) {
+    vec2 from_line = abs(fract(at + 0.5) - 0.5);
+    vec2 one = clamp((reach + 0.5 * width - from_line) / width, vec2(0.0), min(2.0 * reach / width, 1.0));
+    return mix(one, vec2(2.0 * reach), clamp(2.0 * width - 1.0, 0.0, 1.0));  // several lines
+}
+#endif
+
+vec4 image_there(vec2 at, vec2 width) {
+#if FINISH == 2
+    return texture(image, at);
+#elif FINISH == 3
+    return texture(image, vec3(mapping.z > 0.5 ? on_face : on_face * half_face.zw, 0.0));
+#else
+    return vec4(1.0);
+#endif
+}
+
+float highlight(float mirrored) {
+    float off = 1.0 - mirrored, base = max(1.0 - off * (ray_shine.y - off * ray_shine.z), 0.0);
+    base *= base; base *= base; base *= base; base *= base;
+    return base * base;
+}
+
+vec4 finished_face(vec2 off, vec2 grade) {
+    vec2 at = on_face * image_at.xy + image_at.zw, width = max(grade * abs(image_at.xy), 1e-6);
+#if FINISH == 4
+    vec2 sides = squares_in(at, width), clear = 1.0 - lines_in(at, width, checker_mark.w);
+    vec4 color = vec4(surface + checker_half.rgb * (sides.x * sides.y), 1.0);
+    color.rgb = mix(checker_mark.rgb, color.rgb, clear.x * clear.y);
+#else
+    vec4 color = vec4(surface, 1.0) * image_there(at, width);
+#endif
+    float per_length = inversesqrt(1.0 + dot(off, off) * ray_shine.x);
+    float facing = (dot(off, facing_by.xy) + facing_by.z) * per_length, grazing = 1.0 - clamp(facing, 0.0, 1.0);
+    float mirrored = (dot(off, shine_by.xy) + shine_by.z) * per_length;
+    color.rgb += shine_by.w * highlight(mirrored) + facing_by.w * grazing * grazing;
+    return color;
+}
+#else
+in vec3 surface;
 #endif
 out vec4 color;
 void main() {
-    gl_FragDepth = dot(deep.xy, gl_FragCoord.xy - vec2(deep.w, middle_y.x)) + deep.z;
-    color = vec4(surface, middle_y.y);
+    vec2 off = gl_FragCoord.xy - vec2(deep.w, middle_y.x), grade = fwidth(on_face), inside = half_face.xy - abs(on_face);
+    gl_FragDepth = dot(deep.xy, off) + deep.z;
+    color = vec4(surface, 1.0);
 #if FINISH
-    color *= texel(vec3(on_face / half_face, 0.0), vec3(half_face, 1.0));
-    if (light_eye.w < 0.5)
-        color.rgb = finished(color.rgb, facing_eye, normalize(-sight_to(seen)), light_eye.xyz, up_eye.xyz);
+    color = finished_face(off, grade);
 #endif
-    if (light_eye.w > 0.5 && !OUTLINED) return;
-    vec2 px = (half_face - abs(on_face)) / fwidth(on_face);
+    color.a *= middle_y.y;
+    vec2 px = inside / grade, width_px = 2.0 * half_face.xy / grade;
     if (OUTLINED) {
-        vec2 across_px = 2.0 * half_face / fwidth(on_face);
-        color.rgb = with_outline(color.rgb, min(px.x, px.y), min(across_px.x, across_px.y));
+        color.rgb = with_outline(color.rgb, min(px.x, px.y), min(width_px.x, width_px.y));
         return;
     }
-    float border = 1.0 - smoothstep(0.6, 1.8, min(px.x, px.y));
     // A faint inner shade towards the border, and a bright rim at it: worn edges catch light.
-    vec2 inside = 1.0 - abs(on_face) / half_face;
-    color.rgb *= 0.90 + 0.10 * smoothstep(0.0, 0.25, min(inside.x, inside.y));
+    vec2 share = inside * half_face.zw;
+    color.rgb *= 1.0 - 0.10 * middle_y.z * (1.0 - smoothstep(0.0, 0.25, min(share.x, share.y)));
     // Where a face is only a few pixels wide, a rim would be all of it.
-    vec2 width_px = 2.0 * half_face / fwidth(on_face);
-    border *= clamp(min(width_px.x, width_px.y) / 16.0 - 0.25, 0.0, 1.0);
+    float border = middle_y.z * clamp(min(width_px.x, width_px.y) / 16.0 - 0.25, 0.0, 1.0);
+    border *= 1.0 - smoothstep(0.6, 1.8, min(px.x, px.y));
     color.rgb = mix(color.rgb, color.rgb * 0.55 + 0.42, 0.7 * border);
 }
 """
