@@ -1,20 +1,22 @@
-"""The message of a scene: a line of JSON, then u2 indices of shapes, u4 indices of bodies, and the arrays of meshes.
+"""The message of a scene: a line of JSON, u2 indices of shapes, u4 indices of bodies, and the contents.
 
 Shapes are a table of the distinct ones and one index per body, so that the message of a scene of many equal bodies is
-small. Always: what is unpacked fits together; that its values are valid is checked where a `Scene` is made of them.
+small. Contents, the arrays of meshes and the pixels of textures, are known by digest; those that the receiver has are
+left out. Always: what is unpacked fits together; that its values are valid is checked where a `Scene` is made of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from twixt.ipc.scene.groups import ColorBy, Group
 from twixt.ipc.scene.scene_camera import Camera
+from twixt.ipc.shapes.packed_materials import Contents
 from twixt.ipc.shapes.packed_shapes import packed_shapes, unpacked_shapes
 from twixt.ipc.shapes.shape import Shape, ShapeList
 from twixt.ipc.shapes.shape_checks import SceneError
@@ -22,12 +24,24 @@ from twixt.ipc.shapes.shape_checks import SceneError
 if TYPE_CHECKING:
     from twixt.ipc.scene.scene import Scene
 
-FORMAT = 6
+FORMAT = 7
 
 
-def packed_scene(scene: Scene) -> bytes:
-    """The scene as bytes for `unpacked_fields`."""
-    shapes, arrays = packed_shapes(scene.distinct_shapes)
+class PackedScene(NamedTuple):
+    """A scene to be sent. tables: all but its contents, equal for equal scenes."""
+
+    tables: bytes
+    contents: Contents
+
+    def to_bytes(self, known: Collection[bytes] = ()) -> bytes:
+        """The message for `unpacked_fields`, without the contents of the digests `known`."""
+        arrays = [array for digest, content in self.contents.items() if digest not in known for array in content]
+        return b"".join([self.tables, *map(np.ndarray.tobytes, arrays)])
+
+
+def packed_scene(scene: Scene) -> PackedScene:
+    """The scene, ready to be sent. Its contents are not copied."""
+    shapes, contents = packed_shapes(scene.distinct_shapes)
     head = {
         "format": FORMAT,
         **shapes,
@@ -54,13 +68,13 @@ def packed_scene(scene: Scene) -> bytes:
     for group in scene.groups.values():
         rows.extend(group.bodies)
     indices = scene.shape_index.astype("<u2").tobytes() + np.array(rows, "<u4").tobytes()
-    return json.dumps(head).encode() + b"\n" + indices + arrays
+    return PackedScene(json.dumps(head).encode() + b"\n" + indices, contents)
 
 
 def unpacked_fields(packed: bytes, known: Sequence[Shape]) -> dict[str, Any]:
-    """Fields of the scene of `packed_scene`, by name. Raises SceneError, or the error of a value of another type.
+    """Fields of the scene of `PackedScene.to_bytes`, by name. Raises SceneError, or the error of a value of another type.
 
-    known: shapes whose meshes are used again where they are the same.
+    known: shapes whose meshes and textures were left out.
     """
     head_bytes, _, index_bytes = packed.partition(b"\n")
     head = json.loads(head_bytes)
@@ -68,8 +82,8 @@ def unpacked_fields(packed: bytes, known: Sequence[Shape]) -> dict[str, Any]:
         raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
     bodies, children, members = head["bodies"], head["parents"], head["members"]
     lengths = [children, children, *members]
-    table, arrays = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths), known)
-    if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths) + arrays:
+    table, contents = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths), known)
+    if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths) + contents:
         raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
     index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
     if bodies and int(index.max()) >= len(table):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents
-from twixt.ipc.scene.packed_scene import packed_scene, unpacked_fields
+from twixt.ipc.scene.packed_scene import PackedScene, packed_scene, unpacked_fields
 from twixt.ipc.scene.scene_camera import Camera, check_camera
 from twixt.ipc.shapes.shape import Shape, ShapeList
 from twixt.ipc.shapes.shape_checks import (
@@ -114,15 +114,19 @@ class Scene:
         return self.look == "flat" and not self.unlit
 
     def to_bytes(self) -> bytes:
-        """The scene as bytes for `from_bytes`."""
+        """The scene as bytes for `from_bytes`, with the contents of its meshes and textures."""
+        return self.packed().to_bytes()
+
+    def packed(self) -> PackedScene:
+        """The scene, ready to be sent. Raises SceneError for meshes and textures larger than a message."""
         return packed_scene(self)
 
     @staticmethod
     def from_bytes(packed: bytes, before: Scene | None = None) -> Scene:
         """The scene of `to_bytes`. Raises SceneError for anything else.
 
-        before: a scene whose meshes are used again where this one has them too: they are told by their digest, and
-        neither checked nor copied.
+        before: a scene whose meshes and textures were left out of `packed`: they are used again, neither checked nor
+        copied.
         """
         try:
             return Scene(**unpacked_fields(packed, () if before is None else before.distinct_shapes))

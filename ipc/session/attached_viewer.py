@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from twixt.ipc.process import fork
+from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.session import wire
 
 if TYPE_CHECKING:
-    from twixt.ipc.scene import Camera
+    from twixt.ipc.scene.packed_scene import PackedScene
 
 # Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
 # user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
@@ -40,11 +41,22 @@ SECOND_NS = 1_000_000_000
 
 
 class WrittenScene(NamedTuple):
-    """Scene of a host, as bytes, and the version that its camera counts as."""
+    """Scene of a host, ready to be sent, and the version that its camera counts as."""
 
     version: int
-    packed: bytes
+    packed: PackedScene
     camera_version: int
+
+    def unpacked(self) -> Scene:
+        """A copy of the scene, with the camera that it was written with."""
+        return Scene.from_bytes(self.packed.to_bytes())
+
+
+class KnownContents(NamedTuple):
+    """Meshes and textures, by digest, that a viewer has from the scene of `version`; 0: none."""
+
+    version: int = 0
+    digests: frozenset[bytes] = frozenset()
 
 
 class WrittenCamera(NamedTuple):
@@ -102,6 +114,8 @@ class AttachedViewer:
         self._inbox = wire.Inbox(wire.VIEWER_JSON_LIMIT)
         self._sending: wire.Outgoing | None = None
         self._unsent: dict[str, wire.Outgoing] = {}
+        # Of the scene whose sending began last, and of the one that is queued: a queued one may be replaced.
+        self._known = self._queued = KnownContents()
         self._wake: tuple[int, int] | None = None
         self._wake_lock = threading.Lock()  # no byte may be written to a descriptor that was closed and reused
 
@@ -111,11 +125,20 @@ class AttachedViewer:
             older.close()
         self._unsent[kind] = wire.Outgoing(content, descriptors)
 
+    def post_scene(self, scene: WrittenScene) -> None:
+        """Queue a scene, without the meshes and textures that the viewer has from the scene before."""
+        fields = {"version": scene.version, "camera_version": scene.camera_version, "since": self._known.version}
+        self.post("scene", wire.encode("scene", fields, scene.packed.to_bytes(self._known.digests)))
+        self._queued = KnownContents(scene.version, frozenset(scene.packed.contents))
+
     def flush(self) -> None:
         """Send as much as fits into the socket. Raises OSError where the viewer has gone."""
         while self._sending or self._unsent:
             if self._sending is None:
-                self._sending = self._unsent.pop(next(iter(self._unsent)))
+                kind = next(iter(self._unsent))
+                self._sending = self._unsent.pop(kind)
+                if kind == "scene":
+                    self._known = self._queued
             if not self._sending.send(self.connection):
                 return
             self._sending = None

@@ -56,7 +56,7 @@ class Host:
         describe: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.on_report: Callable[[], dict[str, Any]] | None = None
-        self.scene, self.camera = WrittenScene(1, scene.to_bytes(), 1), WrittenCamera(1, scene.camera)
+        self.scene, self.camera = WrittenScene(1, scene.packed(), 1), WrittenCamera(1, scene.camera)
         self._listener, self._describe = listener, describe
         self._ending = threading.Lock()
         layout = Layout.for_bodies(capacity, columns)
@@ -199,7 +199,7 @@ class Host:
 
     def write_scene(self, scene: Scene) -> int:
         """Replace the scene for all viewers, present and later. Returns its version."""
-        packed = scene.to_bytes()
+        packed = scene.packed()
         with self._segments.writing:
             self._segments.require_running()
             version, camera_version = self.scene.version + 1, self.camera.version + 1

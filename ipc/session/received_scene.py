@@ -25,9 +25,14 @@ class ReceivedScene:
         self.version = self.camera_version = self.cameras = 0
 
     def take_scene(self, fields: dict[str, Any], packed: bytes) -> None:
-        """Takes a scene message. Meshes that the scene before had are used again."""
-        version, camera_version = wire.whole_number(fields, "version"), wire.whole_number(fields, "camera_version")
-        self.scene = Scene.from_bytes(packed, self.scene if self.version else None)
+        """Takes a scene message. Meshes and textures that the scene of version `since` has do not come again; 0: all
+        come."""
+        version, camera_version, since = (
+            wire.whole_number(fields, name) for name in ("version", "camera_version", "since")
+        )
+        if since not in (0, self.version):
+            raise wire.WireError("the simulation sent what changed in a scene that did not come; restart it")
+        self.scene = Scene.from_bytes(packed, self.scene if since else None)
         self.version, self.camera_version = version, camera_version
 
     def take_camera(self, fields: dict[str, Any]) -> None:

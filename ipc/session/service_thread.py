@@ -259,11 +259,13 @@ class ServiceThread:
         sent, scene, camera = viewer.sent, self._host.scene, self._host.camera
         if sent.scene_version != scene.version:
             sent.scene_version, sent.camera_version = scene.version, scene.camera_version
-            fields: dict[str, Any] = {"version": scene.version, "camera_version": scene.camera_version}
-            viewer.post("scene", wire.encode("scene", fields, scene.packed))
+            viewer.post_scene(scene)
         if sent.camera_version < camera.version:
             sent.camera_version = camera.version
-            fields = {"version": camera.version, "camera": None if camera.camera is None else asdict(camera.camera)}
+            fields: dict[str, Any] = {
+                "version": camera.version,
+                "camera": None if camera.camera is None else asdict(camera.camera),
+            }
             viewer.post("camera", wire.encode("camera", fields))
         if sent.report_number is not None:
             fields = {"number": sent.report_number, "blocks": self._host.report_for_viewer()}

@@ -24,7 +24,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
 
 # Version of the framing and of the messages' fields, the same on both sides. Raised with every change of either.
-FORMAT = 2
+FORMAT = 3
 MAGIC = b"TWXT"
 HEADER = struct.Struct("<4sHHII")  # magic, format, descriptors, JSON bytes, raw bytes
 # Longest JSON from a viewer, bytes. The largest message is a command, some 200 bytes.

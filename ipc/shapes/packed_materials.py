@@ -1,7 +1,7 @@
 """Materials of a scene in its message: a table of the distinct ones, and the pixels of their textures.
 
-A shape's entry names a row of the table. A texture's entry has its shape and digest; a viewer that has a texture of that
-digest from the scene before uses it again. Pixels come in the order of the textures, before the arrays of meshes.
+A shape's entry names a row of the table. A texture's entry has its shape and digest. A viewer that has a texture of that
+digest from the scene before uses it again, and its pixels do not come. Others' come in the order of the textures.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.shapes.material import CUBE_SIDES, MOST_SIDE_PX, Material, Texture
 from twixt.ipc.shapes.shape_checks import SceneError
 
 # Distinct materials of a scene, and distinct textures: each is a draw call of each kind of shape that has it.
 MOST_MATERIALS, MOST_TEXTURES = 1024, 256
+# Arrays of meshes and pixels of textures, by digest.
+Contents = dict[bytes, list[NDArray[Any]]]
 FIGURES = ("repeat", "per_metre", "roughness", "specular", "emission")
 
 
 class PackedMaterials:
-    """Gathers the materials of shapes. arrays: pixels of their textures."""
+    """Gathers the materials of shapes."""
 
     def __init__(self) -> None:
         self._materials: dict[Material, int] = {}
@@ -52,9 +55,9 @@ class PackedMaterials:
         return {"materials": materials, "textures": textures}
 
     @property
-    def arrays(self) -> list[bytes]:
+    def contents(self) -> Contents:
         """Pixels of the textures."""
-        return [texture.pixels.tobytes() for texture in self._textures]
+        return {texture.digest: [texture.pixels] for texture in self._textures}
 
 
 def unpacked_materials(
@@ -62,7 +65,7 @@ def unpacked_materials(
 ) -> tuple[list[Material], int]:
     """The table of materials, and where their pixels end in `packed`.
 
-    known: materials whose textures are used again. Raises what reading damaged entries raises, as `unpacked_shapes`.
+    known: materials whose textures are not in `packed`. Raises what reading damaged entries raises, as `unpacked_shapes`.
     """
     if len(head["materials"]) > MOST_MATERIALS or len(head["textures"]) > MOST_TEXTURES:
         raise SceneError(f"a scene came with {len(head['materials'])} materials and {len(head['textures'])} textures")
@@ -70,16 +73,16 @@ def unpacked_materials(
     textures: list[Texture] = []
     for entry in head["textures"]:
         shape, digest = _checked_shape(entry["shape"]), bytes.fromhex(entry["digest"])
-        size = math.prod(shape)
-        if offset + size > len(packed):
-            raise SceneError("a scene came without all pixels of its textures")
         texture = by_digest.get(digest)
-        if texture is None or texture.pixels.shape != shape:
+        if texture is None:
+            size = math.prod(shape)
+            if offset + size > len(packed):
+                raise SceneError("a scene came without all pixels of its textures")
             texture = Texture(np.frombuffer(packed, np.uint8, size, offset).reshape(shape))
-            if texture.digest != digest:
-                raise SceneError("a scene came with a texture whose digest is another's")
+            offset += size
+        if texture.digest != digest or texture.pixels.shape != shape:
+            raise SceneError("a scene came with a texture whose digest is another's")
         textures.append(texture)
-        offset += size
     materials = []
     for entry in head["materials"]:
         row = entry["texture"]

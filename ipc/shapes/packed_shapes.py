@@ -1,128 +1,150 @@
-"""Shapes of a scene in its message: a table of distinct ones, and the arrays of meshes behind it.
+"""Shapes of a scene in its message: tables of distinct shapes, of meshes, and of materials and textures.
 
-A mesh's entry has its digest. A viewer that has a mesh of that digest from the scene before uses it again: what took
-long, its checks and its digest, is done once for each mesh. A compound's parts name rows of a second table, so that a
-shape that many parts share travels once. Arrays come after those of packed_materials.py, in the order of their meshes,
-first of the table of shapes, then of the table of parts' shapes: vertices f4, faces u4, normals f4, places in an image
-f4.
+A mesh's row has its digest and lengths; shapes of the same mesh in other colours name the same row, and a compound's
+parts name rows of a second table of shapes. So what many share travels once. The arrays of meshes and the pixels of
+textures are contents, known by their digests, and come behind the tables: a viewer that has a content from the scene
+before does not get it again. Contents come in the order of their rows, those of textures first. A mesh's are vertices
+f4, faces u4, normals f4, places in an image f4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.mesh import Mesh
-from twixt.ipc.shapes.packed_materials import PackedMaterials, unpacked_materials
+from twixt.ipc.shapes.packed_materials import Contents, PackedMaterials, unpacked_materials
 from twixt.ipc.shapes.shape import SHAPES, Compound, OneShape, Part, Shape
 from twixt.ipc.shapes.shape_checks import SceneError
 
-# Bytes of all meshes of a scene: a scene is one message of at most 64 MiB.
-MOST_ARRAY_BYTES = 56 << 20
+# Bytes of all contents of a scene: with its tables a scene is one message of at most 64 MiB.
+MOST_CONTENT_BYTES = 56 << 20
+
+Row = TypeVar("Row")
 
 
-def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], bytes]:
-    """Entries of the scene's JSON head for a table of distinct shapes, and the bytes of the meshes' arrays.
+def packed_shapes(table: Sequence[Shape]) -> tuple[dict[str, Any], Contents]:
+    """Entries of the scene's JSON head for a table of distinct shapes, and their contents, in the order in which they
+    travel.
 
-    Raises SceneError for more bytes of meshes than a message holds.
+    Raises SceneError for more bytes of contents than a message holds.
     """
-    row_of: dict[OneShape, int] = {}
-    arrays, materials = list[bytes](), PackedMaterials()
-    shapes = [_entry(shape, row_of, arrays, materials) for shape in table]
-    parts = [_entry(shape, {}, arrays, materials) for shape in row_of]
-    head = {"shapes": shapes, "part_shapes": parts, **materials.head()}
-    arrays[:0] = materials.arrays
-    if (size := sum(map(len, arrays))) > MOST_ARRAY_BYTES:
+    tables = _PackedTables()
+    shapes = [tables.entry(shape) for shape in table]
+    parts = [tables.entry(shape) for shape in tuple(tables.parts)]
+    contents = tables.contents
+    if (size := sum(array.nbytes for arrays in contents.values() for array in arrays)) > MOST_CONTENT_BYTES:
         raise SceneError(
-            f"the meshes and textures of a scene may have {MOST_ARRAY_BYTES >> 20} MiB in all, got {size >> 20} MiB; "
+            f"the meshes and textures of a scene may have {MOST_CONTENT_BYTES >> 20} MiB in all, got {size >> 20} MiB; "
             "simplify them"
         )
-    return head, b"".join(arrays)
+    return {"shapes": shapes, "part_shapes": parts, **tables.head()}, contents
 
 
 def unpacked_shapes(
     head: Mapping[str, Any], packed: bytes, offset: int, known: Iterable[Shape] = ()
 ) -> tuple[tuple[Shape, ...], int]:
-    """The table of `packed_shapes`, and how many bytes of arrays it took, from `offset` of `packed` on.
+    """The table of `packed_shapes`, and how many bytes of contents it took, from `offset` of `packed` on.
 
-    known: shapes whose meshes and textures are used again. Raises what reading damaged entries raises: SceneError,
+    known: shapes whose meshes and textures are not in `packed`. Raises what reading damaged entries raises: SceneError,
     KeyError, ValueError, TypeError.
     """
     single = list(_single(known))
     materials, begin = unpacked_materials(head, packed, offset, [one.material for one in single if one.material])
-    meshes = {mesh.digest: mesh for mesh in single if isinstance(mesh, Mesh)}
-    reader = _EntryReader(packed, begin, meshes, materials)
-    # Arrays of the shapes come first, so compounds are made once the parts' shapes are there.
-    entries = [(entry, None if entry["kind"] == COMPOUND else _shape_of(entry, reader)) for entry in head["shapes"]]
-    parts = [_shape_of(entry, reader) for entry in head["part_shapes"]]
-    table = tuple(_compound_of(entry, parts) if shape is None else shape for entry, shape in entries)
-    return table, reader.offset - offset
+    meshes, end = _unpacked_meshes(
+        head["meshes"], packed, begin, {mesh.digest: mesh for mesh in single if isinstance(mesh, Mesh)}
+    )
+    parts = [_shape_of(entry, meshes, materials) for entry in head["part_shapes"]]
+    table = tuple(
+        _compound_of(entry, parts) if entry["kind"] == COMPOUND else _shape_of(entry, meshes, materials)
+        for entry in head["shapes"]
+    )
+    return table, end - offset
 
 
 COMPOUND, MESH = "compound", "mesh"
 
 
-class _EntryReader:
-    """Materials of shapes, and arrays of meshes in their order. known: meshes by digest."""
+class _PackedTables:
+    """Gathers the rows of meshes, materials and parts' shapes that a table of shapes names."""
 
-    def __init__(self, packed: bytes, offset: int, known: Mapping[bytes, Mesh], materials: Sequence[Material]) -> None:
-        self._packed, self.offset, self._known, self._materials = packed, offset, known, materials
+    def __init__(self) -> None:
+        self.materials = PackedMaterials()
+        self.parts: dict[OneShape, int] = {}
+        self._row_of: dict[bytes, int] = {}
+        self._meshes: list[Mesh] = []
 
-    def material(self, entry: Mapping[str, Any]) -> Material | None:
-        """The material of a shape's entry."""
-        row = entry["material"]
-        if row is not None and not 0 <= row < len(self._materials):
-            raise SceneError(f"a scene of {len(self._materials)} materials came with a shape of another")
-        return None if row is None else self._materials[row]
+    def entry(self, shape: Shape) -> dict[str, Any]:
+        """A shape's entry."""
+        if isinstance(shape, Mesh):
+            looks = {"color": shape.color, "material": self.materials.row(shape.material)}
+            return {"kind": MESH, "mesh": self._row(shape), **looks}
+        if isinstance(shape, Compound):
+            rows = [self.parts.setdefault(part.shape, len(self.parts)) for part in shape.parts]
+            poses = [(part.position, part.orientation) for part in shape.parts]
+            return {"kind": COMPOUND, "parts": [[row, *pose] for row, pose in zip(rows, poses, strict=True)]}
+        values = {one.name: getattr(shape, one.name) for one in fields(shape)}
+        return {"kind": type(shape).__name__.lower(), **values, "material": self.materials.row(shape.material)}
 
-    def mesh(self, entry: Mapping[str, Any]) -> Mesh:
-        digest, lengths = (
-            bytes.fromhex(entry["digest"]),
-            (entry["vertices"], entry["faces"], entry["normals"], entry["uv"]),
-        )
-        known = self._known.get(digest)
-        if known is not None and _lengths(known) == lengths:
-            self.offset += sum(array.nbytes for array in known.arrays)
-            if self.offset > len(self._packed):
-                raise SceneError("a scene came without all arrays of its meshes")
-            return known.recolored(entry["color"], self.material(entry))
-        vertices, faces = self.rows("<f4", lengths[0]), self.rows("<u4", lengths[1])
-        normals = self.rows("<f4", lengths[0]) if lengths[2] else None
-        uv = self.rows("<f4", lengths[0], 2) if lengths[3] else None
-        mesh = Mesh(vertices, faces, normals, entry["color"], entry["deforms"], uv, material=self.material(entry))
-        if mesh.digest != digest:
-            raise SceneError("a scene came with a mesh whose digest is another's")
-        return mesh
+    def head(self) -> dict[str, Any]:
+        """Entries of the scene's JSON head."""
+        meshes = [
+            {"digest": mesh.digest.hex(), "deforms": mesh.deforms, "lengths": _lengths(mesh)} for mesh in self._meshes
+        ]
+        return {"meshes": meshes, **self.materials.head()}
 
-    def rows(self, dtype: str, count: int, columns: int = 3) -> Any:
-        array = np.frombuffer(self._packed, dtype, columns * count, self.offset).reshape(count, columns)
-        self.offset += array.nbytes
-        return array
+    @property
+    def contents(self) -> Contents:
+        """Pixels of textures and arrays of meshes."""
+        return self.materials.contents | {mesh.digest: mesh.arrays for mesh in self._meshes}
 
-
-def _entry(
-    shape: Shape, row_of: dict[OneShape, int], arrays: list[bytes], materials: PackedMaterials
-) -> dict[str, Any]:
-    if isinstance(shape, Mesh):
-        arrays.extend(array.tobytes() for array in shape.arrays)
-        lengths = dict(zip(("vertices", "faces", "normals", "uv"), _lengths(shape), strict=True))
-        looks = {"color": shape.color, "deforms": shape.deforms, "material": materials.row(shape.material)}
-        return {"kind": MESH, **looks, "digest": shape.digest.hex(), **lengths}
-    if isinstance(shape, Compound):
-        rows = [row_of.setdefault(part.shape, len(row_of)) for part in shape.parts]
-        poses = [(part.position, part.orientation) for part in shape.parts]
-        return {"kind": COMPOUND, "parts": [[row, *pose] for row, pose in zip(rows, poses, strict=True)]}
-    values = {one.name: getattr(shape, one.name) for one in fields(shape)}
-    return {"kind": type(shape).__name__.lower(), **values, "material": materials.row(shape.material)}
+    def _row(self, mesh: Mesh) -> int:
+        row = self._row_of.setdefault(mesh.digest, len(self._meshes))
+        if row == len(self._meshes):
+            self._meshes.append(mesh)
+        return row
 
 
 def _lengths(mesh: Mesh) -> tuple[int, int, bool, bool]:
     """Numbers of vertices and faces; True if it has normals; True if it has places in an image."""
     return len(mesh.vertices), len(mesh.faces), mesh.normals is not None, mesh.uv is not None
+
+
+def _unpacked_meshes(
+    entries: Iterable[Mapping[str, Any]], packed: bytes, offset: int, known: Mapping[bytes, Mesh]
+) -> tuple[list[Mesh], int]:
+    """The table of meshes, and where their arrays end in `packed`."""
+    meshes: list[Mesh] = []
+    for entry in entries:
+        digest, lengths = bytes.fromhex(entry["digest"]), tuple(entry["lengths"])
+        mesh = known.get(digest)
+        if mesh is None:
+            mesh, offset = _mesh_of(packed, offset, lengths, entry["deforms"])
+        if mesh.digest != digest or _lengths(mesh) != lengths:
+            raise SceneError("a scene came with a mesh whose digest is another's")
+        meshes.append(mesh)
+    return meshes, offset
+
+
+def _mesh_of(packed: bytes, offset: int, lengths: tuple[int, int, bool, bool], deforms: bool) -> tuple[Mesh, int]:
+    """The mesh whose arrays begin at `offset`, and where they end."""
+    vertices, faces, has_normals, has_uv = lengths
+    arrays: list[Any] = []
+    for dtype, rows, columns, is_there in (
+        ("<f4", vertices, 3, True),
+        ("<u4", faces, 3, True),
+        ("<f4", vertices, 3, has_normals),
+        ("<f4", vertices, 2, has_uv),
+    ):
+        array = np.frombuffer(packed, dtype, columns * rows, offset).reshape(rows, columns) if is_there else None
+        arrays.append(array)
+        offset += 0 if array is None else array.nbytes
+    rest, indices, normals, uv = arrays
+    return Mesh(rest, indices, normals, deforms=deforms, uv=uv), offset
 
 
 def _single(shapes: Iterable[Shape]) -> Iterator[OneShape]:
@@ -131,13 +153,23 @@ def _single(shapes: Iterable[Shape]) -> Iterator[OneShape]:
         yield from (part.shape for part in shape.parts) if isinstance(shape, Compound) else (shape,)
 
 
-def _shape_of(entry: dict[str, Any], reader: _EntryReader) -> OneShape:
+def _shape_of(entry: dict[str, Any], meshes: Sequence[Mesh], materials: Sequence[Material]) -> OneShape:
     if entry["kind"] == MESH:
-        return reader.mesh(entry)
+        mesh = _row_of(entry["mesh"], meshes, "meshes")
+        if mesh is None:
+            raise SceneError("a scene came with a shape of no mesh")
+        return mesh.recolored(entry["color"], _row_of(entry["material"], materials, "materials"))
     kind = SHAPES[entry["kind"]]
     known = {f.name for f in fields(kind)}
     values = {name: value for name, value in entry.items() if name in known}
-    return kind(**values | {"material": reader.material(entry)})
+    return kind(**values | {"material": _row_of(entry["material"], materials, "materials")})
+
+
+def _row_of(row: int | None, table: Sequence[Row], what: str) -> Row | None:
+    """The row of a table; None for None. Raises SceneError for one that does not exist."""
+    if row is not None and not 0 <= row < len(table):
+        raise SceneError(f"a scene of {len(table)} {what} came with a shape of another")
+    return None if row is None else table[row]
 
 
 def _compound_of(entry: dict[str, Any], shapes: Sequence[OneShape]) -> Compound:

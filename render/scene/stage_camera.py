@@ -50,7 +50,7 @@ class StageCamera:
 
     def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
         """Takes another simulation's bodies; if `scene` differs from the present one, the view begins anew."""
-        if scene.to_bytes() != self._scene.to_bytes():
+        if scene.packed().tables != self._scene.packed().tables:
             self.forget()
         self._carriers.clear()
         self._bodies = bodies

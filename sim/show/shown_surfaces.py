@@ -61,7 +61,7 @@ class ShownSurfaces:
     def _scene(self) -> Scene:
         published = self._host.scene
         if self._read is None or self._read[0] != published.version:
-            self._read = published.version, Scene.from_bytes(published.packed)
+            self._read = published.version, published.unpacked()
         return self._read[1]
 
 

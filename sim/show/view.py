@@ -93,7 +93,7 @@ class View(UsersSide):
     def scene(self) -> Scene:
         """The scene. Assign another one to replace it, with the next publish: shapes, camera and all; drawn from then
         on. The user's own view is kept unless the camera differs. Raises TwixtError for one that cannot be drawn."""
-        return Scene.from_bytes(self._host.scene.packed).with_camera(self._host.camera.camera)
+        return self._host.scene.unpacked().with_camera(self._host.camera.camera)
 
     @scene.setter
     def scene(self, scene: Scene) -> None:

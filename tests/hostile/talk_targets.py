@@ -178,7 +178,7 @@ class ToViewerTarget(Talk):
         stream = [
             (self._message("welcome", {"name": "host", "description": {"world": "balls", "dt_ms": 8.0, "loop": "user", "code_folders": ["/x"]}}, 1), [pipe[0]]),
             (self._message("segment", {"size": self._size}, 1), [segment]),
-            (wire.encode("scene", {"version": 1, "camera_version": 1}, draw.choice(SCENES).to_bytes()), []),
+            (wire.encode("scene", {"version": 1, "camera_version": 1, "since": 0}, draw.choice(SCENES).to_bytes()), []),
             (self._message("camera", {"version": 2, "camera": asdict(Camera(body=1, turns=False))}), []),
             (self._message("status", {"status": STATUS}), []),
             (self._message("report", {"number": 1, "blocks": {"physics": {"steps": 3}, "channel": {}}}), []),

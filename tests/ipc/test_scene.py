@@ -18,6 +18,7 @@ from twixt.ipc.scene import (
     Cylinder,
     Ellipsoid,
     Group,
+    Material,
     Mesh,
     Part,
     Plane,
@@ -336,7 +337,7 @@ def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ({"format": 1}, "this viewer reads scenes of format 6, got format 1"),
+        ({"format": 1}, "this viewer reads scenes of format 7, got format 1"),
         ({"bodies": 8}, "a scene of 8 bodies came with 42 bytes of indices"),
         ({"parents": -1}, "a scene of 7 bodies came with 42 bytes of indices"),
         ({"parents": 4, "members": [-1, 0]}, "a scene of 7 bodies came with 42 bytes of indices"),
@@ -358,9 +359,17 @@ def test_a_damaged_scene_says_what_is_wrong_with_it(damage: dict[str, Any], said
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda head: head["shapes"][0].update(vertices=5),
-        lambda head: head["shapes"][0].update(vertices=-1),
-        lambda head: head["shapes"][0].update(faces=1 << 60),
+        lambda head: head["meshes"][0]["lengths"].__setitem__(0, 5),
+        lambda head: head["meshes"][0]["lengths"].__setitem__(0, -1),
+        lambda head: head["meshes"][0]["lengths"].__setitem__(1, 1 << 60),
+        lambda head: head["meshes"][0]["lengths"].pop(),
+        lambda head: head["meshes"][0].update(lengths=3),
+        lambda head: head["meshes"][0].update(digest="00" * 16),
+        lambda head: head["meshes"].append(head["meshes"][0] | {"digest": "00" * 16}),
+        lambda head: head["meshes"].pop(),
+        lambda head: head["shapes"][0].update(mesh=7),
+        lambda head: head["shapes"][0].update(mesh=-1),
+        lambda head: head["shapes"][0].update(mesh=None),
         lambda head: head["shapes"][1]["parts"][0].__setitem__(0, 7),
         lambda head: head["shapes"][1]["parts"][0].__setitem__(0, -1),
         lambda head: head["shapes"][1]["parts"].append([0]),
@@ -381,6 +390,17 @@ def test_a_mesh_of_many_bodies_travels_once() -> None:
     arms = [Compound([Part(mesh, (place, 0, 0))]) for place in range(50)]
     alone, often = len(Scene([mesh]).to_bytes()), len(Scene([Mesh(TETRAHEDRON, ITS_FACES), *arms, mesh]).to_bytes())
     assert often - alone < 50 * 120
+
+
+def test_a_mesh_in_many_colors_and_of_many_materials_travels_once() -> None:
+    ground = Mesh.height_field(np.zeros((20, 20)), (1, 1))
+    colors = [ground.recolored((0, 0, share / 50), Material(roughness=0.5 + share / 100)) for share in range(50)]
+    written = Scene([*colors, Compound([Part(colors[3])])])
+    alone, often = len(Scene([ground]).to_bytes()), len(written.to_bytes())
+    assert often - alone < 50 * 200
+    read = Scene.from_bytes(written.to_bytes())
+    assert read.shapes == written.shapes
+    assert len({id(shape.vertices) for shape in read.distinct_shapes if isinstance(shape, Mesh)}) == 1
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ class ModelWorld(World):
 def _scene_of(model: MjModel) -> Scene:
     """The scene of a model, with the camera that it opens with. Raises SceneError for one that a viewer cannot have."""
     made = scene(model, camera=scene_camera(model, opening_camera(model)))
-    made.to_bytes()  # raises it
+    made.packed()  # raises it
     return made
 
 

@@ -263,7 +263,10 @@ def test_a_claim_outlives_the_link_it_came_from(channel: Any) -> None:
         (wire.encode("ended", {"ending": "crashed", "message": "the world raised"}), "the world raised"),
         (wire.encode("welcome", {}), "said 'welcome' with 0 descriptors, which means nothing here; restart it"),
         (wire.encode("segment", {"size": 4096}, descriptors=1), "announced 1 descriptors, 0 came"),
-        (wire.encode("scene", {"version": 1, "camera_version": 1}, b"no scene"), "the scene received is damaged"),
+        (
+            wire.encode("scene", {"version": 1, "camera_version": 1, "since": 0}, b"no scene"),
+            "the scene received is damaged",
+        ),
         (wire.encode("scene")[:9], "without a word"),
         (b"", "without a word"),
     ],

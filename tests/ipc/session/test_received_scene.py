@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.scene import Box, Camera, Compound, Mesh, Part, Scene, Sphere
+from twixt.ipc.scene import Box, Camera, Compound, Material, Mesh, Part, Scene, Sphere, Texture
 from twixt.ipc.session.received_scene import ReceivedScene
 
 ASIDE, ABOVE = Camera((5, 0, 0)), Camera((0, 0, 5), body=1, turns=False)
@@ -21,8 +21,8 @@ def camera(version: int, camera: Camera | None) -> dict[str, Any]:
     return {"version": version, "camera": None if camera is None else asdict(camera)}
 
 
-def scene_fields(version: int, camera_version: int) -> dict[str, int]:
-    return {"version": version, "camera_version": camera_version}
+def scene_fields(version: int, camera_version: int, since: int = 0) -> dict[str, int]:
+    return {"version": version, "camera_version": camera_version, "since": since}
 
 
 @pytest.fixture
@@ -73,14 +73,16 @@ def test_a_camera_before_any_scene_is_refused() -> None:
 
 
 def test_meshes_of_the_scene_before_are_used_again_also_as_parts_and_in_another_color() -> None:
-    mesh = Mesh(CORNERS, FACES, "smooth", color=(1, 0, 0))
-    before = Scene.from_bytes(Scene([mesh, Sphere()]).to_bytes())
+    mesh, image = Mesh(CORNERS, FACES, "smooth", color=(1, 0, 0)), Texture.checker()
+    before = Scene.from_bytes(Scene([mesh, Sphere(material=Material(image))]).to_bytes())
     known = before.shapes[0]
     assert isinstance(known, Mesh)
-    green, other = mesh.recolored((0, 1, 0)), Mesh(CORNERS * 2, FACES)
-    packed = Scene([Sphere(), Compound([Part(green), Part(other)])]).to_bytes()
-    scene = Scene.from_bytes(packed, before)
-    assert scene.to_bytes() == packed
+    green, other = mesh.recolored((0, 1, 0), Material(image)), Mesh(CORNERS * 2, FACES)
+    packed = Scene([Sphere(), Compound([Part(green), Part(other)])]).packed()
+    changed = packed.to_bytes(known=before.packed().contents)
+    assert len(packed.to_bytes()) - len(changed) == image.pixels.nbytes + sum(array.nbytes for array in mesh.arrays)
+    scene = Scene.from_bytes(changed, before)
+    assert scene.to_bytes() == packed.to_bytes()
     compound = scene.shapes[1]
     assert isinstance(compound, Compound)
     again, new = (part.shape for part in compound.parts)
@@ -90,11 +92,28 @@ def test_meshes_of_the_scene_before_are_used_again_also_as_parts_and_in_another_
     assert new == other
 
 
+def test_contents_that_were_left_out_and_are_not_known_are_refused(received: ReceivedScene) -> None:
+    for shape in (Mesh(CORNERS, FACES), Sphere(material=Material(Texture.checker()))):
+        packed = Scene([shape]).packed()
+        with pytest.raises(TwixtError):
+            received.take_scene(scene_fields(2, 2, since=1), packed.to_bytes(known=packed.contents))
+        assert received.version == 1
+        received.take_scene(scene_fields(1, 1), packed.to_bytes())
+        received.take_scene(scene_fields(1, 1, since=1), packed.to_bytes(known=packed.contents))
+        assert received.scene.shapes == [shape]
+        received.take_scene(scene_fields(1, 1), Scene([Sphere()]).to_bytes())
+
+
+def test_a_scene_that_follows_one_that_did_not_come_is_refused(received: ReceivedScene) -> None:
+    with pytest.raises(TwixtError, match="a scene that did not come"):
+        received.take_scene(scene_fields(8, 8, since=7), Scene([Sphere()]).to_bytes())
+
+
 def test_a_digest_of_other_arrays_is_refused_and_one_of_other_lengths_is_not_taken() -> None:
     small, large = Mesh(CORNERS, FACES), Mesh(CORNERS * 2, FACES[:2])
     forged = Scene([large]).to_bytes().replace(large.digest.hex().encode(), small.digest.hex().encode())
     for before in (None, Scene([small])):
-        with pytest.raises(TwixtError, match="digest"):
+        with pytest.raises(TwixtError, match=r"digest|damaged|bytes of indices"):
             Scene.from_bytes(forged, before)
     cut = Scene([small]).to_bytes()[:-1]
     with pytest.raises(TwixtError):
