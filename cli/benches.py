@@ -136,22 +136,31 @@ def pacing(json_file: str | None, out: str | None, plot: str | None, **chosen: A
 @benches.command(
     *COST_OPTIONS,
     option("--model", metavar="FILE", default="", help="step this MuJoCo model instead of a humanoid"),
+    option("--only", type=click.Choice(["loops", "sync"]), help="only the slowdown of loops, or the cost of a sync"),
+    option("--peer", "peers", type=click.Choice(["mujoco.viewer", "mujoco.studio", "viser"]), multiple=True,
+           help="only this one beside twixt; may be given again"),
+    option("--pairs", type=click.IntRange(min=2), metavar="N", help="turns of a loop with each viewer (40)"),
     option("--large", "is_large", is_flag=True, help="also 10,000 bodies, which MuJoCo compiles in 20 s"),
-)
+)  # fmt: skip
 @interrupted_by_signals
-def mujoco(model: str, is_large: bool, **wanted: Any) -> int:
+def mujoco(
+    model: str, only: str | None, peers: tuple[str, ...], pairs: int | None, is_large: bool, **wanted: Any
+) -> int:
     """How much slower a loop that steps a MuJoCo model is with its viewer, and what a `sync` costs.
 
-    Beside twixt: MuJoCo's passive viewer and Studio, where they are installed and have a display. On a machine without
-    a screen: xvfb-run twixt bench mujoco. A quarter of an hour; --quick only shows that it works.
+    Beside twixt: MuJoCo's passive viewer, its Studio and Viser in a browser, where they are installed and have a
+    display. On a machine without a screen: xvfb-run -s "-screen 0 1280x1024x24" twixt bench mujoco. Half an hour;
+    --quick only shows that it works.
     """
     from functools import partial
 
-    from twixt.cli.bench.stepping.mujoco_rows import mujoco_rows
+    from twixt.cli.bench.stepping.model_viewers import PEERS
+    from twixt.cli.bench.stepping.mujoco_rows import StepOptions, mujoco_rows
     from twixt.cli.bench.suite.cost_suite import SuiteOptions, run
 
-    rows = partial(mujoco_rows, model=model, is_large=is_large)
-    return run({"mujoco": rows}, SuiteOptions(**wanted, command=typed()))
+    options = StepOptions(model, only, peers or PEERS, pairs, is_large)
+    rows = partial(mujoco_rows, options=options)
+    return run({"mujoco": rows}, SuiteOptions(**wanted, command=typed(), is_logged=True))
 
 
 @benches.command(

@@ -131,7 +131,7 @@ def _running(command: list[str], environ: dict[str, str], **how: object) -> Iter
     try:
         process = subprocess.Popen(
             command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            process_group=0, preexec_fn=_end_with_parent, **how,
+            process_group=0, preexec_fn=end_with_parent, **how,
         )  # type: ignore[call-overload]  # fmt: skip
     except OSError as error:
         raise TwixtError(
@@ -143,7 +143,7 @@ def _running(command: list[str], environ: dict[str, str], **how: object) -> Iter
         end(process, FAREWELL_S)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Runs in the child before its program: the display ends with its parent, however that ends (Linux)."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -33,7 +33,7 @@ Rows = Callable[[float, Say], Iterator[Row]]
 
 
 class SuiteOptions(NamedTuple):
-    """Options of a run of the benchmark. None: not asked for."""
+    """Options of a run of the benchmark. None: not asked for. is_logged: see `progress`."""
 
     quick: bool = False
     json_file: str | None = None
@@ -42,6 +42,7 @@ class SuiteOptions(NamedTuple):
     out: str | None = None
     plot: str | None = None
     command: str = ""
+    is_logged: bool = False
 
 
 def parts_of(*parts: str, when_whole: str = "") -> Rows:
@@ -94,7 +95,7 @@ def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
         measured[group] = found = list[Row]()
         before = CpuTime.now()
         try:
-            with progress() as say:
+            with progress(options.is_logged) as say:
                 for row in _measured(group, rows, share, say, f"measuring {number} of {len(groups)}"):
                     found.append(row)  # one by one: Ctrl-C leaves those measured before it
         except KeyboardInterrupt:

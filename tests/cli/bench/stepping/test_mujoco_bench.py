@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.starvation import family
+from twixt.cli.bench.stepping.loop_process import loop_process
+from twixt.cli.bench.stepping.mujoco_rows import StepOptions, mujoco_rows
 from twixt.cli.bench.stepping.stepped_models import humanoids_xml, mocap_xml, spheres_xml
+from twixt.cli.bench.stepping.viser_viewer import Browser
+from twixt.ipc.errors import TwixtError
 
 mujoco = pytest.importorskip("mujoco")
 ROOT = Path(__file__).parents[4]
@@ -24,7 +31,7 @@ def bench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_a_loop_and_its_syncs_come_out_with_figures_and_peers_without_a_display_say_so(tmp_path: Path) -> None:
+def test_a_loop_and_its_syncs_come_out_with_figures_and_peers_that_cannot_be_shown_say_why(tmp_path: Path) -> None:
     file = tmp_path / "m.json"
     ran = bench(tmp_path, "--json", str(file))
     assert ran.returncode == 0, ran.stderr
@@ -33,9 +40,10 @@ def test_a_loop_and_its_syncs_come_out_with_figures_and_peers_without_a_display_
     assert watched["rounds"] == 2
     assert watched["figure"] > 0
     assert "95 % of medians" in watched["note"]
-    peer = rows["step, humanoid, sync after every step: mujoco.viewer"]
-    assert peer["figure"] is None
-    assert "needs a display" in peer["note"]
+    passive, viser = (rows[f"step, humanoid, sync after every step: {name}"] for name in ("mujoco.viewer", "viser"))
+    assert (passive["figure"], viser["figure"]) == (None, None)
+    assert "needs a display" in passive["note"]
+    assert ("needs a display" if find_spec("mjviser") else "pip install mjviser") in viser["note"]
     gated, published = (rows[f"sync, humanoid, {name}"] for name in ("no frame would show", "published"))
     assert 0 < gated["figure"] < published["figure"]
 
@@ -43,6 +51,45 @@ def test_a_loop_and_its_syncs_come_out_with_figures_and_peers_without_a_display_
 def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
     ran = bench(tmp_path, "--model", "gone.xml")
     assert "no file 'gone.xml'" in ran.stdout + ran.stderr
+
+
+def test_only_what_is_asked_for_is_measured(tmp_path: Path) -> None:
+    model, said = tmp_path / "mine.xml", list[str]()
+    model.write_text(mocap_xml(2))
+    rows = list(mujoco_rows(0.01, said.append, StepOptions(str(model), "loops", ("viser",), pairs=3)))
+    assert [row.name for row in rows] == [
+        f"step, mine.xml, sync after every step: {name}" for name in ("twixt", "viser")
+    ]
+    assert rows[0].rounds == 3
+    assert "free cores" in rows[0].note
+    assert said[-1].endswith("pair 3 of 3")
+
+
+def test_a_viewer_that_ends_between_its_turns_is_named_and_takes_no_more(tmp_path: Path) -> None:
+    model = tmp_path / "m.xml"
+    model.write_text(mocap_xml(1))
+    with loop_process("twixt", str(model), 0.0) as loop:
+        assert loop.turn(True, 0.01).wall.steps > 0
+        (program,) = (pid for pid in family(os.getpid()) if b"viewed_loop" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        os.kill(program, signal.SIGKILL)
+        with pytest.raises(TwixtError, match="it ended"):
+            loop.turn(True, 0.01)
+        assert "it ended" in loop.failure
+
+
+def test_a_browser_ends_with_all_its_processes_also_while_it_is_stopped(tmp_path: Path) -> None:
+    program, held = tmp_path / "browser", tmp_path / "held"
+    os.mkfifo(held)
+    program.write_text(f"#!/bin/sh\nsleep 1000 > '{held}' &\nwait\n")
+    program.chmod(0o755)
+    browser = Browser(str(program), "http://127.0.0.1/")
+    try:
+        with held.open("rb") as end_of_child:  # opened when its child holds the other end
+            browser.signal(signal.SIGSTOP)
+            browser.close()
+            assert end_of_child.read() == b""
+    finally:
+        browser.close()
 
 
 @pytest.mark.parametrize(
