@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from twixt.ipc.process import fork
@@ -27,6 +27,7 @@ from twixt.ipc.session import wire
 
 if TYPE_CHECKING:
     from twixt.ipc.scene.packed_scene import PackedScene
+    from twixt.ipc.session.overlay_messages import WrittenOverlay
 
 # Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
 # user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
@@ -69,13 +70,15 @@ class WrittenCamera(NamedTuple):
 @dataclass
 class SentState:
     """State of the host that was sent, or queued, to one viewer last. report_number: of a report asked for and not
-    sent yet."""
+    sent yet. overlays, overlays_ns: by their kind, and when they were queued."""
 
     scene_version: int = 0
     camera_version: int = 0
     report_number: int | None = None
     status: dict[str, Any] | None = None
     status_ns: int = -SECOND_NS
+    overlays: dict[str, WrittenOverlay] = field(default_factory=dict)
+    overlays_ns: dict[str, int] = field(default_factory=dict)
 
 
 class HostRequests(Protocol):
@@ -88,6 +91,7 @@ class HostRequests(Protocol):
 
     scene: WrittenScene
     camera: WrittenCamera
+    overlays: dict[str, WrittenOverlay]
 
     def describe_for_viewer(self) -> dict[str, Any]: ...
     def segment_for_viewer(self) -> tuple[dict[str, Any], int]: ...
@@ -130,6 +134,10 @@ class AttachedViewer:
         fields = {"version": scene.version, "camera_version": scene.camera_version, "since": self._known.version}
         self.post("scene", wire.encode("scene", fields, scene.packed.to_bytes(self._known.digests)))
         self._queued = KnownContents(scene.version, frozenset(scene.packed.contents))
+
+    def has_unsent(self, kind: str) -> bool:
+        """True if a message of that kind is queued, and no byte of it is sent."""
+        return kind in self._unsent
 
     def flush(self) -> None:
         """Send as much as fits into the socket. Raises OSError where the viewer has gone."""

@@ -28,6 +28,7 @@ from twixt.ipc.ring.reader import Counters, RingReader
 from twixt.ipc.scene import Scene
 from twixt.ipc.session import listener, message_checks, wire
 from twixt.ipc.session.connection import Connection
+from twixt.ipc.session.overlay_messages import OVERLAYS
 from twixt.ipc.session.received_scene import ReceivedScene
 from twixt.ipc.snapshot import Snapshot, new_bodies
 
@@ -73,7 +74,7 @@ class Link:
     """An attached viewer. Made by `attach`.
 
     status: the latest that `poll` received. description: the simulation's, received when
-    attaching. received: scene and camera. ended: None while the simulation runs and this link is open.
+    attaching. received: scene, camera, images and figures over the picture. ended: None while the simulation runs and this link is open.
     """
 
     def __init__(self, name: str, owned: bool = False) -> None:
@@ -295,6 +296,8 @@ class Link:
                 self.received.take_scene(fields, message.raw)
             case "camera", ():
                 self.received.take_camera(fields)
+            case kind, _ if kind in OVERLAYS:
+                self.received.take_overlay(message)
             case "status", ():
                 self.status = message_checks.status(fields.get("status"))
             case "report", ():

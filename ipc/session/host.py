@@ -30,6 +30,7 @@ from twixt.ipc.ring.writer import Stored
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.session.attached_viewer import WrittenCamera, WrittenScene, call_guarded
 from twixt.ipc.session.listener import Listener
+from twixt.ipc.session.overlay_messages import WrittenOverlay
 from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.service_thread import ServiceThread
 from twixt.ipc.snapshot import NO_MARKS, Head
@@ -57,6 +58,7 @@ class Host:
     ) -> None:
         self.on_report: Callable[[], dict[str, Any]] | None = None
         self.scene, self.camera = WrittenScene(1, scene.packed(), 1), WrittenCamera(1, scene.camera)
+        self.overlays: dict[str, WrittenOverlay] = {}
         self._listener, self._describe = listener, describe
         self._ending = threading.Lock()
         layout = Layout.for_bodies(capacity, columns)
@@ -221,6 +223,12 @@ class Host:
     def set_status(self, status: dict[str, Any]) -> None:
         """Replace the status, values that JSON can encode. Each viewer gets the latest, at most 5 times a second."""
         self._service.set_status(dict(status))
+
+    def write_overlay(self, kind: str, fields: dict[str, Any], content: bytes) -> None:
+        """Replace the images or figures over the picture. kind: one of `overlay_messages.OVERLAYS`. Each viewer gets
+        the latest, at most 30 times a second. Never waits."""
+        self.overlays = {**self.overlays, kind: WrittenOverlay(fields, content)}
+        self._service.overlays_changed()
 
     def drain_commands(self) -> list[Command]:
         """Commands of viewers since the last call. Never waits."""

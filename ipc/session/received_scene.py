@@ -1,4 +1,4 @@
-"""Scene and camera of a simulation on the viewer's side, from its messages.
+"""Scene, camera, images and figures of a simulation on the viewer's side, from its messages.
 
 The one idea: a camera that the simulation moves is a message of its own, of some hundred bytes. Scenes and cameras count
 their cameras together, so that of both the newer one counts, in whichever order they are sent.
@@ -11,18 +11,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from twixt.ipc.interaction.overlay_images import OverlayImage
 from twixt.ipc.scene import Camera, Scene
-from twixt.ipc.session import wire
+from twixt.ipc.session import overlay_messages, wire
 
 
 class ReceivedScene:
     """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of
-    cameras that came by themselves."""
+    cameras that came by themselves. images: over the picture; new ones are another tuple."""
 
     scene: Scene
 
     def __init__(self) -> None:
         self.version = self.camera_version = self.cameras = 0
+        self.images: tuple[OverlayImage, ...] = ()
 
     def take_scene(self, fields: dict[str, Any], packed: bytes) -> None:
         """Takes a scene message. Meshes and textures that the scene of version `since` has do not come again; 0: all
@@ -45,6 +47,10 @@ class ReceivedScene:
         self.scene = self.scene.with_camera(camera)
         self.camera_version = version
         self.cameras += 1
+
+    def take_overlay(self, message: wire.Message) -> None:
+        """Takes a message of one of `overlay_messages.OVERLAYS`."""
+        setattr(self, message.kind, overlay_messages.received(message))
 
 
 def camera_of(fields: Any) -> Camera | None:

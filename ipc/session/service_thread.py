@@ -16,15 +16,17 @@ import select
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
-from twixt.ipc.session import wire
+from twixt.ipc.session import overlay_messages, wire
 from twixt.ipc.session.attached_viewer import AttachedViewer, HostRequests, call_guarded, encode_or_drop, flush_all
 from twixt.ipc.session.listener import Listener, check_peer
+from twixt.ipc.session.overlay_messages import WrittenOverlay
 from twixt.ipc.session.received_actions import KINDS as ACTIONS
 from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.wakes import SelfPipe, WakeQueue
@@ -35,6 +37,8 @@ VIEWERS_LIMIT = 32
 SILENCE_NS = 5_000_000_000
 # Shortest interval between two status messages to one viewer: people read them.
 STATUS_INTERVAL_NS = 200_000_000
+# The same for images and figures over the picture: they may be pictures of a camera.
+OVERLAY_INTERVAL_NS = 33_000_000
 # Longest lead accepted from a viewer: no display shows a frame later, and physics runs ahead by it.
 LEAD_LIMIT_NS = 1_000_000_000
 # Time for the message of the end to be sent; a viewer that does not read it finds the stream closed.
@@ -63,7 +67,7 @@ class ServiceThread:
         self._listener, self._host = listener, host
         self._connected: list[AttachedViewer] = []
         self._status: dict[str, Any] | None = None
-        self._is_status_scheduled = False
+        self._is_status_scheduled = self._are_overlays_scheduled = False
         self._end: tuple[str, str] | None = None
         self._accept_after_ns, self._admitted_ns = 0, -ADMISSION_BURST_NS
         self._has_work = False  # of the host's: a piece of it is done in each turn of the loop
@@ -84,6 +88,12 @@ class ServiceThread:
         self._status = status
         if not self._is_status_scheduled and self.viewers:
             self._is_status_scheduled = True
+            self.notify()
+
+    def overlays_changed(self) -> None:
+        """Has viewers get the host's new images or figures, at intervals of at least `OVERLAY_INTERVAL_NS`."""
+        if not self._are_overlays_scheduled and self.viewers:
+            self._are_overlays_scheduled = True
             self.notify()
 
     def end(self, kind: str, message: str) -> None:
@@ -135,7 +145,7 @@ class ServiceThread:
             poller.register(self._listener.socket, select.POLLIN)
         else:
             instants.append(self._accept_after_ns)
-        self._is_status_scheduled = False
+        self._is_status_scheduled = self._are_overlays_scheduled = False
         for viewer in self._connected:
             is_read = now_ns >= viewer.muted_until_ns
             # Registered for no event, poll still reports a viewer that has gone.
@@ -144,9 +154,14 @@ class ServiceThread:
                 instants.append(viewer.muted_until_ns)
             if not viewer.attached:
                 instants.append(viewer.connected_ns + SILENCE_NS)
-            elif viewer.sent.status is not self._status:
+                continue
+            if viewer.sent.status is not self._status:
                 self._is_status_scheduled = True
                 instants.append(viewer.sent.status_ns + STATUS_INTERVAL_NS)
+            for kind, _, due_ns in self._overlays_for(viewer):
+                if not viewer.has_unsent(kind):  # else it is posted once that one is being sent
+                    self._are_overlays_scheduled = True
+                    instants.append(due_ns)
         # Rounded up: waking just before the instant would spin until it.
         timeout_ms = max(0, -(-(min(instants) - now_ns) // 1_000_000)) if instants else None
         return dict(poller.poll(timeout_ms))
@@ -275,6 +290,17 @@ class ServiceThread:
         if sent.status is not status and now_ns - sent.status_ns >= STATUS_INTERVAL_NS:
             sent.status, sent.status_ns = status, now_ns
             viewer.post("status", encode_or_drop("status", {"status": status}, "status"))
+
+        for kind, overlay, due_ns in self._overlays_for(viewer):
+            if now_ns >= due_ns and not viewer.has_unsent(kind):
+                sent.overlays[kind], sent.overlays_ns[kind] = overlay, now_ns
+                overlay_messages.post(viewer, kind, overlay)
+
+    def _overlays_for(self, viewer: AttachedViewer) -> Iterator[tuple[str, WrittenOverlay, int]]:
+        """Kinds of images and figures that the viewer does not have yet, and from when they may be posted."""
+        for kind, overlay in self._host.overlays.items():
+            if viewer.sent.overlays.get(kind) is not overlay:
+                yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + OVERLAY_INTERVAL_NS
 
     def _disconnect(self, viewer: AttachedViewer, reason: str = "") -> None:
         if reason:

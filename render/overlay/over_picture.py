@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from twixt.render.controls.user_input import covers_nothing
 from twixt.render.cores.priority import ShortTurns
 from twixt.render.display.input import Event
+from twixt.render.overlay.clear_places import KEYS_HEIGHT, TOP_HEIGHT, panel_places
+from twixt.render.overlay.program_pictures import ProgramPictures
 from twixt.render.scene.labels import PlacedLabel, at_borders, foot, head
 from twixt.render.scene.picture import DrawnPicture
 from twixt.render.scene.stage import side_by_side
@@ -43,10 +45,6 @@ def load_overlay_library() -> None:
             import twixt.render.overlay.panel_state  # noqa: F401
         except Exception:
             pass
-
-
-# Heights of the panels in the corners of the top, without open folds, and of the keys' panel, in units of text size.
-TOP_HEIGHT, KEYS_HEIGHT = 216.0, 56.0
 
 
 class OverlayLibrary:
@@ -79,6 +77,7 @@ class OverPicture:
         self._loop, self._display, self._input, self._pacing = loop, display, user_input, pacing
         self._library = OverlayLibrary()
         self._labels: LabelOverlay | None = None
+        self._pictures = ProgramPictures()
         self._making: Iterator[None] | None = None  # remaining steps before the panels or the labels can be drawn
         self._shown: DrawnPicture | None = None  # in the last frame
 
@@ -115,11 +114,13 @@ class OverPicture:
             words = [*words, *texts]
         if words:
             self._draw_words(words, size_px)
+        has_pictures = self._draw_pictures(size_px, panel is not None)
         if panel is not None:
-            self._draw_panel(panel, events, size_px, None if words else self._loop.stage.renderer.panel_backdrop)
+            is_still = not words and not has_pictures
+            self._draw_panel(panel, events, size_px, self._loop.stage.renderer.panel_backdrop if is_still else None)
         elif self.panel is not None and events:
             self.panel.pass_hidden_events(events, self._display.content_scale)
-        return bool(words) or panel is not None
+        return bool(words) or has_pictures or panel is not None
 
     def settle(self) -> None:
         """Ends the frame, once all of its drawing is complete."""
@@ -172,6 +173,7 @@ class OverPicture:
         for overlay in (self._labels, self.panel):
             if overlay is not None:
                 overlay.close()
+        self._pictures.release()
 
     def _shown_panel(self) -> Panel | None:
         """The panels; None while they are hidden, or not ready."""
@@ -200,6 +202,13 @@ class OverPicture:
             return []
         room = (TOP_HEIGHT, KEYS_HEIGHT) if has_panel else (0.0, 0.0)
         return at_borders(texts, size_px, self._display.content_scale, room)
+
+    def _draw_pictures(self, size_px: tuple[int, int], has_panel: bool) -> bool:
+        """Draws images of the program; False without any."""
+        if self._loop.is_starting:
+            return False
+        reserved = panel_places(size_px, self._display.content_scale) if has_panel else ()
+        return self._pictures.draw(self._loop.link.received.images, size_px, reserved)
 
     def _draw_panel(
         self, panel: Panel, events: list[Event], size_px: tuple[int, int], beneath: PanelBackdrop | None

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.interaction import overlay_images
+from twixt.ipc.interaction.overlay_images import OverlayImage, checked_images
 from twixt.ipc.interaction.overlay_texts import OverlayText, as_message, checked_texts
 from twixt.ipc.interaction.user_actions import UserEvent
 from twixt.ipc.scene import Camera
@@ -67,6 +69,12 @@ class UsersSide:
         Raises TwixtError."""
         shown = checked_texts("View.set_texts", texts)
         self._status.say(texts=as_message(shown))
+
+    def set_images(self, images: Iterable[OverlayImage]) -> None:
+        """Shows these images over the picture, in place of those before; () shows none. Their pixels are copied, and
+        may be changed as soon as this returns. Viewers get the newest, 30 times a second at most. Raises TwixtError."""
+        shown = checked_images("View.set_images", images)
+        self._host.write_overlay("images", *overlay_images.as_message(shown))
 
     @property
     def size_px(self) -> tuple[int, int] | None:

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from twixt.ipc.interaction.overlay_texts import LARGEST, PLACES, SMALLEST, OverlayText
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.key_calls import call_on_keys
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.engines.mujoco.over_picture import overlay_images, overlay_texts
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
@@ -35,17 +33,6 @@ if TYPE_CHECKING:
 # Interval at which `is_running` asks about the window, ns; loops ask in each step.
 ASK_NS = 5_000_000
 DEFAULT_SIZE_PX = (800, 600)
-# MuJoCo's font scale at which its letters are as high as the overlay's.
-OWN_FONT_PERCENT = 100
-
-
-def _overlay_texts(texts: Iterable[tuple[int | None, int | None, str | None, str | None]]) -> list[OverlayText]:
-    """Texts of MuJoCo's terms: font scale in percent, place by mjtGridPos, two columns."""
-    found = []
-    for font, place, left, right in texts:
-        size = int(mujoco.mjtFontScale.mjFONTSCALE_150 if font is None else font) / OWN_FONT_PERCENT
-        found.append(OverlayText(PLACES[int(place or 0)], left or "", right or "", min(max(size, SMALLEST), LARGEST)))
-    return found
 
 
 class Handle:
@@ -181,21 +168,21 @@ class Handle:
 
     def set_texts(self, texts: Any) -> None:
         """Shows texts over the picture: one (font, gridpos, text1, text2), or a list of them; None: MuJoCo's default."""
-        self._view.set_texts(_overlay_texts([texts] if isinstance(texts, tuple) else texts))
+        self._view.set_texts(overlay_texts([texts] if isinstance(texts, tuple) else texts))
 
     def clear_texts(self) -> None:
         """Removes the texts."""
         self._view.set_texts(())
 
     def set_images(self, viewports_images: Any) -> None:
-        """Images over the picture. No effect yet. Raises ValueError for an image that its rectangle does not fit."""
-        if isinstance(viewports_images, tuple):
-            viewports_images = [viewports_images]
-        for viewport, image in viewports_images:
-            wanted, shape = (viewport.height, viewport.width), np.shape(image)[:2]
-            if shape != wanted:
-                raise ValueError(f"Image shape {shape} does not match target shape {wanted}")
-        self._unsupported.note("set_images")
+        """Shows images over the picture: one (viewport, image), or a list of them. Raises ValueError for an image that
+        its rectangle does not fit."""
+        given = [viewports_images] if isinstance(viewports_images, tuple) else viewports_images
+        shown, left_out = overlay_images(given)
+        if left_out:
+            self._unsupported.note(f"{left_out} of {left_out + len(shown)} images of set_images, too large together")
+        self._view.set_images(shown)
 
     def clear_images(self) -> None:
         """Removes the images."""
+        self._view.set_images(())

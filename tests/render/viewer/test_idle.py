@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from twixt.ipc.config.config import Config
+from twixt.ipc.interaction.overlay_images import OverlayImage, as_message
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import open_listener
@@ -33,6 +34,7 @@ DT_NS = 20 * MS
 MANY = 100_000
 # A sleep that nobody ends: the test fails by its own patience instead.
 LONG_S = 30.0
+IMAGE = OverlayImage((0, 0, 2, 2), np.zeros((2, 2, 3), np.uint8))
 
 
 class Viewer:
@@ -132,7 +134,7 @@ def test_a_world_that_publishes_does_not_rest_and_one_that_stopped_does(viewer: 
     viewer.frames_until(lambda: viewer.loop.idle.is_due)
 
 
-@pytest.mark.parametrize("event", ["snapshot", "plan", "scene", "end"])
+@pytest.mark.parametrize("event", ["snapshot", "plan", "scene", "images", "end"])
 def test_news_of_physics_ends_the_sleep(viewer: Viewer, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     viewer.come_to_rest()
     viewer.loop.idle.sleep()  # what waited is taken in
@@ -144,6 +146,7 @@ def test_news_of_physics_ends_the_sleep(viewer: Viewer, event: str, monkeypatch:
         "snapshot": viewer.publish,
         "plan": lambda: viewer.plan(1.0),
         "scene": lambda: viewer.host.write_scene(Scene([Sphere(0.7)])),
+        "images": lambda: viewer.host.write_overlay("images", *as_message([IMAGE])),
         "end": lambda: viewer.host.end(),
     }
 

@@ -364,9 +364,25 @@ def test_assets_are_shown_anew_when_the_code_says_so(launch: Launch) -> None:
         handle.update_hfield(1)
 
 
-def test_an_image_must_fit_its_rectangle(launch: Launch) -> None:
-    handle, _ = launch()
-    handle.set_images((mujoco.MjrRect(0, 0, 4, 3), np.zeros((3, 4, 3), np.uint8)))
+def test_images_stand_where_mujocos_do_and_must_fit_their_rectangles(
+    launch: Launch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    handle, reader = launch()
+    rect, pixels = mujoco.MjrRect, np.arange(36, dtype=np.uint8).reshape(3, 4, 3)
+
+    def shown() -> list[Any]:
+        return [(image.rect, image.pixels.tolist()) for image in reader._link.received.images]
+
+    handle.set_images((rect(5, 6, 4, 3), pixels))
+    reader.until(lambda: shown() == [((5, 6, 4, 3), pixels.tolist())])
+    handle.set_images([(rect(0, 0, 4, 3), pixels.astype(float)), (rect(0, 0, 0, 0), pixels[:0, :0])])
+    reader.until(lambda: shown() == [((0, 0, 4, 3), pixels.tolist())])
+    large = np.zeros((1000, 2000, 3), np.uint8)
+    handle.set_images([(rect(0, 0, 2000, 1000), large), (rect(0, 1000, 2000, 1000), large)])
+    reader.until(lambda: len(shown()) == 1 and shown()[0][0] == (0, 0, 2000, 1000))
+    assert "1 of 2 images of set_images, too large together: no effect" in capfd.readouterr().err
+    handle.clear_images()
+    reader.until(lambda: shown() == [])
     with pytest.raises(ValueError, match="does not match target shape"):
         handle.set_images([(mujoco.MjrRect(0, 0, 4, 3), np.zeros((4, 3, 3), np.uint8))])
 

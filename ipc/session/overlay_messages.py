@@ -1,0 +1,68 @@
+"""Messages about images and figures over the picture: their bytes in a file of memory, sent by its descriptor.
+
+The one idea: megabytes of pixels in the stream would hold up every message behind them, the end of the simulation too. A
+descriptor passes in one piece, and the viewer reads all of the bytes at once.
+
+Always: the bytes are freed with the last process that has the descriptor; a viewer closes its own once it has read. What
+is read is checked like the rest of a message, and reading never waits.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from twixt.ipc.interaction import overlay_images
+from twixt.ipc.process import fork
+from twixt.ipc.session import wire
+from twixt.ipc.session.attached_viewer import AttachedViewer
+
+# Kinds of these messages, and what makes values of their fields and bytes.
+OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {"images": overlay_images.from_message}
+# Most bytes of one message.
+MOST_BYTES = overlay_images.MOST_BYTES
+
+
+class WrittenOverlay(NamedTuple):
+    """Images or figures of a host, as fields and bytes; newer ones are another object."""
+
+    fields: dict[str, Any]
+    content: bytes
+
+
+def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
+    """Queues them for a viewer. Raises OSError where there is no descriptor left."""
+    fields, content = overlay.fields | {"size": len(overlay.content)}, overlay.content
+    if not content or sys.platform != "linux":
+        viewer.post(kind, wire.encode(kind, fields, content))
+        return
+    with fork.LOCK:
+        descriptor = os.memfd_create(f"twixt {kind}")
+        try:
+            written = 0
+            while written < len(content):
+                written += os.write(descriptor, memoryview(content)[written:])
+        except BaseException:
+            os.close(descriptor)
+            raise
+        viewer.post(kind, wire.encode(kind, fields, descriptors=1), [descriptor])
+
+
+def received(message: wire.Message) -> Any:
+    """The value of a message of one of `OVERLAYS`, whose descriptor stays the caller's. Raises TwixtError, OSError."""
+    size = wire.whole_number(message.fields, "size")
+    if not 0 <= size <= MOST_BYTES:
+        raise wire.WireError(f"{message.kind} of {size} bytes came, of {MOST_BYTES} at most")
+    content = _read(message.descriptors, size) if message.descriptors else message.raw
+    if len(content) != size:
+        raise wire.WireError(f"{message.kind} came with {len(content)} of {size} bytes")
+    return OVERLAYS[message.kind](message.fields, content)
+
+
+def _read(descriptors: Sequence[int], size: int) -> bytes:
+    if len(descriptors) != 1 or not stat.S_ISREG(os.fstat(descriptors[0]).st_mode):
+        raise wire.WireError("images or figures came without memory to read them from")
+    return os.pread(descriptors[0], size, 0)

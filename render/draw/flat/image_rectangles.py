@@ -1,0 +1,77 @@
+"""Images of the program over the picture, as textures in rectangles of the window.
+
+Always: pixels go to the graphics memory once, when they are taken; a texture of the same size is used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import moderngl
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.render.draw.flat.panel_backgrounds import Rectangle
+
+_VERTEX = """#version 330 core
+uniform vec4 corners;  // left, bottom, right, top, -1..1
+out vec2 at;
+void main() {
+    at = vec2(gl_VertexID & 1, 1 - (gl_VertexID >> 1));
+    gl_Position = vec4(mix(corners.x, corners.z, at.x), mix(corners.w, corners.y, at.y), 0.0, 1.0);
+}
+"""
+_FRAGMENT = """#version 330 core
+uniform sampler2D shown;
+in vec2 at;
+out vec4 color;
+void main() { color = texture(shown, at); }
+"""
+
+
+class ImageRectangles:
+    """Textures in rectangles of the window, with the current OpenGL context."""
+
+    def __init__(self) -> None:
+        self._context = moderngl.get_context()
+        self._program = self._context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
+        self._vertex_array = self._context.vertex_array(self._program, [])
+        self._textures: list[moderngl.Texture] = []
+
+    def take(self, images: Sequence[NDArray[np.uint8]]) -> None:
+        """Shows these pixels, each (rows, columns, 3), the upper row first, from the next `draw` on."""
+        unused = self._textures
+        self._textures = [self._texture_of(pixels, unused.pop(0) if unused else None) for pixels in images]
+        for texture in unused:
+            texture.release()
+
+    def draw(self, rectangles: Iterable[Rectangle], size_px: tuple[int, int]) -> None:
+        """Draws each image over its rectangle of the framebuffer in use, in their order."""
+        context = self._context
+        context.fbo.viewport = (0, 0, *size_px)
+        context.enable_only(moderngl.NOTHING)
+        width_px, height_px = size_px
+        for (left, top, right, bottom), texture in zip(rectangles, self._textures, strict=True):
+            # Pixel for pixel where the sizes agree, also where a processor rounds.
+            is_whole = texture.size == (right - left, bottom - top)
+            texture.filter = (moderngl.NEAREST, moderngl.NEAREST) if is_whole else (moderngl.LINEAR, moderngl.LINEAR)
+            texture.use(0)
+            self._program["corners"] = (
+                2 * left / width_px - 1, 1 - 2 * bottom / height_px, 2 * right / width_px - 1, 1 - 2 * top / height_px
+            )  # fmt: skip
+            self._vertex_array.render(moderngl.TRIANGLE_STRIP, vertices=4)
+
+    def release(self) -> None:
+        """Gives the textures' memory back."""
+        self.take(())
+
+    def _texture_of(self, pixels: NDArray[np.uint8], before: moderngl.Texture | None) -> moderngl.Texture:
+        size = pixels.shape[1], pixels.shape[0]
+        if before is not None and before.size == size:
+            before.write(pixels, alignment=1)
+            return before
+        if before is not None:
+            before.release()
+        made = self._context.texture(size, 3, pixels, alignment=1)
+        made.repeat_x = made.repeat_y = False
+        return made
