@@ -3,7 +3,7 @@
 One body is one 64-byte record, one cache line, little-endian, no hidden padding. A snapshot is a small
 head, `count` records of bodies, and `marks` records of marks: arrows, lines, contact points, whatever comes and goes
 by the hundred. The vertices of deforming surfaces are packed into the last of these. A world's own columns follow, one
-block each, with a row for each body.
+block each, with a row for each body, a row for each part of the bodies, or one row for the whole world.
 
 Always: `BODY.itemsize == MARK.itemsize == 64`, so that bodies and marks share the memory of a slot; an epoch (low 16
 bits count cuts, high 16 bits count corrections) is compared for equality only, so that a reader that skipped snapshots
@@ -86,7 +86,8 @@ HEAD = np.dtype(
         ("plan_number", "<i8"),
         ("marks", "<i8"),  # records after those of the bodies: of marks, then of vertices
         ("vertices", "<i8"),  # of surfaces, 3 f4 each, packed into the last of these records
-        ("reserved", "<i8", 3),
+        ("parts", "<i8"),  # rows of each part column
+        ("reserved", "<i8", 2),
     ]
 )
 
@@ -108,10 +109,12 @@ class Head(NamedTuple):
     plan_number: int = 0
     marks: int = 0
     vertices: int = 0
+    parts: int = 0
 
 
 NO_MARKS: NDArray[np.void] = np.zeros(0, MARK)
 NO_VERTICES: NDArray[np.float32] = np.zeros((0, 3), np.float32)
+NO_PARTS: NDArray[np.intp] = np.zeros(0, np.intp)
 VERTEX_BYTES = 12
 
 
@@ -126,7 +129,9 @@ class Snapshot:
 
     bodies: structured array of dtype `BODY`, shape (n,). columns: name -> array of n rows. marks: structured array of
     dtype `MARK`, shape (m,); m is another in each snapshot. vertices: of all deforming bodies, one after the other,
-    (v, 3) metres, each body's in its own frame; none: they have their rest shapes.
+    (v, 3) metres, each body's in its own frame; none: they have their rest shapes. part_columns: name -> array of p
+    rows, one a part of the bodies. part_bodies: (p,), index into `bodies` for each part, -1 for a body that is not
+    among them; empty where the scene is not known. world_columns: name -> array of one row.
     """
 
     sim_time_ns: int
@@ -141,6 +146,9 @@ class Snapshot:
     world_epoch: int = 0
     marks: NDArray[np.void] = field(default_factory=lambda: NO_MARKS)
     vertices: NDArray[np.float32] = field(default_factory=lambda: NO_VERTICES)
+    part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    part_bodies: NDArray[np.intp] = field(default_factory=lambda: NO_PARTS)
+    world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
 def new_bodies(count: int) -> NDArray[np.void]:

@@ -11,8 +11,11 @@ from typing import Any
 # linear: on a straight line from old to new. angle: radians, along the shorter arc. none: the older value until the
 # newer snapshot's instant. latest: the newest published value at once.
 RULES = ("linear", "angle", "none", "latest")
-# Name of the only column with a fixed meaning in drawing: each body's scale along its own x, y and z.
+# Names of columns with a fixed meaning in drawing: the scale of each body, or part, along its own x, y and z; and, as part
+# columns alone, each part's colour and whether it is drawn.
 SCALE3 = "scale3"
+COLOR, VISIBLE_PARTS = "color", "visible"
+DRAWN_PARTS = (COLOR, SCALE3, VISIBLE_PARTS)
 
 
 def is_reference(text: Any) -> bool:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring import memory, memory_budget
-from twixt.ipc.ring.layout import MAX_CAPACITY, Layout
+from twixt.ipc.ring.layout import MAX_CAPACITY, ColumnForm, Layout
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.memory_budget import NoRoom
 
-Columns = Mapping[str, tuple[str, int]]
+Columns = Mapping[str, ColumnForm]
 
 
 class SegmentMemory(NamedTuple):

@@ -27,7 +27,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.growth import Growth, SegmentMemory
-from twixt.ipc.ring.layout import Layout
+from twixt.ipc.ring.layout import ColumnForm, Layout, first_rows, part_count
 from twixt.ipc.ring.slot import OpenSlot, PrivateSlot
 from twixt.ipc.ring.writer import RingWriter, Stored
 from twixt.ipc.snapshot import NO_MARKS, RECORD, Head, vertex_records
@@ -99,7 +99,7 @@ class Segments:
         self,
         name: str,
         first: SegmentMemory,
-        columns: Mapping[str, tuple[str, int]],
+        columns: Mapping[str, ColumnForm],
         wake_service: Callable[[], object],
         wake_viewers: Callable[[], object],
     ) -> None:
@@ -133,6 +133,8 @@ class Segments:
         count = len(bodies)
         if marks is not NO_MARKS:
             count += len(marks)
+        parts = part_count(columns, self.columns) if columns else 0
+        count = max(count, parts)
         with self.writing:
             if self.is_ended:
                 self.require_running()
@@ -145,13 +147,13 @@ class Segments:
         if fits:
             self._wake_viewers()
             return published_ns
-        with self.begin(len(bodies), marks=len(marks)) as slot:
+        with self.begin(len(bodies), marks=len(marks), parts=parts) as slot:
             slot.records.view(RECORD)[...] = bodies.view(RECORD)
             slot.write_marks(marks)
             slot.head, slot.columns = head, columns
         return slot.published_ns
 
-    def begin(self, bodies: int, shown: int | None = None, marks: int = 0) -> OpenSlot:
+    def begin(self, bodies: int, shown: int | None = None, marks: int = 0, parts: int = 0) -> OpenSlot:
         """See `Host.begin`."""
         count = bodies + marks
         with self.writing:
@@ -160,10 +162,11 @@ class Segments:
             if shown is not None and shown < count:
                 complete = functools.partial(self._complete_first, shown)
                 return OpenSlot(NO_NUMBER, bodies, PrivateSlot(), complete, mark_count=marks)
+            count = max(count, parts)
             if count > self._ask_above and count != self._first_count:
                 self._look_ahead(count)
             if count > self.writer.layout.capacity:
-                return OpenSlot(NO_NUMBER, bodies, PrivateSlot(), self._keep, mark_count=marks)
+                return OpenSlot(NO_NUMBER, bodies, PrivateSlot(), self._keep, mark_count=marks, part_count=parts)
             slot = self.writer.begin(bodies, marks)
         slot.complete = self._complete
         return slot
@@ -204,7 +207,7 @@ class Segments:
             self._is_idle.wait(left_s)
         return self.waiting.slot is None
 
-    def set_columns(self, columns: Mapping[str, tuple[str, int]]) -> None:
+    def set_columns(self, columns: Mapping[str, ColumnForm]) -> None:
         """See `Host.set_columns`."""
         with self.writing:
             self.require_running()
@@ -294,7 +297,7 @@ class Segments:
             slot.drop()
             slot.number = writer.latest + 1
             bodies = min(shown, slot.count)
-            columns = {name: rows[:bodies] for name, rows in slot.columns.items()}
+            columns = first_rows(slot.columns, self.columns, bodies)
             marks = slot.marks[: slot.mark_count - vertex_records(slot.head.vertices)][: shown - bodies]
             head = slot.head._replace(vertices=0)
             published_ns = writer.publish(head, slot.records[:bodies], columns, marks)

@@ -7,7 +7,8 @@
 
 Records are those of the bodies, and right after them those of the marks: both are 64 bytes, and `capacity` of the two
 together fit. Vertices of surfaces are packed into records too, the last ones; where `marks` are counted in this folder,
-these are included. A column has room for as many rows, of which only bodies use one.
+these are included. A column has room for as many rows: those of bodies, or those of the parts of bodies, whose number is
+limited by `capacity` too. A world column has one row.
 
 The one idea: capacity and columns determine everything else, so the reader of a layout (from a segment, or from a
 message) computes it again from these two, and refuses one that differs. No other number that was read is used.
@@ -23,12 +24,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import BODY, HEAD, MARK
 
 # Raised whenever a word moves or changes its meaning: viewer and simulation must agree on it.
-FORMAT = 3
+FORMAT = 4
 MAGIC = int.from_bytes(b"twixtseg", "little")
 
 WORD = 8
@@ -46,6 +48,8 @@ MAX_CAPACITY = 1 << 24
 MAX_COLUMNS = 32
 MAX_COLUMN_WIDTH = 64
 MAX_NAME_BYTES = 40
+# What a row of a column belongs to: a body, a part of one, the world. A segment holds the index.
+PERS = BODY_ROWS, PART_ROWS, WORLD_ROW = ("body", "part", "world")
 COLUMN_DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 
 IDENTITY = np.dtype(
@@ -54,7 +58,7 @@ IDENTITY = np.dtype(
         for name in ("magic", "format", "segment_bytes", "slots", "slot_bytes", "capacity", "columns", "reserved")
     ]
 )
-COLUMN_ROW = np.dtype([("name", f"S{MAX_NAME_BYTES}"), ("dtype", "S8"), ("width", "<u8"), ("reserved", "<u8")])
+COLUMN_ROW = np.dtype([("name", f"S{MAX_NAME_BYTES}"), ("dtype", "S8"), ("width", "<u8"), ("per", "<u8")])
 COLUMN_TABLE_OFFSET = CACHE_LINE
 
 # Indices of live words, in words of 8 bytes from the start of the segment.
@@ -76,18 +80,27 @@ class LayoutError(TwixtError):
     """A capacity or column that is out of range, or a segment whose header is invalid."""
 
 
+# A column as it is declared: dtype, values per row, and one of PERS where its rows are not of bodies.
+ColumnForm = tuple[str, int] | tuple[str, int, str]
+
+
 class ColumnBlock(NamedTuple):
-    """One block of the user's own values: `width` values of `dtype` for each body, at `offset` in the slot."""
+    """One block of the user's own values: rows of `width` values of `dtype`, at `offset` in the slot. per: of PERS."""
 
     name: str
     dtype: str
     width: int
     offset: int
+    per: str = BODY_ROWS
 
     @property
-    def bytes_per_body(self) -> int:
-        """Bytes of one body's values."""
+    def bytes_per_row(self) -> int:
+        """Bytes of the values of one body, part or world."""
         return np.dtype(self.dtype).itemsize * self.width
+
+    def rows(self, bodies: int, parts: int) -> int:
+        """Number of rows in a snapshot of so many bodies and parts."""
+        return bodies if self.per == BODY_ROWS else parts if self.per == PART_ROWS else 1
 
 
 @dataclass(frozen=True)
@@ -102,8 +115,8 @@ class Layout:
     format: int = FORMAT
 
     @staticmethod
-    def for_bodies(capacity: int, columns: Mapping[str, tuple[str, int]] | None = None) -> Layout:
-        """Layout for `capacity` bodies and marks, and columns, name -> (dtype, values per body). Raises LayoutError."""
+    def for_bodies(capacity: int, columns: Mapping[str, ColumnForm] | None = None) -> Layout:
+        """Layout for `capacity` records and columns, name -> (dtype, values per row, of PERS). Raises LayoutError."""
         if not isinstance(capacity, int | np.integer) or not 0 <= capacity <= MAX_CAPACITY:
             raise LayoutError(f"a segment holds from 0 to {MAX_CAPACITY} bodies, got {capacity!r}")
         capacity = int(capacity)
@@ -112,10 +125,11 @@ class Layout:
             raise LayoutError(f"a world declares at most {MAX_COLUMNS} columns, got {len(named)}; widen some instead")
         offset = _aligned(BODIES_IN_SLOT + capacity * BODY.itemsize)
         placed = []
-        for name, (dtype, width) in named.items():
-            column = ColumnBlock(_checked_name(name), _checked_dtype(name, dtype), _checked_width(name, width), offset)
+        for name, (dtype, width, *rest) in named.items():
+            kind, width, per = _checked_dtype(name, dtype), _checked_width(name, width), _checked_per(name, rest)
+            column = ColumnBlock(_checked_name(name), kind, width, offset, per)
             placed.append(column)
-            offset = _aligned(offset + capacity * column.bytes_per_body)
+            offset = _aligned(offset + column.rows(capacity, capacity) * column.bytes_per_row)
         slots = max(MIN_SLOTS, min(MAX_SLOTS, RING_BYTES // offset))
         return Layout(capacity, tuple(placed), slots, offset, SLOTS_OFFSET + slots * offset)
 
@@ -127,7 +141,7 @@ class Layout:
             "slots": self.slots,
             "slot_bytes": self.slot_bytes,
             "capacity": self.capacity,
-            "columns": [[column.name, column.dtype, column.width] for column in self.columns],
+            "columns": [[column.name, column.dtype, column.width, column.per] for column in self.columns],
         }
 
     @staticmethod
@@ -135,7 +149,7 @@ class Layout:
         """The layout of `to_dict`. Raises LayoutError for anything else."""
         try:
             _check_format(message["format"])
-            columns = {name: (dtype, width) for name, dtype, width in message["columns"]}
+            columns = {name: (dtype, width, per) for name, dtype, width, per in message["columns"]}
             layout = Layout.for_bodies(message["capacity"], columns)
         except (KeyError, TypeError, ValueError) as error:
             raise LayoutError(f"the layout received is damaged ({error!r}); restart the simulation") from error
@@ -162,7 +176,12 @@ class Layout:
                     name: int(identity[name]) for name in ("format", "segment_bytes", "slots", "slot_bytes", "capacity")
                 },
                 "columns": [
-                    [row["name"].decode("ascii", "replace"), row["dtype"].decode("ascii", "replace"), int(row["width"])]
+                    [
+                        row["name"].decode("ascii", "replace"),
+                        row["dtype"].decode("ascii", "replace"),
+                        int(row["width"]),
+                        PERS[per] if (per := int(row["per"])) < len(PERS) else str(per),
+                    ]
                     for row in rows
                 ],
             }
@@ -188,7 +207,7 @@ class Layout:
         )
         table = np.zeros(MAX_COLUMNS, COLUMN_ROW)
         for row, column in enumerate(self.columns):
-            table[row] = (column.name.encode(), column.dtype.encode(), column.width, 0)
+            table[row] = (column.name.encode(), column.dtype.encode(), column.width, PERS.index(column.per))
         return identity.tobytes() + table.tobytes()
 
     def slot_of(self, number: int) -> int:
@@ -211,14 +230,37 @@ class Layout:
         """Offset of the slot's records, bytes from the start of the segment."""
         return self.slot_offset(slot) + BODIES_IN_SLOT
 
-    def snapshot_bytes(self, count: int, marks: int = 0) -> int:
-        """Bytes to read for a snapshot of `count` bodies: head, records, columns; and of `marks` marks."""
-        return HEAD.itemsize + count * self.bytes_per_body + marks * MARK.itemsize
+    def snapshot_bytes(self, count: int, marks: int = 0, parts: int = 0) -> int:
+        """Bytes to read for a snapshot of `count` bodies: head, records, columns; of `marks` marks and `parts` parts."""
+        others = sum(column.rows(0, parts) * column.bytes_per_row for column in self.columns if column.per != BODY_ROWS)
+        return HEAD.itemsize + count * self.bytes_per_body + marks * MARK.itemsize + others
 
     @property
     def bytes_per_body(self) -> int:
-        """Bytes of a record and its row in each column."""
-        return BODY.itemsize + sum(column.bytes_per_body for column in self.columns)
+        """Bytes of a record and its row in each column of bodies."""
+        return BODY.itemsize + sum(column.bytes_per_row for column in self.columns if column.per == BODY_ROWS)
+
+
+def per_of(form: ColumnForm) -> str:
+    """What the rows of a column of this form belong to, one of PERS."""
+    return form[2] if len(form) == 3 else BODY_ROWS
+
+
+def part_count(columns: Mapping[str, np.ndarray], forms: Mapping[str, ColumnForm]) -> int:
+    """Number of rows of the part columns among `columns`, of these forms; 0 where there are none."""
+    for name, form in forms.items():
+        if per_of(form) == PART_ROWS and name in columns:
+            return len(columns[name])
+    return 0
+
+
+def first_rows(
+    columns: Mapping[str, NDArray[Any]], forms: Mapping[str, ColumnForm], bodies: int
+) -> dict[str, NDArray[Any]]:
+    """Columns of a snapshot of the first `bodies` bodies of more: those of parts then have no rows, since viewers could
+    not tell whose they are."""
+    kept = {BODY_ROWS: bodies, PART_ROWS: 0, WORLD_ROW: 1}
+    return {name: rows[: kept[per_of(forms[name])]] for name, rows in columns.items()}
 
 
 def _aligned(offset: int) -> int:
@@ -250,6 +292,14 @@ def _checked_dtype(name: str, dtype: Any) -> str:
     if not isinstance(dtype, str) or dtype not in COLUMN_DTYPES:
         raise LayoutError(f"column {name!r} must have one of the dtypes {', '.join(COLUMN_DTYPES)}, got {dtype!r}")
     return dtype
+
+
+def _checked_per(name: str, rest: list[Any]) -> str:
+    if not rest:
+        return BODY_ROWS
+    if len(rest) > 1 or rest[0] not in PERS:
+        raise LayoutError(f"column {name!r} must have rows per {', '.join(PERS)}, got {rest!r}")
+    return str(rest[0])
 
 
 def _checked_width(name: str, width: Any) -> int:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import sequence
-from twixt.ipc.ring.layout import HEAD_PACKING, Layout, LayoutError
+from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, PART_ROWS, PERS, WORLD_ROW, Layout, LayoutError
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.snapshot import BODY, MARK, NO_MARKS, NO_VERTICES, VERTEX_BYTES, Head, Snapshot, vertex_records
 
@@ -56,23 +56,36 @@ class Claim:
     """Views of snapshot `number` in its slot. Results from `bodies`, `columns` and `marks` are valid only if
     `is_valid()` is True afterwards.
 
-    bodies: the bytes of `head.count` records. columns: name -> the bytes of `head.count` rows. marks: the bytes of
-    `head.marks` records, those of packed vertices included.
+    bodies: the bytes of `head.count` records. columns, part_columns, world_columns: name -> the bytes of `head.count`
+    rows, of `head.parts` rows, of one row. marks: the bytes of `head.marks` records, those of packed vertices included.
     """
 
-    __slots__ = ("_segment", "bodies", "columns", "head", "marks", "number", "torn")
+    __slots__ = (
+        "_segment",
+        "bodies",
+        "columns",
+        "head",
+        "marks",
+        "number",
+        "part_columns",
+        "torn",
+        "world_columns",
+    )
 
     def __init__(self, segment: Segment, number: int, head: Head) -> None:
         self.number = number
         self.head = head
-        self.bodies, self.columns, self.marks = segment.blocks(number, head.count, head.marks)
+        self.bodies, self.marks = segment.records(number, head.count, head.marks)
+        self.columns = segment.columns(number, BODY_ROWS, head)
+        self.part_columns = segment.columns(number, PART_ROWS, head)
+        self.world_columns = segment.columns(number, WORLD_ROW, head)
         self.torn: bool | None = None  # None: not checked yet
         self._segment = segment
 
     @property
     def bytes(self) -> int:
         """Bytes to read for the whole snapshot."""
-        return self._segment.layout.snapshot_bytes(self.head.count, self.head.marks)
+        return self._segment.layout.snapshot_bytes(self.head.count, self.head.marks, self.head.parts)
 
     def copied_marks(self) -> NDArray[np.void]:
         """A private copy of the marks, (m,) of dtype MARK. As all that is read, to be used only if `is_valid()`."""
@@ -134,9 +147,10 @@ class Segment:
         head = Head(*values)
         fits = 0 <= head.count <= head.count + head.marks <= self.layout.capacity
         fits = fits and head.vertices >= 0 and vertex_records(head.vertices) <= head.marks
+        fits = fits and 0 <= head.parts <= self.layout.capacity
         if not fits or not math.isfinite(head.rate):
             raise LayoutError(
-                f"snapshot {number} is damaged: {head.count} bodies, {head.marks} marks and {head.vertices} vertices "
+                f"snapshot {number} is damaged: {head.count} bodies, {head.marks} marks, {head.vertices} vertices, {head.parts} parts "
                 f"where {self.layout.capacity} fit, rate {head.rate}; restart the simulation"
             )
         return Claim(self, number, head)
@@ -145,27 +159,41 @@ class Segment:
         """True if all bytes read since `claim` were snapshot `number`'s."""
         return sequence.end_read(self.words, self._fence, self._sequence_word(number), number)
 
-    def blocks(self, number: int, count: int, marks: int) -> tuple[memoryview, dict[str, memoryview], memoryview]:
-        """Bytes of the snapshot's `count` bodies, of `count` rows of each column, and of `marks` marks."""
-        slot, view = self.layout.slot_of(number), self.memory.view
-        start, bodies = self.layout.slot_offset(slot), self.layout.bodies_offset(slot)
-        columns = {
-            column.name: view[start + column.offset : start + column.offset + count * column.bytes_per_body]
-            for column in self.layout.columns
-        }
+    def records(self, number: int, count: int, marks: int) -> tuple[memoryview, memoryview]:
+        """Bytes of the snapshot's `count` bodies, and of its `marks` marks."""
+        view, bodies = self.memory.view, self.layout.bodies_offset(self.layout.slot_of(number))
         ends = bodies + count * BODY.itemsize
-        return view[bodies:ends], columns, view[ends : ends + marks * MARK.itemsize] if marks else NO_BYTES
+        return view[bodies:ends], view[ends : ends + marks * MARK.itemsize] if marks else NO_BYTES
+
+    def columns(self, number: int, per: str, head: Head) -> dict[str, memoryview]:
+        """Bytes of the snapshot's rows of each column that has rows per `per`, one of PERS."""
+        if not self.layout.columns:
+            return {}
+        view, start = self.memory.view, self.layout.slot_offset(self.layout.slot_of(number))
+        return {
+            column.name: view[start + column.offset :][: column.rows(head.count, head.parts) * column.bytes_per_row]
+            for column in self.layout.columns
+            if column.per == per
+        }
 
     def copy(self, claim: Claim) -> Snapshot | None:
         """A private copy of the claim, or None when it was overwritten meanwhile."""
         head = claim.head
         bodies = self._spare.take(head.count)
         _copy_bytes(bodies, claim.bodies)
-        columns: dict[str, np.ndarray] = {}
+        copied: dict[str, dict[str, np.ndarray]] = {per: {} for per in PERS}
         for column in self.layout.columns:
-            shape = (head.count,) if column.width == 1 else (head.count, column.width)
-            columns[column.name] = np.empty(shape, column.dtype)
-            _copy_bytes(columns[column.name], claim.columns[column.name])
+            rows = column.rows(head.count, head.parts)
+            values = np.empty((rows,) if column.width == 1 else (rows, column.width), column.dtype)
+            source = (
+                claim.columns
+                if column.per == BODY_ROWS
+                else claim.part_columns
+                if column.per == PART_ROWS
+                else claim.world_columns
+            )
+            _copy_bytes(values, source[column.name])
+            copied[column.per][column.name] = values
         marks = claim.copied_marks() if head.marks else NO_MARKS
         vertices = claim.copied_vertices()
         if not claim.is_valid():
@@ -173,7 +201,7 @@ class Segment:
         return Snapshot(
             head.sim_time_ns,
             bodies,
-            columns,
+            copied[BODY_ROWS],
             tick=head.tick,
             due_ns=head.due_ns,
             published_ns=head.published_ns,
@@ -183,6 +211,8 @@ class Segment:
             world_epoch=head.world_epoch,
             marks=marks,
             vertices=vertices,
+            part_columns=copied[PART_ROWS],
+            world_columns=copied[WORLD_ROW],
         )
 
     def _sequence_word(self, number: int) -> int:

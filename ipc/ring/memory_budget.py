@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.ring.layout import MAX_CAPACITY, MIN_SLOTS, Layout
+from twixt.ipc.ring.layout import MAX_CAPACITY, MIN_SLOTS, ColumnForm, Layout
 from twixt.ipc.snapshot import BODY
 
 # Smaller requests are not checked: a check takes 0.1 ms.
@@ -34,9 +34,9 @@ def require(size: int, what: str) -> None:
         raise NoRoom(f"{what} would need {mib(size)}, {mib(free)} are free; use fewer bodies")
 
 
-def require_bodies(count: int, own_bytes: int, columns: Mapping[str, tuple[str, int]] | None = None) -> None:
+def require_bodies(count: int, own_bytes: int, columns: Mapping[str, ColumnForm] | None = None) -> None:
     """Raises NoRoom unless there is memory for `count` bodies, `own_bytes` each, and for a segment of them with
-    `columns`, name -> (dtype, values per body)."""
+    `columns`."""
     if count <= MAX_CAPACITY:
         return require(count * own_bytes + Layout.for_bodies(count, columns).segment_bytes, f"{count:,} bodies")
     need = count * (own_bytes + MIN_SLOTS * BODY.itemsize)

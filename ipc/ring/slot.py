@@ -60,8 +60,10 @@ class Slot:
         self.published = head // at.WORD + at.PUBLISHED_IN_HEAD
         self.all_words = np.frombuffer(view, WORDS, layout.capacity * WORDS_PER_RECORD, layout.bodies_offset(slot))
         self.columns = {
-            name: np.frombuffer(view, dtype, layout.capacity * width, start + offset).reshape(layout.capacity, width)
-            for name, dtype, width, offset in layout.columns
+            name: np.frombuffer(view, dtype, rows * width, start + offset).reshape(rows, width)
+            for name, dtype, width, offset, rows in (
+                (*column[:4], column.rows(layout.capacity, layout.capacity)) for column in layout.columns
+            )
         }
         self.tag: object = None
         self._view, self._records_offset = view, layout.bodies_offset(slot)
@@ -119,8 +121,8 @@ class OpenSlot:
     Complete when the block ends, dropped when it raises. A slot that is neither, after an interruption, is used for the
     next snapshot; if its block still runs, its end raises RingError.
 
-    number: of the snapshot. count, mark_count: bodies and marks. head, columns: of the snapshot, to be set in the
-    block; `count`, `marks` and `published_ns` of `head` are filled in. published_ns: the instant at which it became
+    number: of the snapshot. count, mark_count: bodies and marks. part_count: rows of its part columns. head, columns: of
+    the snapshot, to be set in the block; `count`, `marks`, `parts` and `published_ns` of `head` are filled in. published_ns: the instant at which it became
     visible; None before.
     is_taken: complete, though it may have to wait for a larger segment before it is visible.
     tag: any value of the caller's about the bytes of this slot; None after they were written in another way.
@@ -137,8 +139,9 @@ class OpenSlot:
         complete: Callable[[OpenSlot], int | None],
         forget: Callable[[OpenSlot], None] | None = None,
         mark_count: int = 0,
+        part_count: int = 0,
     ) -> None:
-        self.number, self.count, self.mark_count = number, count, mark_count
+        self.number, self.count, self.mark_count, self.part_count = number, count, mark_count, part_count
         self.head = NO_HEAD
         self.columns: Mapping[str, NDArray[np.generic]] = {}
         self.published_ns: int | None = None
@@ -163,8 +166,8 @@ class OpenSlot:
 
     @property
     def record_count(self) -> int:
-        """Number of records, of bodies and marks."""
-        return self.count + self.mark_count
+        """Number of records that a segment needs room for: those of bodies and marks, and at least as many as parts."""
+        return max(self.count + self.mark_count, self.part_count)
 
     @property
     def records(self) -> NDArray[np.void]:

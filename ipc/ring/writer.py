@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import layout as at
 from twixt.ipc.ring import sequence
-from twixt.ipc.ring.layout import HEAD_PACKING, LATEST, Layout, LayoutError
+from twixt.ipc.ring.layout import BODY_ROWS, HEAD_PACKING, LATEST, PART_ROWS, Layout, LayoutError
 from twixt.ipc.ring.memory import Memory
 from twixt.ipc.ring.sequence import Fence, make_fence
 from twixt.ipc.ring.slot import WORDS, WORDS_PER_RECORD, OpenSlot, RingError, Slot, kind_of, words_of_marks
@@ -76,16 +76,23 @@ class RingWriter:
             raise LayoutError(
                 f"a grown segment holds at least {old.layout.capacity} bodies, got room for {layout.capacity}"
             )
-        before = {column[:3] for column in old.layout.columns}
-        shared = [column.name for column in layout.columns if column[:3] in before]
+        before = {column._replace(offset=0) for column in old.layout.columns}
+        shared = [column.name for column in layout.columns if column._replace(offset=0) in before]
+        # Zeros of a new part column would be drawn; without rows the scene's own values are.
+        keeps_parts = all(column.name in shared for column in layout.columns if column.per == PART_ROWS)
         new = RingWriter(memory, layout, now_ns=old._now_ns)
         for stored in old.last_two():
-            rows = {name: np.zeros((len(stored.bodies), width), dtype) for name, dtype, width, _ in layout.columns}
-            rows |= {name: stored.columns[name] for name in shared}
             slot, count, marks = new._begin(stored.number), len(stored.bodies), len(stored.marks)
+            parts = stored.head.parts if keeps_parts else 0
+            rows = {
+                column.name: stored.columns[column.name][: column.rows(count, parts)]
+                if column.name in shared
+                else np.zeros((column.rows(count, parts), column.width), column.dtype)
+                for column in layout.columns
+            }
             slot.resized(count)[...] = stored.bodies.view(WORDS)
             slot.mark_words(count, marks)[...] = stored.marks.view(WORDS)
-            new._end(slot, _packed(stored.head, count, marks), count, rows, stored.head.published_ns)
+            new._end(slot, _packed(stored.head, count, marks, parts), rows, stored.head.published_ns)
         new._words[at.SCENE_VERSION] = old._words[at.SCENE_VERSION]
         plan = sequence.read_record(old._words, new._fence, at.PLAN_SEQUENCE, len(Plan._fields))
         if plan is not None and plan[0]:
@@ -117,23 +124,22 @@ class RingWriter:
         """Copies a snapshot into the ring and makes it visible. Returns the instant of that, `published_ns`.
 
         bodies: BODY records, shape (n,). marks: MARK records, shape (m,), n + m <= capacity, of which the last ones hold
-        the vertices that `head` counts. columns: exactly those of the layout, n rows each. `count`, `marks` and `published_ns` of `head` are filled in. Raises before anything is
-        written.
+        the vertices that `head` counts. columns: exactly those of the layout, with a row for each body, for each part, or one.
+        `count`, `marks`, `parts` and `published_ns` of `head` are filled in. Raises before anything is written.
         """
         # The same array as last time is not checked again.
         records = self._source_words if bodies is self._source else self._checked_words(bodies)
         count = len(records) // WORDS_PER_RECORD
         mark_count = 0 if marks is NO_MARKS else self._checked_count(marks, count)
-        if columns or self.layout.columns:
-            self._check_columns(count, columns)
-        packed = _packed(head, count, mark_count)
+        parts = self._checked_columns(count, columns) if columns or self.layout.columns else 0
+        packed = _packed(head, count, mark_count, parts)
         slot = self._begin()
         slot.tag = None
         target = slot.words if count == slot.count else slot.resized(count)
         target[...] = records
         if mark_count:
             slot.mark_words(count, mark_count)[...] = words_of_marks(marks)
-        return self._end(slot, packed, count, columns)
+        return self._end(slot, packed, columns)
 
     def begin(self, count: int, marks: int = 0) -> OpenSlot:
         """The next snapshot's slot, of `count` bodies and `marks` marks, to be written in place in a `with` block.
@@ -153,16 +159,15 @@ class RingWriter:
         if self.memory.closed:
             self._open_words()
         columns = opened.columns
-        if columns or self.layout.columns:
-            self._check_columns(opened.count, columns)
-        packed = _packed(opened.head, opened.count, opened.mark_count)
+        parts = self._checked_columns(opened.count, columns) if columns or self.layout.columns else 0
+        packed = _packed(opened.head, opened.count, opened.mark_count, parts)
         opened.drop()
-        return self._end(self._slots[opened.number % self.layout.slots], packed, opened.count, columns)
+        return self._end(self._slots[opened.number % self.layout.slots], packed, columns)
 
     def check(self, head: Head, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
         """Raises RingError for a snapshot that cannot be published, however much room there is."""
-        self._check_columns(count, columns)
-        _packed(head, count, head.marks)
+        parts = self._checked_columns(count, columns, has_room=False)
+        _packed(head, count, head.marks, parts)
 
     def forget(self, opened: OpenSlot) -> None:
         """Closes `opened` without publishing it; the next publish takes its slot."""
@@ -213,14 +218,14 @@ class RingWriter:
         self,
         slot: Slot,
         packed_head: bytes,
-        count: int,
         columns: Mapping[str, NDArray[np.generic]],
         published_ns: int | None = None,
     ) -> int:
         """Writes the rest of the slot, and makes its snapshot visible. Returns `published_ns`, by default now."""
         if columns:
             for name, rows in slot.columns.items():
-                np.copyto(rows[:count], columns[name].reshape(count, rows.shape[1]))
+                values = columns[name]
+                np.copyto(rows[: len(values)], values.reshape(len(values), rows.shape[1]))
         slot.head[:] = packed_head
         if published_ns is None:
             published_ns = self._now_ns()
@@ -266,31 +271,42 @@ class RingWriter:
             got = f"{count} and {marks} marks" if marks else f"{count}"
             raise RingError(f"this segment holds {self.layout.capacity} bodies, got {got}; grow it first")
 
-    def _check_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]]) -> None:
+    def _checked_columns(self, count: int, columns: Mapping[str, NDArray[np.generic]], has_room: bool = True) -> int:
+        """Number of rows of the part columns. has_room: they must fit into this segment. Raises RingError."""
         names = {column.name for column in self.layout.columns}
         if names != set(columns):
             raise RingError(f"columns must be exactly {sorted(names)}, got {sorted(columns)}")
-        for name, dtype, width, _ in self.layout.columns:
+        parts: int | None = None
+        for name, dtype, width, _, per in self.layout.columns:
             rows = columns[name]
+            wanted = count if per == BODY_ROWS else 1
+            if per == PART_ROWS:
+                parts = wanted = parts if parts is not None or not isinstance(rows, np.ndarray) else len(rows)
             if not (
                 isinstance(rows, np.ndarray)
                 and rows.dtype == dtype
-                and rows.shape[:1] == (count,)
-                and rows.size == count * width
+                and rows.shape[:1] == (wanted,)
+                and rows.size == wanted * width
             ):
-                raise RingError(f"column {name!r} must be {count} rows of {width} x {dtype}, got {kind_of(rows)}")
+                raise RingError(f"column {name!r} must be {wanted} rows of {width} x {dtype}, got {kind_of(rows)}")
+        if has_room and parts is not None:
+            self._require_room(parts)
+        return parts or 0
 
     def _stored(self, number: int) -> Stored:
         slot = self._slots[number % self.layout.slots]
         head = Head(*HEAD_PACKING.unpack(slot.head))
-        columns = {name: rows[: head.count] for name, rows in slot.columns.items()}
+        columns = {
+            column.name: slot.columns[column.name][: column.rows(head.count, head.parts)]
+            for column in self.layout.columns
+        }
         marks = slot.marks(head.count, head.marks) if head.marks else NO_MARKS
         return Stored(number, head, slot.all_words.view(BODY)[: head.count], columns, marks)
 
 
-def _packed(head: Head, count: int, marks: int) -> bytes:
-    if head.count != count or head.marks != marks:
-        head = head._replace(count=count, marks=marks)
+def _packed(head: Head, count: int, marks: int, parts: int) -> bytes:
+    if head.count != count or head.marks != marks or head.parts != parts:
+        head = head._replace(count=count, marks=marks, parts=parts)
     if head.vertices and not 0 < vertex_records(head.vertices) <= marks:
         raise RingError(
             f"{head.vertices} vertices take {vertex_records(head.vertices)} records, got {marks} with marks"

@@ -24,7 +24,7 @@ from twixt.ipc.shapes.shape_checks import SceneError
 if TYPE_CHECKING:
     from twixt.ipc.scene.scene import Scene
 
-FORMAT = 7
+FORMAT = 8
 
 
 class PackedScene(NamedTuple):
@@ -55,6 +55,7 @@ def packed_scene(scene: Scene) -> PackedScene:
         "pattern": scene.pattern,
         "labels": scene.labels,
         "columns": scene.columns,
+        "part_columns": scene.part_columns,
         "color_by": None if scene.color_by is None else asdict(scene.color_by),
         "groups": [
             {"name": name, "interpolation": group.interpolation, "delay_ms": group.delay_ms}
@@ -107,5 +108,6 @@ def unpacked_fields(packed: bytes, known: Sequence[Shape]) -> dict[str, Any]:
             for entry, group in zip(head["groups"], member, strict=True)
         },
         columns=head["columns"],
+        part_columns=head["part_columns"],
         color_by=None if head["color_by"] is None else ColorBy(**head["color_by"]),
     )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents
 from twixt.ipc.scene.packed_scene import PackedScene, packed_scene, unpacked_fields
 from twixt.ipc.scene.scene_camera import Camera, check_camera
+from twixt.ipc.scene.scene_parts import part_bodies
 from twixt.ipc.shapes.shape import Shape, ShapeList
 from twixt.ipc.shapes.shape_checks import (
     Color,
@@ -50,6 +51,7 @@ class Scene:
     pattern: True: round shapes have two tones of their colour, so that their rotation is visible.
     unlit: every shape in its plain colour, without light, outline, pattern and shadow: for measuring pixels.
     columns: column -> rule by which it is blended; taken from the columns declared to `Bodies` or `show`.
+    part_columns: names of those with a row for each part of the bodies; taken from there too.
     color_by: the column that colours the bodies; None: their own colours.
     labels: texts that marks may have: one whose `label` is i + 1 has the text of place i beside it.
     """
@@ -68,6 +70,7 @@ class Scene:
     look: str = LOOKS[0]
     pattern: bool = False
     labels: Sequence[str] = ()
+    part_columns: Sequence[str] = ()
     distinct_shapes: tuple[Shape, ...] = field(init=False, default=())
     shape_index: NDArray[np.uint16] = field(init=False, repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
@@ -96,6 +99,7 @@ class Scene:
         set_field(self, "parents", check_parents(self.parents))
         set_field(self, "groups", check_groups(self.groups))
         set_field(self, "columns", check_columns(self.columns))
+        set_field(self, "part_columns", _names_of(self.part_columns, self.columns))
 
     def with_camera(self, camera: Camera | None) -> Scene:
         """This scene with another camera. Costs nothing, whatever the number of bodies."""
@@ -142,6 +146,11 @@ class Scene:
             rows[known:] = self.shape_index[-1]
         return rows
 
+    def part_bodies(self, count: int | None = None) -> NDArray[np.intp]:
+        """The body of each part of the first `count` bodies (None: as many as there are shapes), (p,) ascending: a row of
+        a part column for each. `np.flatnonzero(scene.part_bodies() == 5)` are the rows of body 5, in its parts' order."""
+        return part_bodies(self, len(self.shapes) if count is None else count)
+
     def parent_rows(self, count: int) -> NDArray[np.int32]:
         """Index of the parent for each of `count` bodies, -1 for none or one that does not exist, shape (count,)."""
         rows = np.full(count, -1, np.int32)
@@ -180,6 +189,18 @@ def _corners(outline: Any) -> tuple[Vector, Vector] | None:
         raise SceneError(f"Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, got {outline!r}")
     low, high = (vector("a corner of Scene.outline", corner) for corner in corners)
     return low, high
+
+
+def _names_of(part_columns: Any, columns: Mapping[str, str]) -> tuple[str, ...]:
+    if isinstance(part_columns, str) or not isinstance(part_columns, Iterable):
+        raise SceneError(f"Scene.part_columns must be names of columns, got {text_of(part_columns)}")
+    names = tuple(part_columns)
+    for name in names:
+        if not isinstance(name, str) or name not in columns:
+            raise SceneError(
+                f"Scene.part_columns must be among Scene.columns ({', '.join(columns)}), got {text_of(name)}"
+            )
+    return names
 
 
 def _texts(labels: Any) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from twixt.ipc.process import fork
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.growth import SegmentMemory
 from twixt.ipc.ring.host_segments import Segments
-from twixt.ipc.ring.layout import Layout
+from twixt.ipc.ring.layout import ColumnForm, Layout, part_count
 from twixt.ipc.ring.slot import OpenSlot, RecordsKept
 from twixt.ipc.ring.writer import Stored
 from twixt.ipc.scene import Camera, Scene
@@ -42,7 +42,8 @@ class Host:
     """Publishes snapshots to all viewers that connect to `listener`. One thread at a time publishes; other methods may
     be called from any thread.
 
-    capacity: bodies and marks that fit without growing. columns: name -> (dtype, values per body).
+    capacity: bodies and marks that fit without growing. columns: name -> (dtype, values per row), and
+    "part" or "world" as a third value where rows are not of bodies.
     describe: returns the description that a viewer receives when it attaches (`Link.description`).
 
     on_report: None, or returns the report's blocks; called on the service thread, and may end the host.
@@ -53,7 +54,7 @@ class Host:
         listener: Listener,
         scene: Scene,
         capacity: int,
-        columns: Mapping[str, tuple[str, int]] | None = None,
+        columns: Mapping[str, ColumnForm] | None = None,
         describe: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.on_report: Callable[[], dict[str, Any]] | None = None
@@ -131,7 +132,8 @@ class Host:
     ) -> int | None:
         """Make a snapshot visible; returns that instant, `published_ns`, or None where it waits for a larger segment.
 
-        bodies: BODY records, shape (n,). columns: those of the host, n rows each. marks: MARK records, shape (m,).
+        bodies: BODY records, shape (n,). columns: those of the host, with a row for each body, for each
+        part, or one. marks: MARK records, shape (m,).
         Raises RingError for other ones, NoRoom where memory for a larger segment is short, HostEnded after the end.
         """
         return self._segments.publish(head, bodies, columns, marks)
@@ -148,7 +150,7 @@ class Host:
         write: receives records with undefined contents, fills all of them, and keeps no view of them. If it raises, or
         keeps a view (RecordsKept), nothing is published.
         """
-        with self.begin(head.count, marks=len(marks)) as slot:
+        with self.begin(head.count, marks=len(marks), parts=part_count(columns, self.columns)) as slot:
             write(slot.records)
             if slot.is_kept:
                 raise RecordsKept
@@ -157,13 +159,13 @@ class Host:
             slot.head, slot.columns = head, columns
         return slot.published_ns
 
-    def begin(self, count: int, shown: int | None = None, marks: int = 0) -> OpenSlot:
+    def begin(self, count: int, shown: int | None = None, marks: int = 0, parts: int = 0) -> OpenSlot:
         """The next snapshot's slot for `count` bodies and `marks` marks, to be written in place: see `OpenSlot`.
         Leaving its block raises HostEnded where the host ended meanwhile. shown: if smaller than `count + marks`, only
-        the first `shown` records are published, bodies before marks, from a slot in private memory. Raises as
-        `publish`.
+        the first `shown` records are published, bodies before marks, from a slot in private memory. parts: rows of its
+        part columns. Raises as `publish`.
         """
-        return self._segments.begin(count, shown, marks)
+        return self._segments.begin(count, shown, marks, parts)
 
     def has_taken(self, slot: OpenSlot) -> bool:
         """True if the slot's snapshot is complete: visible, or waiting for a larger segment. To be called after an
@@ -175,8 +177,8 @@ class Host:
         return self._segments.newest()
 
     @property
-    def columns(self) -> dict[str, tuple[str, int]]:
-        """Columns of every snapshot, name -> (dtype, values per body)."""
+    def columns(self) -> dict[str, ColumnForm]:
+        """Columns of every snapshot, as they were given."""
         return self._segments.columns
 
     def reserve(self, count: int) -> None:
@@ -190,7 +192,7 @@ class Host:
         `timeout_s`, at the end of the host, or because the segment could not be made."""
         return self._segments.await_room(timeout_s)
 
-    def set_columns(self, columns: Mapping[str, tuple[str, int]]) -> None:
+    def set_columns(self, columns: Mapping[str, ColumnForm]) -> None:
         """Replace the columns, from the next snapshot on. Moves into a new segment; the last two snapshots are copied
         there, with new columns zero."""
         self._segments.set_columns(columns)

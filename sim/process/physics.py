@@ -211,7 +211,7 @@ class Physics:
             self._step_state = StepState.LOST
             return self.publisher.lose()
         self._step_state = StepState.PUBLISHED
-        columns = bodies.published_columns(schedule.sim_time_ns)
+        columns = bodies.published_columns(schedule.sim_time_ns, count)
         shown = extras.first(most - count)
         try:
             self.publisher.publish(
@@ -223,7 +223,8 @@ class Physics:
                 due_ns=None if schedule.is_paused else schedule.due_ns,
                 rate=schedule.rate,
                 step_cost_ns=self._times.cost_ns,
-                columns={name: values[:count] for name, values in columns.items()},
+                columns=columns,
+                layout=bodies.column_layout,
                 marks=shown.records,
                 vertices=shown.vertices,
                 delay_ns=None if in_time else trouble.delay_ns(schedule.tick),

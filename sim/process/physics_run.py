@@ -155,7 +155,10 @@ class PhysicsRun:
         spans.end_part(kinds.MAKE_WORLD)
         stride = self._stride = stride_of(config, world.dt)
         self._dt_log = dt_log_of(config, world.dt)
-        capacity = first_capacity(len(world.bodies), world.marks, world.surfaces)
+        capacity = max(
+            first_capacity(len(world.bodies), world.marks, world.surfaces),
+            world.bodies.columns.part_count(len(world.bodies)),
+        )
         columns = world.bodies.column_layout
         host = Host(self._listener, drawable_scene(world), capacity, columns, describe=lambda: self._describe(world))
         self._host = host
@@ -277,7 +280,9 @@ class PhysicsRun:
         block |= {"physics_hz": 1 / dt_s, "dt_ms": dt_s * 1e3, "seed": self._seed}
         block["memory_mib"] = {"begin": self._began_mib, "end": resident_mib()}  # a world that leaks shows
         size = Layout.for_bodies(0, world.bodies.column_layout).snapshot_bytes(
-            len(world.bodies), len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records)
+            len(world.bodies),
+            len(world.marks or ()) + len(() if world.surfaces is None else world.surfaces.records),
+            world.bodies.columns.part_count(len(world.bodies)),
         )
         channel = {"bytes_per_snapshot": size, "commands_refused": host.commands_refused}
         blocks = {"physics": block, "channel": channel}

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.plan import Plan
+from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.snapshot import NO_MARKS, Head
 
 # Most copies: as many bytes as a ring of snapshots has, and ten seconds of the fastest usual publishing.
@@ -34,6 +35,7 @@ class DelayedSnapshot:
     marks: NDArray[np.void]
     delay_ns: int | None
     release_ns: int
+    layout: Mapping[str, ColumnForm] | None = None  # of the columns
 
     @property
     def bytes(self) -> int:
@@ -65,6 +67,7 @@ class DelayLine:
         delay_ns: int | None,
         are_private: bool = False,
         marks: NDArray[np.void] = NO_MARKS,
+        layout: Mapping[str, ColumnForm] | None = None,
     ) -> bool:
         """Copies a snapshot to be released `delay_ns` after its due instant; None: together with the one before it.
 
@@ -80,7 +83,9 @@ class DelayLine:
             release_ns = before_ns if delay_ns is None else max(release_ns, before_ns)
         copies = {name: rows.copy() for name, rows in columns.items()}
         self._delayed.append(
-            DelayedSnapshot(head, bodies if are_private else bodies.copy(), copies, marks.copy(), delay_ns, release_ns)
+            DelayedSnapshot(
+                head, bodies if are_private else bodies.copy(), copies, marks.copy(), delay_ns, release_ns, layout
+            )
         )
         self._bytes += size
         return True

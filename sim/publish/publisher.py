@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.plan import Plan
+from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.session.host import Host
@@ -121,16 +122,18 @@ class Publisher:
         rate: float | None = None,
         step_cost_ns: int = 0,
         columns: Mapping[str, NDArray[Any]] | None = None,
+        layout: Mapping[str, ColumnForm] | None = None,
         marks: NDArray[np.void] = NO_MARKS,
         vertices: int = 0,
         delay_ns: int | None = None,
         begin_ns: int | None = None,
     ) -> int | None:
-        """Makes `bodies`, their columns, n rows each, and `marks` visible to viewers; returns the instant at which they
-        became visible, None while they are delayed.
+        """Makes `bodies`, columns and `marks` visible to viewers; returns the instant at which they became visible, None
+        while they are delayed.
 
         bodies: an array (n,) of dtype `BODY`, a writer into the slot, or a slot that is already written. marks: an
-        array (m,) of dtype `MARK`; those of a slot are already written too. vertices: packed into the last of these
+        array (m,) of dtype `MARK`; those of a slot are already written too. layout: forms of the columns, of bodies alone by
+        default. vertices: packed into the last of these
         records, see `Surfaces.after`. due_ns: by default now. rate: by default
         measured over the latest snapshots. delay_ns: after its due instant; None: at once, or together with the last
         delayed one, if there are any. begin_ns: the instant at which this publish began, by default now.
@@ -158,14 +161,15 @@ class Publisher:
                 plan.number,
                 len(marks),
                 vertices,
+                0,  # parts
             )
         )
         self._limit.take(now_ns)
         if isinstance(bodies, OpenSlot) or (delay_ns is None and not self._delay_line):
-            return self._send(head, bodies, columns or {}, marks, begin_ns)
+            return self._send(head, bodies, columns or {}, layout, marks, begin_ns)
         in_place = isinstance(bodies, InPlace)
         records = bodies.filled() if isinstance(bodies, InPlace) else bodies
-        if not self._delay_line.add(head, records, columns or {}, delay_ns, in_place, marks):
+        if not self._delay_line.add(head, records, columns or {}, delay_ns, in_place, marks, layout):
             self.meter.lost += 1
         return None
 
@@ -180,25 +184,26 @@ class Publisher:
         if not self._delay_line:  # always so without injected delays
             return None
         for one in self._delay_line.take(now_ns):
-            self._send(one.head, one.bodies, one.columns, one.marks, self._now_ns())
+            self._send(one.head, one.bodies, one.columns, one.layout, one.marks, self._now_ns())
         return self._delay_line.next_release_ns
 
     def release_all(self) -> None:
         """Publishes all delayed snapshots, at the end of a run."""
         for one in self._delay_line.take_all():
-            self._send(one.head, one.bodies, one.columns, one.marks, self._now_ns())
+            self._send(one.head, one.bodies, one.columns, one.layout, one.marks, self._now_ns())
 
     def _send(
         self,
         head: Head,
         bodies: NDArray[np.void] | InPlace | OpenSlot,
         columns: Mapping[str, NDArray[Any]],
+        layout: Mapping[str, ColumnForm] | None,
         marks: NDArray[np.void],
         begin_ns: int,
     ) -> int | None:
         published_ns: int | None
         if columns or self._host.columns:
-            self._fit_columns(columns)
+            self._fit_columns(columns, layout)
         if isinstance(bodies, InPlace):
             published_ns = self._host.publish_in_place(head, bodies.write, columns, marks)
         elif isinstance(bodies, OpenSlot):
@@ -225,7 +230,8 @@ class Publisher:
             late = host.late.popleft()
             self.meter.published_at(late.head.due_ns, late.published_ns, late.cost_ns, late.head.rate)
 
-    def _fit_columns(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        kinds = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}
-        if kinds != self._host.columns:  # the first correction, or other bodies after a reset
-            self._host.set_columns(kinds)
+    def _fit_columns(self, columns: Mapping[str, NDArray[Any]], layout: Mapping[str, ColumnForm] | None) -> None:
+        if layout is None:
+            layout = {name: (rows.dtype.str, 1 if rows.ndim == 1 else rows.shape[1]) for name, rows in columns.items()}
+        if layout != self._host.columns:  # the first correction, or other bodies after a reset
+            self._host.set_columns(layout)

@@ -50,7 +50,7 @@ def show(
     """Open a window on `scene`, in a process of its own, and return at once.
 
     dt: seconds of simulated time from one publish to the next, unless `sim_time` is given. count: bodies to make
-    room for; more may follow. columns: values of your own for each body; see `Column`. name: under which other
+    room for; more may follow. columns: values of your own for each body, part or the world; see `Column`. name: under which other
     viewers attach (`twixt view NAME`). viewer: False starts none. options: any viewer's flag by its field in
     `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds` ends the view after that time.
     Raises TwixtError for invalid arguments, a name that is taken, and where memory is short.
@@ -70,7 +70,7 @@ def show(
     scene.check_bodies(max(capacity, len(scene.shapes)))
     declared = checked_columns(columns)
     require_bodies(capacity, declared)
-    own = Columns(declared, capacity)
+    own = Columns(declared, capacity, scene)
     scene = scene_with_columns(scene, own.declared)
     name = name or f"show-{os.getpid()}-{next(_numbers)}"
     config = _config(name, options)
@@ -81,7 +81,7 @@ def show(
         host = Host(
             listener,
             scene,
-            capacity + surface_records(scene, capacity),
+            max(capacity + surface_records(scene, capacity), own.part_count(capacity)),
             own.layout,
             describe=lambda: {**about, CODE_FOLDERS: code_folders()},
         )

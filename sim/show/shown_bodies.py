@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import near_name
+from twixt.ipc.ring.layout import BODY_ROWS, PART_ROWS
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, NO_MARKS, RECORD, VISIBLE
@@ -109,7 +110,8 @@ class ShownSnapshot:
         if newest is not None:
             self.records.bodies.view(RECORD)[: state.used] = newest.bodies.view(RECORD)[: state.used]
             for name, column in self.columns.items():
-                column[: state.used] = newest.columns[name][: state.used].reshape(column[: state.used].shape)
+                kept = min(self.columns.rows_of(name, state.used), len(newest.columns[name]))
+                column[:kept] = newest.columns[name][:kept].reshape(column[:kept].shape)
         self.state = state._replace(newer_in_snapshot=())
 
     def fetch_newer(self) -> None:
@@ -134,7 +136,7 @@ class ShownSnapshot:
         """An open slot with a copy of all records, and room for `marks` marks. shown: number of records that viewers
         are sent, see `Host.begin`."""
         assert self.records is not None
-        opened = self._host.begin(state.used, shown, marks)
+        opened = self._host.begin(state.used, shown, marks, self.columns.part_count(state.used))
         try:
             opened.tag = None
             records = opened.records
@@ -188,7 +190,9 @@ class ShownBodies:
         if not (is_repeated := tuple(fields) == state.fields):
             require_known_fields(fields)
         count = _count_of(fields, ids, state)
-        own = field_checks.checked_columns(columns, now.columns.declared, count) if columns else {}
+        own = field_checks.checked_columns(columns, now.columns, count) if columns else {}
+        if ids is not None:
+            _require_bodies_alone(own, now.columns)
         shown = None if visible is None else field_checks.checked_mask("visible", visible, count)
         jumped = None if cut is None else field_checks.checked_places("cut", cut, count)
         is_repeated = (
@@ -206,7 +210,7 @@ class ShownBodies:
                 state = state._replace(newer_in_snapshot=state.fields)
             now.next_state, now.next_slot, now.is_under_way = state, opened, True
             if own:
-                self._write_columns(slice(0, count), own)
+                self._write_columns(slice(None), own)
         else:
             lengths = self._writers["orientation"].lengths
             with np.errstate(all="ignore"):
@@ -245,7 +249,7 @@ class ShownBodies:
                 state = state._replace(whole=opened)
             now.next_state, now.next_slot, now.is_under_way = state, opened, True
         if now.columns.declared:
-            opened.columns = {name: column[: state.used] for name, column in now.columns.items()}
+            opened.columns = now.columns.published(state.used)
         if mark_count:
             opened.write_marks(marks)
         return opened
@@ -254,7 +258,7 @@ class ShownBodies:
         """A slot into which only `fields` are written, the same ones as last time; None where its other bytes are not
         up to date."""
         writers: list[FieldWriter] = []
-        opened = self._host.begin(state.used, marks=marks)
+        opened = self._host.begin(state.used, marks=marks, parts=self._now.columns.part_count(state.used))
         try:
             contents = opened.tag
             if not isinstance(contents, _SlotContents) or contents.version is not state.version:
@@ -278,8 +282,10 @@ class ShownBodies:
         return opened
 
     def _write_columns(self, places: Any, own: Mapping[str, NDArray[Any]]) -> None:
+        columns = self._now.columns
         for name, values in own.items():
-            self._now.columns[name][places] = values
+            of_bodies = columns.declared[name].per == BODY_ROWS and not isinstance(places, slice)
+            columns[name][places if of_bodies else slice(0, len(values))] = values
 
     def _all_cut(self, jumped: NDArray[np.int64] | None, ids: ArrayLike | None, count: int) -> NDArray[np.int64] | None:
         """Places of all bodies to be cut, those of interrupted publishes included."""
@@ -320,6 +326,15 @@ class ShownBodies:
         flags[:] = 0
         flags[match.rows] = bits | seen
         records.cut((flags & VISIBLE) != was_visible)
+
+
+def _require_bodies_alone(own: Mapping[str, NDArray[Any]], columns: Columns) -> None:
+    for name in own:
+        if columns.declared[name].per == PART_ROWS:
+            raise TwixtError(
+                f"publish takes the part column {name!r} by the place of its bodies; leave ids out, or publish "
+                "columns of bodies"
+            )
 
 
 def _count_of(passed: Mapping[str, ArrayLike], ids: ArrayLike | None, state: BodyState) -> int:

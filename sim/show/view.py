@@ -92,7 +92,8 @@ class View(UsersSide):
     @property
     def scene(self) -> Scene:
         """The scene. Assign another one to replace it, with the next publish: shapes, camera and all; drawn from then
-        on. The user's own view is kept unless the camera differs. Raises TwixtError for one that cannot be drawn."""
+        on. The user's own view is kept unless the camera differs. Where its bodies have other parts, part columns begin
+        anew, with its own colours and sizes. Raises TwixtError for one that cannot be drawn."""
         return self._host.scene.unpacked().with_camera(self._host.camera.camera)
 
     @scene.setter
@@ -105,6 +106,7 @@ class View(UsersSide):
             return
         scene = scene_with_columns(scene, self._now.columns.declared)
         scene.check_bodies(max(len(scene.shapes), self._capacity))
+        self._now.columns.set_scene(scene)
         self._shapes = len(scene.shapes)
         try:
             self._publisher.write_scene(scene)
@@ -160,7 +162,8 @@ class View(UsersSide):
         visible: bool (n,); not passed it stays as it was, and a new body is visible. ids: (n,) whole numbers or texts,
         in every publish or in none; a body is known by its id, whatever its place; a new id appears, a missing one
         disappears. cut: bool (n,) or places of bodies that jumped and must not be drawn in between. columns: name ->
-        (n,) or (n, width), or one row for all; those not passed stay as they were. marks: those of this state; not
+        (n,) or (n, width), or one row for all; those not passed stay as they were. Part columns have a row for each part
+        of the bodies (`Scene.part_bodies`), world columns one; part columns not together with ids. marks: those of this state; not
         passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)}, the
         vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms; those
         not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by default
@@ -257,7 +260,7 @@ class View(UsersSide):
         self._require(self._bodies is None, "slot", "publish")
         count, self._has_slots = int(count), True
         now = self._now
-        own = field_checks.checked_columns(columns or {}, now.columns.declared, count)
+        own = field_checks.checked_columns(columns or {}, now.columns, count)
         try:
             if now.is_under_way:
                 now.settle()
@@ -267,7 +270,7 @@ class View(UsersSide):
             opened = None
             if not self._session.is_closed:
                 most = self._body_limit.allowed(count, time.perf_counter_ns(), len(extras.records))
-                opened = self._host.begin(count, most, len(extras.records))
+                opened = self._host.begin(count, most, len(extras.records), now.columns.part_count(count))
         except HostEnded:
             if not self._session.is_closed:
                 raise
@@ -287,7 +290,7 @@ class View(UsersSide):
             opened.drop()
             raise
         now.columns.grow(count)
-        opened.columns = {name: column[:count] for name, column in now.columns.items()} | own
+        opened.columns = now.columns.published(count) | own
         now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, own, opened, True
         self._send(sim_time_ns, opened, begin_ns, extras.vertices)
 
@@ -344,6 +347,7 @@ class View(UsersSide):
                 sim_time_ns=sim_time_ns,
                 dt_ns=self._dt_ns,
                 columns=opened.columns,
+                layout=self._now.columns.layout,
                 vertices=vertices,
                 begin_ns=begin_ns,
             )

@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.corrections import turn_between
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.ring.layout import ColumnForm
+from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE, new_bodies
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies
 from twixt.sim.world.field_checks import rgba
@@ -36,11 +38,12 @@ class Bodies:
 
     Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
     `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to all rows: `bodies.position = p`.
-    columns: the world's own values of each body, by name; see `Column`. Raises TwixtError for a wrong declaration, and
+    columns: the world's own values of each body, by name; see `Column`. scene: the world's, for columns with a row for
+    each part. Raises TwixtError for a wrong declaration, and
     for more bodies than fit into memory, before any memory is taken.
     """
 
-    def __init__(self, count: int, columns: Mapping[str, Column] | None = None) -> None:
+    def __init__(self, count: int, columns: Mapping[str, Column] | None = None, scene: Scene | None = None) -> None:
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
             raise TwixtError(f"Bodies(count) must be a whole number >= 0, got {count!r}")
         declared = checked_columns(columns)
@@ -48,7 +51,7 @@ class Bodies:
         self._storage = new_bodies(int(count))
         self._written = WrittenVelocities()
         self._free: dict[int, None] = {}  # rows of despawned bodies; the last is reused first
-        self._columns = Columns(declared, int(count))
+        self._columns = Columns(declared, int(count), scene)
         self._corrections: Corrections | None = None
         self._take_views(int(count))
 
@@ -142,19 +145,22 @@ class Bodies:
         return self._columns
 
     @property
-    def column_layout(self) -> dict[str, tuple[str, int]]:
-        """name -> (dtype, values per body) of `published_columns`."""
+    def column_layout(self) -> dict[str, ColumnForm]:
+        """Forms of `published_columns`, by name."""
         own = self._columns.layout
         return own if self._corrections is None else own | self._corrections.layout
 
-    def published_columns(self, sim_time_ns: int) -> dict[str, NDArray[Any]]:
-        """Columns published beside `records` at `sim_time_ns`: name -> n rows, views.
+    def published_columns(self, sim_time_ns: int, count: int | None = None) -> dict[str, NDArray[Any]]:
+        """Columns published beside the first `count` `records` (None: all) at `sim_time_ns`, by name, as views.
 
         The world's own columns; once `correct` was used, also the visual offsets. Corrections made since the last call
         count as made at `sim_time_ns`.
         """
-        own = self._columns.published()
-        return own if self._corrections is None else own | self._corrections.published(sim_time_ns)
+        own = self._columns.published(count)
+        if self._corrections is None:
+            return own
+        offsets = self._corrections.published(sim_time_ns)
+        return own | {name: rows[: len(self) if count is None else count] for name, rows in offsets.items()}
 
     @property
     def visible(self) -> NDArray[np.bool_]:

@@ -1,10 +1,13 @@
-"""Columns of the user's own beside the bodies' records: named arrays with one row a body.
+"""Columns of the user's own beside the bodies' records: named arrays with one row a body, a part, or one in all.
 
     bodies = Bodies(100, columns={"heat": Column("f4"), "scale3": Column("f4", 3), "frame": Column("i2", rule="none")})
     bodies.columns["heat"][:] = 0.5
+    robot = Bodies(1, columns={"color": Column("u1", 4, per="part"), "wind": Column("f4", 3, per="world")}, scene=scene)
+    robot.columns["color"][2] = 255, 0, 0, 255                    # the scene's third part
 
-Always: as many rows as bodies; a new body's row is zero (`scale3`, its scale along its own axes, one). A wrong
-declaration raises where it is made. Blends nothing: the viewer does.
+Always: as many rows as bodies, or as the scene has parts of them, or one. A new row is zero; `scale3` (a scale along
+own axes) is one, and the part columns `color` and `visible` are as in the scene. A wrong declaration raises where it is
+made. Blends nothing: the viewer does.
 """
 
 from __future__ import annotations
@@ -17,12 +20,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.config.column_rules import SCALE3, is_rule, unknown_rule
+from twixt.ipc.config.column_rules import COLOR, DRAWN_PARTS, SCALE3, VISIBLE_PARTS, is_rule, unknown_rule
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION, NO_OFFSET
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring import memory_budget
-from twixt.ipc.ring.layout import COLUMN_DTYPES, MAX_COLUMN_WIDTH, MAX_COLUMNS, Layout
+from twixt.ipc.ring.layout import (
+    BODY_ROWS,
+    COLUMN_DTYPES,
+    MAX_COLUMN_WIDTH,
+    MAX_COLUMNS,
+    PART_ROWS,
+    PERS,
+    WORLD_ROW,
+    ColumnForm,
+    Layout,
+)
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.scene_parts import part_bodies, part_colors
 from twixt.ipc.snapshot import BODY
 
 TAKEN_NAMES = (*(BODY.names or ()), "visible", CORRECTION, CORRECTED_NS)
@@ -34,17 +48,21 @@ Rule = str | Callable[[Any, Any, float], Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Declaration of a column: `width` values of `dtype` for each body, blended by `rule` between two snapshots.
+    """Declaration of a column: `width` values of `dtype` for each row, blended by `rule` between two snapshots.
 
     dtype: bool, or a number of 1 to 8 bytes, as numpy names it ("f4", np.int16 ...). rule: "linear"; "angle" (radians,
     the shorter way round); "none" (discrete: switches with the newer snapshot; "linear" means this for bools);
     "latest" (the newest published value at once); or a function (old, new, alpha), given itself or as module:function,
-    called with all rows at once. Raises TwixtError for a type, width or rule that a viewer cannot receive.
+    called with all rows at once. per: "body"; "part", with a row for each part of the bodies, see `Scene.part_bodies`; or
+    "world", one row. Part columns named `color` (4 values, "u1" from 0 to 255 or floats from 0 to 1), `scale3` (3 x f4)
+    and `visible` (bool or "u1", never blended) are drawn in place of the scene's.
+    Raises TwixtError for a type, width or rule that a viewer cannot receive.
     """
 
     dtype: Any
     width: int = 1
     rule: Rule = "linear"
+    per: str = BODY_ROWS
 
     def __post_init__(self) -> None:
         try:
@@ -60,23 +78,33 @@ class Column:
         object.__setattr__(self, "width", int(width))
         rule = _named_rule(self.rule)
         object.__setattr__(self, "rule", "none" if kind == "|b1" and rule == "linear" else rule)
+        if self.per not in PERS:
+            raise TwixtError(f"Column(per) must be one of {', '.join(PERS)}, got {self.per!r}")
 
     def rows(self, count: int) -> tuple[int, ...]:
-        """The shape of the array of `count` bodies."""
+        """The shape of an array of `count` rows."""
         return (count,) if self.width == 1 else (count, self.width)
+
+    @property
+    def form(self) -> ColumnForm:
+        """The column as a `Host` takes it."""
+        return (self.dtype, self.width) if self.per == BODY_ROWS else (self.dtype, self.width, self.per)
 
 
 class Columns(Mapping[str, NDArray[Any]]):
     """Arrays of the `declared` columns, each (n,) or (n, width). Write into them, or assign to all rows.
 
-    `make_room`, `resize`, `grow` and `begin` are called by the bodies that the rows belong to.
+    scene: of the bodies; needed for part columns alone. `make_room`, `resize`, `grow` and `begin` are called by the
+    bodies that the rows belong to. Raises TwixtError for part columns without a scene.
     """
 
-    def __init__(self, declared: Mapping[str, Column], count: int) -> None:
+    def __init__(self, declared: Mapping[str, Column], count: int, scene: Scene | None = None) -> None:
         self.declared = dict(declared)
-        self.layout = {name: (column.dtype, column.width) for name, column in declared.items()}  # as a `Host` takes it
+        self.layout = {name: column.form for name, column in declared.items()}  # as a `Host` takes it
         self._storage: dict[str, NDArray[Any]] = {}
         self._views: dict[str, NDArray[Any]] = {}
+        self._parts = _parts_of(declared, scene)
+        self._room = self._count = 0
         self.make_room(count)
         self.resize(count)
 
@@ -98,34 +126,110 @@ class Columns(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._views)
 
-    def published(self) -> dict[str, NDArray[Any]]:
-        """All columns, as views."""
-        return self._views
+    def rows_of(self, name: str, count: int) -> int:
+        """Number of rows of a column where there are `count` bodies."""
+        per = self.declared[name].per
+        return count if per == BODY_ROWS else self.part_count(count) if per == PART_ROWS else 1
+
+    def part_count(self, count: int) -> int:
+        """Number of parts of the first `count` bodies; 0 where no column has a row for each."""
+        return 0 if self._parts is None else self._parts.count(count)
+
+    def published(self, count: int | None = None) -> dict[str, NDArray[Any]]:
+        """All columns of the first `count` bodies (None: of all), as views."""
+        if count is None or count == self._count:
+            return self._views
+        return {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
 
     def make_room(self, capacity: int) -> None:
         """Allocates storage for `capacity` bodies; values are kept."""
+        self._room = capacity
         for name, column in self.declared.items():
-            grown = np.full(column.rows(capacity), _initial(name), column.dtype)
+            grown = self._initial_rows(name, capacity)
             before = self._storage.get(name)
             if before is not None:
-                grown[: len(before)] = before
-            self._storage[name] = grown
+                kept = min(len(before), len(grown))
+                grown[:kept] = before[:kept]
+            self._storage[name] = grown.astype(column.dtype, copy=False)
 
     def grow(self, count: int) -> None:
         """Grows to at least `count` bodies; new rows have their initial values."""
-        have = len(next(iter(self._storage.values()), ()))
-        if self._storage and count > have:
+        if self._storage and count > self._room:
             self.make_room(count)
             self.resize(count)
 
     def resize(self, count: int) -> None:
         """Sets the number of bodies to `count`."""
-        self._views = {name: storage[:count] for name, storage in self._storage.items()}
+        self._count = count
+        self._views = {name: storage[: self.rows_of(name, count)] for name, storage in self._storage.items()}
 
     def begin(self, rows: Any) -> None:
-        """Sets these rows to their initial values: their bodies are new."""
+        """Sets the rows of these bodies, and of their parts, to their initial values: the bodies are new."""
         for name, view in self._views.items():
-            view[rows] = _initial(name)
+            if self.declared[name].per == BODY_ROWS:
+                view[rows] = _initial(name)
+            elif self._parts is not None and self.declared[name].per == PART_ROWS:
+                own = np.isin(self._parts.bodies(self._count), np.atleast_1d(np.arange(self._count)[rows]))
+                view[own] = self._initial_rows(name, self._count)[own]
+
+    def is_for(self, scene: Scene) -> bool:
+        """True if the part columns, where there are any, have a row for each part of this scene."""
+        parts = self._parts
+        return parts is None or np.array_equal(parts.bodies(self._count), part_bodies(scene, self._count))
+
+    def set_scene(self, scene: Scene) -> None:
+        """Sets the scene. Part columns begin anew where it has other parts."""
+        if self._parts is None or self.is_for(scene):
+            return
+        self._parts = _parts_of(self.declared, scene)
+        for name, column in self.declared.items():
+            if column.per == PART_ROWS:
+                self._storage[name] = self._initial_rows(name, self._room)
+        self.resize(self._count)
+
+    def _initial_rows(self, name: str, count: int) -> NDArray[Any]:
+        column = self.declared[name]
+        rows = np.full(column.rows(self.rows_of(name, count)), _initial(name), column.dtype)
+        if self._parts is not None and column.per == PART_ROWS:
+            if name == COLOR:
+                colors = part_colors(self._parts.scene, count)
+                rows[:] = colors if rows.dtype.kind == "u" else colors / 255
+            elif name == VISIBLE_PARTS:
+                rows[:] = 1
+        return rows
+
+
+class _Parts:
+    """Parts of a scene's bodies, counted for as many bodies as were asked for."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._bodies: NDArray[np.intp] = np.zeros(0, np.intp)
+        self._ends: NDArray[np.intp] = np.zeros(1, np.intp)  # number of parts of the first n bodies
+
+    def count(self, bodies: int) -> int:
+        """Number of parts of the first `bodies` bodies."""
+        if bodies >= len(self._ends):
+            self._bodies = part_bodies(self.scene, bodies)
+            self._ends = np.searchsorted(self._bodies, np.arange(bodies + 1))
+        return int(self._ends[bodies])
+
+    def bodies(self, count: int) -> NDArray[np.intp]:
+        """The body of each part of the first `count` bodies."""
+        return self._bodies[: self.count(count)]
+
+
+def _parts_of(declared: Mapping[str, Column], scene: Scene | None) -> _Parts | None:
+    per_part = [name for name, column in declared.items() if column.per == PART_ROWS]
+    if not per_part:
+        return None
+    if not isinstance(scene, Scene):
+        raise TwixtError(
+            f"the column {per_part[0]!r} has a row for each part of the scene, got "
+            f"{'no scene' if scene is None else type(scene).__name__}; make the scene first, and give it too: "
+            "Bodies(count, columns, scene=self.scene)"
+        )
+    return _Parts(scene)
 
 
 def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
@@ -138,20 +242,43 @@ def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
     for name, column in columns.items():
         if not isinstance(column, Column):
             raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {column!r} for {name!r}')
-        if name in TAKEN_NAMES:
-            raise TwixtError(f"a column must not be called {name!r}, which every body has; choose another name")
-    Layout.for_bodies(0, {name: (column.dtype, column.width) for name, column in columns.items()})
+        if name in TAKEN_NAMES and not (name in DRAWN_PARTS and column.per == PART_ROWS):
+            way_out = ', or give it per="part": Column(..., per="part")' if name in DRAWN_PARTS else ""
+            raise TwixtError(
+                f"a column must not be called {name!r}, which every body has; choose another name{way_out}"
+            )
+    Layout.for_bodies(0, {name: column.form for name, column in columns.items()})
     scale3 = columns.get(SCALE3)
-    if scale3 is not None and (scale3.dtype, scale3.width) != ("<f4", 3):
+    if scale3 is not None and (scale3.dtype, scale3.width, scale3.per == WORLD_ROW) != ("<f4", 3, False):
         raise TwixtError(
-            f'the column {SCALE3!r} is a body\'s scale along its own axes and must be Column("f4", 3), got {scale3}'
+            f"the column {SCALE3!r} is a scale along own axes, of bodies or parts, and must be "
+            f'Column("f4", 3), got {scale3}'
         )
+    _check_drawn_parts(columns)
     return columns
+
+
+def _check_drawn_parts(columns: dict[str, Column]) -> None:
+    """Raises TwixtError for part columns of other types than they are drawn by; `visible` is never blended."""
+    color, visible = columns.get(COLOR), columns.get(VISIBLE_PARTS)
+    if color is not None and not (color.dtype in ("|u1", "<f4") and color.width == 4):
+        raise TwixtError(
+            'the part column "color" must be Column("u1", 4, per="part"), values from 0 to 255, or '
+            f'Column("f4", 4, per="part"), values from 0 to 1, got {color}'
+        )
+    if visible is None:
+        return
+    if not (visible.dtype in ("|b1", "|u1") and visible.width == 1 and visible.rule in ("none", "linear")):
+        raise TwixtError(
+            'the part column "visible" must be Column("bool", per="part") or Column("u1", per="part"), without a rule, '
+            f"since it is never blended, got {visible}"
+        )
+    columns[VISIBLE_PARTS] = replace(visible, rule="none")
 
 
 def require_bodies(count: int, declared: Mapping[str, Column]) -> None:
     """Raises TwixtError unless `count` bodies with these columns fit into memory, here and in the shared snapshots."""
-    layout = {name: (column.dtype, column.width) for name, column in declared.items()}
+    layout = {name: column.form for name, column in declared.items()}
     memory_budget.require_bodies(count, Layout.for_bodies(0, layout).bytes_per_body, layout)
 
 
@@ -162,14 +289,21 @@ def scene_with_columns(scene: Scene, declared: Mapping[str, Column]) -> Scene:
             raise TwixtError(f"Scene.columns must name declared columns ({_listed(declared)}), got {name!r}")
     if scene.color_by is not None:
         name = scene.color_by.column
-        if name not in declared or declared[name].width != 1:
-            ones = [key for key, column in declared.items() if column.width == 1]
+        if name not in declared or declared[name].width != 1 or declared[name].per != BODY_ROWS:
+            ones = [key for key, column in declared.items() if column.width == 1 and column.per == BODY_ROWS]
             raise TwixtError(
                 f"Scene.color_by must name a declared column of one value per body ({_listed(ones)}), got {name!r}; "
                 f'declare it, such as columns={{"heat": Column("f4")}}'
             )
+        if COLOR in declared:
+            raise TwixtError(
+                f'a scene is coloured by Scene.color_by ({name!r}) or by the part column "color"; leave one of them out'
+            )
     rules = {name: str(column.rule) for name, column in declared.items()}
-    return scene if scene.columns == rules else replace(scene, columns=rules)
+    of_parts = tuple(name for name, column in declared.items() if column.per == PART_ROWS)
+    if scene.columns == rules and scene.part_columns == of_parts:
+        return scene
+    return replace(scene, columns=rules, part_columns=of_parts)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.sim.world.columns import Column
+from twixt.sim.world.columns import Column, Columns
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
 # Largest difference from length 1 that counts as rounding; beyond it a quaternion is not a unit quaternion.
@@ -134,20 +134,25 @@ def refuse_wrong(field: str, values: Values) -> None:
         _refuse_unless_unit(values)
 
 
-def checked_columns(passed: Mapping[str, ArrayLike], declared: Mapping[str, Column], count: int) -> dict[str, Values]:
-    """Columns in their own types, one row per body; one row for all is repeated. Values that are not finite pass.
+def checked_columns(passed: Mapping[str, ArrayLike], columns: Columns, count: int) -> dict[str, Values]:
+    """Columns in their own types, as many rows as `count` bodies have; one row for all is repeated. Values that are not
+    finite pass.
 
     Raises TwixtError for columns that were not declared, and for wrong shapes, types and ranges.
     """
     if not isinstance(passed, Mapping):
         raise TwixtError(f'publish takes columns by name, such as {{"heat": values}}, got {type(passed).__name__}')
+    declared = columns.declared
     for name in passed:
         if name not in declared:
             near = difflib.get_close_matches(str(name), declared, n=1)
             known = f"there are {', '.join(declared)}" if declared else "there are none"
             hint = f"did you mean {near[0]!r}?" if near else f"show(columns={{...}}) declares them, and {known}"
             raise TwixtError(f"publish has no column {name!r}; {hint}")
-    return {name: _column(f"column {name!r}", value, count, declared[name]) for name, value in passed.items()}
+    return {
+        name: _column(f"column {name!r}", value, columns.rows_of(name, count), declared[name])
+        for name, value in passed.items()
+    }
 
 
 def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
@@ -220,7 +225,8 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
     array, shape, kind = _array(field, value), column.rows(count), np.dtype(column.dtype)
     takes, called = KINDS_FOR[kind.kind]
     if array.dtype.kind not in takes or array.shape not in (shape, shape[1:]):
-        raise TwixtError(f"{field} must be {called} of shape {shape}, or one row for all, got {_kind(array)}")
+        each = "" if column.per == "body" else f" (a row per {column.per})"
+        raise TwixtError(f"{field} must be {called} of shape {shape}{each}, or one row for all, got {_kind(array)}")
     if kind.kind in "iu" and array.size:
         least, most = np.iinfo(kind).min, np.iinfo(kind).max
         if array.min() < least or array.max() > most:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION, NO_OFFSET, OFFSET_WIDTH, corrected
+from twixt.ipc.ring.layout import ColumnForm
 from twixt.ipc.snapshot import CONTINUITY_MASK, CORRECTION_STEP
 from twixt.sim.world.columns import Column, Columns
 
@@ -43,7 +44,7 @@ class Corrections:
         self._published_ns: int | None = None
 
     @property
-    def layout(self) -> dict[str, tuple[str, int]]:
+    def layout(self) -> dict[str, ColumnForm]:
         """name -> (dtype, values per body) of the published columns."""
         return self._kept.layout
 

@@ -63,6 +63,13 @@ def check_world(world: World) -> None:
         )
     world.scene.check_bodies(count)
     drawable_scene(world)
+    columns = world.bodies.columns
+    if not columns.is_for(world.scene):
+        raise TwixtError(
+            f"{name}.bodies has part columns of {columns.part_count(count)} rows, for the parts of another scene than "
+            f"{name}.scene, whose bodies have {len(world.scene.part_bodies(count))}; give the scene that is drawn: "
+            "Bodies(count, columns, scene=self.scene)"
+        )
     surfaces = checked_surfaces(world)
     if surfaces is not None and not surfaces.is_for(world.scene, count):
         raise TwixtError(

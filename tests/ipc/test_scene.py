@@ -48,7 +48,8 @@ FULL = Scene(
     unlit=True,
     parents={1: 0, 2: 1},
     groups={"late": Group(bodies=[3, 0], interpolation="none", delay_ms=80.0), "own": Group((2,), "my_blend:Ease")},
-    columns={"heat": "linear", "frame": "my_rules:pick"},
+    columns={"heat": "linear", "frame": "my_rules:pick", "glow": "linear"},
+    part_columns=["glow"],
     color_by=ColorBy("heat", low=-1, high=4, low_color=(0, 0, 0), high_color=(1, 1, 1)),
 )
 
@@ -337,7 +338,7 @@ def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ({"format": 1}, "this viewer reads scenes of format 7, got format 1"),
+        ({"format": 1}, "this viewer reads scenes of format 8, got format 1"),
         ({"bodies": 8}, "a scene of 8 bodies came with 42 bytes of indices"),
         ({"parents": -1}, "a scene of 7 bodies came with 42 bytes of indices"),
         ({"parents": 4, "members": [-1, 0]}, "a scene of 7 bodies came with 42 bytes of indices"),

@@ -13,32 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Capsule, Compound, Cylinder, Ellipsoid, Plane, Scene, Shape, Sphere
+from twixt.ipc.scene.scene_parts import PALETTE, color_of, rgba_of
 from twixt.ipc.shapes.mesh import Mesh
-from twixt.ipc.shapes.shape_checks import Paint
 
 # One row a body, sizes in metres. Spheres: radius three times. Boxes: half edges. Planes: half edges, no thickness.
 # Ellipsoids: half axes. Capsules and cylinders: radius twice, half the length of the straight part. Compounds: nothing.
 # Meshes: 0, since their vertices say their size.
 SHAPE_ROW = np.dtype([("half_size", "<f4", 3), ("color", "u1", 4)])
 
-# Colours, in turn, of bodies whose shape has none: easy to tell apart, of equal lightness, for a dark background.
-PALETTE = np.array(
-    [
-        (0xE8, 0x6A, 0x5C),
-        (0x5B, 0x9B, 0xE6),
-        (0xF2, 0xB5, 0x4A),
-        (0x5C, 0xC3, 0xA0),
-        (0xA7, 0x85, 0xE0),
-        (0xEC, 0x8F, 0xB4),
-        (0x8F, 0xC7, 0x5E),
-        (0x55, 0xC1, 0xD6),
-    ],
-    np.uint8,
-)
-
-
-# Of a shape with a texture and no colour of its own.
-WHITE = (1.0, 1.0, 1.0)
 # Largest alpha with which a shape is drawn as one that is seen through, of 255 steps.
 LEAST_TRANSPARENT = 254
 
@@ -76,8 +58,8 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
     table = np.zeros(len(distinct), SHAPE_ROW)
     kinds = np.array([KIND_NAMES.index(_kind(shape)) for shape in distinct], np.uint8)
     for row, shape in enumerate(distinct):
-        own = _color(shape)
-        color = (0, 0, 0, 0) if own is None else tuple(round(channel * 255) for channel in (*own, 1)[:4])
+        own = color_of(shape)
+        color = (0, 0, 0, 0) if own is None else rgba_of(own)
         if own is not None and _has_holes(shape):
             color = *color[:3], min(color[3], LEAST_TRANSPARENT)
         table[row] = half_size(shape), color
@@ -87,7 +69,7 @@ def shape_table(scene: Scene, count: int, bodies: NDArray[np.intp] | None = None
     # Each colour is copied as one number: four separate bytes take eight times as long.
     colors = rows.view("<u4").reshape(count, 4)[:, 3]
     palette = np.insert(PALETTE, 3, 255, axis=1).view("<u4")[:, 0]
-    plain = np.array([_color(shape) is None for shape in distinct])
+    plain = np.array([color_of(shape) is None for shape in distinct])
     if plain.any():
         in_turn = (
             np.tile(palette, count // len(palette) + 1)[:count] if bodies is None else palette[bodies % len(palette)]
@@ -111,13 +93,6 @@ def half_size(shape: Shape) -> tuple[float, float, float]:
     if isinstance(shape, Compound | Mesh):
         return 0.0, 0.0, 0.0
     return shape.size[0] / 2, shape.size[1] / 2, shape.size[2] / 2
-
-
-def _color(shape: Shape) -> Paint | None:
-    """A shape's colour; for a compound that of its first part, for a dot or a line of the whole body."""
-    if isinstance(shape, Compound):
-        return _color(shape.parts[0].shape) if shape.parts else None
-    return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)
 
 
 def _has_holes(shape: Shape) -> bool:

@@ -123,7 +123,10 @@ def blocks(layout: Layout) -> Iterator[tuple[int, int]]:
         yield layout.head_offset(slot), HEAD.itemsize - HEAD["reserved"].itemsize
         yield layout.bodies_offset(slot), layout.capacity * BODY.itemsize
         for column in layout.columns:
-            yield layout.slot_offset(slot) + column.offset, layout.capacity * column.bytes_per_body
+            yield (
+                layout.slot_offset(slot) + column.offset,
+                column.rows(layout.capacity, layout.capacity) * column.bytes_per_row,
+            )
 
 
 def _check_padding(layout: Layout, view: memoryview) -> Iterator[str]:

@@ -15,6 +15,7 @@ from twixt.ipc.snapshot import BODY, HEAD
 
 names = st.from_regex(r"[a-z_][a-z0-9_]{0,39}", fullmatch=True).filter(str.isidentifier)
 kinds = st.tuples(st.sampled_from(COLUMN_DTYPES), st.integers(1, at.MAX_COLUMN_WIDTH))
+kinds |= st.tuples(st.sampled_from(COLUMN_DTYPES), st.integers(1, at.MAX_COLUMN_WIDTH), st.sampled_from(at.PERS))
 columns = st.dictionaries(names, kinds, max_size=6)
 layouts = st.builds(Layout.for_bodies, st.integers(0, at.MAX_CAPACITY), columns)
 
@@ -32,8 +33,10 @@ def test_blocks_always_start_on_a_cache_line_and_never_overlap(layout: Layout):
 
 @given(layouts)
 def test_a_slot_always_has_room_for_every_body_and_column(layout: Layout):
-    needed = HEAD.itemsize + layout.capacity * (BODY.itemsize + sum(column.bytes_per_body for column in layout.columns))
-    assert layout.snapshot_bytes(layout.capacity) == needed
+    capacity = layout.capacity
+    of_columns = sum((1 if column.per == "world" else capacity) * column.bytes_per_row for column in layout.columns)
+    needed = HEAD.itemsize + capacity * BODY.itemsize + of_columns
+    assert layout.snapshot_bytes(capacity, parts=capacity) == needed
     assert layout.slot_bytes >= at.CACHE_LINE + needed
 
 
@@ -124,6 +127,7 @@ def test_another_format_version_says_which_and_what_to_do():
         (1, {"heat": ("O", 1)}, "dtypes"),
         (1, {"heat": ("i4,i4", 1)}, "dtypes"),
         (1, {"heat": ("no such", 1)}, "dtypes"),
+        (1, {"heat": ("<f4", 1, "joint")}, r"^column 'heat' must have rows per body, part, world, got \['joint'\]$"),
         (1, {"heat": ("<f4", 0)}, "^column 'heat' must have from 1 to 64 values per body, got 0$"),
         (1, {"heat": ("<f4", 10_000)}, "from 1 to"),
         (1, {"heat": ("<f4", 1.5)}, "from 1 to 64 values per body, got 1.5"),
@@ -146,7 +150,7 @@ def test_a_dtype_may_be_written_as_numpy_writes_it():
 
 def test_the_longest_name_the_widest_column_and_the_most_of_them_are_taken():
     (column,) = Layout.for_bodies(1, {"h" * 40: ("<f4", 64)}).columns
-    assert (column.width, column.bytes_per_body) == (64, 256)
+    assert (column.width, column.bytes_per_row) == (64, 256)
     assert len(Layout.for_bodies(1, {f"c{index}": ("<f4", 1) for index in range(32)}).columns) == 32
 
 

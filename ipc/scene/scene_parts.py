@@ -1,0 +1,83 @@
+"""Parts of the bodies of a scene: which body each belongs to, and its colour.
+
+The rows of a part column follow the parts, in the order of their bodies. Both sides compute this order from the scene
+and the number of bodies, so that it does not travel. A body with one shape is one part; so is a compound without parts,
+which draws nothing.
+
+Always: the parts of the first n bodies are the first ones of those of more bodies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.shapes.shape import Compound, Shape
+from twixt.ipc.shapes.shape_checks import Paint
+
+if TYPE_CHECKING:
+    from twixt.ipc.scene.scene import Scene
+
+# Colours, in turn, of bodies whose shape has none: easy to tell apart, of equal lightness, for a dark background.
+PALETTE = np.array(
+    [
+        (0xE8, 0x6A, 0x5C),
+        (0x5B, 0x9B, 0xE6),
+        (0xF2, 0xB5, 0x4A),
+        (0x5C, 0xC3, 0xA0),
+        (0xA7, 0x85, 0xE0),
+        (0xEC, 0x8F, 0xB4),
+        (0x8F, 0xC7, 0x5E),
+        (0x55, 0xC1, 0xD6),
+    ],
+    np.uint8,
+)
+# Of a shape with a texture and no colour of its own.
+WHITE = (1.0, 1.0, 1.0)
+
+
+def part_bodies(scene: Scene, count: int) -> NDArray[np.intp]:
+    """The body of each part of the first `count` bodies, (p,) ascending. In a scene without shapes each has one."""
+    if not scene.distinct_shapes:
+        return np.arange(count)
+    counts = np.array([len(shapes_of(shape)) for shape in scene.distinct_shapes], np.intp)
+    return np.repeat(np.arange(count), counts[scene.shape_rows(count)])
+
+
+def part_colors(scene: Scene, count: int) -> NDArray[np.uint8]:
+    """The colour of each part of the first `count` bodies, as the scene has it, rgba (p, 4)."""
+    bodies, table, rows = part_bodies(scene, count), scene.distinct_shapes, scene.shape_rows(count)
+    colors = np.empty((len(bodies), 4), np.uint8)
+    colors[:, :3], colors[:, 3] = PALETTE[bodies % len(PALETTE)], 255
+    for number, shape in enumerate(table):
+        own = shapes_of(shape)
+        paints = [color_of(one) for one in own]
+        if all(paint is None for paint in paints):
+            continue
+        at = np.flatnonzero(rows[bodies] == number)
+        for place, paint in enumerate(paints):
+            if paint is not None:
+                colors[at[place :: len(own)]] = rgba_of(paint)
+    return colors
+
+
+def shapes_of(shape: Shape) -> tuple[Shape, ...]:
+    """The shapes of the parts of a body of this shape."""
+    if not isinstance(shape, Compound) or not shape.parts:
+        return (shape,)
+    return tuple(part.shape for part in shape.parts)
+
+
+def color_of(shape: Shape) -> Paint | None:
+    """A shape's colour; for a compound that of its first part, for a dot or a line of the whole body. None: one of the
+    palette."""
+    if isinstance(shape, Compound):
+        return color_of(shape.parts[0].shape) if shape.parts else None
+    return shape.color or (WHITE if shape.material is not None and shape.material.texture is not None else None)
+
+
+def rgba_of(paint: Paint) -> tuple[int, ...]:
+    """A colour as bytes, rgba."""
+    return tuple(round(channel * 255) for channel in (*paint, 1)[:4])

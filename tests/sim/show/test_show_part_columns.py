@@ -1,0 +1,114 @@
+"""Part and world columns that a loop publishes, as a viewer receives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sim.show.test_show import Watched, places
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.scene import Box, Compound, Part, Scene, Sphere
+from twixt.sim.world.columns import Column
+
+PAIR = Compound([Part(Box(color=(1, 0, 0))), Part(Sphere(color=(0, 1, 0)), (0, 0, 1))])
+SCENE = Scene([Sphere(color=(0, 0, 1)), PAIR])
+DECLARED = {
+    "heat": Column("f4"),
+    "color": Column("u1", 4, per="part"),
+    "visible": Column("bool", per="part"),
+    "wind": Column("f4", 3, per="world"),
+}
+BLUE, RED, GREEN = [0, 0, 255, 255], [255, 0, 0, 255], [0, 255, 0, 255]
+Open = Callable[..., Watched]
+
+
+@pytest.fixture
+def watch() -> Iterator[Open]:
+    opened: list[Watched] = []
+
+    def watch(scene: Scene = SCENE, **options: Any) -> Watched:
+        opened.append(Watched(scene, columns=DECLARED, **options))
+        return opened[-1]
+
+    yield watch
+    for both in opened:
+        both.link.close()
+        both.view.close()
+
+
+def test_a_reader_sees_a_row_for_each_part_and_what_is_not_passed_stays(watch: Open) -> None:
+    both = watch()
+    seen = both.publish(position=places(0, 1))
+    assert seen.part_columns["color"].tolist() == [BLUE, RED, GREEN]
+    seen = both.publish(position=places(0, 1), columns={"color": [[9] * 4] * 3, "wind": (1, 2, 3)})
+    assert seen.part_columns["color"].tolist() == [[9] * 4] * 3
+    assert seen.world_columns["wind"].tolist() == [[1, 2, 3]]
+    seen = both.publish(position=places(0, 1), columns={"visible": [True, False, True], "heat": [1, 2]})
+    assert seen.part_columns["color"].tolist() == [[9] * 4] * 3
+    assert seen.part_columns["visible"].tolist() == [True, False, True]
+    assert seen.columns["heat"].tolist() == [1, 2]
+    assert both.link.scene.part_columns == ("color", "visible")
+
+
+def test_more_bodies_bring_the_rows_of_their_parts_through_a_larger_segment(watch: Open) -> None:
+    both = watch()
+    both.publish(position=places(0, 1), columns={"color": [[9] * 4] * 3})
+    seen = both.publish(position=places(*range(40)))
+    assert seen.part_columns["color"].tolist() == [[9] * 4] * 3 + [RED, GREEN] * 38
+    seen = both.publish(position=places(0))
+    assert len(seen.part_columns["color"]) == 1 + 2 * 39  # hidden bodies keep their records
+
+
+def test_slots_carry_part_columns_too(watch: Open) -> None:
+    both = watch()
+    with both.view.slot(2, columns={"color": [7, 7, 7, 7], "wind": (1, 1, 1)}) as records:
+        records["position"] = places(0, 1)
+    seen = both.newest()
+    assert seen.part_columns["color"].tolist() == [[7] * 4] * 3
+    assert seen.world_columns["wind"].tolist() == [[1, 1, 1]]
+
+
+def test_a_scene_with_other_parts_begins_them_anew_and_one_with_the_same_keeps_them(watch: Open) -> None:
+    both = watch()
+    both.publish(position=places(0, 1), columns={"color": [[9] * 4] * 3})
+    both.view.scene = Scene([Sphere(), PAIR])
+    assert both.publish().part_columns["color"].tolist() == [[9] * 4] * 3
+    both.view.scene = Scene([PAIR, PAIR])
+    assert both.publish().part_columns["color"].tolist() == [RED, GREEN] * 2
+    with pytest.raises(TwixtError, match=r"'color' must be whole numbers of shape \(4, 4\) \(a row per part\)"):
+        both.view.publish(columns={"color": [[9] * 4] * 3})
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (
+            {"color": [[9] * 4] * 2},
+            r"shape \(3, 4\) \(a row per part\), or one row for all, got int64 of shape \(2, 4\)",
+        ),
+        ({"color": np.zeros((3, 4))}, "'color' must be whole numbers"),
+        ({"color": [[256, 0, 0, 0]] * 3}, "from 0 to 255"),
+        ({"visible": [1, 0, 1]}, "must be bools"),
+        ({"wind": [[0, 0, 0]] * 2}, r"shape \(1, 3\) \(a row per world\)"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_and_nothing_is_changed(
+    watch: Open, columns: dict[str, Any], said: str
+) -> None:
+    both = watch()
+    both.publish(position=places(0, 1), columns={"heat": [1, 2]})
+    with pytest.raises(TwixtError, match=said):
+        both.view.publish(position=places(5, 6), columns={"heat": [8, 9], **columns})
+    seen = both.publish()
+    assert seen.bodies["position"][:, 0].tolist() == [0, 1]
+    assert seen.part_columns["color"].tolist() == [BLUE, RED, GREEN]
+
+
+def test_part_columns_and_ids_are_not_passed_together(watch: Open) -> None:
+    both = watch()
+    with pytest.raises(TwixtError, match="leave ids out"):
+        both.view.publish(position=places(0, 1), ids=[4, 5], columns={"color": [9] * 4})
+    assert both.publish(position=places(0, 1), ids=[4, 5], columns={"wind": (1, 0, 0)}).world_columns
