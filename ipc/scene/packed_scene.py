@@ -2,13 +2,14 @@
 
 Shapes are a table of the distinct ones and one index per body, so that the message of a scene of many equal bodies is
 small. Contents, the arrays of meshes and the pixels of textures, are known by digest; those that the receiver has are
-left out. Always: what is unpacked fits together; that its values are valid is checked where a `Scene` is made of them.
+left out. The texture of a background is that of one more shape, after the scene's.
+Always: what is unpacked fits together; that its values are valid is checked where a `Scene` is made of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,15 +17,16 @@ import numpy as np
 
 from twixt.ipc.scene.groups import ColorBy, Group
 from twixt.ipc.scene.scene_camera import Camera
+from twixt.ipc.shapes.material import Material, Texture
 from twixt.ipc.shapes.packed_materials import Contents
 from twixt.ipc.shapes.packed_shapes import packed_shapes, unpacked_shapes
-from twixt.ipc.shapes.shape import Shape, ShapeList
+from twixt.ipc.shapes.shape import Shape, ShapeList, Sphere
 from twixt.ipc.shapes.shape_checks import SceneError
 
 if TYPE_CHECKING:
     from twixt.ipc.scene.scene import Scene
 
-FORMAT = 8
+FORMAT = 9
 
 
 class PackedScene(NamedTuple):
@@ -41,15 +43,16 @@ class PackedScene(NamedTuple):
 
 def packed_scene(scene: Scene) -> PackedScene:
     """The scene, ready to be sent. Its contents are not copied."""
-    shapes, contents = packed_shapes(scene.distinct_shapes)
+    shapes, contents = packed_shapes(_table(scene))
     head = {
         "format": FORMAT,
         **shapes,
         "camera": None if scene.camera is None else asdict(scene.camera),
         "ground": scene.ground,
         "outline": scene.outline,
-        "background": scene.background,
+        "background": None if isinstance(scene.background, Texture) else scene.background,
         "light": scene.light,
+        "brightness": scene.brightness,
         "unlit": scene.unlit,
         "look": scene.look,
         "pattern": scene.pattern,
@@ -72,10 +75,10 @@ def packed_scene(scene: Scene) -> PackedScene:
     return PackedScene(json.dumps(head).encode() + b"\n" + indices, contents)
 
 
-def unpacked_fields(packed: bytes, known: Sequence[Shape]) -> dict[str, Any]:
+def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
     """Fields of the scene of `PackedScene.to_bytes`, by name. Raises SceneError, or the error of a value of another type.
 
-    known: shapes whose meshes and textures were left out.
+    before: a scene whose meshes and textures were left out.
     """
     head_bytes, _, index_bytes = packed.partition(b"\n")
     head = json.loads(head_bytes)
@@ -83,9 +86,14 @@ def unpacked_fields(packed: bytes, known: Sequence[Shape]) -> dict[str, Any]:
         raise SceneError(f"this viewer reads scenes of format {FORMAT}, got format {head['format']!r}")
     bodies, children, members = head["bodies"], head["parents"], head["members"]
     lengths = [children, children, *members]
+    known = () if before is None else _table(before)
     table, contents = unpacked_shapes(head, index_bytes, 2 * bodies + 4 * sum(lengths), known)
     if min(lengths) < 0 or len(index_bytes) != 2 * bodies + 4 * sum(lengths) + contents:
         raise SceneError(f"a scene of {bodies!r} bodies came with {len(index_bytes)} bytes of indices")
+    background = head["background"]
+    if background is None:
+        table, behind = table[:-1], table[-1]
+        background = behind.material.texture  # type: ignore[union-attr]  # else the scene is damaged
     index = np.frombuffer(index_bytes, "<u2", bodies).astype(np.uint16)
     if bodies and int(index.max()) >= len(table):
         raise SceneError(f"a scene of {len(table)} shapes came with the index {index.max()} of one")
@@ -96,8 +104,9 @@ def unpacked_fields(packed: bytes, known: Sequence[Shape]) -> dict[str, Any]:
         camera=None if head["camera"] is None else Camera(**head["camera"]),
         ground=head["ground"],
         outline=head["outline"],
-        background=head["background"],
+        background=background,
         light=head["light"],
+        brightness=head["brightness"],
         unlit=head["unlit"],
         look=head["look"],
         pattern=head["pattern"],
@@ -111,3 +120,10 @@ def unpacked_fields(packed: bytes, known: Sequence[Shape]) -> dict[str, Any]:
         part_columns=head["part_columns"],
         color_by=None if head["color_by"] is None else ColorBy(**head["color_by"]),
     )
+
+
+def _table(scene: Scene) -> tuple[Shape, ...]:
+    """The distinct shapes, and one that has the background's texture, if it is one."""
+    background = scene.background
+    is_texture = isinstance(background, Texture)
+    return (*scene.distinct_shapes, Sphere(material=Material(background))) if is_texture else scene.distinct_shapes

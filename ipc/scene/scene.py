@@ -21,6 +21,7 @@ from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, 
 from twixt.ipc.scene.packed_scene import PackedScene, packed_scene, unpacked_fields
 from twixt.ipc.scene.scene_camera import Camera, check_camera
 from twixt.ipc.scene.scene_parts import part_bodies
+from twixt.ipc.shapes.material import Texture
 from twixt.ipc.shapes.shape import Shape, ShapeList
 from twixt.ipc.shapes.shape_checks import (
     Color,
@@ -36,6 +37,8 @@ from twixt.ipc.shapes.shape_checks import (
 LOOKS = ("lit", "flat")
 # Characters of a label, at most: more than a picture has room for.
 LONGEST_LABEL = 200
+# Largest brightness of a scene: at more everything is white.
+MOST_BRIGHTNESS = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,9 @@ class Scene:
     shapes: one per body, in the bodies' order; bodies beyond the last shape use that last one.
     camera: None frames all bodies. ground: height (z, metres) of a grid of lines, None for none.
     outline: two corners of a box drawn as thin lines, such as a container's walls; None for none.
+    background: a colour; or a Texture around everything: six sides of a cube, towards +x, -x, +y, -y, +z, -z, or an
+    image from straight up, its top row, to straight down, so that `Texture.gradient(top, bottom)` is a sky.
+    brightness: factor on the brightness of what is lit, 0 to MOST_BRIGHTNESS.
     parents: child -> parent, indices of bodies; a child's record holds its pose in its parent's frame.
     groups: by name, bodies drawn with a method or a delay of their own; a body is in one at most.
     look: "lit", or "flat": plain colours without light and shadows, and a thin darker outline around each body.
@@ -60,8 +66,9 @@ class Scene:
     camera: Camera | None = None
     ground: float | None = 0.0
     outline: tuple[Vector, Vector] | None = None
-    background: Color = (0.17, 0.18, 0.20)
+    background: Color | Texture = (0.17, 0.18, 0.20)
     light: Vector = (0.3, -0.6, 0.8)  # direction towards the light
+    brightness: float = 1.0
     unlit: bool = False
     parents: Mapping[int, int] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
@@ -83,12 +90,13 @@ class Scene:
         if self.ground is not None:
             set_field(self, "ground", number("Scene.ground", self.ground))
         set_field(self, "outline", _corners(self.outline))
-        if self.background is None:
-            raise SceneError("Scene.background must be (red, green, blue), each from 0 to 1, got None")
-        set_field(self, "background", color_or_none("Scene.background", self.background))
+        set_field(self, "background", _background(self.background))
         set_field(self, "light", vector("Scene.light", self.light))
         if not any(self.light):
             raise SceneError("Scene.light must not be the zero vector; it points towards the light")
+        set_field(self, "brightness", number("Scene.brightness", self.brightness))
+        if not 0 <= self.brightness <= MOST_BRIGHTNESS:
+            raise SceneError(f"Scene.brightness must be from 0 to {MOST_BRIGHTNESS:g}, got {self.brightness!r}")
         set_field(self, "unlit", bool(self.unlit))
         if not isinstance(self.look, str) or self.look not in LOOKS:
             raise SceneError(f'Scene.look must be "lit" or "flat", got {text_of(self.look)}')
@@ -133,7 +141,7 @@ class Scene:
         copied.
         """
         try:
-            return Scene(**unpacked_fields(packed, () if before is None else before.distinct_shapes))
+            return Scene(**unpacked_fields(packed, before))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise SceneError(f"the scene received is damaged ({error}); restart the simulation") from error
 
@@ -201,6 +209,16 @@ def _names_of(part_columns: Any, columns: Mapping[str, str]) -> tuple[str, ...]:
                 f"Scene.part_columns must be among Scene.columns ({', '.join(columns)}), got {text_of(name)}"
             )
     return names
+
+
+def _background(background: Any) -> Color | Texture:
+    if isinstance(background, Texture):
+        return background
+    if background is None:
+        raise SceneError("Scene.background must be (red, green, blue), each from 0 to 1, or a Texture, got None")
+    color = color_or_none("Scene.background", background)
+    assert color is not None
+    return color
 
 
 def _texts(labels: Any) -> tuple[str, ...]:

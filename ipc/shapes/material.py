@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,12 @@ class Texture:
     def is_cube(self) -> bool:
         """True for six sides of a cube."""
         return self.pixels.ndim == 4
+
+    @cached_property
+    def mean_color(self) -> tuple[float, float, float]:
+        """Mean of its pixels, red, green, blue, 0..1."""
+        red, green, blue = (self.pixels[..., :3].reshape(-1, 3).mean(axis=0) / 255).tolist()
+        return red, green, blue
 
     @property
     def has_alpha(self) -> bool:

@@ -26,7 +26,7 @@ from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
-from twixt.render.draw.flat.background import Background
+from twixt.render.draw.flat.background import Background, is_worth_keeping
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
@@ -242,7 +242,13 @@ class SceneRenderer:
         Changes no picture: a frame that needs another background draws it as usual.
         """
         view, target = self._view, self._target
-        if view is None or view.is_mapped or target.is_begun or not self._uniforms.key or self._scene.ground is None:
+        if (
+            view is None
+            or view.is_mapped
+            or target.is_begun
+            or not self._uniforms.key
+            or not is_worth_keeping(self._scene)
+        ):
             return
         if self._context.fbo is not target.framebuffer or view.viewport != (0, 0, *target.size_px):
             return

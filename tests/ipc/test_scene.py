@@ -25,6 +25,7 @@ from twixt.ipc.scene import (
     Scene,
     SceneError,
     Sphere,
+    Texture,
 )
 
 FULL = Scene(
@@ -45,6 +46,7 @@ FULL = Scene(
     outline=((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0)),
     background=(0.1, 0.2, 0.3),
     light=(0, 0, 1),
+    brightness=0.5,
     unlit=True,
     parents={1: 0, 2: 1},
     groups={"late": Group(bodies=[3, 0], interpolation="none", delay_ms=80.0), "own": Group((2,), "my_blend:Ease")},
@@ -54,6 +56,7 @@ FULL = Scene(
 )
 
 
+SKY = Scene([Sphere(), Box()], background=Texture(np.arange(6 * 2 * 2 * 3, dtype=np.uint8).reshape(6, 2, 2, 3)))
 TETRAHEDRON, ITS_FACES = [(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
 PARTS = Scene(
     [
@@ -73,7 +76,7 @@ def told(scene: Scene) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "scene", [FULL, PARTS, Scene(), Scene([Sphere()] * 300)], ids=["all", "parts", "nothing", "shapes"]
+    "scene", [FULL, PARTS, Scene(), SKY, Scene([Sphere()] * 300)], ids=["all", "parts", "nothing", "sky", "shapes"]
 )
 def test_a_viewer_receives_the_whole_scene(scene: Scene) -> None:
     received = Scene.from_bytes(scene.to_bytes())
@@ -173,7 +176,9 @@ CORNERS = "Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, g
         ({"outline": (1, 2)}, "a corner of Scene.outline must be three finite numbers, got 1"),
         ({"outline": ((0, 0, 0), "abc")}, "a corner of Scene.outline must be three finite numbers, got 'abc'"),
         ({"background": "red"}, f"Scene.background {COLOR}, got 'red'"),
-        ({"background": None}, f"Scene.background {COLOR}, got None"),
+        ({"background": None}, "Scene.background must be (red, green, blue), each from 0 to 1, or a Texture, got None"),
+        ({"brightness": -0.1}, "Scene.brightness must be from 0 to 4, got -0.1"),
+        ({"brightness": float("nan")}, "Scene.brightness must be a finite number, got nan"),
         ({"light": 3}, "Scene.light must be three finite numbers, got 3"),
         ({"light": (0, 0, 0)}, "Scene.light must not be the zero vector; it points towards the light"),
         ({"look": "nice"}, 'Scene.look must be "lit" or "flat", got \'nice\''),
@@ -338,7 +343,7 @@ def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ({"format": 1}, "this viewer reads scenes of format 8, got format 1"),
+        ({"format": 1}, "this viewer reads scenes of format 9, got format 1"),
         ({"bodies": 8}, "a scene of 8 bodies came with 42 bytes of indices"),
         ({"parents": -1}, "a scene of 7 bodies came with 42 bytes of indices"),
         ({"parents": 4, "members": [-1, 0]}, "a scene of 7 bodies came with 42 bytes of indices"),
@@ -456,3 +461,16 @@ def test_a_scene_keeps_columns_of_its_own() -> None:
     scene = Scene([Sphere()], columns=MappingProxyType(given))
     given["heat"] = "cubic"
     assert Scene.from_bytes(scene.to_bytes()).columns == scene.columns == {"heat": "linear"}
+
+
+def test_the_texture_of_a_background_is_used_again() -> None:
+    before, packed = Scene.from_bytes(SKY.to_bytes()), SKY.packed()
+    assert Scene.from_bytes(packed.to_bytes(packed.contents.keys()), before).background is before.background
+    assert before.shapes == SKY.shapes
+
+
+def test_a_background_that_is_missing_is_refused() -> None:
+    head, _, rest = Scene([Sphere()] * 2).to_bytes().partition(b"\n")
+    said = json.loads(head) | {"background": None}
+    with pytest.raises(SceneError):
+        Scene.from_bytes(json.dumps(said).encode() + b"\n" + rest)

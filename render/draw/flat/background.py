@@ -1,10 +1,10 @@
-"""Background of a picture: one colour, and the grid on the ground.
+"""Background of a picture: one colour or a sky (sky.py), and the grid on the ground.
 
 The grid has no vertex buffer: the vertex shader computes the n-th line from n and the camera. Its lines are many and
 faint, so they are plain OpenGL lines: smooth ones cost software drawing three times as much. It hides nothing (bodies
 below the ground are seen) and is drawn before the bodies.
 
-Where the CPU draws, background and grid are copied from a cached picture: software/background_cache.py.
+Where the CPU draws, sky and grid are copied from a cached picture: software/background_cache.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import NamedTuple
 import moderngl
 
 from twixt.ipc.scene import Scene
+from twixt.ipc.shapes.material import Texture
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA
 from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.flat.sky import Sky
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, SceneView
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.software.background_cache import BackgroundCache
@@ -116,11 +118,17 @@ def _nearest_line(at_m: float, spacing_m: float) -> float:
     return math.floor(at_m / spacing_m + 0.5) * spacing_m - at_m
 
 
+def is_worth_keeping(scene: Scene) -> bool:
+    """True if more than one colour is behind the bodies."""
+    return scene.ground is not None or isinstance(scene.background, Texture)
+
+
 class Background:
     """Draws what is behind all bodies. cache: None where the GPU draws."""
 
     def __init__(self, context: moderngl.Context, is_software: bool) -> None:
         self._context, self._grid = context, Grid(context)
+        self._sky = Sky(context)
         self.cache = BackgroundCache(context) if is_software else None
         self._resizes = 0  # calls of `forget_pixels`
 
@@ -133,13 +141,17 @@ class Background:
         scene = view.scene
 
         def draw() -> None:
-            target.framebuffer.clear(*scene.background, 1.0, depth=1.0)
+            background = scene.background
+            color = (0.0, 0.0, 0.0) if isinstance(background, Texture) else background
+            target.framebuffer.clear(*color, 1.0, depth=1.0)
+            if isinstance(background, Texture):
+                self._sky.draw(background)
             if scene.ground is not None:
                 self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
                 self._context.enable_only(moderngl.BLEND)
                 self._grid.draw(view.camera)
 
-        if self.cache is None or scene.ground is None or view.is_mapped:
+        if self.cache is None or view.is_mapped or not is_worth_keeping(scene):
             draw()
         else:
             self.cache.lay(target.framebuffer, view.viewport, key, draw)
@@ -166,6 +178,7 @@ class Background:
             self.cache.forget_ahead()
 
     def release(self) -> None:
-        """Gives the kept pixels' memory back."""
+        """Gives the memory of the sky and of kept pixels back."""
+        self._sky.release()
         if self.cache is not None:
             self.cache.release()

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
+from twixt.ipc.shapes.material import Texture
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.quality_levels import FULL, Level
 from twixt.render.draw.glsl.pose_variants import PoseVariant
@@ -194,10 +195,11 @@ def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDA
     block["light_eye"] = *(view @ light), float(scene.is_plain)
     block["up_eye"] = *view[:, 2], (scene.ground if scene.ground is not None else 0.0) - eye[2]
     block["light_world"] = *light, faintest_shadow(scene)
-    block["guard"][:3] = (
+    block["guard"] = (
         projection[0, 0] * width_px / (width_px + 2 * GUARD_PX),
         projection[1, 1] * height_px / (height_px + 2 * GUARD_PX),
         float(scene.pattern and not scene.is_plain),
+        body_brightness(scene),
     )
     block["grid"] = *(camera.target - eye)[:2], *viewport[:2]
     return block
@@ -205,7 +207,13 @@ def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDA
 
 def faintest_shadow(scene: Scene) -> float:
     """Largest share of black that is invisible on this ground: 1.5 of 255 steps of its brightness."""
-    return 1.5 / 255 / max(*scene.background, 0.1)
+    background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background
+    return 1.5 / 255 / max(*background, 0.1)
+
+
+def body_brightness(scene: Scene) -> float:
+    """Factor on the colours of bodies: 1 where these are drawn as they are."""
+    return 1.0 if scene.is_plain else scene.brightness
 
 
 def guarded(viewport: Viewport) -> Viewport:

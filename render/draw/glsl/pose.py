@@ -44,7 +44,7 @@ in vec4 given_color;
 const vec3 shape_size = vec3(1.0);
 
 Pose drawn_pose() {
-    return Pose(place_from_eye(given_position), unit(given_orientation), given_scale, given_color.rgb, given_color.a, true);
+    return Pose(place_from_eye(given_position), unit(given_orientation), given_scale, given_color.rgb * guard.w, given_color.a, true);
 }
 """
 
@@ -228,7 +228,7 @@ Pose drawn_pose() {
 #else
     pose.scale = vec3(scale);
 #endif
-    pose.color *= shape_color.rgb;
+    pose.color *= shape_color.rgb * guard.w;
     pose.alpha *= shape_color.a;
 #if TRANSPARENT
     pose.visible = pose.visible && pose.alpha > 0.001 && pose.alpha < OPAQUE;

@@ -22,7 +22,7 @@ layout(std140) uniform Frame {
     vec4 light_world;    // towards the light, world; w: the share of black that is not seen on the ground
     vec4 grid;           // x, y of the grid of lines' middle, from the eye, metres; left, bottom of the picture in px
     vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture; z: 1 when round shapes have
-                         // their pattern
+                         // their pattern; w: factor on the colours of bodies
 };
 
 // Before anything is rounded: two large numbers near each other have an exact difference.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.render.draw.bodies.shape_table import shape_table
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame.frame_block import SceneView, Viewport, frame_block
+from twixt.render.draw.frame.frame_block import SceneView, Viewport, body_brightness, frame_block
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import LATE_FROM, SnapshotRing
 from twixt.render.draw.software import projection
@@ -136,7 +136,7 @@ class SplatDrawing:
         bodies = found.bodies.take(seen.bodies)
         color_shares = 0.0 if uniforms.keeps_color else shares if isinstance(shares, float) else shares.take(bodies)
         albedo = self._colors(view.scene, pair, color_shares, bodies, layer.bodies)
-        albedo *= brightness
+        albedo *= brightness * np.float32(body_brightness(view.scene))
         self._lay(part, view.viewport, seen.at, _packed(albedo), _window_depths(depth.take(seen.bodies), camera))
         return found.large
 

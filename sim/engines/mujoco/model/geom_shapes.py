@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Mesh, Part, Plane, Sphere, Vector
-from twixt.ipc.shapes.material import Material
+from twixt.ipc.shapes.material import Material, Texture
 from twixt.ipc.shapes.shape import OneShape
 from twixt.ipc.shapes.shape_checks import SceneError
 from twixt.sim.engines.mujoco.model.model_materials import ModelMaterials
@@ -160,6 +160,11 @@ class PartMaker:
         for each in (kind, "hull") if kind == "mesh" else (kind,):
             self._surfaces.pop((each, asset), None)
             self._meshes.pop((each, asset), None)
+
+    @property
+    def sky(self) -> Texture | None:
+        """The model's sky; None without one."""
+        return self._materials.sky
 
     def color_of(self, of: ModelParts, row: int) -> Rgba:
         """Colour of a row: its own, or that of its material where it has MuJoCo's default colour."""

@@ -1,4 +1,4 @@
-"""Materials of a model: its textures and how its surfaces shine, as twixt's.
+"""Materials and sky of a model: its textures and how its surfaces shine, as twixt's.
 
 The one idea: MuJoCo's renderer lays a texture along the object's x and y, or around it as a cube, and that is twixt's
 rule too; what differs is the unit of its repetition. `texrepeat` counts over the whole object, or with `texuniform`
@@ -10,6 +10,7 @@ a geom is opaque.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 DEFAULT_SPECULAR, DEFAULT_SHININESS = 0.5, 0.5
 # Least repetition, for the zeros that a model may hold.
 LEAST_REPEAT = 1e-6
+# Longest side of a sky, px: every second pixel, or fewer, of a larger one. A scene carries six of them, once.
+MOST_SKY_PX = 1024
 # Arrays of a model that its materials are made of.
 MATERIAL_ARRAYS = ("mat_rgba", "mat_texid", "mat_texrepeat", "mat_texuniform", "mat_specular", "mat_shininess",
                    "mat_emission")  # fmt: skip
@@ -66,6 +69,12 @@ class ModelMaterials:
         roughness = _share("roughness", float(np.sqrt(0.25 * DEFAULT_SHININESS / max(shininess, 1e-3))))
         return Material(texture, (x, y), per_metre, roughness, _share("specular", specular), emission)
 
+    @cached_property
+    def sky(self) -> Texture | None:
+        """What is behind everything; None without it."""
+        skies = np.flatnonzero(self._model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
+        return Texture(_z_up(_pixels(self._model, int(skies[0]), MOST_SKY_PX))) if len(skies) else None
+
     def _texture(self, material: int) -> Texture | None:
         number = int(self._model.mat_texid[material][int(mujoco.mjtTextureRole.mjTEXROLE_RGB)])
         if number < 0:
@@ -81,8 +90,8 @@ def _share(name: str, value: float) -> float:
     return min(max(value, low), high) if value == value else low
 
 
-def _pixels(model: MjModel, texture: int) -> NDArray[np.uint8]:
-    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube; every second one, or fewer, of a large one."""
+def _pixels(model: MjModel, texture: int, most_px: int = MOST_SIDE_PX) -> NDArray[np.uint8]:
+    """Pixels of a texture, (h, w, 3), or (6, h, h, 3) for a cube; every second one, or fewer, of one with longer sides."""
     height, width = int(model.tex_height[texture]), int(model.tex_width[texture])
     channels, start = int(model.tex_nchannel[texture]), int(model.tex_adr[texture])
     image: Any = model.tex_data[start : start + height * width * channels].reshape(height, width, channels)
@@ -90,5 +99,12 @@ def _pixels(model: MjModel, texture: int) -> NDArray[np.uint8]:
     if int(model.tex_type[texture]) != int(mujoco.mjtTexture.mjTEXTURE_2D):
         sides = CUBE_SIDES if height == CUBE_SIDES * width else 1
         image = np.broadcast_to(image.reshape(sides, width, width, 3), (CUBE_SIDES, width, width, 3))
-    every = -(-max(image.shape[-3:-1]) // MOST_SIDE_PX)
+    every = -(-max(image.shape[-3:-1]) // most_px)
     return np.asarray(image[..., ::every, ::every, :])
+
+
+def _z_up(sides: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Sides of a cube, (6, h, h, 3), of which the third looks up, turned such that the fifth does."""
+    right, left, up, down, near, far = sides
+    turned = np.rot90(right), np.rot90(left, -1), np.rot90(far, 2), near, up, np.rot90(down, 2)
+    return np.ascontiguousarray(turned)

@@ -17,7 +17,7 @@ from twixt.ipc.shapes.shape import Shape
 from twixt.sim.engines.mujoco.model.geom_shapes import ModelParts, PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
 from twixt.sim.engines.mujoco.model.model_surfaces import surface_shapes
-from twixt.sim.engines.mujoco.model_light import background, light
+from twixt.sim.engines.mujoco.model_light import light
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:
@@ -52,12 +52,14 @@ def scene(
     ):
         for body, part in found:
             parts_of[body].append(part)
+    lit = light(model)
     return Scene(
         shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker)],
         camera=camera,
         labels=labels,
-        background=background(model),
-        light=light(model),
+        background=Scene().background if maker.sky is None else maker.sky,
+        light=lit.towards,
+        brightness=lit.brightness,
         ground=None if _has_ground(model) else 0.0,
     )
 

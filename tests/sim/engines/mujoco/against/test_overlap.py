@@ -47,6 +47,13 @@ SQUARES = """
   </worldbody>
 </mujoco>
 """
+SKY = """
+<mujoco>
+  <visual><rgba haze="0 0 0 0"/></visual>
+  <asset><texture type="skybox" builtin="gradient" rgb1="1 1 1" rgb2="0 0 0" width="64" height="384"/></asset>
+  <worldbody><geom size="0.001"/><camera pos="0 0 5" xyaxes="{look}" fovy="80"/></worldbody>
+</mujoco>
+"""
 CAMERAS = """
     <camera name="wall" pos="1 -9 3" xyaxes="1 0 0 0 0.3 1" fovy="60"/>
     <camera name="above" pos="1 1 12" xyaxes="1 0 0 0 1 0" fovy="50"/>
@@ -98,6 +105,20 @@ def test_a_camera_of_the_model_sees_what_it_sees_in_mujoco(pictures: TwixtPictur
     found = of_state(pictures, model, data, camera=camera)
     assert found.pixels > 1000
     assert found.overlap >= 0.99
+
+
+@pytest.mark.parametrize("look", ["1 0 0 0 0.3 1", "0 1 0 -0.9 0 0.5", "-1 0.3 0 0.3 1 3", "0.3 -1 0 1 0.3 9"])
+def test_a_sky_is_seen_as_mujoco_shows_it(pictures: TwixtPictures, look: str) -> None:
+    model, data = stepped(SKY.format(look=look), steps=0)
+    colors = np.random.default_rng(1).integers(0, 256, (6, 4, 4, 3)).astype(np.uint8)
+    model.tex_data[:] = np.kron(colors, np.ones((1, 16, 16, 1), np.uint8)).ravel()
+    camera = mujoco.MjvCamera()
+    camera.type, camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, 0
+    mujocos = MujocosPictures(model, SIZE_PX)
+    theirs = mujocos.shown(data, camera)
+    mujocos.release()
+    ours = pictures.shown(model, data, camera)
+    assert np.mean(np.abs(ours.astype(int) - theirs).max(axis=-1) < 12) > 0.95
 
 
 def test_a_body_that_is_elsewhere_or_has_another_colour_is_told(pictures: TwixtPictures) -> None:
