@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from twixt.ipc.interaction.user_actions import Look, Pull, UserEvent
 from twixt.ipc.session import wire
@@ -21,10 +22,13 @@ KINDS = (UserEvent.KIND, Pull.KIND, Look.KIND)
 
 class ReceivedActions:
     """Actions of one simulation's viewers. pulls: one for each viewer whose user drags a body. look: the view that was
-    sent last; moved: the last one that its user had moved. None: none was sent."""
+    sent last; moved: the last one that its user had moved. None: none was sent. on_pulls: called, on the service thread,
+    after `pulls` was replaced.
+    """
 
     def __init__(self) -> None:
         self.pulls: tuple[Pull, ...] = ()
+        self.on_pulls: Callable[[], object] = tuple
         self.look: Look | None = None
         self.moved: Look | None = None
         self._pull_of: dict[object, Pull] = {}
@@ -43,7 +47,7 @@ class ReceivedActions:
                 self.drop(sender)
             else:
                 self._pull_of[sender] = pull
-                self.pulls = tuple(self._pull_of.values())
+                self._replace_pulls()
         else:
             self.look = Look.from_fields(message.fields)
             if self.look.is_moved:
@@ -52,7 +56,7 @@ class ReceivedActions:
     def drop(self, sender: object) -> None:
         """Ends the pull of a viewer."""
         if self._pull_of.pop(sender, None) is not None:
-            self.pulls = tuple(self._pull_of.values())
+            self._replace_pulls()
 
     def next_event(self) -> UserEvent | None:
         """The oldest event that was not taken yet; None if there is none."""
@@ -72,3 +76,7 @@ class ReceivedActions:
         """Ends every wait, now and later, and all pulls."""
         self._is_ended, self.pulls = True, ()
         self._wake.set()
+
+    def _replace_pulls(self) -> None:
+        self.pulls = tuple(self._pull_of.values())
+        self.on_pulls()

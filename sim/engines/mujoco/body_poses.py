@@ -1,7 +1,7 @@
 """Poses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
 
-The one idea: `xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy of a few microseconds puts a
-state aside, and records are written from that or from MuJoCo's memory itself.
+The one idea: `xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy puts a state aside
+(`state_aside`), and records are written from that or from MuJoCo's memory itself.
 
 Always: `data` is only read. Velocities are those of the bodies' origins. Bodies that a mocap body carries have no
 velocity that MuJoCo knows; it counts as not given, also where nothing moves.
@@ -9,10 +9,10 @@ velocity that MuJoCo knows; it counts as not given, also where nothing moves.
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE
@@ -22,14 +22,17 @@ from twixt.sim.engines.mujoco.origin_velocity import OriginVelocity
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
 
-# Numbers of one body's pose: position 3, quaternion 4.
-POSE = 7
+# Numbers of one body's position and quaternion.
+POSITION, QUATERNION = 3, 4
+# Most bytes between the two arrays that are copied with them: MuJoCo begins each at a multiple of 64.
+MOST_BETWEEN = 63
 
 
 class TakenPoses(NamedTuple):
-    """Poses of n bodies. block: both, in the order of memory; position (n, 3), metres; quaternion (n, 4), wxyz."""
+    """Poses of n bodies: position (n, 3), metres; quaternion (n, 4), wxyz. memory: the bytes of both, and what lies
+    between them; None where they do not lie side by side."""
 
-    block: NDArray[np.float64]
+    memory: memoryview | None
     position: NDArray[np.float64]
     quaternion: NDArray[np.float64]
 
@@ -41,7 +44,7 @@ class BodyPoses:
     def __init__(self, model: MjModel, data: MjData) -> None:
         self.count = int(model.nbody)
         self._model, self._data = model, data
-        self._live = _live_poses(data, self.count)
+        self._live = _live_poses(data)
         is_carried = model.body_mocapid[model.body_rootid] >= 0
         self._flags = np.where(is_carried, VISIBLE, VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY).astype(np.uint16)
         moves = (model.body_weldid > 0) & ~is_carried
@@ -49,16 +52,23 @@ class BodyPoses:
         self._scratch: Any = None
 
     def empty(self) -> TakenPoses:
-        """Memory for `copy_to`."""
-        block = np.zeros(self.count * POSE)
-        split = 3 * self.count
-        return TakenPoses(block, block[:split].reshape(-1, 3), block[split:].reshape(-1, 4))
+        """Memory for `copy_to`, of the layout of MuJoCo's."""
+        live = self._live
+        if live.memory is None:
+            return TakenPoses(None, np.zeros((self.count, POSITION)), np.zeros((self.count, QUATERNION)))
+        numbers = np.zeros(live.memory.nbytes // live.position.itemsize)
+        position, quaternion = numbers[: POSITION * self.count], numbers[-QUATERNION * self.count :]
+        return TakenPoses(numbers.data.cast("B"), position.reshape(-1, POSITION), quaternion.reshape(-1, QUATERNION))
+
+    def memory(self) -> memoryview | None:
+        """The present poses' own memory, see `TakenPoses`."""
+        return self._live.memory
 
     def copy_to(self, poses: TakenPoses) -> None:
         """Copies the present poses."""
         live = self._live
-        if live.block is not None:  # assigned: `np.copyto` takes half a microsecond longer
-            poses.block[...] = live.block
+        if poses.memory is not None and live.memory is not None:
+            poses.memory[:] = live.memory
         else:
             poses.position[...] = live.position
             poses.quaternion[...] = live.quaternion
@@ -93,11 +103,13 @@ class BodyPoses:
         scratch, data = self._scratch, self._data
         scratch.qpos[:], scratch.mocap_pos[:], scratch.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
         mujoco.mj_kinematics(self._model, scratch)
-        return _live_poses(scratch, self.count)
+        return _live_poses(scratch)
 
 
-def _live_poses(data: MjData, count: int) -> TakenPoses:
+def _live_poses(data: MjData) -> TakenPoses:
     position, quaternion = data.xpos, data.xquat
-    is_side_by_side = quaternion.ctypes.data - position.ctypes.data == position.nbytes
-    block = as_strided(position, (count * POSE,), (position.itemsize,), writeable=False) if is_side_by_side else None
-    return TakenPoses(block, position, quaternion)  # type: ignore[arg-type]
+    begin, end = position.ctypes.data, quaternion.ctypes.data + quaternion.nbytes
+    memory = None
+    if 0 <= quaternion.ctypes.data - begin - position.nbytes <= MOST_BETWEEN:
+        memory = memoryview((ctypes.c_char * (end - begin)).from_address(begin)).cast("B")
+    return TakenPoses(memory, position, quaternion)

@@ -8,8 +8,8 @@ so once.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
+from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +21,7 @@ from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.over_picture import overlay_images, overlay_texts
 from twixt.sim.engines.mujoco.shown_model import ShownModel
+from twixt.sim.engines.mujoco.state_aside import StateAside
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
@@ -58,11 +59,18 @@ class Handle:
         if key_callback is not None:
             self._view.listen()
             call_on_keys(key_callback, self._view.actions)
-        marks = VisualMarks(model, data, self._shown.opt, self.perturb, self._users, self._unsupported.note, texts)
+        marks = VisualMarks(
+            model, data, self._shown.opt, self._unsupported.perturb, self._users, self._unsupported.note, texts
+        )
         surfaces = ModelSurfaces(model, data, self._shown.opt)
-        self._publisher = GatedPublisher(self._view, poses, lambda: data.time, publish_hz, self._shown, marks, surfaces)
-        self._mouse = MouseForces(model, data, self.perturb, self._view.actions)
+        self._aside = aside = StateAside(poses, data)
+        self._publisher = GatedPublisher(
+            self._view, poses, lambda: data.time, publish_hz, self._shown, marks, surfaces, aside
+        )
+        self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
+        self._view.actions.on_pulls = aside.look
         self._lock = threading.RLock()
+        self._is_watched = False  # True: the program has the lock or the options, and can change things at any time
         self._is_closed, self._asked_ns, self._was_running = False, 0, True
         self._size_px = options.get("size_px", DEFAULT_SIZE_PX)
 
@@ -75,16 +83,19 @@ class Handle:
     @property
     def opt(self) -> MjvOption:
         """Visualization options: docs/engines.md lists those that have an effect."""
+        self._watch()
         return self._shown.opt
 
     @property
     def perturb(self) -> MjvPerturb:
         """The body that the user has selected or drags; or that the code does."""
+        self._aside.look()
         return self._unsupported.perturb
 
     @property
     def user_scn(self) -> MjvScene:
         """A scene for geoms of the user's own, which are shown with the next `sync`. Its flags have no effect yet."""
+        self._aside.look()
         return self._users.scene
 
     @property
@@ -106,30 +117,58 @@ class Handle:
         """True until the window is closed, or `close` was called. Without a display it stays True."""
         if self._is_closed:
             return False
-        now_ns = time.perf_counter_ns()
+        now_ns = perf_counter_ns()
         if now_ns - self._asked_ns >= ASK_NS:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
+            if not self._was_running:
+                self._aside.look()
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
-        """Shows the present state of the data. One that no frame would show costs a few microseconds.
+        """Shows the present state of the data. One that no frame would show costs half a microsecond.
 
         state_only: changes of the model's own arrays (colours, sizes, poses of geoms) are not looked for.
         """
+        aside, now_ns = self._aside, perf_counter_ns()
+        if now_ns < aside.until_ns:  # `StateAside.put`, written out
+            aside.put_ns, aside.is_model_fixed = now_ns, state_only
+            aside.poses[:] = aside.live_poses
+            aside.time[:] = aside.live_time
+            if aside.until_ns:  # else another thread may have changed the data meanwhile
+                return
+        self._look(now_ns, state_only)
+
+    def _look(self, now_ns: int, state_only: bool) -> None:
+        """`sync`, at an instant, with a look at everything that may have changed."""
         if self._is_closed or not self._was_running:
             return
         with self._lock:
             self._mouse.apply()
-            self._shown.is_model_fixed = state_only
-            self._publisher.offer()
+            self._aside.is_model_fixed = state_only
+            self._publisher.offer(now_ns)
+            if not self._has_more:
+                self._publisher.pass_until_next()
+                if self._has_more:  # since a moment
+                    self._aside.look()
+
+    @property
+    def _has_more(self) -> bool:
+        """True if the next `sync` has to look."""
+        return self._is_closed or self._is_watched or self._mouse.is_needed
+
+    def _watch(self) -> None:
+        self._is_watched = True
+        self._aside.look()
 
     def lock(self) -> threading.RLock:  # type: ignore[valid-type]  # a class to type checkers alone since 3.14
         """Lock held by `sync`, as a context manager; re-entrant."""
+        self._watch()
         return self._lock
 
     def close(self) -> None:
         """Closes the window. Idempotent, from any thread."""
         self._is_closed = True
+        self._aside.look()
         self._publisher.end()
         self._view.close()
 

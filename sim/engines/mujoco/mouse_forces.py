@@ -4,8 +4,7 @@ The one idea: a pull sets MuJoCo's `MjvPerturb`, as its own viewer's mouse does;
 body's true mass, and moves mocap bodies.
 
 Always: only what was added here is taken away again, and only if it is still there: what the program writes into
-`xfrc_applied` stays. When the drag ends, or the viewer goes, the force is gone with the next `sync`. Without a pull a
-call costs the test of an empty tuple.
+`xfrc_applied` stays. When the drag ends, or the viewer goes, the force is gone with the next `sync`.
 """
 
 from __future__ import annotations
@@ -37,11 +36,16 @@ class MouseForces:
         self._is_on = False  # there is something to be taken away, or to be watched
         self._left: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # body, what it has, our part
 
+    @property
+    def is_needed(self) -> bool:
+        """True if `apply` has something to do."""
+        return bool(self._users.pulls or self._is_on or self._perturb.active)
+
     def apply(self) -> None:
-        """Brings forces, mocap poses and `perturb` up to date; to be called in each `sync`."""
-        pulls, perturb = self._users.pulls, self._perturb
-        if not (pulls or self._is_on or perturb.active):
+        """Brings forces, mocap poses and `perturb` up to date; to be called in each `sync` while `is_needed`."""
+        if not self.is_needed:
             return
+        pulls, perturb = self._users.pulls, self._perturb
         if pulls or self._pull.body is not None:
             self._follow(pulls[-1] if pulls else Pull())
         if perturb.active or perturb.active2 or self._left is not None:

@@ -50,7 +50,6 @@ class ShownModel:
         self._texts = texts
         self.camera, self.opt = default_camera(model), mujoco.MjvOption()
         self.view: View | None = None  # to be set once there is one
-        self.is_model_fixed = False  # True: the model's own changes are not looked for, as `sync(state_only=True)` says
         self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
         self._watched = {name: np.array(getattr(model, name)) for name in WATCHED}
@@ -66,17 +65,18 @@ class ShownModel:
         """The scene shown now."""
         return self._scene
 
-    def refresh(self, at_once: bool) -> bool:
+    def refresh(self, at_once: bool, is_model_fixed: bool = False) -> bool:
         """Replaces the view's scene if something of it has changed; True if it did. at_once: a change need not wait,
-        though the last scene may be only a moment old."""
+        though the last scene may be only a moment old. is_model_fixed: the model's own changes are not looked for, as
+        `sync(state_only=True)` says."""
         if not at_once:  # then another thread may call, which prints nothing
             self._unsupported.check(self.opt)
         now_ns = time.perf_counter_ns()
         self._compare_camera(at_once)
         options = self._shown_options()
         is_model_due = at_once or now_ns - self._model_ns >= MODEL_NS
-        self.is_unfinished = not (is_model_due or self.is_model_fixed)
-        if is_model_due and not self.is_model_fixed:
+        self.is_unfinished = not (is_model_due or is_model_fixed)
+        if is_model_due and not is_model_fixed:
             self._model_ns = now_ns
             self._are_shapes_old = self._has_model_changed() or self._are_shapes_old
         are_labels_old = self._scene.labels != self._texts.texts

@@ -44,6 +44,11 @@ class UserGeoms:
         return self._scene
 
     @property
+    def is_made(self) -> bool:
+        """True once the scene was asked for."""
+        return self._scene is not None
+
+    @property
     def flags(self) -> NDArray[np.uint8] | None:
         """Rendering flags (`mjtRndFlag`) of the scene; None before it was asked for."""
         return None if self._scene is None else self._scene.flags

@@ -144,6 +144,13 @@ class VisualMarks:
         self._spare: list[TakenGeoms] = []
         self._not_drawn: list[str] = []  # to be said by the user's thread
 
+    @property
+    def is_quiet(self) -> bool:
+        """True if `take` returns None until options, the selected body or the user's geoms change."""
+        asked = self._asked
+        has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
+        return not (has_decor or asked.has_contacts or self._users.is_made)
+
     def present(self) -> Marks | None:
         """Marks of the present state, valid until the next call; None if there are none."""
         taken = self.take()
