@@ -62,6 +62,16 @@ SHOWN = (
 )
 
 
+BESIDE = (
+    "",
+    "## One state of a model by twixt, MuJoCo Studio and Viser",
+    "",
+    "[docs/engines.md](engines.md#beside-studio-and-viser) says what theirs do better, and how the picture is made.",
+    "",
+    "![Gymnasium's humanoid by twixt, MuJoCo Studio and Viser](beside.png)",
+)
+
+
 def page() -> str:
     """The text of docs/gallery.md."""
     lines = [
@@ -80,7 +90,7 @@ def page() -> str:
             "",
             f"![{shown.title}](gallery/{shown.module}.png)",
         ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *BESIDE]) + "\n"
 
 
 def draw(shown: Shown, arguments: tuple[str, ...] = ()) -> None:

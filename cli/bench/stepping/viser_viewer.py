@@ -40,7 +40,8 @@ HOW_TO_INSTALL = "Viser is not installed; type: pip install mjviser"
 
 
 class ViserViewer:
-    """Viser's. A stop concerns the browser: the server rests without a `sync`."""
+    """Viser's. A stop concerns the browser: the server rests without a `sync`. scene: mjviser's. client: the browser, as
+    Viser's server knows it."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         try:
@@ -52,9 +53,9 @@ class ViserViewer:
         require_display()
         browser = _browser()
         self._server = viser.ViserServer(host="127.0.0.1", verbose=False)
-        scene = ViserMujocoScene(self._server, model, num_envs=1)
-        scene.create_visualization_gui()
-        self.sync = partial(scene.update_from_mjdata, data)
+        self.scene = ViserMujocoScene(self._server, model, num_envs=1)
+        self.scene.create_visualization_gui()
+        self.sync = partial(self.scene.update_from_mjdata, data)
         came = threading.Event()
         self._server.on_client_connect(lambda _client: came.set())
         self._browser = Browser(browser, f"http://127.0.0.1:{self._server.get_port()}/")
@@ -80,9 +81,12 @@ class ViserViewer:
         self._browser.close()
         self._server.stop()
 
+    @property
+    def client(self) -> Any:
+        return next(iter(self._server.get_clients().values()))
+
     def _require_picture(self) -> None:
-        client: Any = next(iter(self._server.get_clients().values()))
-        if client.get_render(*PROBE_PX, timeout=PATIENCE_S).std() < LEAST_CONTRAST:
+        if self.client.get_render(*PROBE_PX, timeout=PATIENCE_S).std() < LEAST_CONTRAST:
             raise RuntimeError("its browser draws nothing")
 
 
