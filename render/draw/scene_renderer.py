@@ -12,7 +12,7 @@ which snapshot is in a slot. Reads no clock, except to compare two ways to draw 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import moderngl
 import numpy as np
@@ -24,9 +24,10 @@ from twixt.ipc.scene.surface_records import surface_rows
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.solids import Solids
+from twixt.render.draw.bodies.still_planes import still_key
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
-from twixt.render.draw.flat.background import Background, is_worth_keeping
+from twixt.render.draw.flat.background import Background, Still
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
@@ -88,6 +89,8 @@ class SceneRenderer:
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
         self._way = WAYS[0]  # of the picture drawn last
+        self._still_key: Hashable = None  # of its planes, None where they may move
+        self._has_planes = False  # they were drawn with its background
         self.level: Level = FULL  # of the next picture
 
     @property
@@ -194,7 +197,11 @@ class SceneRenderer:
             self._transparent.begin(camera, placed)
 
         def lay() -> None:
-            self._background.lay(target, view, key)
+            self._still_key = still_key(bodies.ring, placed, scene)
+            still = None
+            if self._still_key is not None:
+                still = Still(self._still_key, lambda: self._solids.draw_planes(placed))
+            self._has_planes = self._background.lay(target, view, key, still)
 
         def draw() -> None:
             self._draw_bodies(view, placed, marks)
@@ -242,17 +249,12 @@ class SceneRenderer:
         Changes no picture: a frame that needs another background draws it as usual.
         """
         view, target = self._view, self._target
-        if (
-            view is None
-            or view.is_mapped
-            or target.is_begun
-            or not self._uniforms.key
-            or not is_worth_keeping(self._scene)
-        ):
+        if view is None or view.is_mapped or target.is_begun or not self._uniforms.key:
             return
         if self._context.fbo is not target.framebuffer or view.viewport != (0, 0, *target.size_px):
             return
-        if self._background.lay_ahead(target, view, self._background.key(self._uniforms.key, self._scene)):
+        key = self._background.key(self._uniforms.key, self._scene)
+        if self._background.lay_ahead(target, view, key, self._still_key):
             self._bodies.flush()
 
     def look_ahead(self) -> None:
@@ -318,7 +320,7 @@ class SceneRenderer:
 
     def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer], marks: NDArray[np.void]) -> None:
         scene, bodies = view.scene, self._bodies
-        self._solids.draw(view, layers, self._flat.are_drawn or len(marks) > 0)
+        self._solids.draw(view, layers, self._flat.are_drawn or len(marks) > 0, self._has_planes)
         self._marks.draw(marks, view)
         count = max((layer.bodies for layer in layers), default=0)
         if view.level.shadows and not view.is_mapped and has_shadows(scene, count):

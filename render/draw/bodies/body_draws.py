@@ -19,6 +19,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import BODY
 from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Membership
 from twixt.render.draw.bodies.part_rows import PartRows, are_alike, moved_rows, part_rows
+from twixt.render.draw.bodies.still_planes import plane_rows
 from twixt.render.draw.context import gl_function
 from twixt.render.draw.frame.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
 from twixt.render.draw.frame.layers import PlacedLayer
@@ -59,7 +60,7 @@ class BodyDraws:
         self.room = ring.capacity
         self.parts = part_rows(scene, self.room)
         self.members = Membership(context, scene, self.room, self.parts)
-        ring.transparent_shapes = self.members.transparent
+        ring.transparent_shapes, ring.plane_rows = self.members.transparent, plane_rows(self.members.kinds)
         self._scene = scene
         self._of_rows = np.zeros(0, BODY)  # reused for each snapshot
         self._context, self._target = context, target
@@ -79,7 +80,7 @@ class BodyDraws:
         self.ring.forget_vertex_arrays()
         self.members.release()
         self.members = Membership(self._context, scene, self.room, self.parts)
-        self.ring.transparent_shapes = self.members.transparent
+        self.ring.transparent_shapes, self.ring.plane_rows = self.members.transparent, plane_rows(self.members.kinds)
         if not are_alike(before, self.parts) or not self.members.is_as_opaque_as(was):
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held))
 

@@ -32,12 +32,24 @@ class Solids:
         self._casts = CastDrawing(context, bodies)
         self.spheres = SphereDrawing(context, bodies)
 
-    def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_others: bool = False) -> None:
-        """Draws the bodies of these layers. has_others: dots, lines or marks may be inside spheres."""
+    def draw_planes(self, layers: Sequence[PlacedLayer]) -> None:
+        """Draws the planes of these layers that are opaque."""
+        self._context.depth_func = "<"
+        self._bodies.draw("planes", layers)
+        self._materials.draw_planes(layers)
+
+    def draw(
+        self, view: SceneView, layers: Sequence[PlacedLayer], has_others: bool = False, has_planes: bool = False
+    ) -> None:
+        """Draws the bodies of these layers.
+
+        has_others: dots, lines or marks may be inside spheres. has_planes: the planes are drawn already.
+        """
         self._context.depth_func = "<"
         # The framebuffer's alpha stays 1: through a lower one some compositors would show the desktop.
         self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
-        self._bodies.draw("planes", layers)
+        if not has_planes:
+            self.draw_planes(layers)
         self._meshes.draw(view.level)
         for kind in CAST_KINDS:
             self._casts.draw(kind, view, layers)

@@ -4,12 +4,14 @@ The grid has no vertex buffer: the vertex shader computes the n-th line from n a
 faint, so they are plain OpenGL lines: smooth ones cost software drawing three times as much. It hides nothing (bodies
 below the ground are seen) and is drawn before the bodies.
 
-Where the CPU draws, sky and grid are copied from a cached picture: software/background_cache.py.
+Where the CPU draws, sky and grid are copied from a cached picture, with planes that stand still:
+software/background_cache.py.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 import moderngl
@@ -123,6 +125,13 @@ def is_worth_keeping(scene: Scene) -> bool:
     return scene.ground is not None or isinstance(scene.background, Texture)
 
 
+class Still(NamedTuple):
+    """Bodies that stand still. key: everything that their pixels depend on, except the camera."""
+
+    key: Hashable
+    draw: Callable[[], None]
+
+
 class Background:
     """Draws what is behind all bodies. cache: None where the GPU draws."""
 
@@ -136,8 +145,11 @@ class Background:
         """Everything that the background's pixels depend on. frame_key: `FrameUniforms.key`."""
         return frame_key, scene.background, scene.ground, self._resizes
 
-    def lay(self, target: FrameTarget, view: SceneView, key: tuple[object, ...]) -> None:
-        """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`."""
+    def lay(self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still: Still | None = None) -> bool:
+        """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
+
+        still: bodies that stand still. Returns True if they were drawn with the background.
+        """
         scene = view.scene
 
         def draw() -> None:
@@ -151,14 +163,29 @@ class Background:
                 self._context.enable_only(moderngl.BLEND)
                 self._grid.draw(view.camera)
 
+        if still is not None and self.cache is not None and not view.is_mapped and self.cache.may_copy:
+            draw_still = still.draw
+
+            def draw_both() -> None:
+                draw()
+                draw_still()
+
+            self.cache.lay(target.framebuffer, view.viewport, (key, still.key), draw_both, has_depth=True)
+            return True
         if self.cache is None or view.is_mapped or not is_worth_keeping(scene):
             draw()
         else:
-            self.cache.lay(target.framebuffer, view.viewport, key, draw)
+            self.cache.lay(target.framebuffer, view.viewport, (key, None), draw)
+        return False
 
-    def lay_ahead(self, target: FrameTarget, view: SceneView, key: tuple[object, ...]) -> bool:
-        """Lays the background between two frames; False if nothing was done, since it would save no time."""
-        if self.cache is None or not self.cache.lay_ahead(target.framebuffer, view.viewport, key):
+    def lay_ahead(
+        self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
+    ) -> bool:
+        """Lays the background between two frames; False if nothing was done, since it would save no time.
+
+        still_key: of the bodies that stand still, None without any.
+        """
+        if self.cache is None or not self.cache.lay_ahead(target.framebuffer, view.viewport, (key, still_key)):
             return False
         target.uncut()
         return True

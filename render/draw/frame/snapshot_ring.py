@@ -56,7 +56,7 @@ class _Slot:
     `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. extent:
     bounding box, None if unknown. kept: records of a large snapshot, in an array that may be longer; is_unsent: OpenGL
     does not have them yet. columns: made from `kept`, see `SnapshotRing.columns`. transparent: rows that are seen
-    through, None without any.
+    through, None without any. planes: records of plane_rows.
     """
 
     records: moderngl.Buffer | None = None
@@ -70,6 +70,8 @@ class _Slot:
     is_unsent: bool = False
     columns: Any = None
     transparent: TransparentRows | None = None
+    planes: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
+    plane_rows: NDArray[np.uint32] | None = None
 
     @property
     def buffers(self) -> list[moderngl.Buffer]:
@@ -95,6 +97,7 @@ class SnapshotRing:
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
         self.slots = slots
         self.transparent_shapes = NO_ROWS  # rows whose shape is seen through, ascending
+        self.plane_rows = NO_ROWS  # rows that are planes, ascending; none if they are many
 
     @property
     def capacity(self) -> int:
@@ -136,6 +139,11 @@ class SnapshotRing:
         """Rows of the slot that are seen through; None if there are none."""
         return self._slots.get(slot, _EMPTY).transparent
 
+    def planes(self, slot: int) -> NDArray[np.void]:
+        """Records of the slot that are of `plane_rows`; none where these have changed since its upload."""
+        held = self._slots.get(slot, _EMPTY)
+        return held.planes if held.plane_rows is self.plane_rows else NO_BODIES
+
     @property
     def filled(self) -> Iterator[int]:
         """Slots that hold bodies, in the order of their first upload."""
@@ -169,6 +177,9 @@ class SnapshotRing:
         held.few = bodies.copy() if count <= FEW else None
         held.transparent = transparent_of(bodies, held.sample, self.transparent_shapes)
         held.extent = extent_of(bodies)
+        held.plane_rows, held.planes = self.plane_rows, NO_BODIES
+        if len(self.plane_rows):
+            held.planes = bodies[self.plane_rows[: np.searchsorted(self.plane_rows, np.uint32(count))]]
 
     def upload_stretch(self, slot: int, scale3: NDArray[np.floating]) -> None:
         """Copies scales along the bodies' own axes, (n, 3), for the snapshot uploaded last into the slot.

@@ -31,11 +31,23 @@ class MaterialDraws:
             self._listed = members
             self.uniforms.keep(members.scene)
 
+    def draw_planes(self, layers: Sequence[PlacedLayer]) -> None:
+        """Draws the planes with materials in these layers."""
+        self._draw(layers, are_planes=True)
+
     def draw(self, layers: Sequence[PlacedLayer]) -> None:
-        """Draws the bodies with materials in these layers."""
+        """Draws the other bodies with materials in these layers."""
+        self._draw(layers, are_planes=False)
+
+    def release(self) -> None:
+        """Gives the GPU memory back."""
+        self.uniforms.release()
+        self._listed = None
+
+    def _draw(self, layers: Sequence[PlacedLayer], are_planes: bool) -> None:
         for layer in layers:
             for number, (kind, material, members) in enumerate(self._bodies.members.finished(layer.group)):
-                if not (count := members.drawn(layer.bodies)):
+                if (kind == "planes") != are_planes or not (count := members.drawn(layer.bodies)):
                     continue
                 name = pass_of_any_size(kind, is_stretched=True)
                 drawn = layer._replace(variant=layer.variant._replace(finish=self.uniforms.finish_of(material, kind)))
@@ -43,11 +55,6 @@ class MaterialDraws:
                 self._context.enable_only(PASSES[name].flags)
                 self.uniforms.apply(array.program, material)
                 array.render(moderngl.POINTS, count)
-
-    def release(self) -> None:
-        """Gives the GPU memory back."""
-        self.uniforms.release()
-        self._listed = None
 
 
 def pass_of_any_size(kind: str, is_stretched: bool) -> str:

@@ -1,7 +1,8 @@
-"""Background and grid as a cached picture, drawn again when the camera moves.
+"""Background, grid and floors that stand still as a cached picture, drawn again when the camera moves.
 
 The one idea: a copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills
-them with one colour, and saves the time of the grid's lines.
+them with one colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied in
+0.1 ms.
 
 Always: the copied pixels are those that drawing would give; the key holds everything that they depend on. One frame
 after the first picture is kept, copying is timed against drawing (between different formats it is slower). If it is
@@ -31,6 +32,7 @@ class _Kept:
 
     def __init__(self, key: Hashable) -> None:
         self.key = key
+        self.has_depth = False
         self.pixels: Pixels | None = None
         self.is_filled = False
 
@@ -42,24 +44,33 @@ class BackgroundCache:
         self._context = context
         self._gl = functions()
         self._is_faster: bool | None = None  # copying is faster than drawing; None: not measured yet
+        self._copies_depth = True  # no copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
         self._ahead: tuple[Place, Hashable] | None = None  # place and key of the background laid ahead
 
-    def lay(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable, draw: Callable[[], None]) -> None:
-        """Fills the part of `target` with the background, and its depth with 1.0 (farthest).
+    def lay(
+        self,
+        target: moderngl.Framebuffer,
+        viewport: Viewport,
+        key: Hashable,
+        draw: Callable[[], None],
+        has_depth: bool = False,
+    ) -> None:
+        """Fills the part of `target` with the background.
 
-        key: everything that its pixels depend on. draw: does the same by drawing.
+        key: everything that its pixels depend on. draw: does the same by drawing. has_depth: its depth is kept and
+        copied, too; else that is 1.0 (farthest) all over.
         """
         place, (ahead, self._ahead) = (target.glo, viewport), (self._ahead, None)
         kept = self._kept.get(place)
         if ahead == (place, key):
             self._restore(target, viewport)
-        elif self._is_faster is False or not self._gl.are_there:
+        elif not self.may_copy or (has_depth and not self._copies_depth):
             draw()
         elif kept is None or kept.key != key:
             self._forget_some(place)
             kept = self._kept.setdefault(place, _Kept(key))
-            kept.key, kept.is_filled = key, False
+            kept.key, kept.is_filled, kept.has_depth = key, False, has_depth
             draw()
         elif kept.is_filled:
             if self._is_faster is None:  # not in the frame that kept the first picture: both take long
@@ -71,8 +82,11 @@ class BackgroundCache:
             self._context.error  # noqa: B018  # clears an older error
             self._keep(target, viewport, kept)
             # Some framebuffers cannot be copied from, such as those with several samples a pixel.
-            if self._is_faster is None and self._context.error != "GL_NO_ERROR":
-                self._is_faster = False
+            if (self._is_faster is None or has_depth) and self._context.error != "GL_NO_ERROR":
+                if has_depth:
+                    self._copies_depth = False
+                else:
+                    self._is_faster = False
                 self.release()
 
     def lay_ahead(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
@@ -92,6 +106,11 @@ class BackgroundCache:
         self._ahead = None
 
     @property
+    def may_copy(self) -> bool:
+        """False if copies of pixels are known to be slower than drawing."""
+        return self._is_faster is not False and self._gl.are_there
+
+    @property
     def is_copied(self) -> bool:
         """True if copies of pixels are known to be faster than drawing."""
         return self._is_faster is True
@@ -108,8 +127,10 @@ class BackgroundCache:
 
     def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept) -> None:
         """Keeps the pixels that were just drawn."""
+        if kept.pixels is not None and kept.pixels.has_depth != kept.has_depth:
+            self._give_back(kept)
         if kept.pixels is None:
-            kept.pixels = Pixels(viewport[2:], target.glo)
+            kept.pixels = Pixels(viewport[2:], target.glo, kept.has_depth)
         kept.pixels.take(viewport)
         self._restore(target, viewport)
         kept.is_filled = True
@@ -118,6 +139,8 @@ class BackgroundCache:
         assert kept.pixels is not None
         kept.pixels.lay(viewport)
         self._restore(target, viewport)
+        if kept.has_depth:
+            return
         self._gl.glClearDepth(1.0)  # other code with this context may have set another value
         # If depth and stencil are in one word, clearing depth alone reads, masks and writes it: twice the time.
         self._gl.glClear(DEPTH_BIT | STENCIL_BIT)
@@ -130,8 +153,8 @@ class BackgroundCache:
             self._context.finish()
             return time.perf_counter_ns() - begin_ns
 
-        self._context.error  # noqa: B018  # clears an older error, which does not come from copying
         drawn_ns = min(taken_ns(draw) for _ in range(TRIES))
+        self._context.error  # noqa: B018  # clears an older error, which does not come from copying
         copied_ns = min(taken_ns(lambda: self._copy(target, viewport, kept)) for _ in range(TRIES))
         self._is_faster = copied_ns < drawn_ns and self._context.error == "GL_NO_ERROR"
         if not self._is_faster:
@@ -145,3 +168,4 @@ class BackgroundCache:
     def _give_back(self, kept: _Kept) -> None:
         if kept.pixels is not None:
             kept.pixels.release()
+            kept.pixels = None

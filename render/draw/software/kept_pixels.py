@@ -1,7 +1,8 @@
 """Pixels kept in a texture, copied from and to a framebuffer.
 
 The one idea: between equal formats a copy of pixels is a copy of memory. So the texture has the framebuffer's own order
-of channels and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down.
+of channels and rows. A window stores B, G, R, A from the top down, so its pixels are kept upside down. Depth is kept in
+the framebuffer's own format, too, with the stencil that shares its words.
 
 Always: places are counted from the bottom left, in the texture as in the framebuffer.
 """
@@ -20,6 +21,12 @@ SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x
 # RGBA without a size takes the channel order of the data given with it: B, G, R, A for windows. Other framebuffers
 # have RGBA8.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
+RENDERBUFFER, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8216, 0x8217
+# Names of depth and stencil: of a window, of another framebuffer.
+WINDOW_PARTS, OTHER_PARTS = (0x1801, 0x1802), (0x8D00, 0x8D20)
+DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
+# Formats by their bits of depth and of stencil.
+DEPTH_FORMATS = {(24, 8): 0x88F0, (24, 0): 0x81A6, (16, 0): 0x81A5, (32, 0): 0x81A7}
 
 
 class Functions:
@@ -41,6 +48,15 @@ class Functions:
         self.glFramebufferTexture2D = gl_function("glFramebufferTexture2D", c_uint, c_uint, c_uint, c_uint, whole)
         self.glDeleteFramebuffers = gl_function("glDeleteFramebuffers", whole, names)
         self.glDeleteTextures = gl_function("glDeleteTextures", whole, names)
+        self.glGetError = gl_function("glGetError")
+        self.glGenRenderbuffers = gl_function("glGenRenderbuffers", whole, names)
+        self.glBindRenderbuffer = gl_function("glBindRenderbuffer", c_uint, c_uint)
+        self.glRenderbufferStorage = gl_function("glRenderbufferStorage", c_uint, c_uint, whole, whole)
+        self.glFramebufferRenderbuffer = gl_function("glFramebufferRenderbuffer", c_uint, c_uint, c_uint, c_uint)
+        self.glDeleteRenderbuffers = gl_function("glDeleteRenderbuffers", whole, names)
+        self.glGetFramebufferAttachmentParameteriv = gl_function(
+            "glGetFramebufferAttachmentParameteriv", c_uint, c_uint, c_uint, POINTER(c_int)
+        )
         self.are_there = all(self.__dict__.values())
 
 
@@ -53,11 +69,12 @@ def functions() -> Functions:
 class Pixels:
     """A picture of this size, px. framebuffer: OpenGL name of the one that it is copied from and to; 0: a window's.
 
+    has_depth: its depth is copied, too; where the format is not known the copies leave an OpenGL error.
     `take` and `lay` bind other framebuffers and switch the scissor off; the caller sets what it uses next.
     """
 
-    def __init__(self, size_px: tuple[int, int], framebuffer: int) -> None:
-        self.size_px, self.framebuffer = size_px, framebuffer
+    def __init__(self, size_px: tuple[int, int], framebuffer: int, has_depth: bool = False) -> None:
+        self.size_px, self.framebuffer, self.has_depth = size_px, framebuffer, has_depth
         self._gl, names = functions(), (c_uint(), c_uint())
         gl = self._gl
         gl.glGenTextures(1, byref(names[0]))
@@ -69,6 +86,9 @@ class Pixels:
         gl.glBindFramebuffer(FRAMEBUFFER, names[1].value)
         gl.glFramebufferTexture2D(FRAMEBUFFER, COLOR_ATTACHMENT, TEXTURE_2D, names[0].value, 0)
         self._texture, self._kept = names[0].value, names[1].value
+        self._depth, self._bits = c_uint(), COLOR_BIT
+        if has_depth:
+            self._add_depth()
 
     def take(self, part: Viewport, at: tuple[int, int] = (0, 0)) -> None:
         """Keeps a part of the framebuffer. at: its left and bottom in the picture, px."""
@@ -85,6 +105,29 @@ class Pixels:
         """Gives the memory back."""
         self._gl.glDeleteFramebuffers(1, byref(c_uint(self._kept)))
         self._gl.glDeleteTextures(1, byref(c_uint(self._texture)))
+        if self._depth.value:
+            self._gl.glDeleteRenderbuffers(1, byref(self._depth))
+
+    def _add_depth(self) -> None:
+        """Adds a depth buffer of the framebuffer's format."""
+        gl, sizes = self._gl, []
+        gl.glBindFramebuffer(FRAMEBUFFER, self.framebuffer)
+        for part, size in zip(
+            OTHER_PARTS if self.framebuffer else WINDOW_PARTS, (DEPTH_SIZE, STENCIL_SIZE), strict=True
+        ):
+            found = c_int(0)
+            gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, size, byref(found))
+            sizes.append(found.value)
+        gl.glGetError()  # of a framebuffer without stencil
+        has_stencil = sizes[1] > 0
+        gl.glGenRenderbuffers(1, byref(self._depth))
+        gl.glBindRenderbuffer(RENDERBUFFER, self._depth.value)
+        gl.glRenderbufferStorage(RENDERBUFFER, DEPTH_FORMATS.get((sizes[0], sizes[1]), 0), *self.size_px)
+        gl.glBindFramebuffer(FRAMEBUFFER, self._kept)
+        attachment = DEPTH_STENCIL_ATTACHMENT if has_stencil else DEPTH_ATTACHMENT
+        gl.glFramebufferRenderbuffer(FRAMEBUFFER, attachment, RENDERBUFFER, self._depth.value)
+        # All that shares the words of depth, or they could not be copied as memory.
+        self._bits = COLOR_BIT | DEPTH_BIT | (STENCIL_BIT if has_stencil else 0)
 
     def _row(self, bottom: int, height: int) -> int:
         return bottom if self.framebuffer else self.size_px[1] - bottom - height
@@ -97,5 +140,5 @@ class Pixels:
         gl.glBindFramebuffer(READ_FRAMEBUFFER, source)
         gl.glBindFramebuffer(DRAW_FRAMEBUFFER, to)
         gl.glBlitFramebuffer(
-            left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], COLOR_BIT, NEAREST
+            left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], self._bits, NEAREST
         )

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from twixt.ipc.scene import Box, Scene
-from twixt.ipc.snapshot import BODY, VISIBLE
+from twixt.ipc.scene import Box, Material, Plane, Scene, Texture
+from twixt.ipc.snapshot import BODY, HAS_VELOCITY, VISIBLE
 from twixt.render.draw import context as gl_context
 from twixt.render.draw import software
 from twixt.render.draw.camera import OrbitCamera
@@ -19,6 +19,7 @@ from twixt.render.draw.software.background_cache import BackgroundCache
 NEAR, FAR = OrbitCamera(distance_m=6.0), OrbitCamera(distance_m=17.0, azimuth_rad=1.0)
 GROUND = Scene([Box((1, 1, 1), (0.9, 0.2, 0.2))], ground=0.0)
 WIDTH, HEIGHT = 400, 300
+BETWEEN = Layer(0, 1, alpha=0.5, gap_s=0.1)
 
 
 def one_box(z=0.5):
@@ -73,6 +74,105 @@ def both(studio):
     yield kept
     kept.laid.release()
     kept.drawn.release()
+
+
+FLOOR = Scene(
+    [Plane((8, 6), (0.5, 0.6, 0.7), Material(Texture.checker(size_px=64), (4, 3))), Box((1, 1, 1), (0.9, 0.2, 0.2)), Plane((1, 1))],
+    ground=None,
+)  # fmt: skip
+
+
+def floor_and_box(box_z=0.2, floor_z=0.0):
+    """A box that stands in a floor, and a small plane in the air."""
+    bodies = np.concatenate([one_box(floor_z), one_box(box_z), one_box(1.5)])
+    bodies["position"][1:, 0] = 0.5, -1.0
+    return bodies
+
+
+class KeptFloor(Kept):
+    """The same with a floor between two snapshots, which may move in the second."""
+
+    def __init__(self, studio):
+        super().__init__(studio, FLOOR)
+
+    def move(self, z, floor_z=0.0):
+        for renderer in (self.laid, self.drawn):
+            for slot, bodies in enumerate((floor_and_box(z), floor_and_box(z + 0.3, floor_z))):
+                renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
+
+    def compare(self, camera, layer=BETWEEN, ahead=False):
+        pixels = []
+        for renderer in (self.laid, self.drawn):
+            self.studio.framebuffer.use()
+            self.studio.framebuffer.clear(1.0, 0.0, 1.0, 1.0, depth=0.2)
+            if ahead:
+                renderer.begin_ahead()
+            renderer.draw([layer], camera.matrices((WIDTH, HEIGHT)), (0, 0, WIDTH, HEIGHT))
+            renderer.finish()
+            pixels.append(renderer.read_pixels())
+        np.testing.assert_array_equal(*pixels)
+
+    @property
+    def keeps_depth(self):
+        kept = self.laid._background.cache._kept.values()
+        return [one.pixels is not None and one.pixels.has_depth for one in kept if one.is_filled]
+
+
+@pytest.fixture
+def floor(studio):
+    kept = KeptFloor(studio)
+    yield kept
+    kept.laid.release()
+    kept.drawn.release()
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_floor_that_stands_still_is_kept_and_hides_what_is_below_it(floor, ahead):
+    for z in (-0.4, 0.0, 0.4, 0.8):
+        floor.move(z)
+        floor.compare(NEAR, ahead=ahead)
+    assert floor.keeps_depth == [True]
+    for camera in (FAR, FAR, NEAR, NEAR, NEAR):
+        floor.compare(camera, ahead=ahead)
+
+
+def test_a_floor_that_moves_is_drawn_where_it_is(floor):
+    for floor_z in (0.0, 0.0, 0.0, 0.3, 0.3, 0.3, 0.0, 0.0, 0.5):
+        floor.move(0.2, floor_z)
+        floor.compare(NEAR, ahead=True)
+
+
+def test_a_floor_with_a_velocity_is_not_kept(floor):
+    for renderer in (floor.laid, floor.drawn):
+        for slot in (0, 1):
+            bodies = floor_and_box()
+            bodies["velocity"][0] = 0, 0, 3.0
+            bodies["flags"] |= HAS_VELOCITY
+            renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
+    for _ in range(4):
+        floor.compare(NEAR, Layer(0, 1, alpha=0.3, gap_s=0.1, method="hermite"))
+    assert floor.keeps_depth == []
+
+
+def test_another_scene_another_floor(floor):
+    for shapes in (FLOOR.shapes, [Plane((4, 4), (0.9, 0.9, 0.1)), *list(FLOOR.shapes)[1:]], FLOOR.shapes):
+        for ground in (None, -0.5):
+            floor.set_scene(Scene(shapes, ground=ground))
+            for z in (0.2, 0.3, 0.4):
+                floor.move(z)
+                floor.compare(NEAR, ahead=True)
+
+
+def test_a_floor_whose_depth_cannot_be_copied_is_drawn_and_a_ground_is_kept(floor, monkeypatch):
+    monkeypatch.setattr(software.kept_pixels, "DEPTH_FORMATS", {})
+    for z in (0.2, 0.3, 0.4, 0.5):
+        floor.move(z)
+        floor.compare(NEAR, ahead=True)
+    assert floor.keeps_depth == []
+    floor.set_scene(Scene([Box((1, 1, 1))] * 3, ground=0.0))
+    for _ in range(3):
+        floor.compare(NEAR, ahead=True)
+    assert floor.keeps_depth == [False]
 
 
 def test_bodies_move_before_a_kept_backdrop(both):
