@@ -26,6 +26,7 @@ from twixt.ipc.errors import INTERRUPTED, REFUSED  # found beside this file only
 TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
 if TYPE_CHECKING:
     from twixt.ipc.errors import TwixtError
+    from twixt.ipc.interaction.overlay_figures import OverlayFigure, OverlayLine
     from twixt.ipc.interaction.overlay_images import OverlayImage
     from twixt.ipc.interaction.overlay_texts import OverlayText
     from twixt.ipc.interaction.world_controls import Button, Slider, Toggle
@@ -78,6 +79,7 @@ _HOMES = {
         "twixt.ipc.scene",
     ),
     **dict.fromkeys(("Slider", "Toggle", "Button"), "twixt.ipc.interaction.world_controls"),
+    **dict.fromkeys(("OverlayFigure", "OverlayLine"), "twixt.ipc.interaction.overlay_figures"),
     "OverlayText": "twixt.ipc.interaction.overlay_texts",
     "OverlayImage": "twixt.ipc.interaction.overlay_images",
     "Group": "twixt.ipc.scene.groups",
@@ -103,7 +105,9 @@ __all__ = [
     "Marks",
     "Material",
     "Mesh",
+    "OverlayFigure",
     "OverlayImage",
+    "OverlayLine",
     "OverlayText",
     "Part",
     "Plane",

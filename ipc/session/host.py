@@ -228,7 +228,7 @@ class Host:
 
     def write_overlay(self, kind: str, fields: dict[str, Any], content: bytes) -> None:
         """Replace the images or figures over the picture. kind: one of `overlay_messages.OVERLAYS`. Each viewer gets
-        the latest, at most 30 times a second. Never waits."""
+        the latest, at most 30 times a second, of figures 10. Never waits."""
         self.overlays = {**self.overlays, kind: WrittenOverlay(fields, content)}
         self._service.overlays_changed()
 

@@ -15,15 +15,20 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from twixt.ipc.interaction import overlay_images
+from twixt.ipc.interaction import overlay_figures, overlay_images
 from twixt.ipc.process import fork
 from twixt.ipc.session import wire
 from twixt.ipc.session.attached_viewer import AttachedViewer
 
 # Kinds of these messages, and what makes values of their fields and bytes.
-OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {"images": overlay_images.from_message}
+OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
+    "images": overlay_images.from_message,
+    "figures": overlay_figures.from_message,
+}
 # Most bytes of one message.
-MOST_BYTES = overlay_images.MOST_BYTES
+MOST_BYTES = max(overlay_images.MOST_BYTES, overlay_figures.MOST_BYTES)
+# Shortest intervals between two messages of a kind to one viewer, ns: images may be a camera's, figures are read.
+INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
 
 
 class WrittenOverlay(NamedTuple):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twixt.ipc.interaction.overlay_figures import OverlayFigure
 from twixt.ipc.interaction.overlay_images import OverlayImage
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.session import overlay_messages, wire
@@ -18,13 +19,14 @@ from twixt.ipc.session import overlay_messages, wire
 
 class ReceivedScene:
     """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of
-    cameras that came by themselves. images: over the picture; new ones are another tuple."""
+    cameras that came by themselves. images, figures: over the picture; new ones are another tuple."""
 
     scene: Scene
 
     def __init__(self) -> None:
         self.version = self.camera_version = self.cameras = 0
         self.images: tuple[OverlayImage, ...] = ()
+        self.figures: tuple[OverlayFigure, ...] = ()
 
     def take_scene(self, fields: dict[str, Any], packed: bytes) -> None:
         """Takes a scene message. Meshes and textures that the scene of version `since` has do not come again; 0: all

@@ -26,7 +26,7 @@ from twixt.ipc.process import fork
 from twixt.ipc.session import overlay_messages, wire
 from twixt.ipc.session.attached_viewer import AttachedViewer, HostRequests, call_guarded, encode_or_drop, flush_all
 from twixt.ipc.session.listener import Listener, check_peer
-from twixt.ipc.session.overlay_messages import WrittenOverlay
+from twixt.ipc.session.overlay_messages import INTERVALS_NS, WrittenOverlay
 from twixt.ipc.session.received_actions import KINDS as ACTIONS
 from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.wakes import SelfPipe, WakeQueue
@@ -37,8 +37,6 @@ VIEWERS_LIMIT = 32
 SILENCE_NS = 5_000_000_000
 # Shortest interval between two status messages to one viewer: people read them.
 STATUS_INTERVAL_NS = 200_000_000
-# The same for images and figures over the picture: they may be pictures of a camera.
-OVERLAY_INTERVAL_NS = 33_000_000
 # Longest lead accepted from a viewer: no display shows a frame later, and physics runs ahead by it.
 LEAD_LIMIT_NS = 1_000_000_000
 # Time for the message of the end to be sent; a viewer that does not read it finds the stream closed.
@@ -91,7 +89,7 @@ class ServiceThread:
             self.notify()
 
     def overlays_changed(self) -> None:
-        """Has viewers get the host's new images or figures, at intervals of at least `OVERLAY_INTERVAL_NS`."""
+        """Has viewers get the host's new images or figures, at intervals of at least `INTERVALS_NS`."""
         if not self._are_overlays_scheduled and self.viewers:
             self._are_overlays_scheduled = True
             self.notify()
@@ -300,7 +298,7 @@ class ServiceThread:
         """Kinds of images and figures that the viewer does not have yet, and from when they may be posted."""
         for kind, overlay in self._host.overlays.items():
             if viewer.sent.overlays.get(kind) is not overlay:
-                yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + OVERLAY_INTERVAL_NS
+                yield kind, overlay, viewer.sent.overlays_ns.get(kind, 0) + INTERVALS_NS[kind]
 
     def _disconnect(self, viewer: AttachedViewer, reason: str = "") -> None:
         if reason:

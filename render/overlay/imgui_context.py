@@ -43,6 +43,7 @@ def _library() -> tuple[Any, Path]:
 with glfw_library.sharing():
     _native, _folder = _library()
 imgui: Any = _native.imgui
+implot: Any = _native.implot
 
 FONT_PX = 15.0
 # Colour of each text's shadow, offset by one unit, so that the text is readable over any picture.

@@ -204,11 +204,14 @@ class OverPicture:
         return at_borders(texts, size_px, self._display.content_scale, room)
 
     def _draw_pictures(self, size_px: tuple[int, int], has_panel: bool) -> bool:
-        """Draws images of the program; False without any."""
+        """Draws images and figures of the program; False without any."""
         if self._loop.is_starting:
             return False
-        reserved = panel_places(size_px, self._display.content_scale) if has_panel else ()
-        return self._pictures.draw(self._loop.link.received.images, size_px, reserved)
+        received, scale = self._loop.link.received, self._display.content_scale
+        self._pictures.take_images(received.images)
+        if not received.figures or self._library.is_loaded:
+            self._pictures.take_figures(received.figures, scale)
+        return self._pictures.draw(size_px, panel_places(size_px, scale) if has_panel else ())
 
     def _draw_panel(
         self, panel: Panel, events: list[Event], size_px: tuple[int, int], beneath: PanelBackdrop | None

@@ -167,15 +167,16 @@ class ShownStatus:
     def __init__(self) -> None:
         self._latest: object = None
         self._shown: tuple[object, ...] = ()
-        self._programs: tuple[object, ...] = ()  # texts and images, which are shown without the overlay, too
+        self._programs: tuple[object, ...] = ()  # texts, images, figures, which are shown without the overlay, too
 
     def is_changed(self, link: Link, is_overlay_shown: bool) -> bool:
         """True if the overlay is shown and its status text differs from that at the last call."""
-        latest = link.status, link.ended, link.received.images
+        programs = link.status.get("texts"), link.received.images, link.received.figures
+        latest = link.status, link.ended, programs
         if latest == self._latest:
             return False
         before, self._latest = self._shown, latest
-        programs_before, self._programs = self._programs, (link.status.get("texts"), link.received.images)
+        programs_before, self._programs = self._programs, programs
         shown = {name: value for name, value in link.status.items() if name not in SEEN_ELSEWHERE}
         self._shown = shown, link.ended
         return self._programs != programs_before or (is_overlay_shown and before != self._shown)

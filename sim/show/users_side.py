@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.interaction import overlay_images
+from twixt.ipc.interaction import overlay_figures, overlay_images
+from twixt.ipc.interaction.overlay_figures import OverlayFigure, checked_figures
 from twixt.ipc.interaction.overlay_images import OverlayImage, checked_images
 from twixt.ipc.interaction.overlay_texts import OverlayText, as_message, checked_texts
 from twixt.ipc.interaction.user_actions import UserEvent
@@ -75,6 +76,12 @@ class UsersSide:
         may be changed as soon as this returns. Viewers get the newest, 30 times a second at most. Raises TwixtError."""
         shown = checked_images("View.set_images", images)
         self._host.write_overlay("images", *overlay_images.as_message(shown))
+
+    def set_figures(self, figures: Iterable[OverlayFigure]) -> None:
+        """Shows these figures over the picture, in place of those before; () shows none. Viewers get the newest, 10
+        times a second at most. Raises TwixtError."""
+        shown = checked_figures("View.set_figures", figures)
+        self._host.write_overlay("figures", *overlay_figures.as_message(shown))
 
     @property
     def size_px(self) -> tuple[int, int] | None:

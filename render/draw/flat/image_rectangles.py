@@ -5,7 +5,8 @@ Always: pixels go to the graphics memory once, when they are taken; a texture of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import moderngl
 import numpy as np
@@ -15,10 +16,12 @@ from twixt.render.draw.flat.panel_backgrounds import Rectangle
 
 _VERTEX = """#version 330 core
 uniform vec4 corners;  // left, bottom, right, top, -1..1
+uniform bool begins_below;  // the texture's first row is the lower one
 out vec2 at;
 void main() {
-    at = vec2(gl_VertexID & 1, 1 - (gl_VertexID >> 1));
-    gl_Position = vec4(mix(corners.x, corners.z, at.x), mix(corners.w, corners.y, at.y), 0.0, 1.0);
+    vec2 share = vec2(gl_VertexID & 1, gl_VertexID >> 1);
+    gl_Position = vec4(mix(corners.xy, corners.zw, share), 0.0, 1.0);
+    at = vec2(share.x, begins_below ? share.y : 1.0 - share.y);
 }
 """
 _FRAGMENT = """#version 330 core
@@ -27,6 +30,8 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(shown, at); }
 """
+# Of a texture that is drawn into, red, green, blue and alpha; one of given pixels has no alpha.
+DRAWN_COMPONENTS = 4
 
 
 class ImageRectangles:
@@ -45,17 +50,35 @@ class ImageRectangles:
         for texture in unused:
             texture.release()
 
+    @contextmanager
+    def drawing(self, size_px: tuple[int, int]) -> Iterator[None]:
+        """Adds an image of this size: draws inside it go there, premultiplied by their alpha."""
+        in_use = self._context.fbo
+        made = self._context.texture(size_px, DRAWN_COMPONENTS)
+        made.repeat_x = made.repeat_y = False
+        framebuffer = self._context.framebuffer([made])
+        framebuffer.use()
+        framebuffer.clear()
+        try:
+            yield
+        finally:
+            in_use.use()
+            framebuffer.release()
+        self._textures.append(made)
+
     def draw(self, rectangles: Iterable[Rectangle], size_px: tuple[int, int]) -> None:
         """Draws each image over its rectangle of the framebuffer in use, in their order."""
         context = self._context
         context.fbo.viewport = (0, 0, *size_px)
-        context.enable_only(moderngl.NOTHING)
+        context.enable_only(moderngl.BLEND)
+        context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
         width_px, height_px = size_px
         for (left, top, right, bottom), texture in zip(rectangles, self._textures, strict=True):
             # Pixel for pixel where the sizes agree, also where a processor rounds.
             is_whole = texture.size == (right - left, bottom - top)
             texture.filter = (moderngl.NEAREST, moderngl.NEAREST) if is_whole else (moderngl.LINEAR, moderngl.LINEAR)
             texture.use(0)
+            self._program["begins_below"] = texture.components == DRAWN_COMPONENTS
             self._program["corners"] = (
                 2 * left / width_px - 1, 1 - 2 * bottom / height_px, 2 * right / width_px - 1, 1 - 2 * top / height_px
             )  # fmt: skip

@@ -19,7 +19,7 @@ from twixt.sim.engines.mujoco.key_calls import call_on_keys
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mouse_forces import MouseForces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
-from twixt.sim.engines.mujoco.over_picture import overlay_images, overlay_texts
+from twixt.sim.engines.mujoco.over_picture import overlay_figures_of, overlay_images, overlay_texts
 from twixt.sim.engines.mujoco.shown_model import ShownModel
 from twixt.sim.engines.mujoco.state_aside import StateAside
 from twixt.sim.engines.mujoco.unsupported import Unsupported
@@ -199,11 +199,16 @@ class Handle:
             self._shown.update_asset(kind, number)
 
     def set_figures(self, viewports_figures: Any) -> None:
-        """Figures over the picture. No effect yet."""
-        self._unsupported.note("set_figures")
+        """Shows figures over the picture: one (viewport, figure), or a list of them."""
+        given = [viewports_figures] if isinstance(viewports_figures, tuple) else viewports_figures
+        shown, left_out = overlay_figures_of(given)
+        if left_out:
+            self._unsupported.note(f"{left_out} of {left_out + len(shown)} figures of set_figures, too large together")
+        self._view.set_figures(shown)
 
     def clear_figures(self) -> None:
         """Removes the figures."""
+        self._view.set_figures(())
 
     def set_texts(self, texts: Any) -> None:
         """Shows texts over the picture: one (font, gridpos, text1, text2), or a list of them; None: MuJoCo's default."""

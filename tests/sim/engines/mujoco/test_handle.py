@@ -324,12 +324,11 @@ def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFi
     handle, _ = launch(publish_hz=ALWAYS)
     handle.opt.label = mujoco.mjtLabel.mjLABEL_CONTACTFORCE
     handle.user_scn.flags[mujoco.mjtRndFlag.mjRND_WIREFRAME] = 1
-    handle.set_figures([])
     for _ in range(3):
         handle.sync()
     said = [line for line in capfd.readouterr().err.splitlines() if "no effect yet" in line]
-    assert len(said) == 3
-    for what in (f"opt.label={int(mujoco.mjtLabel.mjLABEL_CONTACTFORCE)}", "user_scn.flags", "set_figures"):
+    assert len(said) == 2
+    for what in (f"opt.label={int(mujoco.mjtLabel.mjLABEL_CONTACTFORCE)}", "user_scn.flags"):
         assert any(line.startswith(f"twixt: {what}:") for line in said), what
 
 
@@ -385,6 +384,35 @@ def test_images_stand_where_mujocos_do_and_must_fit_their_rectangles(
     reader.until(lambda: shown() == [])
     with pytest.raises(ValueError, match="does not match target shape"):
         handle.set_images([(mujoco.MjrRect(0, 0, 4, 3), np.zeros((4, 3, 3), np.uint8))])
+
+
+def test_figures_are_those_of_mujocos_struct(launch: Launch, capfd: pytest.CaptureFixture[str]) -> None:
+    handle, reader = launch()
+    figure = mujoco.MjvFigure()
+    mujoco.mjv_defaultFigure(figure)
+    figure.title, figure.xlabel = "angles", "time, s"
+    figure.linename[1] = "knee"
+    figure.linepnt[1], figure.linergb[1] = 3, (0, 1, 0.5)
+    figure.linedata[1, :6] = 0, 0.5, 1, 3, 2, -1
+
+    def shown() -> list[Any]:
+        return [
+            (one.rect, one.title, one.x_label, one.x_range, one.y_range, one.are_bars, one.has_legend,
+             [(line.name, line.color, line.points.tolist()) for line in one.lines])
+            for one in reader._link.received.figures
+        ]  # fmt: skip
+
+    lines = [("knee", (0, 1, 0.5), [[0, 0.5], [1, 3], [2, -1]])]
+    handle.set_figures((mujoco.MjrRect(1, 2, 300, 200), figure))
+    reader.until(lambda: shown() == [((1, 2, 300, 200), "angles", "time, s", (0, 2), (-1.2, 3.2), False, True, lines)])
+    figure.flg_extend, figure.flg_barplot, figure.flg_legend, figure.range[1] = 0, 1, 0, (0, 0)
+    handle.set_figures([(mujoco.MjrRect(1, 2, 300, 200), figure), (mujoco.MjrRect(0, 0, 0, 0), figure)])
+    reader.until(lambda: shown() == [((1, 2, 300, 200), "angles", "time, s", (0, 1), None, True, False, lines)])
+    handle.set_figures([(mujoco.MjrRect(0, 0, 1, 1), figure)] * 20)
+    reader.until(lambda: len(shown()) == 16)
+    assert "4 of 20 figures of set_figures, too large together: no effect" in capfd.readouterr().err
+    handle.clear_figures()
+    reader.until(lambda: shown() == [])
 
 
 def test_leaving_the_block_closes(launch: Launch) -> None:
