@@ -10,10 +10,18 @@ import errno
 import os
 import sys
 
+TYPE_CHECKING = False  # as in `typing`, whose import takes some ms
+if TYPE_CHECKING:
+    from typing import Any
+
 # Exit codes of commands and processes. FINISHED: no error, or the window was closed. FAILED: a limit of --fail-if is
 # exceeded, the user's code crashed, or the other process ended without a reason. REFUSED: an input that cannot be
 # used. A process ended by a signal other than Ctrl-C: see `exit_code_of`.
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
+
+# Longest text of a refused value in a message, characters; and what replaces a whole number that is too long to print.
+LONGEST_VALUE = 200
+LARGE = "a larger whole number"
 
 DISPLAY_VARIABLES: tuple[str, ...] = ("DISPLAY", "WAYLAND_DISPLAY") if sys.platform == "linux" else ()
 NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
@@ -29,6 +37,17 @@ class NoDisplay(TwixtError):
     """A window was required, and there is no display."""
 
     exit_code = WITHOUT_DISPLAY
+
+
+def text_of(value: Any) -> str:
+    """`repr` of a refused value, for a message: one line of at most `LONGEST_VALUE` characters, whatever the value."""
+    try:
+        text = " ".join(repr(value).splitlines())
+    except ValueError:
+        return LARGE
+    except Exception:  # raised by a `__repr__` of the user's
+        return f"a {type(value).__name__}"
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
 def exit_code_of(process_code: int) -> int:

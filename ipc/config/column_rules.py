@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from twixt.ipc.errors import text_of
+
 # linear: on a straight line from old to new. angle: radians, along the shorter arc. none: the older value until the
 # newer snapshot's instant. latest: the newest published value at once.
 RULES = ("linear", "angle", "none", "latest")
@@ -28,12 +30,12 @@ def is_reference(text: Any) -> bool:
 
 def is_rule(rule: Any) -> bool:
     """True if `rule` is one of `RULES` or a reference."""
-    return rule in RULES or is_reference(rule)
+    return isinstance(rule, str) and (rule in RULES or is_reference(rule))
 
 
 def unknown_rule(column: str, rule: Any) -> str:
     """Error text for an unknown `rule`."""
     return (
         f"the rule of column {column!r} must be one of {', '.join(RULES)}, or module:function "
-        f"for one of your own, got {rule!r}"
+        f"for one of your own, got {text_of(rule)}"
     )

@@ -235,6 +235,7 @@ class Config:
     started_ns: int | None = field(default=None, metadata={})  # perf_counter instant of the command
 
     def __post_init__(self) -> None:
+        self._check_defaults()
         rules.whole("--seed", self.seed, at_least=0)
         for name in ("physics_hz", "seconds", "time_scale", "max_step_ms"):
             rules.positive(flag_name(name), getattr(self, name))
@@ -261,10 +262,21 @@ class Config:
         if self.draw is not None:
             rules.reference("--draw", self.draw)
         if self.when_slow != "widen" and self.max_step_ms is not None:
-            raise ConfigError(f"--max-step-ms {self.max_step_ms:g} is for --when-slow widen; add that, or leave it out")
+            raise ConfigError(
+                f"--max-step-ms {float(self.max_step_ms):g} is for --when-slow widen; add that, or leave it out"
+            )
         if self.when_slow == "widen" and self.dt_replay is not None:
             raise ConfigError("--dt-replay says how long each step is; leave --when-slow widen out")
         rules.plain_name("--name", self.name)
+
+    def _check_defaults(self) -> None:
+        """Raises ConfigError for None where None is no default, and for a switch that is neither on nor off."""
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if value is None and item.default is not None:
+                raise ConfigError(f"{flag_name(item.name)} must not be None; leave it out for {item.default!r}")
+            if isinstance(item.default, bool):
+                rules.flag(flag_name(item.name), value)
 
     @property
     def troubles(self) -> Troubles:

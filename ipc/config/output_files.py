@@ -12,7 +12,10 @@ import sys
 from typing import Any
 
 from twixt.ipc.config.rules import ConfigError
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
+
+# Longest name of a file, bytes, as file systems have it.
+LONGEST_NAME = 255
 
 
 def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
@@ -21,18 +24,27 @@ def check_file(flag: str, path: Any, is_picture: bool = False) -> None:
     "-", standard output, is for --json alone.
     """
     if not isinstance(path, str) or not path:
-        raise ConfigError(f"{flag} must be the name of a file, got {path!r}")
+        raise ConfigError(f"{flag} must be the name of a file, got {text_of(path)}")
     if path == "-" and flag == "--json":
         return
     if path == "-":
         raise ConfigError(f"{flag} -: only --json is written to standard output; name a file")
+    if not _is_name(os.path.basename(path)):
+        raise ConfigError(f"{flag} must be a name of at most {LONGEST_NAME} bytes of text, got {text_of(path)}")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise ConfigError(f"{flag} {path!r}: the folder {folder!r} does not exist; make it, or name another file")
     if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
         raise ConfigError(f"{flag} {path!r} cannot be written; name another file")
     if is_picture and not path.lower().endswith(".png"):
-        raise ConfigError(f"{flag} writes a PNG file, got {path!r}; name it {path}.png")
+        raise ConfigError(f"{flag} writes a PNG file, got {text_of(path)}; name it {path}.png")
+
+
+def _is_name(name: str) -> bool:
+    try:
+        return "\0" not in name and len(os.fsencode(name)) <= LONGEST_NAME
+    except UnicodeEncodeError:  # half a character
+        return False
 
 
 def write_text(path: str, text: str, flag: str = "--out") -> None:

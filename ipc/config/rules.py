@@ -13,7 +13,7 @@ from typing import Any
 
 from twixt.ipc.config.column_rules import is_reference
 from twixt.ipc.config.troubles import FORMS, RULES, breaks_rule
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 
 # Lowest rate, Hz: frames or snapshots at longer intervals show no motion, and a run may end between two of them.
 SLOWEST_HZ = 0.1
@@ -29,57 +29,66 @@ class ConfigError(TwixtError):
 
 
 def is_finite(value: Any) -> bool:
-    """True if `value` is a real number and neither infinite nor NaN."""
-    return isinstance(value, numbers.Real) and math.isfinite(value)
+    """True if `value` is a real number, neither infinite nor NaN, nor beyond the range of a float."""
+    try:
+        return isinstance(value, numbers.Real) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def flag(what: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, bool) and type(value).__name__ != "bool_":  # numpy's, without an import of numpy
+        raise ConfigError(f"{what} must be True or False, got {text_of(value)}")
 
 
 def positive(what: str, value: float | None, most: float = MOST) -> None:
     """None, or a finite number above 0, up to `most`."""
     if value is not None and not (is_finite(value) and value > 0):
-        raise ConfigError(f"{what} must be a finite number > 0, got {value!r}")
+        raise ConfigError(f"{what} must be a finite number > 0, got {text_of(value)}")
     if value is not None and value > most:
-        raise ConfigError(f"{what} must be at most {most:g}, got {value:g}")
+        raise ConfigError(f"{what} must be at most {most:g}, got {float(value):g}")
 
 
 def rate(what: str, value: float | None) -> None:
     """None, or a rate in Hz, from `SLOWEST_HZ` to `MOST`."""
     positive(what, value)
     if value is not None and value < SLOWEST_HZ:
-        raise ConfigError(f"{what} must be at least {SLOWEST_HZ:g} a second, got {value:g}")
+        raise ConfigError(f"{what} must be at least {SLOWEST_HZ:g} a second, got {float(value):g}")
 
 
 def not_negative(what: str, value: float | None, most: float = math.inf) -> None:
     """None, or a finite number from 0 to `most`."""
     if value is not None and not (is_finite(value) and 0 <= value <= most):
         bound = f" and <= {most:g}" if most < math.inf else ""
-        raise ConfigError(f"{what} must be a finite number >= 0{bound}, got {value!r}")
+        raise ConfigError(f"{what} must be a finite number >= 0{bound}, got {text_of(value)}")
 
 
 def whole(what: str, value: Any, at_least: int) -> None:
     """A whole number, at least `at_least`."""
-    if not isinstance(value, int) or value < at_least:
-        raise ConfigError(f"{what} must be a whole number >= {at_least}, got {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise ConfigError(f"{what} must be a whole number >= {at_least}, got {text_of(value)}")
 
 
 def nice(what: str, value: Any) -> None:
     """A nice value that needs no privilege: 0 to 19."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 19:
         raise ConfigError(
-            f"{what} must be a whole number from 0 (as other programs) to 19 (after all of them), got {value!r}; "
+            f"{what} must be a whole number from 0 (as other programs) to 19 (after all of them), got {text_of(value)}; "
             "leave it out for 0"
         )
 
 
 def one_of(what: str, value: Any, allowed: tuple[str, ...]) -> None:
     """One of the texts in `allowed`."""
-    if value not in allowed:
-        raise ConfigError(f"{what} must be one of {', '.join(allowed)}, got {value!r}")
+    if not isinstance(value, str) or value not in allowed:
+        raise ConfigError(f"{what} must be one of {', '.join(allowed)}, got {text_of(value)}")
 
 
 def pair(what: str, value: Any, form: str) -> tuple[Any, Any]:
     """A tuple or list of two values; returns them. form: the way to write them, for the message."""
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ConfigError(f"{what} must be two values, {form}, got {value!r}")
+        raise ConfigError(f"{what} must be two values, {form}, got {text_of(value)}")
     return value[0], value[1]
 
 
@@ -87,7 +96,7 @@ def size(what: str, value: Any) -> None:
     """Width and height of a window, in pixels, each from 16 to 16384."""
     width, height = pair(what, value, "(width, height)")
     if not (isinstance(width, numbers.Integral) and isinstance(height, numbers.Integral)):
-        raise ConfigError(f"{what} must be whole numbers of pixels, got {value!r}")
+        raise ConfigError(f"{what} must be whole numbers of pixels, got {text_of(value)}")
     if not (16 <= int(width) <= 16384 and 16 <= int(height) <= 16384):
         raise ConfigError(f"{what} must be from 16x16 to 16384x16384, got {width}x{height}")
 
@@ -95,27 +104,28 @@ def size(what: str, value: Any) -> None:
 def reference(what: str, value: Any) -> None:
     """A reference to a function of the user's, module:function."""
     if not is_reference(value):
-        raise ConfigError(f"{what} must be module:function, such as my_marks:draw, got {value!r}")
+        raise ConfigError(f"{what} must be module:function, such as my_marks:draw, got {text_of(value)}")
 
 
 def method(what: str, value: Any, built_in: tuple[str, ...]) -> None:
     """A method of interpolation: built in, or module:Class. That module is imported only when it is used."""
-    if value not in built_in and not is_reference(value):
+    if not is_reference(value) and not (isinstance(value, str) and value in built_in):
         names = ", ".join(built_in)
-        raise ConfigError(f"{what} must be one of {names}, or module:Class for one of your own, got {value!r}")
+        raise ConfigError(f"{what} must be one of {names}, or module:Class for one of your own, got {text_of(value)}")
 
 
 def plain_name(what: str, value: Any) -> None:
     """None, or a name that is safe in a file name: ASCII letters, digits, - and _, at most 64."""
     plain = value.replace("-", "").replace("_", "") if isinstance(value, str) else ""
     if value is not None and not (plain.isalnum() and plain.isascii() and len(value) <= 64):
-        raise ConfigError(f"{what} must be letters, digits, - and _, at most 64, got {value!r}")
+        raise ConfigError(f"{what} must be letters, digits, - and _, at most 64, got {text_of(value)}")
 
 
 def trouble(what: str, kind: str, value: Any) -> None:
     """None, or figures of a kind of trouble that keep `RULES[kind]`."""
     if breaks_rule(kind, value):
-        got = FORMS[kind].format(*value) if kind in FORMS else value
+        is_pair = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_finite, value))
+        got = FORMS[kind].format(*map(float, value)) if kind in FORMS and is_pair else text_of(value)
         raise ConfigError(f"{what} must be {RULES[kind]}, got {got}")
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from twixt.ipc.errors import TwixtError
-from twixt.ipc.shapes.shape_checks import set_field, text_of
+from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.shapes.shape_checks import items, set_field
 
 # In the order of MuJoCo's mjtGridPos.
 PLACES = ("top left", "top right", "bottom left", "bottom right", "top", "bottom", "left", "right")
@@ -45,11 +45,11 @@ class OverlayText:
 
 def checked_texts(name: str, texts: Any) -> list[OverlayText]:
     """The texts that a program gave as `name`. Raises TwixtError for anything else."""
-    found = list(texts) if isinstance(texts, Iterable) else [texts]
-    for text in found:
+    found = items(texts)
+    for text in (texts,) if found is None else found:
         if not isinstance(text, OverlayText):
             raise TwixtError(f"{name} takes a list of OverlayText, got {text_of(text)[:40]}")
-    return found
+    return [texts] if found is None else list(found)
 
 
 def as_message(texts: Iterable[OverlayText]) -> list[list[Any]]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene import Camera
 from twixt.ipc.scene.groups import body_index
-from twixt.ipc.shapes.shape_checks import SceneError, Vector, set_field, text_of, vector
+from twixt.ipc.shapes.shape_checks import SceneError, Vector, set_field, vector
 
 KEY, CLICK, RESET = EVENTS = ("key", "click", "reset")
 # What a key does, by GLFW's number of it.

@@ -18,8 +18,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from twixt.ipc.errors import TwixtError
-from twixt.ipc.shapes.shape_checks import text_of
+from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.shapes.shape_checks import flag
 
 # Most controls of a world: what is beyond could not be found in the overlay.
 MOST_CONTROLS = 128
@@ -36,10 +36,10 @@ class Slider:
         self.name = _checked_name("Slider", name)
         self.low, self.high = _number(self, "low", low), _number(self, "high", high)
         if not self.low < self.high:
-            raise TwixtError(f"Slider {name!r}: low must be below high, got {low!r} and {high!r}")
+            raise TwixtError(f"Slider {name!r}: low must be below high, got {text_of(low)} and {high!r}")
         self.value = _number(self, "value", value)
         if not self.low <= self.value <= self.high:
-            raise TwixtError(f"Slider {name!r}: value must be from {self.low:g} to {self.high:g}, got {value!r}")
+            raise TwixtError(f"Slider {name!r}: value must be from {self.low:g} to {self.high:g}, got {text_of(value)}")
 
     def set(self, number: float) -> None:
         """Takes a viewer's value, limited to the range."""
@@ -57,7 +57,7 @@ class Toggle:
     kind = "toggle"
 
     def __init__(self, name: str, value: bool = False) -> None:
-        self.name, self.value = _checked_name("Toggle", name), bool(value)
+        self.name, self.value = _checked_name("Toggle", name), flag("Toggle.value", value)
 
     def set(self, number: float) -> None:
         """Takes a viewer's value: 0 is off."""
@@ -98,7 +98,7 @@ Control = Slider | Toggle | Button
 def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
     """The controls of a world, in order. owner: its attribute, for the message. Raises TwixtError."""
     if not isinstance(value, Sequence) or not all(isinstance(control, Control) for control in value):
-        raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {value!r:.80}")
+        raise TwixtError(f"{owner} must be a list of Slider, Toggle and Button, got {text_of(value)}")
     if len(value) > MOST_CONTROLS:
         raise TwixtError(f"{owner} may have {MOST_CONTROLS} controls at most, got {len(value)}; leave some of them out")
     return tuple(value)
@@ -124,7 +124,7 @@ def _is_row(row: Any) -> bool:
 
 def _checked_name(kind: str, name: Any) -> str:
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
-        raise TwixtError(f"{kind}: name must be a text of 1 to {LONGEST_NAME} characters, got {name!r:.80}")
+        raise TwixtError(f"{kind}: name must be a text of 1 to {LONGEST_NAME} characters, got {text_of(name)}")
     return name
 
 
@@ -134,5 +134,5 @@ def _number(slider: Slider, field: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) < 1e30:  # NaN, too: beyond it the overlay's 32 bits overflow
-        raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value):.80}")
+        raise TwixtError(f"Slider {slider.name!r}: {field} must be a finite number, got {text_of(value)}")
     return number

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from types import ModuleType, TracebackType
 
 import twixt
-from twixt.ipc.errors import FAILED, TwixtError
+from twixt.ipc.errors import FAILED, REFUSED, TwixtError
 from twixt.ipc.process.interrupts import Terminated
 
 _TWIXT_FOLDER = os.path.realpath(twixt.__path__[0]) + os.sep
@@ -50,8 +50,16 @@ class UserCodeCrashed(TwixtError):
         self.traceback_text = traceback_text
 
 
+class UserCodeRefused(UserCodeCrashed):
+    """Code of the user's gave twixt a value that it refuses. traceback_text: the user's frames, without the message."""
+
+    exit_code = REFUSED
+
+
 def crash_of(what: str, error: BaseException) -> UserCodeCrashed:
     """The crash of the user's `what`, such as `Orbit.step`, which raised `error`."""
+    if isinstance(error, TwixtError):
+        return UserCodeRefused(f"{what}: {error}", _users_frames(error))
     return UserCodeCrashed(f"{what} raised {error_text(error)}", user_traceback(error))
 
 
@@ -180,12 +188,24 @@ def user_traceback(error: BaseException) -> str:
     return "".join(report.format()) if _strip(report, set()) else ""
 
 
+def _users_frames(error: BaseException) -> str:
+    """The user's frames of the traceback of `error` alone; empty if there are none."""
+    report = traceback.TracebackException.from_exception(error)
+    _strip(report, set())
+    return "".join(["Traceback (most recent call last):\n", *report.stack.format()]) if report.stack else ""
+
+
 def _strip(report: traceback.TracebackException | None, seen: set[int]) -> bool:
     """Removes our frames from an exception and its causes; True if a frame of the user's is left."""
     if report is None or id(report) in seen:
         return False
     seen.add(id(report))
-    kept = [frame for frame in report.stack if not _is_ours(frame.filename)]
+    are_ours = [_is_ours(frame.filename) for frame in report.stack]
+    # A constructor that `dataclass` has made has a frame of its own, in no file; it is ours where its caller's next is.
+    followed = zip(report.stack, are_ours, [*are_ours[1:], False], strict=True)
+    kept = [
+        frame for frame, is_ours, is_next in followed if not is_ours and (frame.filename != "<string>" or not is_next)
+    ]
     report.stack = traceback.StackSummary.from_list(kept)
     # An exception that points at a line of its own (SyntaxError) needs no frame.
     left = bool(kept) or hasattr(report, "msg")

@@ -5,14 +5,15 @@ Always: a `Group` or `ColorBy` is checked when it is made; `Scene.check_bodies` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
 
 from twixt.ipc.config import config
 from twixt.ipc.config.column_rules import is_reference, is_rule, unknown_rule
-from twixt.ipc.shapes.shape_checks import Color, SceneError, color_or_none, number, set_field, text_of
+from twixt.ipc.errors import text_of
+from twixt.ipc.shapes.shape_checks import Color, SceneError, color_or_none, items, number, set_field
 
 # Name that the viewer uses for the group of bodies with a parent; a user's group must not have it.
 CHILDREN = "children"
@@ -36,21 +37,23 @@ class Group:
     delay_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.bodies, str) or not isinstance(self.bodies, Iterable):
-            raise SceneError(f"Group.bodies must be indices of bodies, such as [4, 5], got {self.bodies!r}")
-        set_field(self, "bodies", tuple(body_index("Group.bodies", body) for body in self.bodies))
+        bodies = items(self.bodies)
+        if bodies is None:
+            raise SceneError(f"Group.bodies must be indices of bodies, such as [4, 5], got {text_of(self.bodies)}")
+        set_field(self, "bodies", tuple(body_index("Group.bodies", body) for body in bodies))
         if len(set(self.bodies)) < len(self.bodies):
             twice = next(body for body in self.bodies if self.bodies.count(body) > 1)
             raise SceneError(f"Group.bodies must name each body once, got {twice} twice")
         method = self.interpolation
-        if method is not None and method not in config.INTERPOLATIONS and not is_reference(method):
+        is_known = method is None or (isinstance(method, str) and method in config.INTERPOLATIONS)
+        if not is_known and not is_reference(method):
             raise SceneError(
                 f"Group.interpolation must be one of {', '.join(config.INTERPOLATIONS)}, module:Class for one of "
-                f"your own, or None for the run's, got {method!r}"
+                f"your own, or None for the run's, got {text_of(method)}"
             )
         delay_ms = number("Group.delay_ms", self.delay_ms)
         if not 0 <= delay_ms <= LONGEST_DELAY_MS:
-            raise SceneError(f"Group.delay_ms must be >= 0 and <= {LONGEST_DELAY_MS:g}, got {self.delay_ms!r}")
+            raise SceneError(f"Group.delay_ms must be >= 0 and <= {LONGEST_DELAY_MS:g}, got {text_of(self.delay_ms)}")
         set_field(self, "delay_ms", delay_ms)
 
 
@@ -67,7 +70,7 @@ class ColorBy:
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
-            raise SceneError(f"ColorBy.column must be the name of a column, got {self.column!r}")
+            raise SceneError(f"ColorBy.column must be the name of a column, got {text_of(self.column)}")
         for name in ("low", "high"):
             set_field(self, name, number(f"ColorBy.{name}", getattr(self, name)))
         if self.low == self.high:
@@ -95,13 +98,17 @@ def body_index(name: str, value: Any) -> int:
 def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
     """The groups as a dict. Raises SceneError where two share a body, and for a name or value that breaks a rule."""
     if not isinstance(groups, Mapping):
-        raise SceneError(f'Scene.groups must map names to groups, such as {{"hand": Group([4, 5])}}, got {groups!r}')
+        raise SceneError(
+            f'Scene.groups must map names to groups, such as {{"hand": Group([4, 5])}}, got {text_of(groups)}'
+        )
     member_of: dict[int, str] = {}
     for name, group in groups.items():
         if not isinstance(name, str) or not name or name in RESERVED_NAMES:
-            raise SceneError(f"a group's name must be a text other than {', '.join(RESERVED_NAMES)}, got {name!r}")
+            raise SceneError(
+                f"a group's name must be a text other than {', '.join(RESERVED_NAMES)}, got {text_of(name)}"
+            )
         if not isinstance(group, Group):
-            raise SceneError(f"Scene.groups must map names to Group(bodies, ...), got {group!r} for {name!r}")
+            raise SceneError(f"Scene.groups must map names to Group(bodies, ...), got {text_of(group)} for {name!r}")
         for body in group.bodies:
             other = member_of.setdefault(body, name)
             if other != name:
@@ -112,7 +119,9 @@ def check_groups(groups: Mapping[str, Group]) -> dict[str, Group]:
 def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
     """Column -> rule by which it is blended, as a dict. Raises SceneError for an unknown rule."""
     if not isinstance(columns, Mapping):
-        raise SceneError(f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {columns!r}')
+        raise SceneError(
+            f'Scene.columns must map columns to rules, such as {{"heat": "linear"}}, got {text_of(columns)}'
+        )
     for name, rule in columns.items():
         if not isinstance(name, str):
             raise SceneError(f"Scene.columns must map the names of columns to rules, got {text_of(name)}")
@@ -124,7 +133,7 @@ def check_columns(columns: Mapping[str, str]) -> dict[str, str]:
 def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
     """Child -> parent, as a dict. Raises SceneError where parents form a cycle."""
     if not isinstance(parents, Mapping):
-        raise SceneError(f"Scene.parents must map a child to its parent, such as {{1: 0}}, got {parents!r}")
+        raise SceneError(f"Scene.parents must map a child to its parent, such as {{1: 0}}, got {text_of(parents)}")
     checked = {
         body_index("Scene.parents", child): body_index("Scene.parents", parent) for child, parent in parents.items()
     }

@@ -10,13 +10,14 @@ Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the numb
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.errors import text_of
 from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents
 from twixt.ipc.scene.packed_scene import PackedScene, packed_scene, unpacked_fields
 from twixt.ipc.scene.scene_camera import Camera, check_camera
@@ -28,9 +29,10 @@ from twixt.ipc.shapes.shape_checks import (
     SceneError,
     Vector,
     color_or_none,
+    flag,
+    items,
     number,
     set_field,
-    text_of,
     vector,
 )
 
@@ -96,13 +98,13 @@ class Scene:
             raise SceneError("Scene.light must not be the zero vector; it points towards the light")
         set_field(self, "brightness", number("Scene.brightness", self.brightness))
         if not 0 <= self.brightness <= MOST_BRIGHTNESS:
-            raise SceneError(f"Scene.brightness must be from 0 to {MOST_BRIGHTNESS:g}, got {self.brightness!r}")
-        set_field(self, "unlit", bool(self.unlit))
+            raise SceneError(f"Scene.brightness must be from 0 to {MOST_BRIGHTNESS:g}, got {text_of(self.brightness)}")
+        set_field(self, "unlit", flag("Scene.unlit", self.unlit))
         if not isinstance(self.look, str) or self.look not in LOOKS:
             raise SceneError(f'Scene.look must be "lit" or "flat", got {text_of(self.look)}')
-        set_field(self, "pattern", bool(self.pattern))
+        set_field(self, "pattern", flag("Scene.pattern", self.pattern))
         if self.color_by is not None and not isinstance(self.color_by, ColorBy):
-            raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {self.color_by!r}")
+            raise SceneError(f"Scene.color_by must be ColorBy(column, low, high), got {text_of(self.color_by)}")
         set_field(self, "labels", _texts(self.labels))
         set_field(self, "parents", check_parents(self.parents))
         set_field(self, "groups", check_groups(self.groups))
@@ -193,8 +195,9 @@ class Scene:
 def _corners(outline: Any) -> tuple[Vector, Vector] | None:
     if outline is None:
         return None
-    if isinstance(outline, str) or not isinstance(outline, Iterable) or len(corners := tuple(outline)) != 2:
-        raise SceneError(f"Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, got {outline!r}")
+    corners = items(outline)
+    if corners is None or len(corners) != 2:
+        raise SceneError(f"Scene.outline must be two corners, ((x, y, z), (x, y, z)), or None, got {text_of(outline)}")
     low, high = (vector("a corner of Scene.outline", corner) for corner in corners)
     return low, high
 
@@ -222,9 +225,9 @@ def _background(background: Any) -> Color | Texture:
 
 
 def _texts(labels: Any) -> tuple[str, ...]:
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    texts = items(labels)
+    if texts is None:
         raise SceneError(f'Scene.labels must be texts, such as ("left", "right"), got {text_of(labels)}')
-    texts = tuple(labels)
     for text in texts:
         if not isinstance(text, str) or len(text) > LONGEST_LABEL:
             raise SceneError(

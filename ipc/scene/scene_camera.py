@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from twixt.ipc.errors import text_of
 from twixt.ipc.scene.groups import body_index
-from twixt.ipc.shapes.shape_checks import SceneError, Vector, lengths, number, set_field, text_of, vector
+from twixt.ipc.shapes.shape_checks import SceneError, Vector, flag, lengths, number, set_field, vector
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,13 @@ class Camera:
             set_field(self, name, vector(f"Camera.{name}", getattr(self, name)))
         set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
         if math.dist(self.eye, self.target) == 0:
-            raise SceneError(f"Camera.eye and Camera.target must differ, got {self.eye!r} for both")
+            raise SceneError(f"Camera.eye and Camera.target must differ, got {text_of(self.eye)} for both")
         if not 1 <= self.fov_y_deg <= 170:
-            raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {self.fov_y_deg!r}")
+            raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
         set_field(self, "orthographic", self._height())
-        set_field(self, "turns", bool(self.turns))
+        set_field(self, "turns", flag("Camera.turns", self.turns))
 
     def _height(self) -> float | Literal[False]:
         """Height of an orthographic picture, metres; False for perspective."""

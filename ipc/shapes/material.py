@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.shapes.shape_checks import SceneError, lengths, number, paint_or_none, set_field
+from twixt.ipc.errors import text_of
+from twixt.ipc.shapes.shape_checks import SceneError, flag, lengths, number, paint_or_none, set_field
 
 # Largest side of an image, px. One of 4096 x 4096 px takes 48 MiB of a scene's message, and 64 MiB on the GPU with its
 # smaller copies.
@@ -110,24 +111,24 @@ class Material:
     def __post_init__(self) -> None:
         if self.texture is not None and not isinstance(self.texture, Texture):
             raise SceneError(
-                f"Material.texture must be a Texture, such as Texture.checker(), or None, got {self.texture!r}"
+                f"Material.texture must be a Texture, such as Texture.checker(), or None, got {text_of(self.texture)}"
             )
         try:
             set_field(self, "repeat", lengths("Material.repeat", self.repeat, 2))
         except SceneError:
-            raise SceneError(f"Material.repeat must be two finite numbers > 0, got {self.repeat!r}") from None
-        set_field(self, "per_metre", bool(self.per_metre))
+            raise SceneError(f"Material.repeat must be two finite numbers > 0, got {text_of(self.repeat)}") from None
+        set_field(self, "per_metre", flag("Material.per_metre", self.per_metre))
         for name, (low, high) in SHARES.items():
             value = number(f"Material.{name}", getattr(self, name))
             if not low <= value <= high:
-                raise SceneError(f"Material.{name} must be from {low:g} to {high:g}, got {value!r}")
+                raise SceneError(f"Material.{name} must be from {low:g} to {high:g}, got {text_of(value)}")
             set_field(self, name, value)
 
 
 def material_or_none(name: str, material: Any) -> Material | None:
     """None, or the material. Raises SceneError for anything else."""
     if material is not None and not isinstance(material, Material):
-        raise SceneError(f"{name} must be a Material, or None, got {material!r}")
+        raise SceneError(f"{name} must be a Material, or None, got {text_of(material)}")
     return material
 
 
@@ -152,7 +153,7 @@ def _image(values: Any) -> NDArray[np.uint8]:
 def _side(name: str, value: Any) -> int:
     side = number(name, value)
     if side != int(side) or not 1 <= side <= MOST_SIDE_PX:
-        raise SceneError(f"{name} must be a whole number from 1 to {MOST_SIDE_PX}, got {value!r}")
+        raise SceneError(f"{name} must be a whole number from 1 to {MOST_SIDE_PX}, got {text_of(value)}")
     return int(side)
 
 
@@ -170,7 +171,7 @@ def _pixels_of_file(path: Any) -> NDArray[np.uint8]:
     try:
         file = Path(path)
     except TypeError:
-        raise SceneError(f"Texture.from_file takes the path of a file, got {path!r}") from None
+        raise SceneError(f"Texture.from_file takes the path of a file, got {text_of(path)}") from None
     try:
         size = file.stat().st_size
     except (OSError, ValueError) as error:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.shapes.material import Material, material_or_none
 from twixt.ipc.shapes.mesh_files import MeshFile
-from twixt.ipc.shapes.shape_checks import Paint, SceneError, lengths, number, paint_or_none, set_field
+from twixt.ipc.shapes.shape_checks import Paint, SceneError, flag, lengths, number, paint_or_none, set_field
 
 # What one mesh may hold. A scene is one message of at most 64 MiB.
 MOST_VERTICES = 2_000_000
@@ -71,7 +71,7 @@ class Mesh:
         set_field(self, "faces", _faces(faces, len(self.vertices)))
         set_field(self, "normals", _normals(normals, self.vertices, self.faces))
         set_field(self, "color", paint_or_none("Mesh.color", color))
-        set_field(self, "deforms", bool(deforms))
+        set_field(self, "deforms", flag("Mesh.deforms", deforms))
         set_field(self, "uv", _texture_places(uv, len(self.vertices)))
         set_field(self, "material", material_or_none("Mesh.material", material))
         content = hashlib.blake2b(digest_size=16)

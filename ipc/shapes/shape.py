@@ -11,7 +11,7 @@ order of their first body; a table never changes. Not here: bodies, palette colo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter, eq
 from typing import Any, overload
@@ -19,6 +19,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.errors import text_of
 from twixt.ipc.shapes.material import Material, material_or_none
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.shapes.shape_checks import (
@@ -26,6 +27,7 @@ from twixt.ipc.shapes.shape_checks import (
     Quaternion,
     SceneError,
     Vector,
+    items,
     lengths,
     paint_or_none,
     quaternion,
@@ -177,7 +179,7 @@ class Part:
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, OneShape):
-            raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {self.shape!r}")
+            raise SceneError(f"Part.shape must be one shape, such as Sphere(0.1), got {text_of(self.shape)}")
         if isinstance(self.shape, Mesh) and self.shape.deforms:
             raise SceneError("Part.shape must not deform; make a mesh that deforms the shape of a body of its own")
         set_field(self, "position", vector("Part.position", self.position))
@@ -197,12 +199,15 @@ class Compound:
     parts: Sequence[Part]
 
     def __post_init__(self) -> None:
-        if isinstance(self.parts, str) or not isinstance(self.parts, Iterable):
-            raise SceneError(f"Compound.parts must be a list of parts, such as [Part(Sphere())], got {self.parts!r}")
-        set_field(self, "parts", tuple(self.parts))
-        for part in self.parts:
+        parts = items(self.parts)
+        if parts is None:
+            raise SceneError(
+                f"Compound.parts must be a list of parts, such as [Part(Sphere())], got {text_of(self.parts)}"
+            )
+        set_field(self, "parts", parts)
+        for part in parts:
             if not isinstance(part, Part):
-                raise SceneError(f"Compound.parts must be parts, such as Part(Sphere()), got {part!r}")
+                raise SceneError(f"Compound.parts must be parts, such as Part(Sphere()), got {text_of(part)}")
 
     @property
     def reach(self) -> float:
@@ -241,9 +246,9 @@ class ShapeList(Sequence[Shape]):
         """The list of `shapes`, as given to `Scene`. Raises SceneError, also for too many distinct shapes."""
         if isinstance(shapes, ShapeList):
             return shapes
-        if isinstance(shapes, (str, *KINDS)) or not isinstance(shapes, Iterable):
-            raise SceneError(f"Scene.shapes must be one shape per body, such as [Sphere()] * 3, got {shapes!r}")
-        listed = shapes if isinstance(shapes, list) else list(shapes)
+        listed = None if isinstance(shapes, KINDS) else shapes if isinstance(shapes, list) else items(shapes)
+        if listed is None:
+            raise SceneError(f"Scene.shapes must be one shape per body, such as [Sphere()] * 3, got {text_of(shapes)}")
         objects = np.fromiter(map(id, listed), np.uint64, len(listed))
         begins = np.flatnonzero(np.diff(objects, prepend=~objects[:1]))
         if len(begins) > SHORT_RUNS * len(listed):
@@ -291,7 +296,7 @@ def _rows(heads: list[Any], listed: list[Any]) -> tuple[NDArray[np.uint16], tupl
             if not isinstance(shape, KINDS):
                 body = next(body for body, other in enumerate(listed) if other is shape)
                 names = ", ".join(kind.__name__ for kind in KINDS)
-                raise SceneError(f"Scene shapes must be one of {names}, got {shape!r} for body {body}")
+                raise SceneError(f"Scene shapes must be one of {names}, got {text_of(shape)} for body {body}")
             # A tuple of class and fields as key takes a third of the time of the dataclass' own hash and comparison.
             shape_key = key_of_kind[type(shape)] = attrgetter("__class__", *_compared(shape))
         row_of_object[key] = row = row_of_key.setdefault(shape_key(shape), len(table))

@@ -10,14 +10,14 @@ import math
 import numbers
 from typing import Any
 
-from twixt.ipc.errors import TwixtError
+import numpy as np
+
+from twixt.ipc.errors import LARGE, TwixtError, text_of
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # xyzw
 Color = tuple[float, float, float]  # red, green, blue, 0..1
 Paint = Color | tuple[float, float, float, float]  # a colour, or one with an alpha, 0..1
-# Replaces a whole number that is too long to print.
-LARGE = "a larger whole number"
 # A length as near to 1 as this is 1: what was made one stays as it is.
 UNIT_WITHIN = 1e-12
 
@@ -26,21 +26,29 @@ class SceneError(TwixtError):
     """A scene that cannot be drawn."""
 
 
-def text_of(value: Any) -> str:
-    """`repr` of `value`; `LARGE` for a whole number with more digits than Python prints."""
-    try:
-        return repr(value)
-    except ValueError:
-        return LARGE
-
-
 def number(name: str, value: Any) -> float:
     """`value` as a finite Python float. Raises SceneError."""
     found = _numbers(value) if isinstance(value, numbers.Real) else ()
     if not found or not math.isfinite(found[0]):
-        got = LARGE if isinstance(value, int) else repr(value)
-        raise SceneError(f"{name} must be a finite number, got {got}")
+        raise SceneError(f"{name} must be a finite number, got {LARGE if isinstance(value, int) else text_of(value)}")
     return found[0]
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value` as True or False, from one of these, 1 or 0. Raises SceneError."""
+    if not isinstance(value, bool | np.bool_) and not (isinstance(value, int) and value in (0, 1)):
+        raise SceneError(f"{name} must be True or False, got {text_of(value)}")
+    return bool(value)
+
+
+def items(values: Any) -> tuple[Any, ...] | None:
+    """What a list, an array or another iterable holds; None for text and for what holds nothing."""
+    if isinstance(values, str | bytes):
+        return None
+    try:
+        return tuple(values)
+    except TypeError:  # also an array of no dimension
+        return None
 
 
 def vector(name: str, values: Any) -> Vector:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from twixt.ipc.config.config import BOTH, VIEW, Config
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process import interrupts
 from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders, near_name
 from twixt.ipc.scene import Scene, Sphere
@@ -61,9 +61,9 @@ def show(
     if not isinstance(scene, Scene):
         raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
     if not (isinstance(dt, int | float | np.number) and 1e-9 <= dt < LONGEST_S):
-        raise TwixtError(f"dt must be seconds of simulated time per publish, >= 1e-9, got {dt!r}")
+        raise TwixtError(f"dt must be seconds of simulated time per publish, >= 1e-9, got {text_of(dt)}")
     if count is not None and not (isinstance(count, int | np.integer) and count >= 0):
-        raise TwixtError(f"count must be a whole number of bodies >= 0, got {count!r}")
+        raise TwixtError(f"count must be a whole number of bodies >= 0, got {text_of(count)}")
     if not len(scene.shapes):
         scene = dataclasses.replace(scene, shapes=[Sphere()])
     capacity = max(1, len(scene.shapes) if count is None else int(count))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.config import Config
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.ring.slot import OpenSlot
@@ -256,7 +256,7 @@ class View(UsersSide):
         block. Another slot inside the block replaces it: `records` is read-only then, and the block's end raises.
         """
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
-            raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {count!r}")
+            raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {text_of(count)}")
         self._require(self._bodies is None, "slot", "publish")
         count, self._has_slots = int(count), True
         now = self._now
@@ -315,7 +315,7 @@ class View(UsersSide):
         if sim_time is None:
             return 0 if self._now.sim_time_ns is None else self._now.sim_time_ns + self._dt_ns
         if not (isinstance(sim_time, int | float | np.number) and abs(sim_time) < LONGEST_S):
-            raise TwixtError(f"sim_time must be seconds, a finite number, got {sim_time!r}")
+            raise TwixtError(f"sim_time must be seconds, a finite number, got {text_of(sim_time)}")
         return round(sim_time * 1e9)
 
     def _require(self, holds: bool, wanted: str, used: str) -> None:

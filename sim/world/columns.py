@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.config.column_rules import COLOR, DRAWN_PARTS, SCALE3, VISIBLE_PARTS, is_rule, unknown_rule
 from twixt.ipc.corrections import CORRECTED_NS, CORRECTION, NO_OFFSET
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.ring import memory_budget
 from twixt.ipc.ring.layout import (
     BODY_ROWS,
@@ -70,10 +70,12 @@ class Column:
         except (TypeError, ValueError, SyntaxError):
             kind = ""
         if kind not in COLUMN_DTYPES:
-            raise TwixtError(f"Column(dtype) must be one of {', '.join(COLUMN_DTYPES)}, got {self.dtype!r}")
+            raise TwixtError(f"Column(dtype) must be one of {', '.join(COLUMN_DTYPES)}, got {text_of(self.dtype)}")
         width = self.width
         if not isinstance(width, int | np.integer) or isinstance(width, bool) or not 1 <= width <= MAX_COLUMN_WIDTH:
-            raise TwixtError(f"Column(width) must be from 1 to {MAX_COLUMN_WIDTH} values per body, got {width!r}")
+            raise TwixtError(
+                f"Column(width) must be from 1 to {MAX_COLUMN_WIDTH} values per body, got {text_of(width)}"
+            )
         object.__setattr__(self, "dtype", kind)
         object.__setattr__(self, "width", int(width))
         rule = _named_rule(self.rule)
@@ -235,13 +237,15 @@ def _parts_of(declared: Mapping[str, Column], scene: Scene | None) -> _Parts | N
 def checked_columns(declared: Mapping[str, Column] | None) -> dict[str, Column]:
     """`declared` as a dict; raises TwixtError if a snapshot cannot carry it."""
     if not isinstance(declared, Mapping | None):
-        raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {declared!r}')
+        raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {text_of(declared)}')
     columns = dict(declared or {})
     if len(columns) > MOST_COLUMNS:
         raise TwixtError(f"there must be at most {MOST_COLUMNS} columns, got {len(columns):,}; widen some instead")
     for name, column in columns.items():
         if not isinstance(column, Column):
-            raise TwixtError(f'columns must be declared as {{"heat": Column("f4")}}, got {column!r} for {name!r}')
+            raise TwixtError(
+                f'columns must be declared as {{"heat": Column("f4")}}, got {text_of(column)} for {name!r}'
+            )
         if name in TAKEN_NAMES and not (name in DRAWN_PARTS and column.per == PART_ROWS):
             way_out = ', or give it per="part": Column(..., per="part")' if name in DRAWN_PARTS else ""
             raise TwixtError(
@@ -286,13 +290,13 @@ def scene_with_columns(scene: Scene, declared: Mapping[str, Column]) -> Scene:
     """`scene` with the rules of the declared columns. Raises TwixtError if it names others."""
     for name in scene.columns:
         if name not in declared:
-            raise TwixtError(f"Scene.columns must name declared columns ({_listed(declared)}), got {name!r}")
+            raise TwixtError(f"Scene.columns must name declared columns ({_listed(declared)}), got {text_of(name)}")
     if scene.color_by is not None:
         name = scene.color_by.column
         if name not in declared or declared[name].width != 1 or declared[name].per != BODY_ROWS:
             ones = [key for key, column in declared.items() if column.width == 1 and column.per == BODY_ROWS]
             raise TwixtError(
-                f"Scene.color_by must name a declared column of one value per body ({_listed(ones)}), got {name!r}; "
+                f"Scene.color_by must name a declared column of one value per body ({_listed(ones)}), got {text_of(name)}; "
                 f'declare it, such as columns={{"heat": Column("f4")}}'
             )
         if COLOR in declared:
@@ -330,7 +334,7 @@ def _named_rule(rule: Any) -> str:
         )
     if not there:
         raise TwixtError(
-            f"a rule must be a function that a viewer can import, defined at the top of a module, got {rule!r}; "
+            f"a rule must be a function that a viewer can import, defined at the top of a module, got {text_of(rule)}; "
             "lambdas, methods and functions inside functions are not"
         )
     return f"{module}:{name}"

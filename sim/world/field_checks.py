@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.sim.world.columns import Column, Columns
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
@@ -48,9 +48,9 @@ class Checked(NamedTuple):
 
 def length(field: str, value: ArrayLike) -> int:
     """Number of rows of `value`. Raises TwixtError for a single number, and for no array."""
-    shape = _array(field, value).shape
+    shape = array_of(field, value).shape
     if not shape:
-        raise TwixtError(f"{field} must be an array with one row per body, got {value!r}")
+        raise TwixtError(f"{field} must be an array with one row per body, got {text_of(value)}")
     return shape[0]
 
 
@@ -73,7 +73,7 @@ def checked(field: str, value: ArrayLike, count: int, lengths: Lengths | None = 
 
 def shaped(field: str, value: ArrayLike, count: int) -> Values:
     """`value` as an array of numbers, (count, width), for a field in `WIDTHS`. Raises TwixtError for other shapes."""
-    array, width = _array(field, value), WIDTHS[field]
+    array, width = array_of(field, value), WIDTHS[field]
     if array.dtype.kind not in "fiu" or array.shape != (count, width):
         raise TwixtError(f"{field} must be numbers of shape ({count}, {width}), got {_kind(array)}")
     return array
@@ -157,7 +157,7 @@ def checked_columns(passed: Mapping[str, ArrayLike], columns: Columns, count: in
 
 def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
     """`value` as one bool per body, (count,). Raises TwixtError for anything else."""
-    array = _array(field, value)
+    array = array_of(field, value)
     if array.dtype != bool or array.shape != (count,):
         raise TwixtError(f"{field} must be bools of shape ({count},), got {_kind(array)}")
     return array
@@ -165,7 +165,7 @@ def checked_mask(field: str, value: ArrayLike, count: int) -> NDArray[np.bool_]:
 
 def checked_places(field: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
     """Sorted, distinct rows among `count` bodies, from rows or from a bool per body. Raises TwixtError."""
-    array = _array(field, value)
+    array = array_of(field, value)
     if array.ndim == 1 and array.size == 0:
         return np.zeros(0, np.int64)
     if array.dtype == bool:
@@ -185,7 +185,7 @@ def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Chec
     as floats, so that (1, 0, 0) is red, unless their dtype is uint8: that is always 0..255. Colours that are not finite
     become white. Raises TwixtError for other values and shapes.
     """
-    array = _array(field, value)
+    array = array_of(field, value)
     if array.dtype.kind not in "fiu" or array.shape not in ((3,), (4,), (count, 3), (count, 4)):
         raise TwixtError(
             f"{field} must be (r, g, b) or (r, g, b, a) for all or for each of {count} {each}, got {_kind(array)}"
@@ -207,7 +207,7 @@ def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Chec
 
 
 def _scale(value: ArrayLike, count: int) -> Checked:
-    array = _array("scale", value)
+    array = array_of("scale", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
         raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {_kind(array)}")
     is_well = not array.size or bool(array.min() >= 0 and array.max() <= HALF_MAX)
@@ -222,7 +222,7 @@ def _scale(value: ArrayLike, count: int) -> Checked:
 
 
 def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
-    array, shape, kind = _array(field, value), column.rows(count), np.dtype(column.dtype)
+    array, shape, kind = array_of(field, value), column.rows(count), np.dtype(column.dtype)
     takes, called = KINDS_FOR[kind.kind]
     if array.dtype.kind not in takes or array.shape not in (shape, shape[1:]):
         each = "" if column.per == "body" else f" (a row per {column.per})"
@@ -238,7 +238,8 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
         return np.full(shape, array, kind)
 
 
-def _array(field: str, value: ArrayLike) -> Values:
+def array_of(field: str, value: ArrayLike) -> Values:
+    """`value` as an array in main memory. Raises TwixtError for what is none, as an array on a GPU."""
     try:
         return np.asarray(_host_array(value))
     except Exception as error:  # another library's array type may raise anything when it is converted

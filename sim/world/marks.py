@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
 from twixt.sim.world.field_checks import LENGTH_OFF_MAX, rgba
@@ -168,7 +168,7 @@ def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None =
 def _kind_number(kind: str) -> int:
     if not isinstance(kind, str) or kind not in MARK_KINDS:
         hint = near_name(str(kind), KIND_NAMES) or f"there are {', '.join(KIND_NAMES)}"
-        raise TwixtError(f"Marks.add knows no kind {kind!r:.40}; {hint}")
+        raise TwixtError(f"Marks.add knows no kind {text_of(kind)}; {hint}")
     return KIND_NAMES.index(kind)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surface_records import (
     FARTHEST_VERTEX,
@@ -102,7 +102,7 @@ class Surfaces:
         place = int(np.searchsorted(self.rows.bodies, body)) if isinstance(body, int | np.integer) else len(self)
         if place >= len(self) or self.rows.bodies[place] != body:
             few = ", ".join(map(str, self.rows.bodies[:8].tolist())) + (" ..." if len(self) > 8 else "")
-            raise TwixtError(f"surfaces are those of the bodies that deform, {few}; got {body!r}")
+            raise TwixtError(f"surfaces are those of the bodies that deform, {few}; got {text_of(body)}")
         return place
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.user_actions import Pull
 from twixt.ipc.interaction.world_controls import Control, checked_controls
-from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code, crash_of
+from twixt.ipc.process.user_code import UserCodeCrashed, UserCodeRefused, calling_user_code, crash_of
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.surface_records import NO_EXTRAS, Extras, surface_rows
 from twixt.ipc.session.host import Host
@@ -225,11 +225,11 @@ class GuardedWorld:
 
     def extras(self, tick: int) -> Extras:
         """The present marks and surfaces after step number `tick`; warns of the first that cannot be drawn, one warning
-        in a run. Raises UserCodeCrashed if they are anything but a Marks and a Surfaces."""
+        in a run. Raises UserCodeRefused if they are anything but a Marks and a Surfaces."""
         try:
             marks, surfaces = checked_marks(self.world), checked_surfaces(self.world)
         except TwixtError as error:
-            raise UserCodeCrashed(str(error)) from error
+            raise UserCodeRefused(str(error)) from error
         if marks is None and surfaces is None:
             return NO_EXTRAS
         if marks is not None and marks.fault and not self._has_fault:
@@ -243,11 +243,11 @@ class GuardedWorld:
         return surfaces.after(records)
 
     def controls(self) -> tuple[Control, ...]:
-        """The controls that the world offers. Raises UserCodeCrashed for anything else."""
+        """The controls that the world offers. Raises UserCodeRefused for anything else."""
         try:
             return checked_controls(getattr(self.world, "controls", ()), f"{self.name}.controls")
         except TwixtError as error:
-            raise UserCodeCrashed(str(error)) from error
+            raise UserCodeRefused(str(error)) from error
 
     def turn(self, index: int, value: float) -> None:
         """Gives a control a viewer's value; one that the world has no more is ignored."""

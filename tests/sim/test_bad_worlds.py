@@ -111,6 +111,15 @@ WORLDS = """
         def act(self):
             self.bodies = Bodies(2)
 
+    class MarksAKindThereIsNot(Good):
+        def act(self):
+            from twixt import Marks
+            Marks().add("arow", (0, 0, 0))
+
+    class ShrinksItsSphere(Good):
+        def act(self):
+            self.scene = Scene([Sphere(-1)] * 3)
+
     class HasNoScene(Good):
         @property
         def scene(self):
@@ -302,6 +311,22 @@ def test_a_refused_value_in_the_users_constructor_is_one_line(users_folder: Path
     ended = twixt_sim(users_folder, "bad:BadRadius", "--set", "radius=-1")
     assert ended.returncode == 2
     assert ended.stderr == "twixt: Sphere.radius must be a finite length > 0 (metres), got -1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("world", "said"),
+    [
+        ("MarksAKindThereIsNot", "Marks.add knows no kind 'arow'; did you mean \"arrow\"?"),
+        ("ShrinksItsSphere", "Sphere.radius must be a finite length > 0 (metres), got -1"),
+    ],
+)
+def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(users_folder: Path, world: str, said: str) -> None:
+    ended = twixt_sim(users_folder, f"bad:{world}", "--steps", "10")
+    assert ended.returncode == 2
+    *frames, line = ended.stderr.splitlines()
+    assert line == f"twixt: {world}.step: {said}"
+    assert [frame.split("in ")[-1] for frame in frames if frame.startswith("  File")] == ["step", "act"]
+    assert said not in "".join(frames)
 
 
 @pytest.mark.parametrize(
