@@ -203,9 +203,9 @@ def _corners(outline: Any) -> tuple[Vector, Vector] | None:
 
 
 def _names_of(part_columns: Any, columns: Mapping[str, str]) -> tuple[str, ...]:
-    if isinstance(part_columns, str) or not isinstance(part_columns, Iterable):
+    names = items(part_columns)
+    if names is None:
         raise SceneError(f"Scene.part_columns must be names of columns, got {text_of(part_columns)}")
-    names = tuple(part_columns)
     for name in names:
         if not isinstance(name, str) or name not in columns:
             raise SceneError(

@@ -72,7 +72,8 @@ def show(
     require_bodies(capacity, declared)
     own = Columns(declared, capacity, scene)
     scene = scene_with_columns(scene, own.declared)
-    name = name or f"show-{os.getpid()}-{next(_numbers)}"
+    if name is None or (isinstance(name, str) and not name):
+        name = f"show-{os.getpid()}-{next(_numbers)}"
     config = _config(name, options)
 
     about = {"world": config.world, "loop": "user"}

@@ -190,7 +190,7 @@ class ShownBodies:
         if not (is_repeated := tuple(fields) == state.fields):
             require_known_fields(fields)
         count = _count_of(fields, ids, state)
-        own = field_checks.checked_columns(columns, now.columns, count) if columns else {}
+        own = field_checks.checked_columns(columns, now.columns, count) if columns is not None else {}
         if ids is not None:
             _require_bodies_alone(own, now.columns)
         shown = None if visible is None else field_checks.checked_mask("visible", visible, count)

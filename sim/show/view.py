@@ -260,7 +260,7 @@ class View(UsersSide):
         self._require(self._bodies is None, "slot", "publish")
         count, self._has_slots = int(count), True
         now = self._now
-        own = field_checks.checked_columns(columns or {}, now.columns, count)
+        own = field_checks.checked_columns({} if columns is None else columns, now.columns, count)
         try:
             if now.is_under_way:
                 now.settle()

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc.config.rules import is_finite
 from twixt.ipc.corrections import turn_between
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.ring.layout import ColumnForm
@@ -200,7 +201,7 @@ class Bodies:
         of a second of simulated time. cut_beyond: metres; a body that moves further is teleported instead. Raises
         TwixtError for a negative `cut_beyond`.
         """
-        if cut_beyond is not None and not (math.isfinite(cut_beyond) and cut_beyond >= 0):
+        if cut_beyond is not None and not (is_finite(cut_beyond) and cut_beyond >= 0):
             raise TwixtError(
                 f"correct(cut_beyond) must be metres >= 0, or None for no limit, got {text_of(cut_beyond)}"
             )

@@ -80,8 +80,8 @@ class Column:
         object.__setattr__(self, "width", int(width))
         rule = _named_rule(self.rule)
         object.__setattr__(self, "rule", "none" if kind == "|b1" and rule == "linear" else rule)
-        if self.per not in PERS:
-            raise TwixtError(f"Column(per) must be one of {', '.join(PERS)}, got {self.per!r}")
+        if not isinstance(self.per, str) or self.per not in PERS:
+            raise TwixtError(f"Column(per) must be one of {', '.join(PERS)}, got {text_of(self.per)}")
 
     def rows(self, count: int) -> tuple[int, ...]:
         """The shape of an array of `count` rows."""

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import MARK, MARK_KINDS, RECORD
-from twixt.sim.world.field_checks import LENGTH_OFF_MAX, rgba
+from twixt.sim.world.field_checks import LENGTH_OFF_MAX, array_of, rgba
 from twixt.sim.world.finite_check import FARTHEST, NUMBERS
 from twixt.sim.world.surfaces import Surfaces
 
@@ -128,7 +128,9 @@ class Marks:
 
     def extend(self, records: NDArray[np.void]) -> None:
         """Adds marks that are records already, (n,) of dtype `MARK`: the highest byte of each key is the kind. For code
-        that makes many kinds at once; nothing but the fault is checked."""
+        that makes many kinds at once; nothing but the dtype and the fault is checked."""
+        if not isinstance(records, np.ndarray) or records.dtype != MARK or records.ndim != 1:
+            raise TwixtError(f"Marks.extend takes records of dtype MARK, shape (n,), got {text_of(records)}")
         rows = self._room_for(len(records))
         rows.view(RECORD)[...] = np.ascontiguousarray(records).view(RECORD)
         self._count += len(records)
@@ -167,14 +169,14 @@ def first_capacity(bodies: int, marks: Marks | None, surfaces: Surfaces | None =
 
 def _kind_number(kind: str) -> int:
     if not isinstance(kind, str) or kind not in MARK_KINDS:
-        hint = near_name(str(kind), KIND_NAMES) or f"there are {', '.join(KIND_NAMES)}"
+        hint = near_name(text_of(kind), KIND_NAMES) or f"there are {', '.join(KIND_NAMES)}"
         raise TwixtError(f"Marks.add knows no kind {text_of(kind)}; {hint}")
     return KIND_NAMES.index(kind)
 
 
 def _vectors(field: str, value: ArrayLike, count: int | None) -> NDArray[np.float64]:
     """(n, 3) metres; count None: any n, and (3,) is one mark."""
-    array = np.asarray(value)
+    array = array_of(f"Marks.add({field})", value)
     if array.shape == (3,) and count in (None, 1):
         array = array[None]
     elif array.shape == (0,):
@@ -206,7 +208,7 @@ def _along(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def _quaternions(value: ArrayLike, count: int) -> NDArray[np.float64]:
-    array = np.asarray(value)
+    array = array_of("Marks.add(orientation)", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((4,), (count, 4)):
         raise TwixtError(f"Marks.add(orientation) must be numbers of shape ({count}, 4), got {_kind(array)}")
     turns = np.broadcast_to(array, (count, 4)).astype(np.float64)
@@ -225,7 +227,7 @@ def _sizes(kind: str, names: tuple[str, ...], size: ArrayLike | None, count: int
     """(n, k) metres for the k numbers called `names`."""
     if size is None:
         raise TwixtError(f"Marks.add({kind!r}) needs size, metres: {', '.join(names)}")
-    array, width = np.asarray(size), len(names)
+    array, width = array_of(f"Marks.add({kind!r}, size)", size), len(names)
     if width == 1 and array.shape in ((), (count,)):
         array = np.broadcast_to(array, (count,))[:, None]
     if array.dtype.kind not in "fiu" or array.shape not in ((width,), (count, width)):
@@ -239,7 +241,7 @@ def _sizes(kind: str, names: tuple[str, ...], size: ArrayLike | None, count: int
 
 
 def _whole(field: str, value: ArrayLike, count: int, most: int) -> NDArray[np.uint64]:
-    array = np.asarray(value)
+    array = array_of(f"Marks.add({field})", value)
     is_whole = array.dtype.kind in "iu" or array.size == 0
     if not is_whole or array.shape not in ((), (count,)):
         raise TwixtError(f"Marks.add({field}) must be whole numbers of shape ({count},), got {_kind(array)}")

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene import Scene
+from twixt.ipc.scene.groups import LAST_BODY
 from twixt.ipc.scene.surface_records import (
     FARTHEST_VERTEX,
     Extras,
@@ -45,6 +46,9 @@ class Surfaces:
     def __init__(self, scene: Scene, count: int | None = None) -> None:
         if not isinstance(scene, Scene):
             raise TwixtError(f"Surfaces needs a Scene, got {type(scene).__name__}; such as Surfaces(self.scene)")
+        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if count is not None and not (is_whole and 0 <= count <= LAST_BODY + 1):
+            raise TwixtError(f"Surfaces(count) must be a whole number of bodies >= 0, got {text_of(count)}")
         self.rows = surface_rows(scene, len(scene.shapes) if count is None else count)
         if not len(self.rows.bodies):
             raise TwixtError("Surfaces needs a scene in which a body deforms; make its shape Mesh(..., deforms=True)")

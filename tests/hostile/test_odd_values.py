@@ -6,6 +6,7 @@ import decimal
 import fractions
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,23 @@ def test_an_odd_value_is_refused_in_one_short_line_or_taken(kind: str) -> None:
             assert len(said) < LONGEST, name
             assert len(said.splitlines()) < 2, name
     assert refused > len(ODD) // 2
+
+
+def test_odd_marks_surfaces_and_publishes_are_refused_in_one_short_line_or_taken() -> None:
+    scene = twixt.Scene([twixt.Mesh(np.eye(4, 3), [[0, 1, 2], [1, 2, 3]], deforms=True)])
+    places = np.zeros((1, 3))
+    calls: dict[str, Callable[..., Any]] = {"extend": twixt.Marks().extend, "count": partial(twixt.Surfaces, scene)}
+    calls |= {
+        name: partial(twixt.Marks().add, **({"kind": "arrow", "position": places, "to": places} | {name: None}))
+        for name in parameters(twixt.Marks.add)
+    }
+    with twixt.show(scene, viewer=False) as view:
+        calls |= {f"publish {name}": partial(view.publish, position=places) for name in ("columns", "marks", "cut")}
+        for call, does in calls.items():
+            name = {"extend": "records", "count": "count"}.get(call, call.removeprefix("publish "))
+            said = [refusal(partial(does, **{name: odd})) for odd in ODD]
+            assert len([each for each in said if each]) > len(ODD) // 2, call
+            assert max(map(len, said)) < LONGEST, call
 
 
 def test_an_odd_setting_is_refused_in_one_short_line_or_taken() -> None:
