@@ -87,6 +87,11 @@ class Claim:
         """Bytes to read for the whole snapshot."""
         return self._segment.layout.snapshot_bytes(self.head.count, self.head.marks, self.head.parts)
 
+    @property
+    def layout(self) -> Layout:
+        """Layout of the claim's segment."""
+        return self._segment.layout
+
     def copied_marks(self) -> NDArray[np.void]:
         """A private copy of the marks, (m,) of dtype MARK. As all that is read, to be used only if `is_valid()`."""
         count = self.head.marks - vertex_records(self.head.vertices)

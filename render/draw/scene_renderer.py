@@ -12,16 +12,18 @@ which snapshot is in a slot. Reads no clock, except to compare two ways to draw 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import moderngl
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twixt.ipc.config.column_rules import SCALE3
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Vector
 from twixt.ipc.scene.surface_records import surface_rows
 from twixt.ipc.snapshot import BODY, NO_MARKS
+from twixt.render.draw.bodies import part_values
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.bodies.still_planes import still_key
@@ -45,6 +47,7 @@ from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws
 
 NO_EPOCHS = np.zeros(0, np.uint32)
+NO_COLUMNS: Mapping[str, NDArray[np.generic]] = {}
 
 
 class SceneRenderer:
@@ -116,18 +119,29 @@ class SceneRenderer:
         """Discards the pixels cached from earlier frames: some may have been outside a smaller window."""
         self._background.forget_pixels()
 
-    def upload(self, slot: int, bodies: memoryview | bytes, count: int) -> None:
+    def upload(
+        self,
+        slot: int,
+        bodies: memoryview | bytes,
+        count: int,
+        part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS,
+    ) -> None:
         """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot.
 
-        Raises TwixtError if the GPU has no memory left.
+        part_columns: values of each part; `color`, `scale3` and `visible` are drawn in place of the scene's. Those with
+        another number of rows than the bodies have parts are not drawn. Raises TwixtError if the GPU has no memory left.
         """
         drawn = self._bodies
         drawn.make_room(count)
-        if drawn.parts is None:
+        if drawn.parts is None and drawn.members.part_colors is None and not part_columns:
             drawn.ring.upload(slot, bodies, count)
         else:
-            records = drawn.records_of_rows(drawn.parts, bodies, count)
+            records = drawn.records_of_rows(bodies, count)
+            part_values.apply(records, part_columns, drawn.members.part_colors)
             drawn.ring.upload(slot, records.view(np.uint8).data, len(records))
+            scale3 = part_columns.get(SCALE3)
+            if scale3 is not None and scale3.shape == (len(records), 3):
+                drawn.ring.upload_stretch(slot, np.asarray(scale3, np.float32))
         self._panels.uploaded(slot)
 
     def record_count(self, count: int) -> int:
@@ -136,9 +150,15 @@ class SceneRenderer:
         parts = self._bodies.parts
         return count if parts is None else parts.rows_of(count)
 
-    def upload_records(self, slot: int, records: NDArray[np.void]) -> None:
-        """Copies poses made by the CPU, (n,) of dtype `BODY`, row i body i, into a slot, mostly one beyond the ring."""
-        self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records))
+    def upload_records(
+        self, slot: int, records: NDArray[np.void], part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS
+    ) -> None:
+        """Copies poses made by the CPU, (n,) of dtype `BODY`, row i body i, into a slot, mostly one beyond the ring.
+        part_columns: as for `upload`; rows beyond those of these bodies are not used."""
+        if part_columns:
+            rows = self.record_count(len(records))
+            part_columns = {name: values[:rows] for name, values in part_columns.items()}
+        self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns)
 
     def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
         """Takes the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""

@@ -11,7 +11,7 @@
 A column without a rule is `linear` if it holds floats, else `none`.
 
 Always: a row keeps the older snapshot's value until the newer's instant if its body was spawned, despawned or
-moved elsewhere in between; a blend with what is not finite is not made; a scale (`scale3`) does not pass zero.
+moved elsewhere in between, a part's row with its body; a world's row is always blended; a blend with what is not finite is not made; a scale (`scale3`) does not pass zero.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ Rule = str | Blender
 HALF_TURN, TURN = np.pi, 2 * np.pi
 # Columns that readers have made use of before they blend, see twixt.ipc.corrections.
 WRITERS_OWN = (CORRECTION, CORRECTED_NS)
+ALWAYS = np.ones(1, np.bool_)
 
 
 def read_rules(rules: Mapping[str, Rule]) -> dict[str, Rule]:
@@ -59,30 +60,78 @@ def blend_columns(
     rules: as `read_rules` gives them. newest: where the rule `latest` looks. Raises TwixtError for an error of
     the user's function.
     """
-    blended: dict[str, Column] = {}
     lasting = continues(previous.bodies, following.bodies)
+    blended: dict[str, Column] = {}
     for name, column in previous.columns.items():
         if name in WRITERS_OWN:
             continue
-        value = np.array(column[:count])
-        blended[name] = value
-        rule = rule_of(name, value, rules)
-        if rule == "latest":
+        value = blended[name] = np.array(column[:count])
+        if rule_of(name, value, rules) == "latest":
             _write(value, newest.columns.get(name), same_life(previous.bodies, newest.bodies))
-            continue
-        other = following.columns.get(name)
-        if rule == "none" or other is None or not alike(value, other):
-            continue
-        rows = np.flatnonzero(lasting[: min(len(value), len(other))])
-        if not len(rows):
-            continue
-        old, new = value[rows], other[rows]
-        if callable(rule):
-            value[rows] = _users_value(name, rule, old, new, alpha)
-        elif value.dtype.kind in "fiu" and alpha > 0.0:
-            step = turned if rule == "angle" else straight
-            value[rows] = step(old, new, alpha, name == SCALE3)
+        else:
+            _blend(name, value, following.columns.get(name), lasting, alpha, rules)
     return blended
+
+
+def blend_part_columns(
+    previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
+) -> dict[str, Column]:
+    """As `blend_columns`, for columns with a row for each part: where a body is cut, so are its parts. Parts whose
+    bodies are not known, or have other parts in the other snapshot, keep the older values."""
+    if not previous.part_columns:
+        return {}
+    lasting = _of_parts(continues(previous.bodies, following.bodies), previous, following)
+    blended: dict[str, Column] = {}
+    for name, column in previous.part_columns.items():
+        value = blended[name] = np.array(column)
+        if rule_of(name, value, rules) == "latest":
+            alive = _of_parts(same_life(previous.bodies, newest.bodies), previous, newest)
+            _write(value, newest.part_columns.get(name), alive[: len(value)])
+        else:
+            _blend(name, value, following.part_columns.get(name), lasting, alpha, rules)
+    return blended
+
+
+def blend_world_columns(
+    previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
+) -> dict[str, Column]:
+    """As `blend_columns`, for columns of one row, which lasts as long as the world."""
+    blended: dict[str, Column] = {}
+    for name, column in previous.world_columns.items():
+        value = blended[name] = np.array(column)
+        if rule_of(name, value, rules) == "latest":
+            _write(value, newest.world_columns.get(name), ALWAYS)
+        else:
+            _blend(name, value, following.world_columns.get(name), ALWAYS, alpha, rules)
+    return blended
+
+
+def _of_parts(of_bodies: NDArray[np.bool_], previous: Snapshot, other: Snapshot) -> NDArray[np.bool_]:
+    """(p,): True for parts of `previous` whose body has True in `of_bodies` and the same parts in `other`."""
+    bodies = previous.part_bodies
+    both = min(len(bodies), len(other.part_bodies))
+    lasting = np.zeros(len(bodies), np.bool_)
+    same = (bodies[:both] == other.part_bodies[:both]) & (bodies[:both] >= 0) & (bodies[:both] < len(of_bodies))
+    lasting[:both][same] = of_bodies[bodies[:both][same]]
+    return lasting
+
+
+def _blend(
+    name: str, value: Column, other: Column | None, lasting: NDArray[np.bool_], alpha: float, rules: Mapping[str, Rule]
+) -> None:
+    """Moves the rows of `value` that last towards those of `other`, in place."""
+    rule = rule_of(name, value, rules)
+    if rule == "none" or other is None or not alike(value, other):
+        return
+    rows = np.flatnonzero(lasting[: min(len(value), len(other))])
+    if not len(rows):
+        return
+    old, new = value[rows], other[rows]
+    if callable(rule):
+        value[rows] = _users_value(name, rule, old, new, alpha)
+    elif value.dtype.kind in "fiu" and alpha > 0.0:
+        step = turned if rule == "angle" else straight
+        value[rows] = step(old, new, alpha, name == SCALE3)
 
 
 def rule_of(name: str, column: Column, rules: Mapping[str, Rule]) -> Rule:

@@ -16,7 +16,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.interpolation.column_blending import Rule, blend_columns, read_rules
+from twixt.render.interpolation.column_blending import (
+    Rule,
+    blend_columns,
+    blend_part_columns,
+    blend_world_columns,
+    read_rules,
+)
 from twixt.render.interpolation.poses import Poses, no_poses, poses_of
 
 # Snapshots kept: within these bytes, and never fewer than four (a blend over three intervals), nor more than 64.
@@ -141,9 +147,13 @@ class Method:
 
     def _with_columns(self, poses: Poses, index: int, alpha: float) -> Poses:
         previous = self._snapshots[index]
-        if not previous.columns:
+        if not (previous.columns or previous.part_columns or previous.world_columns):
             return poses
         following = self._snapshots[index + 1] if index + 1 < len(self._snapshots) else previous
+        newest, rules = self._snapshots[-1], self._blenders
         return replace(
-            poses, columns=blend_columns(previous, following, self._snapshots[-1], alpha, self._blenders, len(poses))
+            poses,
+            columns=blend_columns(previous, following, newest, alpha, rules, len(poses)),
+            part_columns=blend_part_columns(previous, following, newest, alpha, rules),
+            world_columns=blend_world_columns(previous, following, newest, alpha, rules),
         )

@@ -33,6 +33,8 @@ class Poses:
     not_finite: int = 0  # bodies hidden because their numbers are not finite
     epoch: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (n,), of the life drawn
     drawable: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # (n,), whose numbers are finite
+    part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # a row for each part of the scene
+    world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # one row
 
     def __len__(self) -> int:
         return len(self.position)

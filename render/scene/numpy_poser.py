@@ -66,7 +66,8 @@ class Poser:
         if self._fed is not None:
             rows = self._fed[: np.searchsorted(self._fed, len(snapshot.bodies))]
             columns = {name: values[rows] for name, values in snapshot.columns.items()}
-            snapshot = replace(snapshot, bodies=snapshot.bodies[rows], columns=columns)
+            of_parts = _places_in(rows, snapshot.part_bodies)
+            snapshot = replace(snapshot, bodies=snapshot.bodies[rows], columns=columns, part_bodies=of_parts)
         for method in self._methods.values():
             method.add(snapshot)
 
@@ -147,6 +148,14 @@ def with_ancestors(rows: NDArray[np.intp], parent_rows: NDArray[np.int32]) -> ND
         if len(more) == len(known):
             return np.union1d(rows, known).astype(np.intp)
         known = more
+
+
+def _places_in(rows: NDArray[np.intp], bodies: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Each body's place in `rows`, ascending; -1 for one that is not among them."""
+    if not len(rows):
+        return np.full(len(bodies), -1)
+    places = np.minimum(np.searchsorted(rows, bodies), len(rows) - 1)
+    return np.where(rows[places] == bodies, places, -1)
 
 
 def _within(parent_rows: NDArray[np.int32] | None, rows: NDArray[np.intp] | None) -> NDArray[np.int32] | None:

@@ -95,7 +95,12 @@ class Picture:
         Unchanged parts are kept. Returns the parts that are no longer drawn.
         """
         parent_rows = scene.parent_rows(count) if scene.parents else None
-        key = (b"" if parent_rows is None else parent_rows.tobytes(), dict(scene.columns), scene.color_by)
+        key = (
+            b"" if parent_rows is None else parent_rows.tobytes(),
+            dict(scene.columns),
+            scene.part_columns,
+            scene.color_by,
+        )
         before = {part.definition.identity: part for part in self._parts} if key == self._rules_key else {}
         rules = self._posing_rules(scene, parent_rows)
         gone, self._rules_key, self._parts = self._parts, key, []

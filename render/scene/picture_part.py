@@ -205,7 +205,7 @@ class PicturePart:
     def _pose_layer(self, poses: Poses, pair: Pair, renderer: SceneRenderer) -> Layer | None:
         if not len(poses):
             return None
-        renderer.upload_records(self.pose_slot, self._in_place(records_of(poses)))
+        renderer.upload_records(self.pose_slot, self._in_place(records_of(poses)), poses.part_columns)
         scale3 = poses.columns.get(SCALE3)
         if scale3 is not None and scale3.ndim == 2 and scale3.shape[1] == 3:
             renderer.upload_scale3(self.pose_slot, self._in_place(scale3))

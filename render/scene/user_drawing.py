@@ -79,7 +79,8 @@ class UserFrame:
         self.next = None if next is None else _read_only_snapshot(next)
         self.poses = _read_only_poses(poses)
         self.marks = _read_only(marks)  # at the draw time, (m,) of dtype `twixt.ipc.snapshot.MARK`, sorted by key
-        self.columns = self.poses.columns  # the world's own columns at the draw time, n rows each
+        # The world's own columns at the draw time: n rows each, those of parts as many as there are, the world's one.
+        self.columns = {**self.poses.columns, **self.poses.part_columns, **self.poses.world_columns}
         self._points: dict[float, list[tuple[NDArray[np.floating], NDArray[np.uint8]]]] = {}
         self._lines: list[tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.uint8]]] = []
         self._labels: list[Label] = []
@@ -207,6 +208,8 @@ def _read_only_snapshot(snapshot: Snapshot) -> Snapshot:
         snapshot,
         bodies=_read_only(snapshot.bodies),
         columns=_read_only_columns(snapshot.columns),
+        part_columns=_read_only_columns(snapshot.part_columns),
+        world_columns=_read_only_columns(snapshot.world_columns),
         marks=_read_only(snapshot.marks),
         vertices=_read_only(snapshot.vertices),
     )
@@ -214,4 +217,10 @@ def _read_only_snapshot(snapshot: Snapshot) -> Snapshot:
 
 def _read_only_poses(poses: Poses) -> Poses:
     arrays = {name: _read_only(values) for name, values in vars(poses).items() if isinstance(values, np.ndarray)}
-    return replace(poses, **arrays, columns=_read_only_columns(poses.columns))  # type: ignore[arg-type]
+    return replace(
+        poses,
+        **arrays,  # type: ignore[arg-type]
+        columns=_read_only_columns(poses.columns),
+        part_columns=_read_only_columns(poses.part_columns),
+        world_columns=_read_only_columns(poses.world_columns),
+    )

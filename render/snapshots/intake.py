@@ -11,14 +11,14 @@ by any other rule the column itself is blended in numpy, and colours are made of
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.config.column_rules import SCALE3
+from twixt.ipc.config.column_rules import COLOR, SCALE3
 from twixt.ipc.corrections import CORRECTION, visual
 from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import ColorBy
@@ -26,6 +26,7 @@ from twixt.ipc.snapshot import BODY, VERTEX_BYTES, Snapshot
 
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
+    from twixt.ipc.ring.layout import Layout
     from twixt.ipc.ring.mapped_segment import Claim
     from twixt.ipc.session.client import Link
     from twixt.ipc.snapshot import Head
@@ -174,7 +175,7 @@ class Intake:
         overwritten meanwhile."""
         stage, count = self._stage, claim.head.count
         if not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
-            stage.renderer.upload(slot, claim.bodies, count)
+            stage.renderer.upload(slot, claim.bodies, count, arrays_of(claim.part_columns, claim.layout))
             if SCALE3 in claim.columns:
                 stage.renderer.upload_scale3(slot, np.frombuffer(claim.columns[SCALE3], "<f4").reshape(count, 3))
             marks, vertices = claim.copied_marks(), claim.copied_vertices()
@@ -186,7 +187,7 @@ class Intake:
         if copied is None:
             return False
         snapshot = as_drawn(replace(copied, world_epoch=world_epoch), stage.scene)
-        stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count)
+        stage.renderer.upload(slot, snapshot.bodies.view("u1").data, count, snapshot.part_columns)
         if SCALE3 in snapshot.columns:
             stage.renderer.upload_scale3(slot, np.asarray(snapshot.columns[SCALE3], np.float32))
         stage.renderer.upload_surfaces(slot, snapshot.vertices, snapshot.bodies)
@@ -201,10 +202,21 @@ def gpu_slots(snapshot_bytes: int) -> int:
     return min(most, max(LEAST_SLOTS, GPU_BYTES // max(1, snapshot_bytes)))
 
 
+def arrays_of(columns: Mapping[str, memoryview], layout: Layout) -> dict[str, NDArray[np.generic]]:
+    """The bytes of columns as arrays, (rows,) or (rows, width)."""
+    arrays: dict[str, NDArray[np.generic]] = {}
+    for column in layout.columns:
+        if column.name in columns:
+            values = np.frombuffer(columns[column.name], column.dtype)
+            arrays[column.name] = values if column.width == 1 else values.reshape(-1, column.width)
+    return arrays
+
+
 def rules_of_drawn(scene: Scene) -> tuple[str, str]:
-    """Rules of the column that colours the bodies and of `scale3`; `linear` for one that the scene does not have."""
-    by = scene.color_by
-    return "linear" if by is None else scene.columns.get(by.column, "linear"), scene.columns.get(SCALE3, "linear")
+    """Rules of the column that colours the bodies or their parts, and of `scale3`; `linear` for one that the scene does
+    not have."""
+    name = COLOR if scene.color_by is None else scene.color_by.column
+    return scene.columns.get(name, "linear"), scene.columns.get(SCALE3, "linear")
 
 
 def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:
@@ -213,7 +225,12 @@ def is_drawn_as_published(scene: Scene, columns: Container[str]) -> bool:
 
 
 def as_drawn(snapshot: Snapshot, scene: Scene) -> Snapshot:
-    """Prepares a snapshot for drawing. Its bodies are changed in place: they must be the caller's own."""
+    """Prepares a snapshot for drawing. Its bodies are changed in place: they must be the caller's own. Part columns that
+    are not of the scene's parts, as those of the scene before it, are left out."""
+    if snapshot.part_columns:
+        bodies = scene.part_bodies(len(snapshot.bodies))
+        columns = {name: values for name, values in snapshot.part_columns.items() if len(values) == len(bodies)}
+        snapshot = replace(snapshot, part_columns=columns, part_bodies=bodies)
     if CORRECTION in snapshot.columns:
         rows, records = visual(snapshot.bodies, snapshot.columns, snapshot.sim_time_ns)
         snapshot.bodies[rows] = records

@@ -15,10 +15,11 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.config.column_rules import SCALE3
 from twixt.ipc.scene import Scene
-from twixt.ipc.snapshot import BODY
+from twixt.ipc.snapshot import BODY, RECORD
 from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Membership
-from twixt.render.draw.bodies.part_rows import PartRows, are_alike, moved_rows, part_rows
+from twixt.render.draw.bodies.part_rows import are_alike, moved_rows, part_rows
 from twixt.render.draw.bodies.still_planes import plane_rows
 from twixt.render.draw.context import gl_function
 from twixt.render.draw.frame.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
@@ -81,8 +82,10 @@ class BodyDraws:
         self.members.release()
         self.members = Membership(self._context, scene, self.room, self.parts)
         self.ring.transparent_shapes, self.ring.plane_rows = self.members.transparent, plane_rows(self.members.kinds)
-        if not are_alike(before, self.parts) or not self.members.is_as_opaque_as(was):
-            self.ring.rearrange(lambda held: moved_rows(before, self.parts, held))
+        is_colored_anew = was.part_colors is None and self.members.part_colors is not None
+        if not are_alike(before, self.parts) or not self.members.is_as_opaque_as(was) or is_colored_anew:
+            color = self.members.colored_records if is_colored_anew else None
+            self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
     def make_room(self, count: int) -> None:
         """Makes the lists for at least `count` bodies."""
@@ -91,15 +94,22 @@ class BodyDraws:
                 self.room *= 2
             self.take_scene(self._scene)
 
-    def records_of_rows(self, parts: PartRows, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
+    def records_of_rows(self, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
         """The record of its body for each row of a snapshot of `count` bodies; valid until the next call."""
-        if len(self._of_rows) < len(parts.bodies):
-            self._of_rows = np.empty(len(parts.bodies), BODY)
-        return parts.gather(np.frombuffer(bodies, BODY, count), self._of_rows)
+        parts = self.parts
+        room = self.room if parts is None else len(parts.bodies)
+        if len(self._of_rows) < room:
+            self._of_rows = np.empty(room, BODY)
+        if parts is not None:
+            return parts.gather(np.frombuffer(bodies, BODY, count), self._of_rows)
+        self._of_rows[:count].view(RECORD)[:] = np.frombuffer(bodies, RECORD, count)
+        return self._of_rows[:count]
 
     def variant_of(self, view: SceneView, name: str, variant: PoseVariant) -> PoseVariant:
         """Variant of the program `name` (one of PASSES) that draws layers of this variant in this view."""
-        return view.variant_of(variant, name in SPHERE_PASSES)._replace(placed=self.parts is not None)
+        return view.variant_of(variant, name in SPHERE_PASSES)._replace(
+            placed=self.parts is not None, scaled_parts=self.parts is not None and SCALE3 in self._scene.part_columns
+        )
 
     def count(self, name: str, layers: Sequence[PlacedLayer]) -> int:
         """Number of bodies that this program draws in these layers."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Compound, Scene, Shape
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.shapes.mesh import Mesh
+from twixt.render.draw.bodies import part_values
 from twixt.render.draw.bodies.part_rows import PartRows
 from twixt.render.draw.bodies.shape_table import KIND_NAMES, shape_table
 from twixt.render.draw.frame.frame_block import FRAME_BINDING, LAYER_BINDING
@@ -175,7 +176,7 @@ class Membership:
 
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
     are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
-    transparent: rows whose shape is seen through. told_apart: of each distinct shape.
+    transparent: rows whose shape is seen through. told_apart: of each distinct shape. part_colors: see `part_values`.
     """
 
     def __init__(self, context: moderngl.Context, scene: Scene, count: int, parts: PartRows | None = None) -> None:
@@ -185,8 +186,10 @@ class Membership:
         if parts is not None:
             scene, count, self.places = parts.scene, len(parts.bodies), context.buffer(parts.poses)
         table = shape_table(scene, count, rows)
+        # Colours of parts that a snapshot without a colour for each is drawn in; its records then have them.
+        self.part_colors = part_values.base_colors(scene, table)
         self.scene = scene  # one shape a row
-        self.shape_rows = context.buffer(table.rows)
+        self.shape_rows = context.buffer(part_values.shape_rows(scene, table))
         self.kinds = table.kinds
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
         self._context = context
@@ -216,6 +219,11 @@ class Membership:
     def finished(self, layer: str | None) -> Sequence[Finished]:
         """Bodies of this layer that have a material, except meshes; also those that are seen through."""
         return self._finished.get(layer, ())
+
+    def colored_records(self, records: NDArray[np.void]) -> NDArray[np.void]:
+        """Records of the first rows, (n,), in the colours of their parts, in place."""
+        part_values.apply(records, {}, self.part_colors)
+        return records
 
     def is_as_opaque_as(self, other: Membership) -> bool:
         """True if the same rows have a shape that is seen through, as far as both lists reach."""

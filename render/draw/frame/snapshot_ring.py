@@ -196,8 +196,13 @@ class SnapshotRing:
             buffer.write(np.ascontiguousarray(rows, np.float32))
         held.stretched = len(rows)
 
-    def rearrange(self, rows_of: Callable[[int], NDArray[np.intp]]) -> None:
+    def rearrange(
+        self,
+        rows_of: Callable[[int], NDArray[np.intp]],
+        changed: Callable[[NDArray[np.void]], NDArray[np.void]] | None = None,
+    ) -> None:
         """Replaces the records of each slot. rows_of: for a number of records, which of them there are from now on.
+        changed: their new values; None: as they are.
 
         Reads what OpenGL holds, and waits for it. Raises TwixtError if the GPU has no memory left.
         """
@@ -208,7 +213,8 @@ class SnapshotRing:
             if self.is_stretched(slot):
                 stretches = _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)
             rows = rows_of(held.count)
-            self.upload(slot, records[rows].view(np.uint8).data, len(rows))
+            moved = records[rows]
+            self.upload(slot, (moved if changed is None else changed(moved)).view(np.uint8).data, len(rows))
             if stretches is not None:
                 self.upload_stretch(slot, stretches[rows])
 

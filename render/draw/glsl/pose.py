@@ -174,12 +174,17 @@ float scale_at(float older, float newer, float share) {
 
 #if PLACED
 // From the pose of a body to that of its part. The part's position is stretched with the body. Its own axes are turned
-// with it, and each is scaled by as much as its direction in the body: exact for turns by right angles.
+// with it, and each is scaled by as much as its direction in the body: exact for turns by right angles. With
+// SCALED_PARTS the scale is of the part's own axes, and its position stays.
 void place_part(inout Pose pose, float scale) {
+#if SCALED_PARTS
+    pose.position += rotate(pose.orientation, local_position * scale);
+#else
     pose.position += rotate(pose.orientation, local_position * pose.scale);
+#endif
     pose.orientation = turn_after(pose.orientation, local_orientation);
     pose.visible = pose.visible && is_below(floatBitsToUint(pose.position), FARTHEST);
-#if STRETCHED
+#if STRETCHED && !SCALED_PARTS
     vec3 x = rotate(local_orientation, vec3(1.0, 0.0, 0.0)), y = rotate(local_orientation, vec3(0.0, 1.0, 0.0));
     vec3 along = vec3(length(x * pose.scale), length(y * pose.scale), length(cross(x, y) * pose.scale));
     pose.scale = scale < 0.0 ? -along : along;
@@ -284,6 +289,7 @@ def pose_glsl(variant: PoseVariant) -> str:
         "MIXED": int(variant.way == "mixed"),
         "STRETCHED": int(variant.stretched),
         "PLACED": int(variant.placed),
+        "SCALED_PARTS": int(variant.scaled_parts),
         "TRANSPARENT": int(variant.transparent),
     }
     defined = "".join(f"#undef {name}\n#define {name} {value}\n" for name, value in constants.items())

@@ -36,7 +36,8 @@ class PoseVariant(NamedTuple):
     """Variant of the pose program. way: one of WAYS, or GIVEN. stretched: bodies have a scale along each of their axes.
 
     wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
-    a darker outline. placed: each row is a part at a pose in its body's frame. transparent: draws what is seen through,
+    a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`, the scales
+    are of parts, along their own axes. transparent: draws what is seen through,
     and nothing else. sampled: alpha is the share of a pixel's samples that the body covers, not an opacity. finish: how
     materials are drawn, see light.py.
     """
@@ -50,3 +51,4 @@ class PoseVariant(NamedTuple):
     transparent: bool = False
     sampled: bool = False
     finish: int = NO_FINISH
+    scaled_parts: bool = False

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
+from twixt.render.draw.bodies import part_values
 from twixt.render.draw.bodies.shape_table import shape_table
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import SceneView, Viewport, body_brightness, frame_block
@@ -174,7 +175,8 @@ class SplatDrawing:
         older, newer, _ = pair
         if self._shapes_of is None or self._shapes_of[0] is not scene or self._shapes_of[1] < count:
             self._shapes_of = scene, count
-            self._shape_colors = np.ascontiguousarray(shape_table(scene, count).rows["color"]).view(np.uint32)[:, 0]
+            rows = part_values.shape_rows(scene, shape_table(scene, count))
+            self._shape_colors = np.ascontiguousarray(rows["color"]).view(np.uint32)[:, 0]
         found = _channels(self._shape_colors.take(bodies))
         before = _of_bodies(older.colors, bodies)
         after = before

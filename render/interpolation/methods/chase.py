@@ -14,13 +14,22 @@ epoch), visibility and discrete columns are those of the snapshot at or before t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Snapshot
-from twixt.render.interpolation.column_blending import alike, blend_columns, rule_of
+from twixt.render.interpolation.column_blending import (
+    Column,
+    alike,
+    blend_columns,
+    blend_part_columns,
+    blend_world_columns,
+    rule_of,
+)
 from twixt.render.interpolation.method import PREDICTED_NS
 from twixt.render.interpolation.methods.linear import Linear
 from twixt.render.interpolation.poses import Poses, continues, no_poses, records_of
@@ -77,8 +86,14 @@ class Chase(Linear):
         poses = super().sample(draw_time_ns) if self._start is None else self._on_the_way(life, draw_time_ns)
         bodies = records_of(poses)
         bodies["epoch"] = life.bodies["epoch"]
-        columns = {name: column.copy() for name, column in poses.columns.items()}
-        self._drawn = Snapshot(draw_time_ns, bodies, columns)
+        self._drawn = Snapshot(
+            draw_time_ns,
+            bodies,
+            _copies(poses.columns),
+            part_columns=_copies(poses.part_columns),
+            part_bodies=life.part_bodies,
+            world_columns=_copies(poses.world_columns),
+        )
         return poses
 
     def reset(self) -> None:
@@ -94,8 +109,13 @@ class Chase(Linear):
         start = self._as_drawn(life, self._start)
         end_ns = max(self._end_ns, newest.sim_time_ns)
         poses = self.blend(start, newest, alpha, max(self._times[0], min(draw_time_ns, end_ns)))
-        columns = blend_columns(start, newest, newest, alpha, self._blenders, len(poses))
-        return replace(poses, columns=columns)
+        rules = self._blenders
+        return replace(
+            poses,
+            columns=blend_columns(start, newest, newest, alpha, rules, len(poses)),
+            part_columns=blend_part_columns(start, newest, newest, alpha, rules),
+            world_columns=blend_world_columns(start, newest, newest, alpha, rules),
+        )
 
     def _as_drawn(self, life: Snapshot, start: Snapshot) -> Snapshot:
         """The snapshot `life`, its bodies where they were drawn at `start`, if they live still."""
@@ -103,10 +123,30 @@ class Chase(Linear):
         bodies = life.bodies.copy()
         for field in ("position", "orientation", "scale", "color"):
             bodies[field][rows] = start.bodies[field][rows]
-        columns = {name: np.array(column) for name, column in life.columns.items()}
-        for name, column in columns.items():
-            drawn = start.columns.get(name)
-            if drawn is not None and alike(column, drawn) and rule_of(name, column, self._blenders) != "none":
-                known = rows[: np.searchsorted(rows, min(len(drawn), len(column)))]
-                column[known] = drawn[known]
-        return Snapshot(life.sim_time_ns, bodies, columns)
+        parts = np.flatnonzero(np.isin(life.part_bodies, rows))
+        if not np.array_equal(start.part_bodies, life.part_bodies):
+            parts = parts[:0]
+        return Snapshot(
+            life.sim_time_ns,
+            bodies,
+            self._columns_as_drawn(life.columns, start.columns, rows),
+            part_columns=self._columns_as_drawn(life.part_columns, start.part_columns, parts),
+            part_bodies=life.part_bodies,
+            world_columns=self._columns_as_drawn(life.world_columns, start.world_columns, np.zeros(1, np.intp)),
+        )
+
+    def _columns_as_drawn(
+        self, columns: Mapping[str, Column], drawn: Mapping[str, Column], rows: NDArray[np.intp]
+    ) -> dict[str, Column]:
+        """Copies of `columns`, with the values `drawn` in these rows, ascending, except of discrete ones."""
+        copies = _copies(columns)
+        for name, column in copies.items():
+            seen = drawn.get(name)
+            if seen is not None and alike(column, seen) and rule_of(name, column, self._blenders) != "none":
+                known = rows[: np.searchsorted(rows, min(len(seen), len(column)))]
+                column[known] = seen[known]
+        return copies
+
+
+def _copies(columns: Mapping[str, Column]) -> dict[str, Column]:
+    return {name: np.array(column) for name, column in columns.items()}

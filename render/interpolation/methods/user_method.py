@@ -94,6 +94,8 @@ class UserMethod(Method):
             not_finite=int(np.count_nonzero(visible & ~drawable)),
             epoch=_rows(published.epoch, count, 0),
             drawable=drawable,
+            part_columns=published.part_columns,
+            world_columns=published.world_columns,
         )
 
     def _draw_time_of(self, answer: Any, asked_ns: int) -> int:

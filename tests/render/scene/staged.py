@@ -24,16 +24,17 @@ ONE = Scene([Sphere(0.5)], ground=None, background=(0, 0, 0), unlit=True, camera
 class Show:
     """Stage with snapshots as the intake adds them: `GAP_MS` apart, each published `lead_ms` before it is due.
 
-    bodies, columns, marks: those of snapshot k. silent_until_ms: nothing is published before.
+    bodies, columns, marks, part_columns: those of snapshot k. silent_until_ms: nothing is published before.
     """
 
     def __init__(
         self, window: OffscreenWindow, scene: Scene, bodies: Callable[[int], np.ndarray], lead_ms: float = GAP_MS,
         columns: Callable[[int], dict[str, np.ndarray]] = lambda _k: {}, clock: str = "ahead",
-        marks: Callable[[int], np.ndarray] = lambda _k: NO_MARKS, **flags,
+        marks: Callable[[int], np.ndarray] = lambda _k: NO_MARKS,
+        part_columns: Callable[[int], dict[str, np.ndarray]] = lambda _k: {}, **flags,
     ) -> None:  # fmt: skip
         self.window, self.lead_ms = window, lead_ms
-        self.bodies, self.columns, self.marks = bodies, columns, marks
+        self.bodies, self.columns, self.marks, self.part_columns = bodies, columns, marks, part_columns
         self.silent_until_ms = 0.0
         self._is_watched = False
         self._world_epoch, self._began_ms = 0, 0.0
@@ -85,8 +86,11 @@ class Show:
 
     def _publish(self, k: int, at_ms: float) -> None:
         stage, columns, sim_ns = self.stage, self.columns(k), k * GAP_MS * MS
-        snapshot = Snapshot(sim_ns, self.bodies(k), columns, tick=k, world_epoch=self._world_epoch)
-        bodies = as_drawn(snapshot, stage.scene).bodies
+        snapshot = Snapshot(
+            sim_ns, self.bodies(k), columns, tick=k, world_epoch=self._world_epoch, part_columns=self.part_columns(k)
+        )
+        snapshot = as_drawn(snapshot, stage.scene)
+        bodies = snapshot.bodies
         published_ns = START_NS + round(at_ms * MS)
         head = Head(
             tick=k, sim_time_ns=sim_ns, due_ns=START_NS + round(self._began_ms * MS) + sim_ns,
@@ -94,7 +98,7 @@ class Show:
         )  # fmt: skip
         slot = stage.history.slot_for(head)
         assert slot is not None
-        stage.renderer.upload_records(slot, bodies)
+        stage.renderer.upload_records(slot, bodies, snapshot.part_columns)
         if "scale3" in columns:
             stage.renderer.upload_scale3(slot, columns["scale3"])
         stage.marks.put(slot, self.marks(k))
