@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,7 +164,7 @@ def test_the_first_large_snapshot_is_whole_though_memory_for_it_took_long_to_get
     monkeypatch.setattr(intake, "LARGE_BYTES", count * BODY.itemsize)
     upload, made = loop.stage.renderer.upload, []
 
-    def slow_upload(slot: int, records: memoryview, bodies: int) -> None:
+    def slow_upload(slot: int, records: memoryview, bodies: int, *columns: Any) -> None:
         upload(slot, records, bodies)
         if bodies == count and not made:
             made.append(slot)
