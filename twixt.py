@@ -186,8 +186,11 @@ def _main(arguments: list[str]) -> int:
         print(f"twixt: {error}", file=sys.stderr)
         return error.exit_code
     except Exception as error:
-        from twixt.ipc.errors import damaged_module_advice, exhaustion_advice
+        from twixt.ipc.errors import READER_GONE, damaged_module_advice, exhaustion_advice, has_reader_gone
 
+        if has_reader_gone(error):
+            _discard_output()
+            return READER_GONE
         if not (advice := exhaustion_advice(error) or damaged_module_advice(error)):
             raise
         print(f"twixt: {advice}", file=sys.stderr)

@@ -18,7 +18,7 @@ from twixt.cli.benches import COST_OPTIONS, COSTS, PEERS, benches, measure_costs
 from twixt.cli.flags import argument, complete_simulations, complete_worlds, option, typed
 from twixt.cli.lazy_commands import CommandGroup, CommandTable
 from twixt.ipc.config.config import BOTH, MEASURE, SIM, VIEW
-from twixt.ipc.errors import INTERRUPTED, REFUSED
+from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED
 from twixt.ipc.trace import startup_times
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ WORLD = argument("world", default="balls", shell_complete=complete_worlds)
 
 def command_line(arguments: list[str]) -> int:
     """Runs a command line; returns the exit code. Click prints the errors that it finds itself."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a file name of any bytes can be printed on any terminal
-        sys.stdout.reconfigure(errors="backslashreplace")
+    output = sys.stdout
+    if isinstance(output, io.TextIOWrapper):  # a file name of any bytes can be printed on any terminal
+        output.reconfigure(errors="backslashreplace")
     try:
         code = group().main(args=arguments, prog_name="twixt", standalone_mode=False, obj=arguments)
     except click.ClickException as error:
@@ -42,6 +43,11 @@ def command_line(arguments: list[str]) -> int:
         return REFUSED
     except click.exceptions.Exit as leave:
         return leave.exit_code
+    except SystemExit as leave:
+        # Rich and click end with code 1 where nobody reads the output any more; click has replaced the output then.
+        if leave.code == 1 and (isinstance(leave.__context__, BrokenPipeError) or sys.stdout is not output):
+            return READER_GONE
+        raise
     except click.Abort as abort:
         if isinstance(abort.__cause__, EOFError):  # click treats it as Ctrl-C
             raise abort.__cause__ from None

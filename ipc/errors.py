@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import sys
 
 TYPE_CHECKING = False  # as in `typing`, whose import takes some ms
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 # exceeded, the user's code crashed, or the other process ended without a reason. REFUSED: an input that cannot be
 # used. A process ended by a signal other than Ctrl-C: see `exit_code_of`.
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
+# Nobody reads standard output any more, as after `| head -1`: 128 + SIGPIPE, as a shell reports it of other programs.
+READER_GONE = 141
 
 # Longest text of a refused value in a message, characters; and what replaces a whole number that is too long to print.
 LONGEST_VALUE = 200
@@ -70,6 +73,20 @@ def exhaustion_advice(error: Exception) -> str:
             f"there is no room for what is to be written ({os.strerror(errno.ENOSPC)}); make room, or write elsewhere"
         )
     return ""
+
+
+def has_reader_gone(error: BaseException | None) -> bool:
+    """True if `error` or what caused it is a write to standard output that nobody reads any more."""
+    while error is not None and not isinstance(error, BrokenPipeError):
+        error = error.__cause__ or error.__context__
+    if error is None or sys.stdout is None:
+        return False
+    try:
+        poller = select.poll()
+        poller.register(sys.stdout.fileno(), 0)
+    except (AttributeError, OSError, ValueError):  # no poll on this system; an output without a descriptor, or closed
+        return False
+    return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
 def damaged_module_advice(error: Exception) -> str:

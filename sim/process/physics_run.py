@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.config.config import Config
-from twixt.ipc.errors import FINISHED, TwixtError, exit_code_of
+from twixt.ipc.errors import FINISHED, TwixtError, exit_code_of, has_reader_gone
 from twixt.ipc.process.user_code import CODE_FOLDERS, UserCodeCrashed, code_folders
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.session.host import Host
@@ -225,6 +225,9 @@ class PhysicsRun:
 
         The same for a TwixtError once physics is made; all other errors are raised again.
         """
+        if has_reader_gone(error):
+            self.close("ended", "nobody reads the output of the simulation any more")
+            raise BrokenPipeError from error
         if not isinstance(error, TwixtError):
             self.close("ended", "the simulation's process exits")
             raise error

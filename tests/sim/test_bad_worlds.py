@@ -17,6 +17,7 @@ import pytest
 
 import twixt
 from twixt.ipc.commands import Command
+from twixt.ipc.errors import READER_GONE
 from twixt.ipc.session import Ended, attach, running
 
 # Generous: what hangs must fail, not stall the whole run.
@@ -385,16 +386,28 @@ def test_lines_that_nobody_reads_hold_the_world_up_and_a_signal_still_ends_it(
     assert left_behind(runtime_folder) == []
 
 
-def test_a_reader_that_leaves_is_a_fault_of_the_line_that_printed(users_folder: Path) -> None:
+def test_a_world_whose_output_nobody_reads_any_more_ends_without_a_word(users_folder: Path) -> None:
     with subprocess.Popen(
         command("bad:Prints", "--steps", "5"), cwd=users_folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"a line\n"
         process.stdout.close()
-        assert process.wait(PATIENCE_S) == 1
+        assert process.wait(PATIENCE_S) == READER_GONE
         assert process.stderr is not None
-        assert b"twixt: Prints.step raised BrokenPipeError" in process.stderr.read()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("words", [["worlds"], ["--help"], ["doctor"], ["sim", "bad:Good", "--steps", "3", "--hash"]])
+def test_a_command_whose_output_nobody_reads_ends_without_a_word(users_folder: Path, words: list[str]) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "wb") as unread:
+        ended = subprocess.run(
+            [sys.executable, str(twixt.__file__), *words],
+            cwd=users_folder, stdout=unread, stderr=subprocess.PIPE, timeout=PATIENCE_S,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (READER_GONE, b"")
 
 
 def test_a_world_that_leaks_shows_in_the_report(users_folder: Path) -> None:
