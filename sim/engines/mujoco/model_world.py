@@ -23,11 +23,11 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
-from twixt.sim.engines.mujoco.model.model_camera import opening_camera, scene_camera
 from twixt.sim.engines.mujoco.model.model_controls import ModelControls, joint_values
 from twixt.sim.engines.mujoco.model.model_file import PREFIX, loaded_model
 from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
+from twixt.sim.engines.mujoco.model.opening_view import opening_view
 from twixt.sim.engines.mujoco.mujoco_package import mujoco, required
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
@@ -179,7 +179,7 @@ class ModelWorld(World):
 
 def _scene_of(model: MjModel) -> Scene:
     """The scene of a model, with the camera that it opens with. Raises SceneError for one that a viewer cannot have."""
-    made = scene(model, camera=scene_camera(model, opening_camera(model)))
+    made = scene(model, camera=opening_view(model))
     made.packed()  # raises it
     return made
 

@@ -25,35 +25,12 @@ LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 LEAST_DISTANCE_M = 1e-6
 # Farthest that a camera or its target may be, m: of a program that follows a body that has diverged.
 FARTHEST_M = 1e9
-# A moving tree of bodies whose radius is less than a 20th of the model's extent would be a few pixels high.
-FAR_LARGER = 20
-# Distance of a camera that tracks such a tree, in its radii; MuJoCo's own is 1.5 times the extent, the diameter.
-VIEW_RADII = 3.0
 
 
 def default_camera(model: MjModel) -> MjvCamera:
     """The camera with which MuJoCo's own viewer opens `model`."""
     camera = mujoco.MjvCamera()
     mujoco.mjv_defaultFreeCamera(model, camera)
-    return camera
-
-
-def opening_camera(model: MjModel) -> MjvCamera:
-    """Camera with which a model that is run without code opens: MuJoCo's own; but one that tracks the largest moving
-    tree of bodies where that is far smaller than the whole model, such as a robot in an arena of 60 m."""
-    camera, data = default_camera(model), mujoco.MjData(model)
-    mujoco.mj_kinematics(model, data)
-    moves = model.body_dofnum[model.body_weldid] > 0
-    trees, bodies = np.unique(model.body_rootid[moves], return_counts=True)
-    if not len(trees):
-        return camera
-    tree = int(trees[bodies.argmax()])
-    geoms = model.body_rootid[model.geom_bodyid] == tree
-    away = np.linalg.norm(data.geom_xpos[geoms] - data.xpos[tree], axis=1) + model.geom_rbound[geoms]
-    radius = float(away.max()) if len(away) else 0.0
-    if 0 < FAR_LARGER * radius < model.stat.extent:
-        camera.type, camera.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, tree
-        camera.distance = VIEW_RADII * radius
     return camera
 
 

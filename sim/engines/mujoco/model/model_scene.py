@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from twixt.ipc.scene import Camera, Compound, Part, Scene
+from twixt.ipc.scene import Camera, Color, Compound, Part, Scene, Texture
 from twixt.ipc.shapes.shape import Shape
 from twixt.sim.engines.mujoco.model.geom_shapes import ModelParts, PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
@@ -57,7 +57,7 @@ def scene(
         shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker)],
         camera=camera,
         labels=labels,
-        background=Scene().background if maker.sky is None else maker.sky,
+        background=_dimmed(Scene().background, lit.brightness) if maker.sky is None else maker.sky,
         light=lit.towards,
         brightness=lit.brightness,
         ground=None if _has_ground(model) else 0.0,
@@ -69,6 +69,14 @@ def _shape(parts: list[Part]) -> Shape:
     if len(parts) == 1 and parts[0].position == NOWHERE and parts[0].orientation == NO_TURN:
         return parts[0].shape
     return Compound(parts)
+
+
+def _dimmed(background: Color | Texture, brightness: float) -> Color | Texture:
+    """A colour as dim as the bodies before it, so that they differ as much as in bright light."""
+    if isinstance(background, Texture):
+        return background
+    red, green, blue = (min(brightness, 1.0) * part for part in background)
+    return red, green, blue
 
 
 def _has_ground(model: MjModel) -> bool:

@@ -111,4 +111,11 @@ def test_the_background_is_the_models_sky() -> None:
     assert up[0] > 200
     assert down[0] < 55
     assert made.background.pixels[0][:, 0].mean() > made.background.pixels[0][:, -1].mean()
-    assert scene(model_of("")).background == Scene().background
+
+
+def test_without_a_sky_the_background_is_as_dim_as_the_bodies() -> None:
+    dim = scene(model_of(""))
+    assert dim.brightness < 0.6
+    assert dim.background == pytest.approx(np.multiply(Scene().background, dim.brightness))
+    bright = scene(model_of('<light diffuse="9 9 9" dir="0 0 -1" directional="true"/>'))
+    assert bright.background == Scene().background
