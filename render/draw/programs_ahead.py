@@ -49,9 +49,7 @@ class ProgramsAhead:
         if slot is None:
             return False
         stretched, count = bodies.ring.is_stretched(slot), bodies.ring.count(slot)
-        views = [view]
-        if view.is_mapped and self._lit.light_view is not None:
-            views += [view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
+        views = self._views(view)
         for way, seen, name, group in product(WAYS, views, PASSES, sorted(bodies.members.layers, key=str)):
             variant = bodies.variant_of(seen, name, PoseVariant(way, stretched))
             is_cheaper = bodies.is_software and way == present_way and name in CHEAPER
@@ -71,10 +69,16 @@ class ProgramsAhead:
                 return True
         return self._prepare_meshes(view)
 
+    def _views(self, view: SceneView) -> list[SceneView]:
+        """This view, and those that its shadow map and what is not multisampled are drawn with."""
+        if not view.is_mapped or self._lit.light_view is None:
+            return [view]
+        return [view, view._replace(level=view.level._replace(samples=1)), self._lit.light_view]
+
     def _prepare_meshes(self, view: SceneView) -> bool:
         self._target.framebuffer.scissor = NOTHING
         self._uniforms.bind()
-        is_more = self._meshes.prepare() or self._marks.prepare(view)
+        is_more = self._meshes.prepare() or any(self._marks.prepare(seen) for seen in self._views(view))
         self._target.uncut()
         return is_more
 

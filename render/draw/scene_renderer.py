@@ -73,17 +73,18 @@ class SceneRenderer:
         self._materials = MaterialDraws(context, self._bodies)
         self._meshes = MeshDrawing(context, self._target, self._bodies, self._materials.uniforms)
         self._solids = Solids(context, self._bodies, self._meshes, self._materials)
+        self._marks = MarkDrawing(context, self._target, by_processor)
         self._lit = LitPictures(
             context,
             self._target,
             self._bodies,
             self._meshes,
             Solids(context, self._bodies, self._meshes, self._materials),
+            self._marks,
         )
-        self._marks = MarkDrawing(context, self._target, by_processor)
         self._flat = DotsAndLines(context)
         self._transparent = TransparentDraws(
-            context, self._target, self._bodies, self._meshes, self._materials.uniforms
+            context, self._target, self._bodies, self._meshes, self._materials.uniforms, self._marks
         )
         self._ahead = ProgramsAhead(self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit)
         if scene.outline is not None:
@@ -200,6 +201,7 @@ class SceneRenderer:
         target.cover(viewport)
         before = self._view
         self._materials.begin()
+        self._marks.take(marks)
         is_new = self._uniforms.write(scene, camera, viewport)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
         view = self._view = SceneView(scene, camera, viewport, self._lit.affordable(self.level), wide)
@@ -224,7 +226,7 @@ class SceneRenderer:
             self._has_planes = self._background.lay(target, view, key, still)
 
         def draw() -> None:
-            self._draw_bodies(view, placed, marks)
+            self._draw_bodies(view, placed)
 
         with self._timers.next():
             if view.is_mapped:
@@ -338,10 +340,10 @@ class SceneRenderer:
             with self._timers.next():
                 self._flat.draw(rows, self._target, self._view.viewport)
 
-    def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer], marks: NDArray[np.void]) -> None:
+    def _draw_bodies(self, view: SceneView, layers: list[PlacedLayer]) -> None:
         scene, bodies = view.scene, self._bodies
-        self._solids.draw(view, layers, self._flat.are_drawn or len(marks) > 0, self._has_planes)
-        self._marks.draw(marks, view)
+        self._solids.draw(view, layers, self._flat.are_drawn or self._marks.are_drawn, self._has_planes)
+        self._marks.draw(view)
         count = max((layer.bodies for layer in layers), default=0)
         if view.level.shadows and not view.is_mapped and has_shadows(scene, count):
             bodies.draw("shadows", layers)
@@ -356,5 +358,4 @@ class SceneRenderer:
             self._target.framebuffer.depth_mask = False
             self._flat.outline.draw(view.camera.eye)
             self._target.framebuffer.depth_mask = True
-        self._transparent.draw()
-        self._marks.draw_transparent(view)
+        self._transparent.draw(view)

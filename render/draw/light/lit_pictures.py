@@ -26,6 +26,7 @@ from twixt.render.draw.frame.quality_levels import Level
 from twixt.render.draw.light import composing
 from twixt.render.draw.light.composing import Composer, Shading
 from twixt.render.draw.light.light_camera import MAP_PX, casting_reach, light_camera, region_of, to_map
+from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.spheres.snapshot_bounds import grown, together
 
@@ -35,6 +36,9 @@ Steps = tuple[Callable[[], None], Callable[[], None]]
 # Capabilities of OpenGL that moderngl has no name for. By the first, a pixel's alpha is the share of its samples that are
 # drawn; by the second, they are then drawn opaque.
 ALPHA_TO_COVERAGE, ALPHA_TO_ONE = 0x809E, 0x809F
+# Marks do not count for the map's region, whose size would change as they come and go: it is deeper where there are
+# some, so that those this many radii of it towards the light still cast shadows into it. Depth costs no sharpness.
+MARKS_DEEP = 16.0
 # A target is made anew for a picture that is larger, or smaller than this share of it.
 LEAST_USED = 0.4
 
@@ -88,13 +92,20 @@ class LitTarget:
 
 
 class LitPictures:
-    """Draws pictures whose level has mapped shadows. solids: draws the map, and nothing else."""
+    """Draws pictures whose level has mapped shadows. solids: draws the map, and nothing else. marks: those of the
+    picture, whose opaque solids cast shadows."""
 
     def __init__(
-        self, context: moderngl.Context, target: FrameTarget, bodies: BodyDraws, meshes: MeshDrawing, solids: Solids
+        self,
+        context: moderngl.Context,
+        target: FrameTarget,
+        bodies: BodyDraws,
+        meshes: MeshDrawing,
+        solids: Solids,
+        marks: MarkDrawing,
     ) -> None:
         self._context, self._target, self._bodies, self._meshes = context, target, bodies, meshes
-        self._solids = solids
+        self._solids, self._marks = solids, marks
         self._uniforms = FrameUniforms(context)
         self._composer, self._lit = Composer(context), LitTarget(context)
         kinds = ("GL_MAX_COLOR_TEXTURE_SAMPLES", "GL_MAX_DEPTH_TEXTURE_SAMPLES")
@@ -165,6 +176,7 @@ class LitPictures:
         with self._target.diverted(self._map[1], square):
             self._map[1].clear(depth=1.0)
             self._solids.draw(seen, layers, has_others=True)
+            self._marks.draw(seen)
         return camera
 
     def _camera(self, view: SceneView, layers: Sequence[PlacedLayer]) -> CameraMatrices:
@@ -174,4 +186,7 @@ class LitPictures:
         extent = together([self._bodies.ring.extent(slot) for layer in layers for slot in layer.slots[:2]])
         if extent is not None and parts is not None:
             extent = grown(extent, parts.arm_m)
-        return light_camera(region_of(extent, self._reach_m, view.camera), view.scene.light)
+        region = region_of(extent, self._reach_m, view.camera)
+        if self._marks.are_drawn:
+            region = region._replace(deep_m=max(region.deep_m, MARKS_DEEP * region.radius_m))
+        return light_camera(region, view.scene.light)

@@ -4,9 +4,9 @@ The one idea: marks are blended before they come here, and all solids of a pictu
 between pictures but buffers and compiled programs; marks that are drawn again, the same array, are not laid out again.
 
 Always: marks hide bodies and each other, and are hidden, by their true depth; they have the light and the look of
-bodies, never the pattern. Shadows fall on them where shadows are mapped, but they cast none: the map reaches as far as
-the bodies do, and marks that come and go would change its size. Those that are seen through come after the bodies that
-are, sorted from back to front among themselves. Without marks nothing here runs, and nothing is compiled.
+bodies, never the pattern. Where shadows are mapped, they fall on marks, and opaque solids cast them, as far as the map
+reaches: that is as far as bodies do, since marks that come and go would change its size. Those that are seen through
+are sorted together with such bodies (transparency/). Without marks nothing here runs, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -18,20 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.render.draw.bodies.ray_cast_draws import OFF_PX, PLAIN_OFF_PX, cast_passes, largest_point_px
-from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.flat.dots_and_lines import SmoothLines
 from twixt.render.draw.frame.frame_block import FrameTarget, SceneView
 from twixt.render.draw.marks.mark_solids import NO_SOLIDS, SOLIDS, MarkSolids, Transparent, mark_solids
 from twixt.render.draw.marks.solid_rows import CONES, NO_POINTS, SolidPrograms, SolidRows, variant_of, whole_pass
-from twixt.render.draw.transparency.transparent_draws import MOST_RUNS
-from twixt.render.draw.transparency.transparent_rows import back_to_front
 
 NO_MARKS_DRAWN = np.zeros(0, np.void)
 
 
 class MarkDrawing:
-    """Draws marks into pictures: `draw` the solids among the bodies, `draw_lines` over all of them, then
-    `draw_transparent`."""
+    """Draws marks into pictures: `take` those of a picture, `draw` their opaque solids among the bodies, `draw_lines`
+    over all of them, then `draw_transparent` in runs of the order of `lay_transparent`."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget, is_software: bool) -> None:
         self._context, self._target, self._is_software = context, target, is_software
@@ -42,19 +39,31 @@ class MarkDrawing:
         self._transparent = SolidRows(context, target, self._programs)
         self._lines: SmoothLines | None = None
 
-    def draw(self, marks: NDArray[np.void], view: SceneView) -> None:
-        """Draws the opaque solids. marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
+    def take(self, marks: NDArray[np.void]) -> None:
+        """Takes a picture's marks: (m,) of dtype `MARK`, finite, of known kinds; changed only in another array."""
         if not len(marks):
             self._made_of, self._solids = NO_MARKS_DRAWN, NO_SOLIDS
-            return
-        if marks is not self._made_of:
+        elif marks is not self._made_of:
             self._made_of, self._solids = marks, mark_solids(marks)
             self._opaque.upload(self._solids.rows)
+
+    @property
+    def are_drawn(self) -> bool:
+        """True if there are marks."""
+        return len(self._made_of) > 0
+
+    @property
+    def transparent(self) -> Transparent:
+        """Solids that are seen through of the marks taken last."""
+        return self._solids.transparent
+
+    def draw(self, view: SceneView) -> None:
+        """Draws the opaque solids."""
         for solid, first, count in _runs(self._solids):
             self._draw_run(solid, first, count, view)
 
     def draw_lines(self, view: SceneView) -> None:
-        """Draws the thin lines of the marks drawn last, over all solids."""
+        """Draws the thin lines of the marks taken last, over all solids."""
         if not len(self._solids.lines.starts):
             return
         lines = self._lines = self._lines or SmoothLines(self._context)
@@ -64,18 +73,13 @@ class MarkDrawing:
         lines.draw()
         self._target.framebuffer.depth_mask = True
 
-    def draw_transparent(self, view: SceneView) -> None:
-        """Draws the solids that are seen through of the marks drawn last, farthest first."""
-        found = self._solids.transparent
-        if not len(found.rows):
-            return
-        order = _farthest_first(found, view.camera)
-        self._transparent.upload(found.rows[order])
-        solids, variant = found.solids[order], variant_of(view, transparent=True)
-        begins = np.flatnonzero(np.diff(solids, prepend=-1)).tolist()
-        for first, end in zip(begins, [*begins[1:], len(order)], strict=True):
-            name = SOLIDS[solids[first]]
-            self._transparent.render((whole_pass(name), variant), first, end - first, view)
+    def lay_transparent(self, order: NDArray[np.intp]) -> None:
+        """Uploads the rows of `transparent` in this order, for the picture that follows."""
+        self._transparent.upload(self.transparent.rows[order])
+
+    def draw_transparent(self, solid: int, first: int, count: int, view: SceneView) -> None:
+        """Draws a run of the rows laid last, all of one of SOLIDS."""
+        self._transparent.render((whole_pass(SOLIDS[solid]), variant_of(view, transparent=True)), first, count, view)
 
     def prepare(self, view: SceneView) -> bool:
         """Compiles, by drawing one solid, a program that other marks, more of the present ones, or a cheaper level will
@@ -120,13 +124,3 @@ def _runs(solids: MarkSolids) -> Iterator[tuple[str, int, int]]:
 def _passes(solid: str) -> tuple[str, ...]:
     """All passes that may draw a solid: few, many, many at a cheaper level."""
     return (CONES,) if solid == CONES else (f"large {solid}", solid, f"plain {solid}")
-
-
-def _farthest_first(found: Transparent, camera: CameraMatrices) -> NDArray[np.intp]:
-    """The order of rows that are seen through; with too many changes of solid, within each solid."""
-    to_eye = camera.view[2, :3].astype(np.float64) if camera.orthographic else None
-    place = found.rows["position"].astype(np.float64) - np.array(camera.eye)
-    order = back_to_front(place, to_eye, np.zeros(0, np.intp), np.zeros((0, 3)))
-    if np.count_nonzero(np.diff(found.solids[order])) >= MOST_RUNS:
-        order = order[np.argsort(found.solids[order], kind="stable")]
-    return order

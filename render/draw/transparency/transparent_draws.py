@@ -1,12 +1,11 @@
-"""Draws the rows that are seen through, after all that is opaque: sorted, in runs of one kind.
+"""Draws all that is seen through, bodies and solids of marks, after all that is opaque: sorted, in runs of one kind.
 
 The one idea: the programs of bodies of any size (rectangles, planes, faces of meshes) have a variant that draws nothing
 but what is seen through, and the usual variant leaves that out. So the order is a list of row numbers, and a run of
 rows of one kind and layer is one draw call. Depth is tested, not written.
 
-Always: a picture without such rows costs one look at each layer. With more than MOST_RUNS runs the rows are sorted
-within each kind only: a draw call takes 20 us. A body that is seen through casts no shadow. Its far side is not
-seen through its near one: a closed mesh shows its front faces only; an open mesh shows both sides, in its own order.
+Always: a picture without such rows costs one look at each layer. What is seen through casts no shadow. Its far side is
+not seen through its near one: a closed mesh shows its front faces only; an open mesh shows both sides, in its own order.
 """
 
 from __future__ import annotations
@@ -25,17 +24,23 @@ from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import Membership, material_of
 from twixt.render.draw.bodies.shape_table import KIND_NAMES
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.frame.frame_block import FrameTarget
+from twixt.render.draw.frame.frame_block import FrameTarget, SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.marks.mark_drawing import MarkDrawing
+from twixt.render.draw.marks.mark_solids import SOLIDS
 from twixt.render.draw.materials.material_draws import pass_of_any_size
 from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
-from twixt.render.draw.transparency.transparent_rows import TransparentRows, back_to_front, newest
+from twixt.render.draw.transparency.transparent_rows import (
+    NO_ROWS,
+    TransparentRows,
+    back_to_front,
+    newest,
+    sorted_runs,
+)
 from twixt.render.interpolation.quaternion import normalized, rotate
 
-# Draw calls of a picture, at most, while rows of all kinds are sorted together.
-MOST_RUNS = 512
 MESHES, PLANES, NOTHING = (KIND_NAMES.index(kind) for kind in ("meshes", "planes", "nothing"))
 FIRST_ROOM = 64
 
@@ -50,6 +55,14 @@ class _SortedRows(NamedTuple):
     first: int
     bodies: int
     row: int
+
+
+class _MarkRun(NamedTuple):
+    """Solids of marks that one draw call draws: their place in SOLIDS, the first among those of marks, their number."""
+
+    solid: int
+    first: int
+    count: int
 
 
 class _Listed(NamedTuple):
@@ -68,6 +81,10 @@ class _Listed(NamedTuple):
         return (self.layers * len(KIND_NAMES) + self.kinds) * (1 << 32) + self.shapes
 
 
+NO_INDICES, NO_PLACES = np.zeros(0, np.intp), np.zeros((0, 3))
+NOTHING_LISTED = _Listed(NO_ROWS, NO_INDICES, NO_INDICES, NO_INDICES, NO_PLACES, NO_PLACES)
+
+
 class TransparentDraws:
     """Draws what is seen through: `begin` a picture before anything of it is drawn, then `draw` at its end."""
 
@@ -78,65 +95,47 @@ class TransparentDraws:
         bodies: BodyDraws,
         meshes: MeshDrawing,
         materials: MaterialUniforms,
+        marks: MarkDrawing,
     ) -> None:
         self._context, self._target, self._bodies = context, target, bodies
-        self._meshes, self._materials = meshes, materials
+        self._meshes, self._materials, self._marks = meshes, materials, marks
         self._order: moderngl.Buffer | None = None
         self._poses: moderngl.Buffer | None = None
-        self._runs: list[_SortedRows] = []
+        self._runs: list[_SortedRows | _MarkRun] = []
 
     def begin(self, camera: CameraMatrices, layers: Sequence[PlacedLayer]) -> None:
-        """Sorts the rows of a picture, and computes the poses of those that are meshes."""
+        """Sorts the rows of a picture, with the solids of the marks taken last, and computes the poses of meshes."""
         self._runs = []
         sorting = [layer for layer in layers if layer.uniforms.has_transparent]
-        if not sorting:
+        through = self._marks.transparent
+        if not sorting and not len(through.rows):
             return
-        listed = _Listed(*map(np.concatenate, zip(*(self._listed(layer, camera) for layer in sorting), strict=True)))
-        if not len(listed.rows):
-            return
+        found = [NOTHING_LISTED, *(self._listed(layer, camera) for layer in sorting)]
+        listed = _Listed(*map(np.concatenate, zip(*found, strict=True)))
+        bodies, planes = len(listed.rows), np.flatnonzero(listed.kinds == PLANES)
+        place = np.concatenate([listed.place, through.rows["position"].astype(np.float64) - np.array(camera.eye)])
         to_eye = camera.view[2, :3].astype(np.float64) if camera.orthographic else None
-        planes = np.flatnonzero(listed.kinds == PLANES)
-        order = back_to_front(listed.place, to_eye, planes, listed.normals[planes])
-        keys = listed.keys
-        table = (None, *self._bodies.members.scene.distinct_shapes)
-        deform = np.array([shape is not None and deforming(shape) is not None for shape in table], bool)
-        alone = np.zeros(len(keys), bool) if not deform.any() else (listed.kinds == MESHES) & deform[listed.shapes]
-        begins = _begins(keys[order], alone[order])
-        if len(begins) > MOST_RUNS:
-            order = order[np.argsort(keys[order], kind="stable")]
-            begins = _begins(keys[order], alone[order])
-        drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in sorting}
-        for first, end in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
-            row = order[first]
-            layer, shape = drawn[int(listed.layers[row])], table[listed.shapes[row]]
-            if (material := None if shape is None else material_of(shape)) is not None:
-                layer = layer._replace(variant=layer.variant._replace(finish=finish_of(material)))
-            self._runs.append(
-                _SortedRows(layer, int(listed.kinds[row]), shape, first, end - first, int(listed.rows[row]))
-            )
-        self._make_room(len(order)).write(listed.rows[order])
-        self._pose_meshes()
+        # Keys of marks: below those of bodies.
+        keys = np.concatenate([listed.keys, through.solids - len(SOLIDS)])
+        order, begins = sorted_runs(
+            back_to_front(place, to_eye, planes, listed.normals[planes]), keys, self._are_alone(listed, len(keys))
+        )
+        is_mark = order >= bodies
+        self._make_runs(listed, sorting, order, begins)
+        if bodies:
+            rows = np.zeros(len(order), np.uint32)
+            rows[~is_mark] = listed.rows[order[~is_mark]]
+            self._make_room(len(order)).write(rows)
+            self._pose_meshes()
+        self._marks.lay_transparent(order[is_mark] - bodies)
 
-    def draw(self) -> None:
+    def draw(self, view: SceneView) -> None:
         """Draws the rows of the picture begun last."""
-        if not self._runs or self._order is None:
-            return
-        flags = moderngl.DEPTH_TEST | moderngl.BLEND
-        self._target.framebuffer.depth_mask = False
-        for layer, kind, shape, first, count, row in self._runs:
-            if isinstance(shape, Mesh) and self._poses is not None:
-                surface = self._meshes.surface_of(row, layer) if shape.deforms else None
-                if surface is not None or not shape.deforms:
-                    self._meshes.draw_transparent(shape, self._poses, first, count, surface)
-                continue
-            material = None if shape is None else material_of(shape)
-            name = pass_of_any_size(KIND_NAMES[kind], layer.variant.stretched or material is not None)
-            array = self._bodies.array_of(name, layer, self._order, "back to front")
-            if material is not None:
-                self._materials.apply(array.program, material)
-            self._context.enable_only(flags)
-            array.render(moderngl.POINTS, count, first=first)
-        self._target.framebuffer.depth_mask = True
+        for run in self._runs:
+            if isinstance(run, _MarkRun):
+                self._marks.draw_transparent(run.solid, run.first, run.count, view)
+            else:
+                self._draw_bodies(run)
 
     def release(self) -> None:
         """Gives the GPU memory back."""
@@ -148,6 +147,52 @@ class TransparentDraws:
             if buffer is not None:
                 buffer.release()
         self._order = self._poses = None
+
+    def _are_alone(self, listed: _Listed, count: int) -> NDArray[np.bool_]:
+        """True for the rows of meshes that deform, of `count` rows."""
+        deform = [deforming(shape) is not None for shape in self._bodies.members.scene.distinct_shapes]
+        alone = np.zeros(count, bool)
+        if any(deform):
+            alone[: len(listed.rows)] = (listed.kinds == MESHES) & np.array([False, *deform])[listed.shapes]
+        return alone
+
+    def _make_runs(
+        self, listed: _Listed, layers: Sequence[PlacedLayer], order: NDArray[np.intp], begins: NDArray[np.intp]
+    ) -> None:
+        """Lists the draw calls of rows in this order: those of `listed`, then those of marks."""
+        table = (None, *self._bodies.members.scene.distinct_shapes)
+        drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in layers}
+        solids, first_mark = self._marks.transparent.solids, 0
+        for first, end in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
+            row = int(order[first])
+            if row >= len(listed.rows):
+                self._runs.append(_MarkRun(int(solids[row - len(listed.rows)]), first_mark, end - first))
+                first_mark += end - first
+                continue
+            layer, shape = drawn[int(listed.layers[row])], table[listed.shapes[row]]
+            if (material := None if shape is None else material_of(shape)) is not None:
+                layer = layer._replace(variant=layer.variant._replace(finish=finish_of(material)))
+            self._runs.append(
+                _SortedRows(layer, int(listed.kinds[row]), shape, first, end - first, int(listed.rows[row]))
+            )
+
+    def _draw_bodies(self, run: _SortedRows) -> None:
+        layer, kind, shape, first, count, row = run
+        assert self._order is not None
+        self._target.framebuffer.depth_mask = False
+        if isinstance(shape, Mesh):
+            surface = self._meshes.surface_of(row, layer) if shape.deforms else None
+            if self._poses is not None and (surface is not None or not shape.deforms):
+                self._meshes.draw_transparent(shape, self._poses, first, count, surface)
+        else:
+            material = None if shape is None else material_of(shape)
+            name = pass_of_any_size(KIND_NAMES[kind], layer.variant.stretched or material is not None)
+            array = self._bodies.array_of(name, layer, self._order, "back to front")
+            if material is not None:
+                self._materials.apply(array.program, material)
+            self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+            array.render(moderngl.POINTS, count, first=first)
+        self._target.framebuffer.depth_mask = True
 
     def _listed(self, layer: PlacedLayer, camera: CameraMatrices) -> _Listed:
         ring, members, parts = self._bodies.ring, self._bodies.members, self._bodies.parts
@@ -189,9 +234,10 @@ class TransparentDraws:
     def _pose_meshes(self) -> None:
         """Computes the poses of runs of meshes, those of neighbouring runs of one layer together."""
         together: list[tuple[PlacedLayer, int, int]] = []
-        for layer, kind, _, first, count, _ in self._runs:
-            if kind != MESHES:
+        for run in self._runs:
+            if isinstance(run, _MarkRun) or run.kind != MESHES:
                 continue
+            layer, first, count = run.layer, run.first, run.bodies
             if together and together[-1][0].number == layer.number and sum(together[-1][1:]) == first:
                 together[-1] = layer, together[-1][1], together[-1][2] + count
             else:
@@ -210,8 +256,3 @@ def _within(found: TransparentRows, layer: PlacedLayer, members: Membership) -> 
         at = np.searchsorted(listed.bodies, rows)
         kept &= (at < len(listed.bodies)) & (listed.bodies[np.minimum(at, len(listed.bodies) - 1)] == rows)
     return TransparentRows(rows[kept], found.records[kept])
-
-
-def _begins(keys: NDArray[np.intp], alone: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """First rows of runs of equal keys, and all rows that are alone."""
-    return np.flatnonzero((np.diff(keys, prepend=-1) != 0) | alone)

@@ -9,13 +9,14 @@ import pytest
 
 from tests.render.draw.conftest import SIZE_PX, WHOLE, matrices, upload
 from tests.render.draw.test_scene_renderer import BLUE, bodies_at, centroid_px, dark, projected_px
-from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Scene, Sphere
+from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.frame.quality_levels import LEVELS, LIT_LEVELS
 from twixt.render.draw.meshes import mesh_drawing
+from twixt.render.draw.transparency import transparent_rows
 from twixt.sim.world.marks import Marks
 
 SIDE = OrbitCamera(distance_m=10, azimuth_rad=0, elevation_rad=0)  # x towards the eye, y to the right, z up
@@ -275,7 +276,7 @@ def test_many_of_all_kinds_are_seen_through(studio):
 
 
 @pytest.mark.parametrize("level", LIT_LEVELS[:2], ids=lambda level: level.name)
-def test_where_shadows_are_mapped_they_fall_on_marks_and_marks_cast_none(studio, level):
+def test_where_shadows_are_mapped_they_fall_on_marks(studio, level):
     floor, roof = Box((6, 6, 0.2), color=(0.8, 0.8, 0.8)), Box((1.5, 1.5, 0.1))
     scene = Scene([floor, roof], ground=None, light=(0, 0, 1))
     above, aside = bodies_at((0, 0, -0.1), (0, 0, 2)), bodies_at((0, 0, -0.1), (2, 2, 2))
@@ -284,10 +285,73 @@ def test_where_shadows_are_mapped_they_fall_on_marks_and_marks_cast_none(studio,
     x, y = (int(at) for at in projected_px((0, 0, 0.8), camera))
     shaded, lit = (drawn(studio, scene, bodies, mark, camera, level)[y, x, 0] for bodies in (above, aside))
     assert shaded < 0.85 * lit
-    x, y = (int(at) for at in projected_px((0.5, 0, 0), camera))
-    sunny = Scene([floor, roof], ground=None, light=(-1, 0, 1))
-    without, beside = (drawn(studio, sunny, aside, marks, camera, level)[y, x].astype(int) for marks in (None, mark))
-    assert np.abs(without - beside).max() < 12
+
+
+@pytest.mark.parametrize("level", LIT_LEVELS[:2], ids=lambda level: level.name)
+@pytest.mark.parametrize(
+    ("kind", "size"), [("box", (0.6, 0.6, 0.6)), ("capsule", (0.3, 0.2)), ("ellipsoid", (0.6, 0.6, 0.6))]
+)
+def test_where_shadows_are_mapped_opaque_marks_cast_the_shadow_of_a_body(studio, level, kind, size):
+    floor, shape = Box((6, 6, 0.2), color=(0.8, 0.8, 0.8)), {kind: shape for kind, _, shape in SAME}[kind]
+    body = type(shape)(*((size,) if kind != "capsule" else size), (1.0, 0.0, 0.0))
+    camera = OrbitCamera(target=(0, 0, 0.5), distance_m=16, elevation_rad=0.7)
+    place, light = (-3.5, 0, 4.5), {"ground": None, "light": (-1, 0, 1)}  # farther off than the floor's shadows reach
+    alone = Scene([floor], **light)
+    without = drawn(studio, alone, bodies_at((0, 0, -0.1)), None, camera, level).astype(int)
+    as_body = drawn(studio, Scene([floor, body], **light), bodies_at((0, 0, -0.1), place), None, camera, level)
+    as_mark, through = (
+        drawn(studio, alone, bodies_at((0, 0, -0.1)), some(kind, place, size=size, color=color), camera, level)
+        for color in (RED, (255, 0, 0, 2))
+    )
+    x, y = (int(at) for at in projected_px((1.0, 0, 0), camera))  # where the light through its middle meets the floor
+    assert (without[y, x] - as_mark[y, x]).max() > 40
+    assert (np.abs(as_body.astype(int) - as_mark).max(axis=2) > 12).mean() < 0.002
+    assert (np.abs(through - without).max(axis=2) > 12).mean() < 0.002
+
+
+@pytest.mark.parametrize("solids", [1, 3], ids=["one run", "many runs"])
+@pytest.mark.parametrize("body_at", [0, 1, 2])
+def test_marks_and_bodies_that_are_seen_through_are_sorted_together(studio, monkeypatch, body_at, solids):
+    """Three things in a row towards the eye, of which one is a body: each in its place, whichever it is."""
+    middle = SIZE_PX[1] // 2, SIZE_PX[0] // 2
+    kinds = [("sphere", 0.4), ("box", (0.6, 0.6, 0.6)), ("cylinder", (0.4, 0.6))]
+    colors = [(255, 0, 0, 128), (0, 255, 0, 64), (0, 0, 255, 192)]
+    seen = np.zeros(3)
+    for color in colors:  # from the farthest
+        seen = seen * (1 - color[3] / 255) + np.array(color[:3]) * (color[3] / 255)
+    body = bodies_at((2 * body_at, 0, 0))
+    paint = tuple(channel / 255 for channel in colors[body_at])
+    marks = Marks()
+    for at, color in enumerate(colors):
+        if at != body_at:
+            kind, size = kinds[at % solids]
+            marks.add(kind, (2 * at, 0, 0), size=size, color=color)
+    for shape in (Sphere(0.4, paint), Box((0.6, 0.6, 0.6), paint), Mesh(*cube(), color=paint)):
+        pixels = drawn(studio, dark([shape]), body, marks.records)
+        assert pixels[middle].astype(int) == pytest.approx(seen, abs=4), shape
+    monkeypatch.setattr(transparent_rows, "MOST_RUNS", 1)  # too many runs: each kind for itself, and all are drawn
+    pixels = drawn(studio, dark([Sphere(0.4, paint)]), body, marks.records)
+    assert pixels[middle].astype(int).min() > 5
+
+
+def cube():
+    corners = np.array([(x, y, z) for x in (-0.3, 0.3) for y in (-0.3, 0.3) for z in (-0.3, 0.3)])
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    return corners, [tri for a, b, c, d in sides for tri in ((a, b, c), (a, c, d))]
+
+
+def test_a_floor_that_is_seen_through_parts_marks_above_it_from_those_below(studio):
+    """The floor's middle is nearer than both marks."""
+    camera = OrbitCamera(distance_m=10, elevation_rad=0.5, azimuth_rad=0)
+    floor = Plane((40, 40), (0, 0, 1, 0.5))
+    scene, body = Scene([floor], ground=None, background=(0, 0, 0), unlit=True), bodies_at((6, 0, 0))
+    marks = Marks()
+    marks.add("sphere", (-2, 1, 0.5), size=0.4, color=(255, 0, 0, 128))
+    marks.add("sphere", (-2, -1, -0.5), size=0.4, color=(255, 0, 0, 128))
+    pixels = drawn(studio, scene, body, marks.records, camera).astype(int)
+    for place, expected in (((-2, 1, 0.5), (128, 0, 64)), ((-2, -1, -0.5), (64, 0, 128))):
+        x, y = (int(at) for at in projected_px(place, camera))
+        assert pixels[y, x] == pytest.approx(expected, abs=4)
 
 
 def test_in_the_flat_look_heads_of_arrows_have_their_plain_colour_within_an_outline(studio):
