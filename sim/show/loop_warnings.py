@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
@@ -33,11 +36,11 @@ class LoopWarnings:
             warning = f"a color is not finite after step {tick}; its body is drawn in white"
         self._warn_once(warning)
 
-    def check_in_turn(self, opened: OpenSlot, tick: int) -> None:
+    def check_in_turn(self, records: NDArray[np.void], tick: int) -> None:
         """Check the next part of the bodies, which costs little, if one is due at this tick."""
         if tick >= self._look_tick and not self.is_quiet:
-            self._look_tick = tick + self._finite.steps_until_next(opened.count, self._dt_s)
-            self._warn_once(self._finite.check_next(opened.records, tick))
+            self._look_tick = tick + self._finite.steps_until_next(len(records), self._dt_s)
+            self._warn_once(self._finite.check_next(records, tick))
 
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
         """Warn of the first mark or vertex with a value that is not finite."""

@@ -282,7 +282,7 @@ class View(UsersSide):
         try:
             self._fill_new(opened)
             yield opened.records
-            self._warnings.check_in_turn(opened, now.tick)
+            self._warnings.check_in_turn(opened.records, now.tick)
             self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
             if len(extras.records):
                 opened.write_marks(extras.records)
@@ -293,6 +293,30 @@ class View(UsersSide):
         opened.columns = now.columns.published(count) | own
         now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, own, opened, True
         self._send(sim_time_ns, opened, begin_ns, extras.vertices)
+
+    def publish_whole(self, records: NDArray[np.void], sim_time: float) -> None:
+        """Show bodies in records that the caller keeps, as after a `slot` without columns, marks and surfaces. The least
+        that a publish costs where bodies are few: one copy, and no slot to be opened.
+
+        records: dtype `BODY`, shape (n,), the same array each time. sim_time: seconds.
+        """
+        now = self._now
+        if now.columns.declared or now.is_under_way or self._bodies is not None or len(records) > self._host.capacity:
+            with self.slot(len(records), sim_time=sim_time) as opened:
+                opened.view(RECORD)[...] = records.view(RECORD)
+            return
+        if self._session.is_closed:
+            return
+        self._has_slots = True
+        sim_time_ns, tick = self._time_of(sim_time), now.tick
+        self._warnings.check_in_turn(records, tick)
+        try:
+            self._begin_send(sim_time_ns)
+            now.tick, now.sim_time_ns = tick + 1, sim_time_ns  # first: an interruption may leave out a tick
+            self._publisher.publish(records, tick=tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns)
+        except HostEnded:
+            if not self._session.is_closed:
+                raise
 
     def close(self) -> None:
         """Send the end to all viewers, close the window and free everything. From any thread; idempotent."""
@@ -332,15 +356,20 @@ class View(UsersSide):
         elif opened.mark_count:  # they are written over what lies behind the bodies
             opened.tag = opened.count
 
+    def _begin_send(self, sim_time_ns: int) -> None:
+        """Restart the world where time went back, and obey viewers."""
+        before_ns = self._now.sim_time_ns
+        if before_ns is not None and sim_time_ns < before_ns:
+            plan = self._publisher.plan
+            anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
+            self._publisher.write_plan(anew)
+        self._session.obey()
+
     def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int, vertices: int) -> None:
         """Publish the slot that is prepared in `_now`, with so many vertices in its last records."""
         now = self._now
         try:
-            plan = self._publisher.plan
-            if now.sim_time_ns is not None and sim_time_ns < now.sim_time_ns:
-                anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
-                self._publisher.write_plan(anew)
-            self._session.obey()
+            self._begin_send(sim_time_ns)
             self._publisher.publish(
                 opened,
                 tick=now.tick,

@@ -37,6 +37,9 @@ IDLE_NS = 30_000_000
 # are LEAST_HZ states a second all the same: drawn between them, few look as even as many. The median of the last COSTS
 # counts: the first publish after a step finds its memory cold, and costs ten times one right after another.
 USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.02, 9
+# Bodies up to which records are copied into the channel, and not written there: a copy of few costs less than to open
+# a slot.
+FEW = 2_000
 # Wait for a publish that is under way on the other thread, seconds.
 BUSY_S = 0.001
 
@@ -119,6 +122,8 @@ class GatedPublisher:
             self._shown.refresh(False, self._plain.is_model_fixed)  # after the marks, whose labels may be new
             if self._surfaces.count:
                 self._publish_surfaces(None, self._surfaces.take(), self._time_s(), marks)
+            elif marks is None and self._poses.count <= FEW:
+                self._view.publish_whole(self._poses.written(), self._time_s())
             else:
                 with self._view.slot(self._poses.count, marks=marks, sim_time=self._time_s()) as records:
                     self._poses.write(records)

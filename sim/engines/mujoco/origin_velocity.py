@@ -42,29 +42,32 @@ class OriginVelocity:
         self._root = None if np.array_equal(root, np.arange(count)) else root
         is_alone = (model.body_subtreemass == model.body_mass) & (np.abs(model.body_ipos) < CENTERED_M).all(axis=1)
         self._has_arms = not (is_alone | (model.body_weldid == 0)).all()
-        self._own_centers, self._arm = np.zeros((count, 3)), np.zeros((count, 3))
-        self._products = np.zeros((count, 3, 3))
+        # Views are made once: each costs as much as a product of few bodies.
+        self._omega, self._linear = self._cvel[:, :3], self._cvel[:, 3:]
+        self._own_centers, self._arm = np.zeros((count, 3)), np.zeros((count, 1, 3))
+        self._omega_column, self._products = self._omega[:, :, None], np.zeros((count, 3, 3))
+        self._flat_products = self._products.reshape(-1, 9)
         self._is_many = count >= MANY
         if self._is_many:  # components, the first two of them twice: those before and after an axis follow each other
             self._omegas, self._arms = np.zeros((5, count)), np.zeros((5, count))
             self._velocities, self._other = np.zeros((3, count)), np.zeros((3, count))
 
-    def write(self, records: NDArray[np.void]) -> None:
-        """Writes velocities and angular velocities into records of dtype `BODY`, one for each body."""
-        records["angular_velocity"] = self._cvel[:, :3]
+    def write(self, velocity: NDArray[np.float32], angular_velocity: NDArray[np.float32]) -> None:
+        """Writes velocities and angular velocities of all bodies, (n, 3) each."""
+        angular_velocity[...] = self._omega
         if not self._has_arms:
-            records["velocity"] = self._cvel[:, 3:]
+            velocity[...] = self._linear
             return
         centers = self._centers
         if self._root is not None:
             centers = centers.take(self._root, axis=0, out=self._own_centers, mode="clip")
         if self._is_many:
-            self._write_components(records["velocity"], centers)
+            self._write_components(velocity, centers)
         else:
-            np.subtract(self._position, centers, out=self._arm)
-            np.multiply(self._cvel[:, :3, None], self._arm[:, None], out=self._products)
-            velocity = np.matmul(self._products.reshape(-1, 9), _CROSS_PRODUCT, out=self._own_centers)
-            np.add(velocity, self._cvel[:, 3:], out=records["velocity"], casting="same_kind")
+            np.subtract(self._position, centers, out=self._arm[:, 0])
+            np.multiply(self._omega_column, self._arm, out=self._products)
+            np.matmul(self._flat_products, _CROSS_PRODUCT, out=self._own_centers)
+            np.add(self._own_centers, self._linear, out=velocity, casting="same_kind")
 
     def _write_components(self, velocity: NDArray[np.float32], centers: NDArray[np.float64]) -> None:
         omegas, arms, crossed = self._omegas, self._arms, self._velocities

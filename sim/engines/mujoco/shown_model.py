@@ -10,17 +10,18 @@ Always: a scene is replaced only if something differs, and seldom enough that a 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
 from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker
-from twixt.sim.engines.mujoco.model.model_camera import camera_state, default_camera, scene_camera, take_over
+from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera, take_over
 from twixt.sim.engines.mujoco.model.model_materials import MATERIAL_ARRAYS
 from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
+from twixt.sim.engines.mujoco.visual.geom_memory import camera_bytes, option_bytes
 from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
 
 if TYPE_CHECKING:
@@ -52,10 +53,13 @@ class ShownModel:
         self.view: View | None = None  # to be set once there is one
         self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
-        self._watched = {name: np.array(getattr(model, name)) for name in WATCHED}
+        self._memory = [_bytes_of(getattr(model, name)) for name in WATCHED]
+        self._watched = [memory.tobytes() for memory in self._memory]
         self._scene = scene(model, self.opt, camera=scene_camera(model, self.camera), maker=self._maker)
         self._flags = [int(getattr(mujoco.mjtVisFlag, f"mjVIS_{name}")) for name in FLAGS]
-        self._camera_state, self._options = camera_state(self.camera), self._shown_options()
+        self._options, self._camera = option_bytes(self.opt), camera_bytes(self.camera)
+        self._seen_options, self._seen_camera = self._options.tobytes(), self._camera.tobytes()
+        self._shown = self._shown_options()
         self._taken_camera: Camera | None = None  # the user's view that `camera` has
         self._are_shapes_old = self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
@@ -69,24 +73,27 @@ class ShownModel:
         """Replaces the view's scene if something of it has changed; True if it did. at_once: a change need not wait,
         though the last scene may be only a moment old. is_model_fixed: the model's own changes are not looked for, as
         `sync(state_only=True)` says."""
+        options = self._options.tobytes()
         if not at_once:  # then another thread may call, which prints nothing
-            self._unsupported.check(self.opt)
+            self._unsupported.check(self.opt, options)
         now_ns = time.perf_counter_ns()
         self._compare_camera(at_once)
-        options = self._shown_options()
+        if options != self._seen_options:
+            self._seen_options, shown = options, self._shown_options()
+            self._are_shapes_old = shown != self._shown or self._are_shapes_old
+            self._shown = shown
         is_model_due = at_once or now_ns - self._model_ns >= MODEL_NS
         self.is_unfinished = not (is_model_due or is_model_fixed)
         if is_model_due and not is_model_fixed:
             self._model_ns = now_ns
             self._are_shapes_old = self._has_model_changed() or self._are_shapes_old
         are_labels_old = self._scene.labels != self._texts.texts
-        are_shapes_old = self._are_shapes_old or are_labels_old or options != self._options
-        if not are_shapes_old:
+        if not (self._are_shapes_old or are_labels_old):
             return False
         if not at_once and now_ns - self._scene_ns < SCENE_NS:
             self.is_unfinished = True
             return False
-        self._scene_ns, self._options, self._are_shapes_old = now_ns, options, False
+        self._scene_ns, self._are_shapes_old = now_ns, False
         camera = scene_camera(self._model, self.camera)
         self._scene = scene(self._model, self.opt, camera=camera, maker=self._maker, labels=self._texts.texts)
         if self.view is not None:
@@ -103,26 +110,27 @@ class ShownModel:
 
     def _compare_camera(self, is_other_thread: bool) -> None:
         """Shows the camera if the code has moved it since the last call; else takes over what the user has moved."""
-        view, state = self.view, camera_state(self.camera)
+        view, now = self.view, self._camera.tobytes()
         if view is None:
             return
-        if state != self._camera_state:
-            self._camera_state = state
+        if now != self._seen_camera:
+            self._seen_camera = now
             view.camera = scene_camera(self._model, self.camera)
         elif not is_other_thread and (seen := view.users_camera) is not None and seen is not self._taken_camera:
             self._taken_camera = seen
             take_over(self.camera, seen)
-            self._camera_state = camera_state(self.camera)
+            self._seen_camera = self._camera.tobytes()
 
     def _shown_options(self) -> tuple[bytes, bytes, list[int]]:
         flags = self.opt.flags.tobytes()
         return self.opt.geomgroup.tobytes(), self.opt.sitegroup.tobytes(), [flags[number] for number in self._flags]
 
     def _has_model_changed(self) -> bool:
-        changed = False
-        for name, before in self._watched.items():
-            now = getattr(self._model, name)
-            if not np.array_equal(now, before):
-                before[...] = now
-                changed = True
-        return changed
+        now = [memory.tobytes() for memory in self._memory]
+        before, self._watched = self._watched, now
+        return now != before
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    """The memory of an array of the model's, which keeps it as long as the model."""
+    return array.reshape(-1).data.cast("B") if array.size else memoryview(b"")

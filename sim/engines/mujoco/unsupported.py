@@ -28,7 +28,7 @@ class Unsupported:
     def __init__(self, model: MjModel, users: UserGeoms) -> None:
         self.perturb: MjvPerturb = mujoco.MjvPerturb()
         self._model, self._users = model, users
-        self._flags, self._render_flags = mujoco.MjvOption().flags.tobytes(), b""
+        self._options = self._render_flags = b""
         self._default = mujoco.MjvOption()
         self._said: set[str] = set()
 
@@ -43,23 +43,23 @@ class Unsupported:
         if left_out := int(self._model.nflex) - len(drawn_flexes(self._model)):
             self.note(f"{left_out} of {self._model.nflex} flexes of the model, which have no faces")
 
-    def check(self, opt: MjvOption) -> None:
-        """Notes what the user's code has set without an effect."""
-        if opt.flags.tobytes() != self._flags:
-            self._check_flags(opt)
-        for name in NUMBERS:
-            if getattr(opt, name) != getattr(self._default, name):
-                self.note(f"opt.{name}")
-        if opt.label and not is_shown(int(opt.label)):
-            self.note(f"opt.label={int(opt.label)}")
+    def check(self, opt: MjvOption, options: bytes) -> None:
+        """Notes what the user's code has set without an effect. options: all bytes of `opt`."""
+        if options != self._options:
+            self._options = options
+            self._check_options(opt)
         if (flags := self._users.flags) is not None:
             self._render_flags = self._render_flags or mujoco.MjvScene(self._model, 1).flags.tobytes()
             if flags.tobytes() != self._render_flags:
                 self.note("user_scn.flags")
 
-    def _check_flags(self, opt: MjvOption) -> None:
-        self._flags = opt.flags.tobytes()
+    def _check_options(self, opt: MjvOption) -> None:
         for name in FLAGS:
             number = int(getattr(mujoco.mjtVisFlag, f"mjVIS_{name}"))
             if opt.flags[number] != self._default.flags[number]:
                 self.note(f"opt.flags[mjVIS_{name}]")
+        for name in NUMBERS:
+            if getattr(opt, name) != getattr(self._default, name):
+                self.note(f"opt.{name}")
+        if opt.label and not is_shown(int(opt.label)):
+            self.note(f"opt.label={int(opt.label)}")

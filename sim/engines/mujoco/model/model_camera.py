@@ -71,14 +71,6 @@ def tracked_body(model: MjModel, camera: MjvCamera) -> int | None:
     return int(camera.trackbodyid) if is_tracking else None
 
 
-def camera_state(camera: MjvCamera) -> tuple[object, ...]:
-    """All that `scene_camera` depends on, to notice a change."""
-    return (
-        int(camera.type), camera.fixedcamid, camera.trackbodyid, camera.lookat.tobytes(), camera.distance,
-        camera.azimuth, camera.elevation, camera.orthographic,
-    )  # fmt: skip
-
-
 def _fixed(model: MjModel, number: int) -> Camera:
     body, mode = int(model.cam_bodyid[number]), int(model.cam_mode[number])
     turns = mode == int(mujoco.mjtCamLight.mjCAMLIGHT_FIXED)

@@ -1,4 +1,4 @@
-"""Memory of MuJoCo's visual structs, seen by numpy: the geoms of an `mjvScene`, and the bytes of an `mjvOption`.
+"""Memory of MuJoCo's visual structs: the geoms of an `mjvScene` by numpy, the bytes of an `mjvOption` and `mjvCamera`.
 
 The one idea: Python attributes of 10,000 geoms take 10 ms to read, and one strided view of the same memory none. The
 place of each field is found out once, from MuJoCo's own attributes, as versions differ (a geom takes 252 bytes in
@@ -19,7 +19,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:
-    from mujoco import MjvOption, MjvScene
+    from mujoco import MjvCamera, MjvOption, MjvScene
 
 # Fields of `mjvGeom` that are used: numpy type, and number of values.
 NUMBERS = ("type", "objtype", "objid", "category")
@@ -31,8 +31,15 @@ BEFORE_SIZE = 40
 MOST_BYTES = 512
 # Text that is looked for in the memory of a geom whose label it is.
 PROBE = b"twixt probes label"
-# Fields of `mjvOption` before `flags`, from its first byte on.
-OPTION_FIELDS = ("label", "frame")
+# Whole numbers of 32 bits in `mjvOption` before its first array, and after `flags`, which ends at a multiple of them.
+OPTIONS_BEFORE, OPTIONS_AFTER = ("label", "frame"), ("bvh_depth", "flex_layer")
+# Of `mjvCamera` before `lookat`, which begins at a multiple of 64 bits; the 64-bit numbers after it; the last field.
+CAMERA_BEFORE, CAMERA_AFTER, CAMERA_LAST = (
+    ("type", "fixedcamid", "trackbodyid"),
+    ("distance", "azimuth", "elevation"),
+    "orthographic",
+)
+WORD, LONG = 4, 8
 
 _layout: np.dtype[np.void] | None = None
 
@@ -53,23 +60,41 @@ def geom_records(scene: MjvScene) -> NDArray[np.void]:
 
 
 def option_bytes(opt: MjvOption) -> memoryview:
-    """The bytes of `opt` from its first field to its flags, a view that is valid as long as `opt`: equal bytes, equal
-    options. Raises UnknownLayout."""
+    """The bytes of `opt`, all its fields, a view that is valid as long as `opt`: equal bytes, equal options. Raises
+    UnknownLayout."""
     probe = mujoco.MjvOption()
-    start, length = _option_range(probe)
-    seen = _bytes_from(start, length)
-    for number, name in enumerate(OPTION_FIELDS):
+    seen = _option_memory(probe)
+    for number, name in enumerate((*OPTIONS_BEFORE, *OPTIONS_AFTER)):
         setattr(probe, name, 77 + number)
-    probe.flags[-1] = 79
-    if seen[: 4 * len(OPTION_FIELDS)].view(np.int32).tolist() != [77, 78] or seen[-1] != 79:
+    probe.flags[-1] = 81
+    words = seen.view(np.int32)
+    if [*words[:2], *words[-2:]] != [77, 78, 79, 80] or 81 not in seen[-3 * WORD : -2 * WORD]:
         raise UnknownLayout(f"the memory of mjvOption is not known in MuJoCo {mujoco.__version__}")
-    start, length = _option_range(opt)
-    return _bytes_from(start, length).data
+    return _option_memory(opt).data
 
 
-def _option_range(opt: MjvOption) -> tuple[int, int]:
-    start = opt.geomgroup.ctypes.data - 4 * len(OPTION_FIELDS)
-    return start, opt.flags.ctypes.data + opt.flags.nbytes - start
+def camera_bytes(camera: MjvCamera) -> memoryview:
+    """The bytes of `camera`, all its fields, a view that is valid as long as `camera`. Raises UnknownLayout."""
+    probe = mujoco.MjvCamera()
+    seen = _camera_memory(probe)
+    for number, name in enumerate((*CAMERA_BEFORE, *CAMERA_AFTER)):
+        setattr(probe, name, 1 + number)
+    setattr(probe, CAMERA_LAST, 1)
+    words, numbers = seen.view(np.int32), seen[2 * LONG : -WORD].view(np.float64)
+    if [*words[:3], *numbers[3:], words[-1]] != [1, 2, 3, 4, 5, 6, 1]:
+        raise UnknownLayout(f"the memory of mjvCamera is not known in MuJoCo {mujoco.__version__}")
+    return _camera_memory(camera).data
+
+
+def _option_memory(opt: MjvOption) -> NDArray[np.uint8]:
+    start = opt.geomgroup.ctypes.data - WORD * len(OPTIONS_BEFORE)
+    length = opt.flags.ctypes.data + opt.flags.nbytes - start
+    return _bytes_from(start, -(-length // WORD) * WORD + WORD * len(OPTIONS_AFTER))
+
+
+def _camera_memory(camera: MjvCamera) -> NDArray[np.uint8]:
+    length = 2 * LONG + camera.lookat.nbytes + LONG * len(CAMERA_AFTER) + WORD
+    return _bytes_from(camera.lookat.ctypes.data - 2 * LONG, length)
 
 
 def _address(scene: MjvScene) -> int:

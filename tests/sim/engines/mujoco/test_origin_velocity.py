@@ -41,7 +41,7 @@ def test_each_way_gives_mujocos_own_velocities(xml: str, many: int, monkeypatch:
     model, data = moving(xml)
     records = np.zeros(model.nbody, BODY)
     velocity = OriginVelocity(model, data)
-    velocity.write(records)
+    velocity.write(records["velocity"], records["angular_velocity"])
     assert velocity._has_arms == (xml != BALLS)
     for body in range(model.nbody):
         own = np.zeros(6)
