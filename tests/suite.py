@@ -1,11 +1,12 @@
-"""Whole test run in turns: tests without a mark in parallel, marked ones one after another, failed ones once more.
+"""Whole test run in turns: most tests in parallel, those that need quiet one after another, failed ones once more.
 
     python -m tests.suite [pytest's arguments]
 
-Tests marked `stress`, `display` or `starvable` hold real processes, windows and clocks to each other: they have the
-machine for themselves, in one process. All others share the cores, a file at a time (pytest-xdist). A test that failed
-runs a second time, alone, when everything else is over: on a busy machine a process may be late by chance, and only
-what fails twice is a failure. The last line says how many passed, which at the second try, and which failed.
+Tests marked `stress` or `starvable` hold real processes and clocks to each other: they have the machine for themselves,
+in one process. All others share the cores, a file at a time (pytest-xdist), also those that open a window: they wait
+for events and judge no time. A test that failed runs a second time, alone, when everything else is over: on a busy
+machine a process may be late by chance, and only what fails twice is a failure. The last line says how many passed,
+which at the second try, and which failed.
 
 Always: the exit code is 0 only if every test passed or was skipped, at the first or at the second try; when the run
 ends, however it ends, no process that it or a test started is left.
@@ -30,8 +31,18 @@ import pytest
 
 from tests.starvation import family
 
-MARKS = {"stress", "display", "starvable"}
-PARALLEL, MARKED, AGAIN = "parallel", "marked", "again"
+ALONE = {"stress", "starvable"}
+# Files that take longest in parallel (`--durations=50` says which), the longest first: a file runs in one process, and
+# one that begins last keeps the others waiting. pytest-xdist would begin with the most tests, which are short ones.
+LONGEST = (
+    "tests/project/test_bench.py",
+    "tests/end_to_end/test_bad_input.py",
+    "tests/cli/bench/stepping/test_mujoco_bench.py",
+    "tests/cli/bench/test_evenness.py",
+    "tests/render/display/test_window.py",
+    "tests/displays/test_killed.py",
+)
+PARALLEL, QUIET, AGAIN = "parallel", "quiet", "again"
 MOST_PROCESSES = 4  # a test may start several of its own, and holds some hundred megabytes
 # More failures than these are no chance: trying them again would only delay the answer.
 MOST_TRIED_AGAIN = 20
@@ -64,10 +75,10 @@ class Outcomes:
         return worst
 
     def chosen(self, turn: str) -> set[str]:
-        """Tests of a later turn: the marked ones that the first left out, or those that failed."""
-        if turn == MARKED:
+        """Tests of a later turn: those that the first left out, or those that failed."""
+        if turn == QUIET:
             return {nodeid for _, nodeid, outcome in self._lines() if outcome is None}
-        return {nodeid for nodeid, outcome in self.tests(PARALLEL, MARKED).items() if outcome == FAILED}
+        return {nodeid for nodeid, outcome in self.tests(PARALLEL, QUIET).items() if outcome == FAILED}
 
     def _lines(self) -> list[tuple[str, str, int | None]]:
         return [json.loads(line) for line in self.path.read_text().splitlines()]
@@ -90,7 +101,7 @@ class Turn:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         others = [item for item in items if not self._is_of(item)]
-        items[:] = [item for item in items if self._is_of(item)]
+        items[:] = sorted((item for item in items if self._is_of(item)), key=_place)
         config.hook.pytest_deselected(items=others)
         if self.name == PARALLEL and self._worker in (None, "gw0"):  # each worker collects the same
             for item in others:
@@ -98,7 +109,7 @@ class Turn:
 
     def _is_of(self, item: pytest.Item) -> bool:
         if self.name == PARALLEL:
-            return not any(mark.name in MARKS for mark in item.iter_markers())
+            return not any(mark.name in ALONE for mark in item.iter_markers())
         return item.nodeid in self._chosen
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -115,8 +126,14 @@ class Turn:
         self._out.write(json.dumps((self.name, nodeid, outcome)) + "\n")
 
 
+def _place(item: pytest.Item) -> int:
+    """Place of its file: the longest first, all others after them, in their order."""
+    file = item.nodeid.partition("::")[0]
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--turn", choices=(PARALLEL, MARKED, AGAIN), help="of tests.suite: the tests that it starts")
+    parser.addoption("--turn", choices=(PARALLEL, QUIET, AGAIN), help="of tests.suite: the tests that it starts")
     parser.addoption("--outcomes", type=Path, help="of tests.suite: the file that it reads afterwards")
 
 
@@ -144,17 +161,18 @@ def run_in_turns(arguments: list[str], outcomes: Outcomes) -> int:
     """The exit code, as pytest's."""
     began_s = time.monotonic()
     processes = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
-    say(f"tests without a mark, in {processes} processes")
-    code = run_turn(PARALLEL, outcomes, ["-n", str(processes), "--dist", "loadfile", *arguments])
+    say(f"tests not marked {' or '.join(sorted(ALONE))}, in {processes} processes")
+    sharing = ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
+    code = run_turn(PARALLEL, outcomes, [*sharing, *arguments])
     codes = {code}
-    if code in GOES_ON and outcomes.chosen(MARKED):
-        say(f"tests marked {', '.join(sorted(MARKS))}, one after another")
-        codes.add(run_turn(MARKED, outcomes, ["-n", "0", *arguments]))
+    if code in GOES_ON and outcomes.chosen(QUIET):
+        say(f"tests marked {' or '.join(sorted(ALONE))}, one after another")
+        codes.add(run_turn(QUIET, outcomes, ["-n", "0", *arguments]))
     failed = outcomes.chosen(AGAIN)
     if codes <= set(GOES_ON) and 0 < len(failed) <= MOST_TRIED_AGAIN:
         say("once more, alone: " + " ".join(sorted(failed)))
         codes.add(run_turn(AGAIN, outcomes, ["-n", "0", *arguments]))
-    found = summary(outcomes.tests(PARALLEL, MARKED), outcomes.tests(AGAIN))
+    found = summary(outcomes.tests(PARALLEL, QUIET), outcomes.tests(AGAIN))
     broken = [f"not finished (exit code {code}): " for code in codes - set(GOES_ON)]
     say(f"{''.join(broken)}{found}; {time.monotonic() - began_s:.0f} s")
     return exit_code(codes, failed, outcomes.tests(AGAIN))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.end_to_end.processes import until
 from tests.starvation import family
-from tests.suite import FAILED, PASSED, SKIPPED, exit_code, summary
+from tests.suite import FAILED, LONGEST, PASSED, SKIPPED, exit_code, summary
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 120
@@ -30,6 +30,14 @@ import os
 import pytest
 
 def test_plain(): assert "PYTEST_XDIST_WORKER" in os.environ
+"""
+WINDOW = """
+import os
+
+import pytest
+
+@pytest.mark.display
+def test_window(): assert "PYTEST_XDIST_WORKER" in os.environ
 """
 MARKED = """
 import os
@@ -81,13 +89,28 @@ def last_line(ended: subprocess.CompletedProcess[str]) -> str:
     return ended.stdout.splitlines()[-1].rpartition(";")[0]
 
 
-def test_marked_tests_run_alone_the_others_in_workers_and_what_fails_once_has_passed(folder: Path) -> None:
-    ended = ran(folder, PLAIN + MARKED + SKIPPED_TEST + ONCE.format(mark="", name="late"))
+def test_tests_that_need_quiet_run_alone_the_others_in_workers_and_what_fails_once_has_passed(folder: Path) -> None:
+    ended = ran(folder, PLAIN + WINDOW + MARKED + SKIPPED_TEST + ONCE.format(mark="", name="late"))
     assert last_line(ended) == (
-        "suite: 2 passed, 1 skipped, 1 passed at the second try: test_it.py::test_late, 0 failed"
+        "suite: 3 passed, 1 skipped, 1 passed at the second try: test_it.py::test_late, 0 failed"
     ), ended.stdout
     assert ended.returncode == 0
     assert "late by chance" in ended.stdout, "its first failure is shown"
+
+
+def test_files_that_take_longest_come_first_and_are_there(folder: Path) -> None:
+    for file in LONGEST:
+        assert (ROOT / file).is_file(), "tests.suite.LONGEST names it"
+    for file in ("tests/a/test_a.py", *reversed(LONGEST)):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("def test_one(): pass\ndef test_two(): pass\n")
+    turn = ["--turn=parallel", f"--outcomes={folder / 'outcomes'}"]
+    listed = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "tests.suite", *turn, "--collect-only", "-q", "--import-mode=importlib"],
+        cwd=folder, env=FEW_PLUGINS, capture_output=True, text=True, timeout=LIMIT_S,
+    ).stdout.splitlines()  # fmt: skip
+    found = [line.partition("::")[0] for line in listed if "::" in line]
+    assert found == [file for file in (*LONGEST, "tests/a/test_a.py") for _ in range(2)]
 
 
 def test_what_fails_twice_has_failed_and_what_fails_once_has_not(folder: Path) -> None:
