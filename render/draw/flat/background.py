@@ -4,8 +4,8 @@ The grid has no vertex buffer: the vertex shader computes the n-th line from n a
 faint, so they are plain OpenGL lines: smooth ones cost software drawing three times as much. It hides nothing (bodies
 below the ground are seen) and is drawn before the bodies.
 
-Where the CPU draws, sky and grid are copied from a cached picture, with planes that stand still:
-software/background_cache.py.
+Where the CPU draws, sky and grid are copied from a cached picture, with planes that stand still; and the sky alone from
+another one while the camera moves without turning: software/background_cache.py.
 """
 
 from __future__ import annotations
@@ -139,6 +139,7 @@ class Background:
         self._context, self._grid = context, Grid(context)
         self._sky = Sky(context)
         self.cache = BackgroundCache(context) if is_software else None
+        self._skies = BackgroundCache(context) if is_software else None
         self._resizes = 0  # calls of `forget_pixels`
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
@@ -153,11 +154,10 @@ class Background:
         scene = view.scene
 
         def draw() -> None:
-            background = scene.background
-            color = (0.0, 0.0, 0.0) if isinstance(background, Texture) else background
-            target.framebuffer.clear(*color, 1.0, depth=1.0)
-            if isinstance(background, Texture):
-                self._sky.draw(background)
+            if isinstance(scene.background, Texture):
+                self._lay_sky(target, view, scene.background)
+            else:
+                target.framebuffer.clear(*scene.background, 1.0, depth=1.0)
             if scene.ground is not None:
                 self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
                 self._context.enable_only(moderngl.BLEND)
@@ -177,6 +177,20 @@ class Background:
         else:
             self.cache.lay(target.framebuffer, view.viewport, (key, None), draw)
         return False
+
+    def _lay_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
+        """Fills a picture with the sky, which a camera that moves without turning sees unchanged."""
+
+        def draw() -> None:
+            target.framebuffer.clear(0.0, 0.0, 0.0, 1.0, depth=1.0)
+            self._sky.draw(texture)
+
+        if self._skies is None or view.is_mapped:
+            draw()
+            return
+        camera = view.camera
+        directions = camera.view[:3, :3].tobytes(), camera.projection[:2, :2].tobytes(), camera.orthographic
+        self._skies.lay(target.framebuffer, view.viewport, (directions, texture, self._resizes), draw)
 
     def lay_ahead(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
@@ -207,5 +221,6 @@ class Background:
     def release(self) -> None:
         """Gives the memory of the sky and of kept pixels back."""
         self._sky.release()
-        if self.cache is not None:
-            self.cache.release()
+        for cache in (self.cache, self._skies):
+            if cache is not None:
+                cache.release()

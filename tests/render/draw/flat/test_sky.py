@@ -83,6 +83,19 @@ def test_a_kept_sky_is_the_one_that_is_drawn(studio: Studio, ground: float | Non
     assert studio.draw(renderer, Layer(0), camera=camera_of(scene)).max() < first.max()
 
 
+def test_a_camera_that_moves_without_turning_sees_the_same_sky(studio: Studio) -> None:
+    scene = looking((1, 0.5, -0.2), sided())
+    renderer = studio.renderer(scene)
+    upload(renderer, 0, new_bodies(0))
+    pictures = []
+    for step in range(6):
+        moved = scene.with_camera(Camera(tuple(EYE + step), tuple(EYE + step + np.array((1, 0.5, -0.2))), 40))
+        pictures.append(studio.draw(renderer, Layer(0), camera=camera_of(moved)).astype(int))
+    assert all(np.mean(np.abs(one - pictures[0]).max(axis=-1) > 4) < 0.01 for one in pictures)
+    wide = scene.with_camera(Camera(tuple(EYE), tuple(EYE + np.array((1, 0.5, -0.2))), 100))
+    assert not np.array_equal(studio.draw(renderer, Layer(0), camera=camera_of(wide)), pictures[0])
+
+
 def test_brightness_changes_bodies_alone_and_only_lit_ones(studio: Studio) -> None:
     body = new_bodies(1)
     body["position"] = EYE + np.array((2.0, 0.0, 0.0))
