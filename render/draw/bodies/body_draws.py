@@ -10,6 +10,7 @@ and gets each draw whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
 
 import moderngl
 import numpy as np
@@ -17,14 +18,16 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.column_rules import SCALE3
 from twixt.ipc.scene import Scene
+from twixt.ipc.shapes.material import Material
 from twixt.ipc.snapshot import BODY, RECORD
-from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Membership
+from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Members, Membership
 from twixt.render.draw.bodies.part_rows import are_alike, moved_rows, part_rows
 from twixt.render.draw.bodies.still_planes import plane_rows
 from twixt.render.draw.context import gl_function
 from twixt.render.draw.frame.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
+from twixt.render.draw.glsl.light import SMOOTH_FINISH
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.meshes.mesh_programs import MESH_POSE
 from twixt.render.draw.spheres.sphere_common import ALL_PX
@@ -44,6 +47,18 @@ ALL_BODIES = 1 << 32
 
 Range = tuple[float, float]  # widths of bodies, px: above the first, up to the second
 NO_POINTS: Range = (0.0, 0.0)  # every body is too large for a point
+
+
+Finish = Callable[[moderngl.Program, Material], None]
+
+
+class _Listed(NamedTuple):
+    """Bodies of one draw call. list_key: as for `array_of`."""
+
+    layer: PlacedLayer
+    members: Members
+    material: Material | None
+    list_key: Hashable
 
 
 class BodyDraws:
@@ -111,9 +126,9 @@ class BodyDraws:
             placed=self.parts is not None, scaled_parts=self.parts is not None and SCALE3 in self._scene.part_columns
         )
 
-    def count(self, name: str, layers: Sequence[PlacedLayer]) -> int:
-        """Number of bodies that this program draws in these layers."""
-        return sum(self.members.of(layer.group, name).drawn(layer.bodies) for layer in layers)
+    def count(self, name: str, layers: Sequence[PlacedLayer], finish: Finish | None = None) -> int:
+        """Number of bodies that this program draws in these layers. finish: counts those of smooth materials instead."""
+        return sum(one.members.drawn(one.layer.bodies) for one in self._listed(name, layers, finish))
 
     def begin(self, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
         """Writes the uniform blocks of a picture's layers, in the order of their numbers."""
@@ -132,16 +147,17 @@ class BodyDraws:
         range_px: Range = ALL_PX,
         most: int = ALL_BODIES,
         order: moderngl.Buffer | None = None,
+        finish: Finish | None = None,
     ) -> None:
         """Draws the bodies of the pass `name` (one of PASSES) in these layers.
 
         range_px: widths of the bodies that the program draws. most: largest number of bodies drawn of a layer.
-        order: body numbers in drawing order, in place of the program's own list.
+        order: body numbers in drawing order, in place of the program's own list. finish: sets a program's uniforms for
+        a material; the bodies of smooth materials are drawn, instead of those without one.
         Restores the depth mask, the viewport and the blend function of pictures.
         """
-        found = [(layer, self.members.of(layer.group, name)) for layer in layers]
-        counted = [(layer, members, members.drawn(layer.bodies)) for layer, members in found]
-        if not any(count for *_, count in counted):
+        counted = [(one, one.members.drawn(one.layer.bodies)) for one in self._listed(name, layers, finish)]
+        if not any(count for _, count in counted):
             return
         view, target, settings = self._view, self._target.framebuffer, PASSES[name]
         assert view is not None
@@ -149,10 +165,13 @@ class BodyDraws:
         if settings.is_premultiplied:
             self._context.blend_func = PREMULTIPLIED
         target.depth_mask = settings.writes_depth
-        for layer, members, count in counted:
+        for (layer, members, material, list_key), count in counted:
             if not count:
                 continue
-            array = self.array_of(name, layer, members.indices if order is None else order, order is None, range_px)
+            indices, list_key = (members.indices, list_key) if order is None else (order, False)
+            array = self.array_of(name, layer, indices, list_key, range_px)
+            if finish is not None and material is not None:
+                finish(array.program, material)
             if settings.is_guarded:
                 target.viewport = guarded(view.viewport)
             self._render(array, min(count, most))
@@ -204,6 +223,22 @@ class BodyDraws:
         """Gives the snapshots' and shapes' GPU memory back."""
         self.ring.release()
         self.members.release()
+
+    def _listed(self, name: str, layers: Sequence[PlacedLayer], finish: Finish | None) -> list[_Listed]:
+        """Lists of the bodies that a pass draws in these layers."""
+        if finish is None:
+            return [_Listed(layer, self.members.of(layer.group, name), None, True) for layer in layers]
+        return [
+            _Listed(
+                layer._replace(variant=layer.variant._replace(finish=SMOOTH_FINISH)),
+                one.members,
+                one.material,
+                ("material", number),
+            )
+            for layer in layers
+            for number, one in enumerate(self.members.finished(layer.group))
+            if one.is_smooth and one.kind == PASSES[name].kind
+        ]
 
     def _render(self, array: moderngl.VertexArray, count: int) -> None:
         """Draws the first `count` of the array's points, in batches where that is faster."""

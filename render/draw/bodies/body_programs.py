@@ -165,6 +165,11 @@ class Finished(NamedTuple):
     material: Material
     members: Members
 
+    @property
+    def is_smooth(self) -> bool:
+        """True if the material says no more than how the surface shines: it takes the programs of bodies without one."""
+        return self.kind != "planes" and self.material.texture is None and self.material.emission == 0
+
 
 def material_of(shape: Shape) -> Material | None:
     """The material of a shape of a row."""
@@ -224,6 +229,11 @@ class Membership:
         """Records of the first rows, (n,), in the colours of their parts, in place."""
         part_values.apply(records, {}, self.part_colors)
         return records
+
+    @property
+    def has_smooth(self) -> bool:
+        """True if any body has a smooth material, see `Finished`."""
+        return any(one.is_smooth for listed in self._finished.values() for one in listed)
 
     def is_as_opaque_as(self, other: Membership) -> bool:
         """True if the same rows have a shape that is seen through, as far as both lists reach."""

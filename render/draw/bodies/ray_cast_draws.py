@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import moderngl
 
-from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_draws import BodyDraws, Finish
 from twixt.render.draw.bodies.body_programs import STRETCHED
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.frame_block import SceneView
@@ -55,30 +55,30 @@ def largest_point_px(camera: CameraMatrices, height_px: int, off_px: float) -> f
 
 
 class CastDrawing:
-    """Draws bodies of ray cast shapes."""
+    """Draws bodies of ray cast shapes. finish: of those of smooth materials, see `BodyDraws.draw`."""
 
-    def __init__(self, context: moderngl.Context, bodies: BodyDraws) -> None:
-        self._bodies = bodies
+    def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
+        self._bodies, self._finish = bodies, finish
         self._any_beyond = context.query(samples=True)
 
     def draw(self, kind: str, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
         """Draws the bodies of one of CAST_KINDS in these layers."""
-        bodies = self._bodies
+        bodies, finish = self._bodies, self._finish
         if kind == STRETCHED:
             layers = [layer for layer in layers if layer.variant.stretched]
-        count = bodies.count(kind, layers)
+        count = bodies.count(kind, layers, finish)
         if not count:
             return
         names = cast_passes(kind, count, bodies.is_software, view.level, view.scene.is_outlined)
         if len(names) == 1:
-            bodies.draw(names[0], layers, (0.0, 0.0))
+            bodies.draw(names[0], layers, (0.0, 0.0), finish=finish)
             return
         is_plain = names[0] != kind
         range_px = 0.0, largest_point_px(view.camera, view.viewport[3], PLAIN_OFF_PX if is_plain else OFF_PX)
         if len(names) == 3:
             with self._any_beyond:
-                bodies.draw(names[1], layers, range_px)
+                bodies.draw(names[1], layers, range_px, finish=finish)
             bodies.flush()  # otherwise the result comes only after the last pixel of the next draw
-        bodies.draw(names[0], layers, range_px)
+        bodies.draw(names[0], layers, range_px, finish=finish)
         if len(names) == 2 or self._any_beyond.samples > 0:
-            bodies.draw(names[-1], layers, range_px)
+            bodies.draw(names[-1], layers, range_px, finish=finish)

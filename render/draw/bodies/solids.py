@@ -31,6 +31,8 @@ class Solids:
         self._context, self._bodies, self._meshes, self._materials = context, bodies, meshes, materials
         self._casts = CastDrawing(context, bodies)
         self.spheres = SphereDrawing(context, bodies)
+        self._smooth_casts = CastDrawing(context, bodies, materials.uniforms.apply)
+        self._smooth_spheres = SphereDrawing(context, bodies, materials.uniforms.apply)
 
     def draw_planes(self, layers: Sequence[PlacedLayer]) -> None:
         """Draws the planes of these layers that are opaque."""
@@ -54,4 +56,9 @@ class Solids:
         for kind in CAST_KINDS:
             self._casts.draw(kind, view, layers)
         self._materials.draw(layers)
-        self.spheres.draw(view, [layer for layer in layers if not layer.variant.stretched], has_others)
+        whole = [layer for layer in layers if not layer.variant.stretched]
+        if self._bodies.members.has_smooth:
+            for kind in CAST_KINDS:
+                self._smooth_casts.draw(kind, view, layers)
+            self._smooth_spheres.draw(view, whole, has_others)
+        self.spheres.draw(view, whole, has_others)

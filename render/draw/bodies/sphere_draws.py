@@ -6,13 +6,14 @@ Always: every sphere that is seen is drawn by exactly one program, whatever `sph
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_draws import BodyDraws, Finish
 from twixt.render.draw.frame.frame_block import SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.software.separate_spheres import ApartSpheres
@@ -38,13 +39,13 @@ FINEST_PX = 0.0, FINEST.largest_px
 
 
 class SphereDrawing:
-    """Draws spheres; keeps the last choice of program."""
+    """Draws spheres; keeps the last choice of program. finish: of those of smooth materials, see `BodyDraws.draw`."""
 
-    def __init__(self, context: moderngl.Context, bodies: BodyDraws) -> None:
-        self._bodies = bodies
+    def __init__(self, context: moderngl.Context, bodies: BodyDraws, finish: Finish | None = None) -> None:
+        self._bodies, self._finish = bodies, finish
         self._any_beyond = context.query(samples=True)
         self._apart = ApartSpheres(context)
-        self._splats = SplatDrawing(context, bodies.ring) if bodies.is_software else None
+        self._splats = SplatDrawing(context, bodies.ring) if bodies.is_software and finish is None else None
         self._radii_of: Scene | None = None
         self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
         self._detail = FINEST
@@ -55,9 +56,9 @@ class SphereDrawing:
 
     def draw(self, view: SceneView, layers: Sequence[PlacedLayer], has_others: bool = False) -> None:
         """Draws the spheres of these layers. has_others: dots, lines or marks may be inside them."""
-        if not (count := self._bodies.count("points", layers)):
+        if not (count := self._bodies.count("points", layers, self._finish)):
             return
-        draw = self._bodies.draw
+        draw = partial(self._bodies.draw, finish=self._finish)
         self._choose(view, layers, count)
         name, largest_px = self._detail
         if self._draw_splats(view, layers):
@@ -161,5 +162,5 @@ class SphereDrawing:
         The returned function reads the result. Call it after the next draw.
         """
         with self._any_beyond:
-            self._bodies.draw("beyond", layers, (0.0, largest_px))
+            self._bodies.draw("beyond", layers, (0.0, largest_px), finish=self._finish)
         return lambda: self._any_beyond.samples > 0

@@ -29,11 +29,11 @@ vec3 lit_by(vec3 albedo, float towards, float upward, float mirrored, float faci
     return albedo * (mix(COOL, WARM, sun) * brightness) + (0.20 * gloss + 0.10 * grazing * grazing);
 }
 
-// The same without a tint, as one factor of the albedo.
-float brightness(vec3 normal, float facing, vec3 light, vec3 up) {
+// The same without a tint, as one factor of the albedo. shines: strength and exponent of the highlight; w: of the rim.
+float brightness(vec3 normal, float facing, vec3 light, vec3 up, vec4 shines) {
     float towards = dot(normal, light), sun = max(towards * 0.85 + 0.15, 0.0);
-    float gloss = pow(max(2.0 * normal.z * towards - light.z, 0.0), 16.0), grazing = 1.0 - facing;
-    return sqrt(0.34 + 0.22 * dot(normal, up) + 0.92 * sun * sun) + 0.20 * gloss + 0.10 * grazing * grazing;
+    float gloss = pow(max(2.0 * normal.z * towards - light.z, 1e-6), shines.y), grazing = 1.0 - facing;
+    return sqrt(0.34 + 0.22 * dot(normal, up) + 0.92 * sun * sun) + shines.x * gloss + shines.w * grazing * grazing;
 }
 
 // normal: unit, eye space. facing: cosine between the normal and the way to the eye.
@@ -93,6 +93,23 @@ vec3 lit_by_polynomial(vec3 albedo, float linear, float towards, float mirrored,
 
 # Variants: no material; one without an image; with an image; with the six sides of a cube; a plane with a checker.
 NO_FINISH, SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH, CHECKER_FINISH = range(5)
+
+# The highlight as a 32nd power, since llvmpipe's `pow` takes as long as the rest of the light: its base is less by so
+# much of the distance from the highlight's middle, and for wide ones of its square. `shine_of` is for what is computed
+# once for each body.
+SHINE_GLSL = """
+vec2 shine_of(float exponent) {
+    float share = exponent / 32.0;
+    return vec2(share, share < 1.0 ? 0.5 * share * (share - 1.0) : 0.0);
+}
+"""
+HIGHLIGHT_GLSL = """
+float highlight(float mirrored, vec2 shine) {
+    float off = 1.0 - mirrored, base = max(1.0 - off * (shine.x - off * shine.y), 0.0);
+    base *= base; base *= base; base *= base; base *= base;
+    return base * base;
+}
+"""
 
 # Follows LIGHT_GLSL, whose tints it uses. Empty without a material.
 FINISH_GLSL = """

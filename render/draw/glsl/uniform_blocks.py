@@ -66,7 +66,7 @@ def switches_glsl(variant: PoseVariant) -> str:
     defined = {
         "PARALLEL": str(variant.parallel).lower(),
         "OUTLINED": str(variant.outlined).lower(),
-        "PATTERN": "0.0" if variant.way == GIVEN else "guard.z",
+        "PATTERN": "0.0" if variant.way == GIVEN or variant.finish else "guard.z",
         "TRANSPARENT": int(variant.transparent),
         "FAINT_BELOW": 0.0 if variant.sampled else 0.5,
         "FINISH": variant.finish,

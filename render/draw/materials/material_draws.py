@@ -1,7 +1,8 @@
 """Draws the opaque bodies that have a material, except meshes: a draw call for each material and kind.
 
 Always: a picture without such bodies costs one look at the lists. Each body is a rectangle whose pixels cast true rays,
-as large ones without a material are; a sphere is drawn as an ellipsoid.
+as large ones without a material are; a sphere is drawn as an ellipsoid. Not here: bodies whose material has no image
+(`Finished.is_smooth`), which are drawn as those without a material, by solids.py.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class MaterialDraws:
         self._draw(layers, are_planes=True)
 
     def draw(self, layers: Sequence[PlacedLayer]) -> None:
-        """Draws the other bodies with materials in these layers."""
+        """Draws the other bodies with materials in these layers, except smooth ones."""
         self._draw(layers, are_planes=False)
 
     def release(self) -> None:
@@ -46,8 +47,9 @@ class MaterialDraws:
 
     def _draw(self, layers: Sequence[PlacedLayer], are_planes: bool) -> None:
         for layer in layers:
-            for number, (kind, material, members) in enumerate(self._bodies.members.finished(layer.group)):
-                if (kind == "planes") != are_planes or not (count := members.drawn(layer.bodies)):
+            for number, one in enumerate(self._bodies.members.finished(layer.group)):
+                kind, material, members = one
+                if one.is_smooth or (kind == "planes") != are_planes or not (count := members.drawn(layer.bodies)):
                     continue
                 name = pass_of_any_size(kind, is_stretched=True)
                 drawn = layer._replace(variant=layer.variant._replace(finish=self.uniforms.finish_of(material, kind)))

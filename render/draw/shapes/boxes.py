@@ -19,13 +19,19 @@ flat out vec4 face_x, face_y, face_z;  // depth: by a pixel to the right, up, at
 flat out vec4 edge_x, edge_y, edge_z;  // strips along the edges: across, px; half a width, with the soft edge
 flat out vec4 albedo;
 const float EDGE_ON = 0.03;
+#if FINISH
+uniform vec4 finish;
+#define SHINES finish
+#else
+#define SHINES vec4(0.20, 16.0, 0.0, 0.10)
+#endif
 
 vec4 face_of(Body body, int axis) {
     vec3 normal = eye_axis(body, axis);
     float away = dot(normal, body.sight);
     if (away > 0.0) normal = -normal;
     float facing = abs(away) * inversesqrt(dot(body.sight, body.sight));
-    float tone = light_eye.w > 0.5 ? 1.0 : brightness(normal, facing, light_eye.xyz, up_eye.xyz);
+    float tone = light_eye.w > 0.5 ? 1.0 : brightness(normal, facing, light_eye.xyz, up_eye.xyz, SHINES);
     vec4 edge_on = vec4(0.0, 0.0, -1.0, tone);
     if (PARALLEL) {
         if (normal.z < EDGE_ON) return edge_on;

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import moderngl
 
-from twixt.render.draw.glsl.light import FINISH_GLSL, LIGHT_GLSL, OUTLINE_GLSL
+from twixt.render.draw.glsl.light import FINISH_GLSL, HIGHLIGHT_GLSL, LIGHT_GLSL, OUTLINE_GLSL, SHINE_GLSL
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.glsl.rotations import ROTATE_GLSL
@@ -38,6 +38,7 @@ _GEOMETRY = (
     + FRAME_GLSL
     + LIGHT_GLSL
     + FINISH_GLSL
+    + SHINE_GLSL
     + ROTATE_GLSL
     + """
 in vec3 center[];
@@ -64,13 +65,6 @@ out vec3 surface;         // colour, lit at the corners
 #endif
 
 #if FINISH
-// The highlight as a 32nd power, since llvmpipe's `pow` takes as long as the rest of the light: the base is one less so
-// much of the distance from its middle, and for wide ones of its square.
-vec2 shine_of(float exponent) {
-    float share = exponent / 32.0;
-    return vec2(share, share < 1.0 ? 0.5 * share * (share - 1.0) : 0.0);
-}
-
 void finish_face(vec3 normal, vec2 halves, vec3 albedo) {
     bool is_lit = light_eye.w < 0.5;
     float towards = dot(normal, light_eye.xyz);
@@ -132,6 +126,7 @@ void main() {
 # Nothing is read of a uniform block here: llvmpipe checks its bounds in each pixel.
 _FRAGMENT = (
     OUTLINE_GLSL
+    + HIGHLIGHT_GLSL
     + """
 in vec2 on_face;
 flat in vec4 half_face, deep;
@@ -171,12 +166,6 @@ vec4 image_there(vec2 at, vec2 width) {
 #endif
 }
 
-float highlight(float mirrored) {
-    float off = 1.0 - mirrored, base = max(1.0 - off * (ray_shine.y - off * ray_shine.z), 0.0);
-    base *= base; base *= base; base *= base; base *= base;
-    return base * base;
-}
-
 vec4 finished_face(vec2 off, vec2 grade) {
     vec2 at = on_face * image_at.xy + image_at.zw, width = max(grade * abs(image_at.xy), 1e-6);
 #if FINISH == 4
@@ -189,7 +178,7 @@ vec4 finished_face(vec2 off, vec2 grade) {
     float per_length = inversesqrt(1.0 + dot(off, off) * ray_shine.x);
     float facing = (dot(off, facing_by.xy) + facing_by.z) * per_length, grazing = 1.0 - clamp(facing, 0.0, 1.0);
     float mirrored = (dot(off, shine_by.xy) + shine_by.z) * per_length;
-    color.rgb += shine_by.w * highlight(mirrored) + facing_by.w * grazing * grazing;
+    color.rgb += shine_by.w * highlight(mirrored, ray_shine.yz) + facing_by.w * grazing * grazing;
     return color;
 }
 #else

@@ -10,15 +10,23 @@ eye. Their lighting leaves out what is invisible at that size: the tint, and the
 
 import math
 
+from twixt.render.draw.glsl.light import HIGHLIGHT_GLSL, SHINE_GLSL
+
 # The constants of `lit_by` in light.py.
 _WRAP, _PAST, _AMBIENT, _SUN = 0.85, 0.15, 0.34, 0.92
 # Factor on the direction towards the light: (its cosine with the normal, plus _PAST x sqrt(_SUN)) squared is then the
 # sun's part of the brightness.
 _LIT = _WRAP * math.sqrt(_SUN)
 
-POINT_SKIN_VERTEX = """
+POINT_SKIN_VERTEX = (
+    SHINE_GLSL
+    + """
 flat out vec4 light_uvw;  // towards the light, times LIT; w: x of the middle of the body, px
 flat out vec4 up_uvw;     // upward, times AMBIENT_UP; w: y
+#if FINISH
+uniform vec4 finish;
+flat out vec3 shine_by;   // of the highlight: strength, and what `highlight` takes
+#endif
 const float AMBIENT_UP = 0.22;
 
 // How deep the pattern is on a body of which a pixel is `px` radii.
@@ -31,21 +39,35 @@ void light_skin(mat3 uvw, vec2 middle) {
     bool is_lit = light_eye.w < 0.5;
     light_uvw = vec4(is_lit ? light_eye.xyz * uvw * LIT : vec3(0.0), middle.x);
     up_uvw = vec4(is_lit ? up_eye.xyz * uvw * AMBIENT_UP : vec3(0.0), middle.y);
+#if FINISH
+    shine_by = vec3(is_lit ? finish.x : 0.0, shine_of(finish.y));
+#endif
 }
 """.replace("UNLIT", str(math.sqrt(_AMBIENT + _SUN * _PAST**2))).replace("LIT", str(_LIT))
+)
 
 POINT_SKIN_FRAGMENT = (
-    """
+    HIGHLIGHT_GLSL
+    + """
 flat in vec4 light_uvw, up_uvw;
+#if FINISH
+flat in vec3 shine_by;
+#endif
 
 // pattern: brightness by it.
 vec3 skin(vec3 albedo, vec3 normal, float pattern) {
     float towards = dot(normal, light_uvw.xyz), sun = max(towards + PAST, 0.0);
+#if FINISH
+    float gloss = shine_by.x * highlight((normal.z * towards - 0.5 * light_uvw.z) * MIRRORED, shine_by.yz);
+#else
     float gloss = max(normal.z * towards - 0.5 * light_uvw.z, 0.0);
     gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
-    return albedo * (sqrt(dot(normal, up_uvw.xyz) + AMBIENT + sun * sun) * pattern) + GLOSS * gloss;
+    gloss *= GLOSS;
+#endif
+    return albedo * (sqrt(dot(normal, up_uvw.xyz) + AMBIENT + sun * sun) * pattern) + gloss;
 }
 """.replace("GLOSS", str(0.20 * (2 / _LIT) ** 16))
+    .replace("MIRRORED", str(2 / _LIT))
     .replace("AMBIENT", str(_AMBIENT))
     .replace("PAST", str(_PAST * math.sqrt(_SUN)))
 )

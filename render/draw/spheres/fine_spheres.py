@@ -14,7 +14,14 @@ from __future__ import annotations
 
 import moderngl
 
-from twixt.render.draw.glsl.light import LIGHT_GLSL, OUTLINE_GLSL, POLYNOMIAL_GLSL
+from twixt.render.draw.glsl.light import (
+    FINISH_GLSL,
+    HIGHLIGHT_GLSL,
+    LIGHT_GLSL,
+    OUTLINE_GLSL,
+    POLYNOMIAL_GLSL,
+    SHINE_GLSL,
+)
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, switches_glsl
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, sphere_points, sphere_vertex_glsl
@@ -23,7 +30,12 @@ __all__ = ["LARGEST_POINT_PX", "point_program", "quad_program"]
 
 _POINT_VERTEX = (
     POLYNOMIAL_GLSL
+    + SHINE_GLSL
     + """
+#if FINISH
+uniform vec4 finish;
+flat out vec3 shine_by;  // of the highlight: strength, and what `highlight` takes
+#endif
 flat out vec4 outline;  // to the unit circle: xx, xy, yy of the matrix (1 / px); w: radius in px
 flat out vec4 middle;   // of the ellipse, px; z: radius over distance; w: depth of the pattern, below 0: plain colour
 flat out vec4 front;    // away from the picture's plane, ball's frame; w: red
@@ -37,6 +49,9 @@ void main() {
     vec4 ball = ball_of(pose);
     gl_Position = NOWHERE;
     gl_PointSize = 1.0;
+#if FINISH
+    shine_by = vec3(finish.x, shine_of(finish.y));
+#endif
     bool drawn = is_drawn_as_point(ball);
     float depth = drawn ? -ball.z : 1.0, radius = drawn ? ball.w : 0.1;
     vec3 center = drawn ? ball.xyz : vec3(0.0, 0.0, -1.0);
@@ -85,7 +100,11 @@ void main() {
 
 _POINT_FRAGMENT = (
     POLYNOMIAL_GLSL
+    + HIGHLIGHT_GLSL
     + """
+#if FINISH
+flat in vec3 shine_by;
+#endif
 flat in vec4 outline, middle, front, linear, light, first_axis, second_axis;
 out vec4 color;
 
@@ -114,9 +133,13 @@ void main() {
     vec2 turned = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
     // As `lit_by_polynomial`, with what is the same in all pixels taken out.
     float towards = dot(normal, light.xyz), sun = max(towards * 0.85 + 0.15, 0.0), grazing = 1.0 - height;
+#if FINISH
+    float gloss = shine_by.x * (highlight(2.0 * height * towards - light.z, shine_by.yz) + 0.5 * grazing * grazing);
+#else
     float gloss = max(2.0 * height * towards - light.z, 0.0);
     gloss *= gloss; gloss *= gloss; gloss *= gloss; gloss *= gloss;
     gloss = 0.20 * gloss + 0.10 * grazing * grazing;
+#endif
     float tone = (1.0 - middle.w) + middle.w * turned.x * turned.y;
     float brightness = (BASE + dot(normal, linear.xyz) + SQUARE * towards * towards) * tone;
     float sunny = sun * sun * brightness;
@@ -209,6 +232,7 @@ void main() {
 
 _QUAD_FRAGMENT = (
     LIGHT_GLSL
+    + FINISH_GLSL
     + OUTLINE_GLSL
     + """
 const float WIDE_PX = 100.0;  // all spheres here are at least this wide, or nearly
@@ -253,7 +277,13 @@ void main() {
     vec2 side = clamp(vec2(dot(normal, first_axis.xyz), dot(normal, second_axis.xyz)), -1.0, 1.0);
     float tone = 1.0 - albedo.w * (1.0 - side.x * side.y);
     vec3 up = vec3(middle.z, light.w, lens_flat.w);
-    vec3 lit_color = lit(albedo.rgb * tone, normal, sqrt(room) * first_axis.w, light.xyz, up);
+    float facing = sqrt(room) * first_axis.w;
+#if FINISH
+    float towards = dot(normal, light.xyz), mirrored = 2.0 * normal.z * towards - light.z;
+    vec3 lit_color = finished_by(albedo.rgb, towards, dot(normal, up), mirrored, facing);
+#else
+    vec3 lit_color = lit(albedo.rgb * tone, normal, facing, light.xyz, up);
+#endif
     vec3 plain = OUTLINED ? with_outline(albedo.rgb, inside_px, WIDE_PX) : albedo.rgb;
     color = vec4(albedo.w < 0.0 ? plain : lit_color, covered);
 }

@@ -119,7 +119,7 @@ _SMOOTH_VERTEX = (
 flat out vec4 albedo;   // times the brightness in the middle; w: what that is times by x y
 flat out vec4 shading;  // by x, y, x^2, y^2; x: half the radius in px where it is outlined
 // How far x y of the body's axes is seen: not at all up to 6 px, in full from 15 px.
-float pattern(float width) { return guard.z * TONES * clamp(0.4 * width - 2.4, 0.0, 3.5); }
+float pattern(float width) { return PATTERN * TONES * clamp(0.4 * width - 2.4, 0.0, 3.5); }
 
 void main() {
     Pose pose = drawn_pose();

@@ -98,7 +98,7 @@ vec3 to_eye_from(vec3 center) { return normalize(-sight_to(center)); }
 
 // How deep the pattern's darker tone is: it fades where pixels cover much of it, and is gone at 9 px.
 float pattern_depth(float px_in_radii) {
-    return guard.z * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
+    return PATTERN * FULL_CONTRAST * clamp(1.33 - 6.0 * px_in_radii, 0.0, 1.0);
 }
 """
 )

@@ -170,7 +170,9 @@ def test_in_batches_the_picture_is_the_same(studio, drawn_by, monkeypatch, name)
 def test_no_rectangle_is_drawn_where_none_is_needed(studio, monkeypatch):
     drawn = []
     original = BodyDraws.draw
-    monkeypatch.setattr(BodyDraws, "draw", lambda self, name, *rest: (drawn.append(name), original(self, name, *rest)))
+    monkeypatch.setattr(
+        BodyDraws, "draw", lambda self, name, *rest, **more: (drawn.append(name), original(self, name, *rest, **more))
+    )
     monkeypatch.setattr(sphere_draws, "FEW", 0)
     renderer = studio.renderer(dark([Sphere(0.3)]))
     for place, needed in (((0, 0, 0), False), ((9.5, 0, 0), True), ((0, 3.9, 0), False), ((0, 0, 0), False)):

@@ -165,3 +165,52 @@ def test_a_rough_surface_has_a_wide_highlight_and_emission_needs_no_light(studio
     )
     assert dim[0] < 200
     assert shining[0] == 255
+
+
+def small(kind: str, material: Material | None):
+    paint = (0.8, 0.5, 0.3)
+    return {
+        "sphere": Sphere(0.08, paint, material), "box": Box((0.15, 0.1, 0.1), paint, material),
+        "capsule": Capsule(0.06, 0.1, paint, material), "cylinder": Cylinder(0.06, 0.15, paint, material),
+        "ellipsoid": Ellipsoid((0.2, 0.1, 0.1), paint, material),
+    }[kind]  # fmt: skip
+
+
+def cloud(count: int) -> np.ndarray:
+    bodies, random = new_bodies(count), np.random.default_rng(3)
+    bodies["position"] = random.uniform(-2.0, 2.0, (count, 3))
+    turns = random.normal(size=(count, 4))
+    bodies["orientation"] = turns / np.linalg.norm(turns, axis=1, keepdims=True)
+    return bodies
+
+
+@pytest.mark.parametrize("count", [20, 400, 1600, 5000])
+@pytest.mark.parametrize("kind", ["sphere", "box", "capsule", "cylinder", "ellipsoid"])
+def test_bodies_of_a_smooth_material_look_as_those_without_one_however_many(
+    studio: Studio, kind: str, count: int
+) -> None:
+    bodies, camera = cloud(count), OrbitCamera(distance_m=6.0)
+    looks = {"ground": None, "background": (0, 0, 0), "pattern": False}
+
+    def drawn(material: Material | None) -> np.ndarray:
+        return studio.picture(Scene([small(kind, material)] * count, **looks), bodies, camera=camera).astype(int)
+
+    without, usual, bright = drawn(None), drawn(Material()), drawn(Material(emission=0.5))
+    covered = without.any(axis=2)
+    assert covered.mean() > 0.002
+    assert np.abs(usual - without)[covered].mean() < 6
+    assert bright[covered].mean() > 1.1 * usual[covered].mean()
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder", "ellipsoid"])
+def test_a_point_shines_as_its_material_says(studio: Studio, kind: str) -> None:
+    bodies, camera = cloud(400), OrbitCamera(distance_m=6.0)
+
+    def drawn(material: Material) -> np.ndarray:
+        scene = Scene([small(kind, material)] * 400, ground=None, background=(0, 0, 0))
+        return studio.picture(scene, bodies, camera=camera).astype(int)
+
+    dull, usual, shining = (drawn(Material(specular=one)) for one in (0.0, 0.5, 1.0))
+    assert (dull <= usual + 1).all()
+    assert (usual <= shining + 1).all()
+    assert (shining - dull).max() > 60
