@@ -1,4 +1,4 @@
-"""Controls that a world offers to its viewers: sliders, switches and buttons, shown in the overlay.
+"""Controls that a world, or a loop of the user's own, offers to its viewers: sliders, switches and buttons.
 
     self.gravity = Slider("gravity", 9.81, low=0, high=20)      # in __init__
     self.kick = Button("kick")
@@ -22,18 +22,21 @@ from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.shapes.shape_checks import flag
 
 # Most controls of a world: what is beyond could not be found in the overlay.
-MOST_CONTROLS = 128
+MOST_CONTROLS = 192
 LONGEST_NAME = 60
 KINDS = ("slider", "toggle", "button")
+# Part of the overlay in which a control stands that names no other.
+FOLD = "controls"
 
 
 class Slider:
-    """A number from `low` to `high`, changed by the user. value: the present one. Raises TwixtError."""
+    """A number from `low` to `high`, changed by the user. value: the present one. fold: name of the part of the overlay
+    in which it stands. Raises TwixtError."""
 
     kind = "slider"
 
-    def __init__(self, name: str, value: float, low: float, high: float) -> None:
-        self.name = _checked_name("Slider", name)
+    def __init__(self, name: str, value: float, low: float, high: float, fold: str = FOLD) -> None:
+        self.name, self.fold = _checked_name("Slider", name), _checked_name("Slider", fold)
         self.low, self.high = _number(self, "low", low), _number(self, "high", high)
         if not self.low < self.high:
             raise TwixtError(f"Slider {name!r}: low must be below high, got {text_of(low)} and {high!r}")
@@ -52,12 +55,13 @@ class Slider:
 
 
 class Toggle:
-    """On or off, changed by the user. value: the present state. Raises TwixtError."""
+    """On or off, changed by the user. value: the present state. fold: as of a Slider. Raises TwixtError."""
 
     kind = "toggle"
 
-    def __init__(self, name: str, value: bool = False) -> None:
-        self.name, self.value = _checked_name("Toggle", name), flag("Toggle.value", value)
+    def __init__(self, name: str, value: bool = False, fold: str = FOLD) -> None:
+        self.name, self.fold = _checked_name("Toggle", name), _checked_name("Toggle", fold)
+        self.value = flag("Toggle.value", value)
 
     def set(self, number: float) -> None:
         """Takes a viewer's value: 0 is off."""
@@ -70,12 +74,13 @@ class Toggle:
 
 
 class Button:
-    """A button that the user may press. Raises TwixtError."""
+    """A button that the user may press. fold: as of a Slider. Raises TwixtError."""
 
     kind = "button"
 
-    def __init__(self, name: str) -> None:
-        self.name, self._is_pressed = _checked_name("Button", name), False
+    def __init__(self, name: str, fold: str = FOLD) -> None:
+        self.name, self.fold = _checked_name("Button", name), _checked_name("Button", fold)
+        self._is_pressed = False
 
     def taken(self) -> bool:
         """True once after the user pressed it, however often."""
@@ -105,8 +110,8 @@ def checked_controls(value: Any, owner: str) -> tuple[Control, ...]:
 
 
 def to_status(controls: Sequence[Control]) -> list[list[Any]]:
-    """Controls as a field of a status message: kind, name, value, low, high of each."""
-    return [[control.kind, control.name, *control.shown] for control in controls]
+    """Controls as a field of a status message: kind, name, value, low, high and fold of each."""
+    return [[control.kind, control.name, *control.shown, control.fold] for control in controls]
 
 
 def is_status(value: Any) -> bool:
@@ -115,11 +120,13 @@ def is_status(value: Any) -> bool:
 
 
 def _is_row(row: Any) -> bool:
-    if not (isinstance(row, list) and len(row) == 5 and row[0] in KINDS and isinstance(row[1], str)):
+    if not (isinstance(row, list) and len(row) == 6 and row[0] in KINDS):
         return False
-    numbers = row[2:]
+    if not all(isinstance(text, str) and 0 < len(text) <= LONGEST_NAME for text in (row[1], row[5])):
+        return False
+    numbers = row[2:5]
     are_finite = all(type(number) in (int, float) and math.isfinite(number) for number in numbers)
-    return len(row[1]) <= LONGEST_NAME and are_finite and numbers[1] < numbers[2]
+    return are_finite and numbers[1] < numbers[2]
 
 
 def _checked_name(kind: str, name: Any) -> str:

@@ -48,7 +48,7 @@ def status(value: Any) -> dict[str, Any]:
     if diagnostics:
         fields["diagnostics"] = {text(name): value for name, value in diagnostics.items()}
     if "controls" in fields and not world_controls.is_status(fields["controls"]):
-        raise _wrong("status.controls", "a list of kind, name, value, low, high", fields["controls"])
+        raise _wrong("status.controls", "a list of kind, name, value, low, high, fold", fields["controls"])
     for figures in (fields, *(_named(name, fields.get(name)) for name in TROUBLES)):
         for kind, name in FIELDS.items():
             if breaks_rule(kind, figures.get(name)):

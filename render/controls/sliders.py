@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from twixt.ipc.commands import CONTROL, Command
+from twixt.ipc.interaction.world_controls import FOLD
 
 SENDS_PER_S = 10
 # Physics sends its status five times a second: one that arrives sooner after a command may still have the old value.
@@ -31,12 +32,14 @@ class Knob(NamedTuple):
     """Slider group of one command. The command's value is None (trouble off) if the first `none_at` figures are all 0.
 
     none_at 0: the value is always a number. kind: one of `world_controls.KINDS`; a switch and a button have one figure.
+    fold: of a control, the part of the overlay in which it stands.
     """
 
     name: str
     sliders: tuple[SliderRange, ...]
     none_at: int = 0
     kind: str = "slider"
+    fold: str = FOLD
 
 
 # By the name of the command. The ranges are those useful by hand; flags allow more.
@@ -89,8 +92,8 @@ class Knobs:
         """Takes over the controls of a world from its status, as `world_controls.to_status`; the names of their knobs."""
         keys = [control_key(index) for index in range(len(controls))]
         offered = {
-            key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind)
-            for key, (kind, name, _, low, high) in zip(keys, controls, strict=True)
+            key: Knob(name, (SliderRange(low, high, "%.3g"),), kind=kind, fold=fold)
+            for key, (kind, name, _, low, high, fold) in zip(keys, controls, strict=True)
         }
         for key in [key for key in self._knobs if key.startswith(CONTROL) and self._knobs[key] != offered.get(key)]:
             del self._knobs[key], self._figures[key]

@@ -24,7 +24,7 @@ LEAST_LABEL_WIDTH = 90.0
 PANEL_SHARE, KEYS_SHARE, BANNERS_END = 0.5, 0.2, 0.8
 # Width of a key's button and gaps beyond its two texts.
 KEY_WIDTH = 26.0
-SMOOTH, TROUBLE, KEYS, CONTROLS = "smooth", "trouble", "keys", "controls"
+SMOOTH, TROUBLE, KEYS = "smooth", "trouble", "keys"
 
 
 class LayoutResult(NamedTuple):
@@ -225,10 +225,10 @@ class _Layout:
             ui.plot(imgui, "physics step", state.steps.figures_ms, "budget", state.step_budget_ms)
 
         parts += [PanelPart(8, line + ui.PLOT_HEIGHT + ui.SPACING, curve), self._row("bodies", f"{state.bodies:,}", 4)]
-        is_open = (TROUBLE in self._opened and bool(state.troubles)) or (
-            CONTROLS in self._opened and bool(state.controls)
-        )
-        folds = [*self._controls(CONTROLS in self._opened), *self._trouble(TROUBLE in self._opened)]
+        of_world = dict.fromkeys(knob.fold for knob, _ in state.controls.values())
+        is_open = (TROUBLE in self._opened and bool(state.troubles)) or not self._opened.isdisjoint(of_world)
+        folds = [part for fold in of_world for part in self._controls(fold, fold in self._opened)]
+        folds += self._trouble(TROUBLE in self._opened)
         kept = self._fitted(parts + folds, room, is_open)
         at = sum(part in parts for part in kept)
         left = room - 2 * ui.PADDING + ui.SPACING - sum(part.height for part in kept)
@@ -243,19 +243,35 @@ class _Layout:
         says = PanelPart(0, self._line, lambda: ui.fitting_text(self._imgui, [more, more.split(" in")[0]], ui.DIM))
         return [*rows[: lines - 1], says] if lines > 0 else []
 
-    def _controls(self, is_open: bool) -> list[PanelPart]:
-        """The controls that the world offers."""
-        imgui, controls = self._imgui, self._state.controls
-        if not controls:
-            return []
-        parts = [PanelPart(0 if is_open else 2, self._line, lambda: ui.fold(imgui, CONTROLS, self._opened))]
-        if is_open:
-            parts += [self._knob(self._controlling(name)) for name in controls]
+    def _controls(self, fold: str, is_open: bool) -> list[PanelPart]:
+        """The controls of one fold that the world offers; of switches two in a row, where their names fit."""
+        imgui = self._imgui
+        parts = [PanelPart(0 if is_open else 2, self._line, lambda: ui.fold(imgui, fold, self._opened))]
+        if not is_open:
+            return parts
+        names = [name for name, (knob, _) in self._state.controls.items() if knob.fold == fold]
+        while names:
+            first = names.pop(0)
+            if names and self._is_narrow(first) and self._is_narrow(names[0]):
+                parts.append(self._knob(self._controlling(first, names.pop(0))))
+            else:
+                parts.append(self._knob(self._controlling(first)))
         return parts
 
-    def _controlling(self, name: str) -> Callable[[], None]:
-        knob, figure = self._state.controls[name]
-        return lambda: ui.control(self._imgui, name, knob, figure, self._turned)
+    def _is_narrow(self, name: str) -> bool:
+        knob, _ = self._state.controls[name]
+        width = ui.width_of(self._imgui, knob.name) + self._imgui.get_frame_height() + 2 * ui.GAP
+        return knob.kind == "toggle" and width <= self._inside / 2
+
+    def _controlling(self, *names: str) -> Callable[[], None]:
+        def draw() -> None:
+            for place, name in enumerate(names):
+                if place:
+                    self._imgui.same_line(ui.MARGIN + place * self._inside / len(names))
+                knob, figure = self._state.controls[name]
+                ui.control(self._imgui, name, knob, figure, self._turned)
+
+        return draw
 
     def _trouble(self, is_open: bool) -> list[PanelPart]:
         imgui, troubles = self._imgui, self._state.troubles

@@ -180,7 +180,9 @@ def control(imgui: Any, name: str, of: Knob, figure: float, turned: list[Turn]) 
     if of.kind == "slider":
         knob(imgui, name, of, (figure,), turned)
     elif of.kind == "toggle":
+        imgui.push_style_color(imgui.Col_.frame_bg.value, imgui.ImVec4(*KNOB_TINT))
         changed, is_on = imgui.checkbox(f"{of.name}##{name}", figure != 0)
+        imgui.pop_style_color()
         if changed:
             turned.append(Turn(name, 0, float(is_on), True))
     elif imgui.small_button(f"{of.name}##{name}"):

@@ -6,7 +6,7 @@ ends with the drag, and with the viewer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from twixt.ipc.interaction.overlay_figures import OverlayFigure, checked_figures
 from twixt.ipc.interaction.overlay_images import OverlayImage, checked_images
 from twixt.ipc.interaction.overlay_texts import OverlayText, as_message, checked_texts
 from twixt.ipc.interaction.user_actions import UserEvent
+from twixt.ipc.interaction.world_controls import Control, checked_controls, to_status
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.received_actions import ReceivedActions
@@ -25,10 +26,22 @@ Forces = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 class LoopStatus:
-    """Status of a user's own loop, for its viewers."""
+    """Status of a user's own loop, for its viewers. controls: those that the loop offers."""
 
     def __init__(self, host: Host) -> None:
         self._host, self._fields = host, {}  # type: Host, dict[str, Any]
+        self.controls: tuple[Control, ...] = ()
+
+    def offer(self, controls: tuple[Control, ...]) -> None:
+        """Offers these controls, with their present values."""
+        self.controls = controls
+        self.say(controls=to_status(controls))
+
+    def turn(self, index: int, value: float) -> None:
+        """Gives a control a viewer's value; one that is not offered any more is ignored."""
+        if index < len(self.controls):
+            self.controls[index].set(value)
+            self.say(controls=to_status(self.controls))
 
     def say(self, **fields: Any) -> None:
         """Sets these fields of the status."""
@@ -64,6 +77,17 @@ class UsersSide:
             force, torque = found.get(pull.body, (np.zeros(3), np.zeros(3)))
             found[pull.body] = force + pull.force, torque + pull.torque
         return found
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """Sliders, switches and buttons that the overlay offers. Their values change with `publish` and `is_open`, as
+        users turn them. Assign a list of `Slider`, `Toggle` and `Button`; assign it again after the program itself has
+        changed a value. Raises TwixtError."""
+        return self._status.controls
+
+    @controls.setter
+    def controls(self, controls: Sequence[Control]) -> None:
+        self._status.offer(checked_controls(controls, "View.controls"))
 
     def set_texts(self, texts: Iterable[OverlayText]) -> None:
         """Shows these texts over the picture, in place of those before; () shows none. Five times a second at most.

@@ -32,7 +32,7 @@ from twixt.sim.publish.publisher import Publisher
 from twixt.sim.show.loop_warnings import LoopWarnings
 from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
 from twixt.sim.show.shown_surfaces import GivenSurfaces, ShownSurfaces
-from twixt.sim.show.users_side import LoopStatus, UsersSide
+from twixt.sim.show.users_side import UsersSide
 from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world import field_checks
 from twixt.sim.world.columns import Columns, scene_with_columns
@@ -62,7 +62,7 @@ class View(UsersSide):
     """
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
-        status = LoopStatus(session.host)
+        status = session.status
         super().__init__(session.host, status)
         self._session, self._dt_ns = session, dt_ns
         self.name = self._host.name

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from twixt.ipc.commands import CONTROL
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
 from twixt.ipc.process import interrupts
@@ -23,6 +24,7 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.trace.spans import PHYSICS
 from twixt.ipc.trace.trace_file import open_trace
 from twixt.sim.process.viewer_process import ViewerProcess, start_viewer
+from twixt.sim.show.users_side import LoopStatus
 
 if TYPE_CHECKING:
     from multiprocessing.util import Finalize
@@ -38,11 +40,11 @@ LEAVE_PATIENCE_S = 2.0
 class ViewerSession:
     """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
 
-    config: the viewer's configuration. has_viewer: True starts one now. trace: of this process, None without --profile.
+    status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now. trace: of this process, None without --profile.
     """
 
     def __init__(self, host: Host, config: Config, has_viewer: bool) -> None:
-        self.host = host
+        self.host, self.status = host, LoopStatus(host)
         self.is_closed = False  # True: nothing can be published any more
         self._config = config
         self._closing = threading.RLock()  # a signal handler may close what is being closed
@@ -94,11 +96,14 @@ class ViewerSession:
         return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
 
     def obey(self) -> None:
-        """Obey the commands of viewers; only quit has an effect."""
+        """Obey the commands of viewers; only quit and changes of controls have an effect."""
         for command in self.host.drain_commands():
             # A command given to an earlier window, before `reopen`, has no effect.
             if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:
                 self._has_quit = True
+            elif command.name == CONTROL:
+                index, value = command.value  # type: ignore[misc]
+                self.status.turn(int(index), float(value))
 
     @interrupts.held_back()
     def reopen(self) -> None:

@@ -63,7 +63,7 @@ SAID_BY_VIEWERS: list[tuple[str, dict[str, Any]]] = [
 ]
 STATUS = {
     "world": "Balls", "step_ms": 1.5, "lead_ms": 20.0, "warning": "", "diagnostics": {"energy": 1.5}, "tick": 5,
-    "controls": [["slider", "gravity", 9.81, 0.0, 20.0], ["toggle", "light", 1.0, 0.0, 1.0]],
+    "controls": [["slider", "gravity", 9.81, 0.0, 20.0, "controls"], ["toggle", "light", 1.0, 0.0, 1.0, "show"]],
     "paused": False, "rate": 1.0, "time_scale": 1.0, "overloaded": False, "dt_ms": 8.0, "step_multiple": 1,
     "step_reason": "", "late": 0, "dropped": 0, "lost": 0, "slow_physics_ms": [20.0, 40.0],
     "trouble": {"slow_physics_ms": [20.0, 40.0], "stall": None, "drop_percent": 0.0, "delay_ms": [80.0, 20.0]},

@@ -55,7 +55,7 @@ class Handle:
         texts = LabelTexts()
         self._shown = ShownModel(model, self._unsupported, texts)
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
-        self._shown.view = self._view
+        self._shown.show_in(self._view)
         if key_callback is not None:
             self._view.listen()
             call_on_keys(key_callback, self._view.actions)

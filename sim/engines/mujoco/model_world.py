@@ -2,7 +2,7 @@
 
 It steps with the model's own timestep, and starts, and starts again at a reset, as MuJoCo's own viewer does or at a
 keyframe: `--set keyframe=home`. The overlay has a slider for each actuator, a switch for each equality constraint, a
-button for each keyframe, and the values of the joints. A file that is saved again is loaded again.
+button for each keyframe, switches for what is shown, and the values of the joints. A file that is saved again is loaded again.
 
 Always: a state depends on the file, the number of steps and the controls that a user moved alone. A model that MuJoCo
 itself resets, because it has become unstable, is cut. A file that cannot be loaded again is said so, and the model
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.world_controls import MOST_CONTROLS
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
@@ -29,6 +30,7 @@ from twixt.sim.engines.mujoco.model.model_scene import scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.model.opening_view import opening_view
 from twixt.sim.engines.mujoco.mujoco_package import mujoco, required
+from twixt.sim.engines.mujoco.visual.show_switches import ShowSwitches
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks
@@ -36,7 +38,7 @@ from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import MOST_FIGURES, World
 
 if TYPE_CHECKING:
-    from mujoco import MjModel
+    from mujoco import MjModel, MjvOption
 
     from twixt.ipc.scene import Scene
 
@@ -69,13 +71,15 @@ class ModelWorld(World):
         if self.dt:
             model.opt.timestep = self.dt
         self.dt = float(model.opt.timestep)
-        self._take(model, _scene_of(model))
+        opt = mujoco.MjvOption()
+        self._take(model, opt, _scene_of(model, opt))
         self.reset()
 
     def reset(self) -> None:
         """Starts again, with the model of the file as it is now."""
         if self._fresh is not None:
-            self._take(*self._fresh)
+            model, shown = self._fresh
+            self._take(model, self._switches.opt, shown)
             self._fresh = None
         self._start_at(self._keyframe if self._keyframe is None or self._keyframe < self._model.nkey else None)
 
@@ -86,6 +90,7 @@ class ModelWorld(World):
             self._start_at(keyframe)
             self._cut()
         self._controls.apply()
+        self._obey_switches()
         for _ in range(max(1, round(dt / self.dt))):
             before = self._data.time
             mujoco.mj_step(self._model, self._data)
@@ -127,7 +132,7 @@ class ModelWorld(World):
             try:
                 model = loaded_model(self.path)
                 model.opt.timestep = self.dt
-                self._fresh = model, _scene_of(model)
+                self._fresh = model, _scene_of(model, self._switches.opt)
             except TwixtError as error:
                 print(f"twixt: {error}; the model from before stays", file=sys.stderr, flush=True)
         return self._fresh is not None
@@ -137,13 +142,14 @@ class ModelWorld(World):
         joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
         return {"contacts": float(self._data.ncon), **dict(joints)}
 
-    def _take(self, model: MjModel, scene: Scene) -> None:
+    def _take(self, model: MjModel, opt: MjvOption, scene: Scene) -> None:
         self._model, self._data = model, mujoco.MjData(model)
-        self._poses, self._visual = BodyPoses(model, self._data), VisualMarks(model, self._data)
-        self._controls = ModelControls(model, self._data)
-        self.controls = self._controls.offered
+        self._poses, self._visual = BodyPoses(model, self._data), VisualMarks(model, self._data, opt)
+        self._controls, self._switches = ModelControls(model, self._data), ShowSwitches(model, opt)
+        switches = self._switches.offered
+        self.controls = [*self._controls.offered[: MOST_CONTROLS - len(switches)], *switches]
         self.scene = scene
-        self._skins = ModelSurfaces(model, self._data)
+        self._skins = ModelSurfaces(model, self._data, opt)
         self.bodies = Bodies(self._poses.count + self._skins.count)
         self.surfaces = Surfaces(self.scene) if self._skins.count else None
 
@@ -156,8 +162,14 @@ class ModelWorld(World):
         self._controls.reflect()
         self._show_marks()
 
+    def _obey_switches(self) -> None:
+        """Shows what users have switched on in the overlay, and no more what they have switched off."""
+        before = self._switches.parts
+        if self._switches.exchange() and self._switches.parts != before:
+            self.scene = _scene_of(self._model, self._switches.opt)
+
     def _show_marks(self) -> None:
-        """Tendons, and what else MuJoCo shows by default beside the bodies."""
+        """Tendons, and what else MuJoCo shows beside the bodies."""
         shown = self._visual.present()
         if self.marks is not None:
             self.marks.clear()
@@ -177,9 +189,9 @@ class ModelWorld(World):
         self._epoch = (self._epoch + 1) & CONTINUITY_MASK
 
 
-def _scene_of(model: MjModel) -> Scene:
+def _scene_of(model: MjModel, opt: MjvOption) -> Scene:
     """The scene of a model, with the camera that it opens with. Raises SceneError for one that a viewer cannot have."""
-    made = scene(model, camera=opening_view(model))
+    made = scene(model, opt, camera=opening_view(model))
     made.packed()  # raises it
     return made
 

@@ -23,6 +23,7 @@ from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.geom_memory import camera_bytes, option_bytes
 from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
+from twixt.sim.engines.mujoco.visual.show_switches import ShowSwitches
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -50,7 +51,8 @@ class ShownModel:
     def __init__(self, model: MjModel, unsupported: Unsupported, texts: LabelTexts) -> None:
         self._texts = texts
         self.camera, self.opt = default_camera(model), mujoco.MjvOption()
-        self.view: View | None = None  # to be set once there is one
+        self._switches = ShowSwitches(model, self.opt)
+        self.view: View | None = None  # to be set by `show_in` once there is one
         self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
         self._memory = [_bytes_of(getattr(model, name)) for name in WATCHED]
@@ -69,12 +71,19 @@ class ShownModel:
         """The scene shown now."""
         return self._scene
 
+    def show_in(self, view: View) -> None:
+        """Shows them in `view` from now on, and offers its users the switches of the options."""
+        self.view = view
+        view.controls = self._switches.offered
+
     def refresh(self, at_once: bool, is_model_fixed: bool = False) -> bool:
         """Replaces the view's scene if something of it has changed; True if it did. at_once: a change need not wait,
         though the last scene may be only a moment old. is_model_fixed: the model's own changes are not looked for, as
         `sync(state_only=True)` says."""
+        if not at_once and self._switches.exchange() and self.view is not None:
+            self.view.controls = self._switches.offered
         options = self._options.tobytes()
-        if not at_once:  # then another thread may call, which prints nothing
+        if not at_once:  # else another thread may call, which prints nothing and changes nothing of the code's
             self._unsupported.check(self.opt, options)
         now_ns = time.perf_counter_ns()
         self._compare_camera(at_once)

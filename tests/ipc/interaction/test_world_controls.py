@@ -49,7 +49,7 @@ def test_a_viewers_value_is_kept_to_the_rule_of_its_control() -> None:
         (lambda: Button("x" * 61), "name must be a text"),
         (lambda: checked_controls([Button("a"), "b"], "Mine.controls"), "Mine.controls must be a list of Slider"),
         (lambda: checked_controls(5, "Mine.controls"), "Mine.controls must be a list"),
-        (lambda: checked_controls([Button("a")] * (MOST_CONTROLS + 1), "M.controls"), "may have 128 controls at most"),
+        (lambda: checked_controls([Button("a")] * (MOST_CONTROLS + 1), "M.controls"), "may have 192 controls at most"),
     ],
 )
 def test_what_is_no_control_is_refused_in_words(make: Any, words: str) -> None:
@@ -58,18 +58,26 @@ def test_what_is_no_control_is_refused_in_words(make: Any, words: str) -> None:
 
 
 def test_what_a_world_offers_arrives_as_it_is() -> None:
-    controls = checked_controls([Slider("gravity", 9.81, 0, 20), Toggle("light"), Button("kick")], "World.controls")
+    controls = checked_controls(
+        [Slider("gravity", 9.81, 0, 20), Toggle("light", fold="show"), Button("kick")], "World.controls"
+    )
     arrived = json.loads(json.dumps(to_status(controls)))
     assert is_status(arrived)
-    assert arrived == [["slider", "gravity", 9.81, 0, 20], ["toggle", "light", 0, 0, 1], ["button", "kick", 0, 0, 1]]
+    assert arrived == [
+        ["slider", "gravity", 9.81, 0, 20, "controls"],
+        ["toggle", "light", 0, 0, 1, "show"],
+        ["button", "kick", 0, 0, 1, "controls"],
+    ]
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        None, {}, "controls", [5], [[]], [["slider", "g", 1, 0]], [["lever", "g", 1, 0, 5]], [["slider", 5, 1, 0, 5]],
-        [["slider", "g", "1", 0, 5]], [["slider", "g", math.nan, 0, 5]], [["slider", "g", 1, 5, 0]],
-        [["slider", "x" * 100, 1, 0, 5]], [["slider", "g", True, 0, 5]], [["button", "b", 0, 0, 1]] * 200,
+        None, {}, "controls", [5], [[]], [["slider", "g", 1, 0, "c"]], [["lever", "g", 1, 0, 5, "c"]],
+        [["slider", 5, 1, 0, 5, "c"]], [["slider", "g", "1", 0, 5, "c"]], [["slider", "g", math.nan, 0, 5, "c"]],
+        [["slider", "g", 1, 5, 0, "c"]], [["slider", "x" * 100, 1, 0, 5, "c"]], [["slider", "g", True, 0, 5, "c"]],
+        [["button", "b", 0, 0, 1, "c"]] * 200, [["slider", "g", 1, 0, 5]], [["slider", "g", 1, 0, 5, ""]],
+        [["slider", "g", 1, 0, 5, None]], [["slider", "g", 1, 0, 5, "c" * 100]],
     ],
 )  # fmt: skip
 def test_what_no_world_offers_is_refused(wrong: Any) -> None:

@@ -144,13 +144,14 @@ def test_however_knobs_are_turned_commands_are_valid_and_the_last_value_is_sent(
             assert not any(figures[: TROUBLES[name].none_at])
 
 
-GRAVITY, LIGHT = ["slider", "gravity", 9.81, 0, 20], ["toggle", "light", 1, 0, 1]
+GRAVITY, LIGHT = ["slider", "gravity", 9.81, 0, 20, "controls"], ["toggle", "light", 1, 0, 1, "show"]
 
 
 def test_controls_of_the_world_show_its_values_and_send_their_place_and_value() -> None:
     knobs = Knobs()
     gravity, light = knobs.offer([GRAVITY, LIGHT], 0)
     assert (knobs.knob(gravity).name, knobs.knob(light).kind) == ("gravity", "toggle")
+    assert (knobs.knob(gravity).fold, knobs.knob(light).fold) == ("controls", "show")
     assert (knobs.figures(gravity), knobs.figures(light)) == ((9.81,), (1,))
     assert sent(knobs, 0) == []
     knobs.turn(Turn(gravity, 0, 25.0, True))
@@ -166,7 +167,7 @@ def test_another_world_has_controls_of_its_own() -> None:
     knobs = Knobs()
     gravity, light = knobs.offer([GRAVITY, LIGHT], 0)
     knobs.turn(Turn(gravity, 0, 5.0, False))
-    (wind,) = knobs.offer([["slider", "wind", 1.5, 0, 3]], 1)
+    (wind,) = knobs.offer([["slider", "wind", 1.5, 0, 3, "controls"]], 1)
     assert (wind, knobs.figures(wind)) == (gravity, (1.5,))
     knobs.turn(Turn(light, 0, 0.0, True))
     assert sent(knobs, S) == []

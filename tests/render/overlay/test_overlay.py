@@ -433,3 +433,18 @@ def test_controls_of_the_world_are_moved_switched_and_pressed(fresh):
     for y_px in (178, 200):
         fresh.click(550, y_px, controls=controls, troubles={})
     assert [tuple(turn) for turn in fresh.turned] == [("control 1", 0, 1.0, True), ("control 2", 0, 1.0, True)]
+
+
+def test_controls_of_another_fold_stand_there_two_switches_in_a_row(fresh):
+    def switch(name, fold):
+        return Knob(name, (SliderRange(0, 1, "%.3g"),), kind="toggle", fold=fold)
+
+    controls = {f"control {n}": (switch(name, "show"), 0.0) for n, name in enumerate(("joint", "tendon", "site " * 6))}
+    controls["control 3"] = switch("brake", "controls"), 0.0
+    fresh.show(frames=FRAMES_PER_LAYOUT * 2, controls=controls, troubles={})
+    fresh.click(*TROUBLE_PX, controls=controls, troubles={})  # the first fold: "show"
+    fresh.show(frames=FRAMES_PER_LAYOUT, controls=controls, troubles={})
+    fresh.turned.clear()
+    for x_px, y_px in ((550, 155), (675, 155), (550, 178)):
+        fresh.click(x_px, y_px, controls=controls, troubles={})
+    assert [turn.knob for turn in fresh.turned] == ["control 0", "control 1", "control 2"]

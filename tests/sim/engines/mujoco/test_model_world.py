@@ -14,7 +14,9 @@ import pytest
 import twixt
 from tests.sim.engines.mujoco.models import HUNG, KINDS, MOVING
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction.world_controls import Control
 from twixt.sim.engines.mujoco.model_world import world_of_file
+from twixt.sim.engines.mujoco.visual.show_switches import FOLD
 from twixt.sim.world.world import MOST_FIGURES, World, filled_bodies, reset_world, state_hash
 from twixt.sim.world.world_guard import GuardedWorld
 from twixt.sim.worlds.find import make_world
@@ -41,6 +43,11 @@ def load_world(name: str, settings: Sequence[tuple[str, str]] = ()) -> World:
 def moving(users_folder: Path) -> str:
     (users_folder / "moving.xml").write_text(MOVING)
     return "moving.xml"
+
+
+def own(world: World) -> list[Control]:
+    """The model's own controls, without the switches of what is shown."""
+    return [control for control in world.controls if control.fold != FOLD]
 
 
 def test_a_file_is_a_world_that_steps_as_mujoco_does(moving: str) -> None:
@@ -192,10 +199,10 @@ def tuned(users_folder: Path) -> Path:
 
 def test_a_model_offers_its_actuators_equalities_and_keyframes(tuned: Path) -> None:
     world = load_world(tuned.name)
-    assert [(control.kind, control.name) for control in world.controls] == [
+    assert [(control.kind, control.name) for control in own(world)] == [
         ("button", "up"), ("slider", "motor"), ("slider", "actuator 1"), ("toggle", "rope"),
     ]  # fmt: skip
-    up, motor, _, rope = world.controls
+    up, motor, _, rope = own(world)
     assert motor.shown == (0, -2, 2)
     assert rope.shown == (1, 0, 1)
     motor.set(1.25)
@@ -238,7 +245,7 @@ def test_a_file_that_is_saved_again_is_loaded_again_with_other_bodies(
     count = len(world.bodies)
     assert reset_world(world, 0)
     assert len(world.bodies) == len(world.scene.shapes) == count + 1
-    assert [control.name for control in world.controls] == ["motor", "actuator 1", "rope"]
+    assert [control.name for control in own(world)] == ["motor", "actuator 1", "rope"]
     assert not world.is_outdated()
     world.step(world.dt)
 
