@@ -35,7 +35,7 @@ from twixt.sim.show.shown_surfaces import GivenSurfaces, ShownSurfaces
 from twixt.sim.show.users_side import UsersSide
 from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world import field_checks
-from twixt.sim.world.columns import Columns, scene_with_columns
+from twixt.sim.world.columns import Column, Columns, scene_with_columns
 from twixt.sim.world.marks import Marks
 from twixt.sim.world.surfaces import Surfaces
 
@@ -113,6 +113,22 @@ class View(UsersSide):
         except HostEnded:
             if not self._session.is_closed:  # by another thread meanwhile
                 raise
+
+    def add_columns(self, columns: Mapping[str, Column]) -> Columns:
+        """Declare more columns, as in `twixt.show(columns=)`, from the next publish on. Returns all columns of the view:
+        what is written into them is published with every state from then on. Costs another segment and the scene once
+        more. Raises TwixtError as `show` does."""
+        own = self._now.columns
+        if self._session.is_closed or columns.keys() <= own.declared.keys():
+            return own
+        own.add(columns, self.scene)
+        try:
+            self._host.set_columns(own.layout)
+            self.scene = self.scene
+        except HostEnded:
+            if not self._session.is_closed:  # by another thread meanwhile
+                raise
+        return own
 
     @property
     def camera(self) -> Camera | None:

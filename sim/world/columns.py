@@ -174,6 +174,16 @@ class Columns(Mapping[str, NDArray[Any]]):
                 own = np.isin(self._parts.bodies(self._count), np.atleast_1d(np.arange(self._count)[rows]))
                 view[own] = self._initial_rows(name, self._count)[own]
 
+    def add(self, more: Mapping[str, Column], scene: Scene) -> None:
+        """Declares more columns, of the bodies of `scene`; the others keep their values. Raises TwixtError."""
+        declared = checked_columns({**self.declared, **more})
+        parts = _parts_of(declared, scene) if self._parts is None else self._parts
+        require_bodies(self._room, declared)
+        self.declared, self._parts = declared, parts
+        self.layout = {name: column.form for name, column in declared.items()}
+        self.make_room(self._room)
+        self.resize(self._count)
+
     def is_for(self, scene: Scene) -> bool:
         """True if the part columns, where there are any, have a row for each part of this scene."""
         parts = self._parts

@@ -4,12 +4,14 @@ The one idea: MuJoCo's structs (`cam`, `opt`, the model itself) are changed in p
 compared with what was shown last, before a publish: camera and options each time, the model's own arrays some times a
 second.
 
-Always: a scene is replaced only if something differs, and seldom enough that a viewer keeps up with it.
+Always: a scene is replaced only if something differs, and seldom enough that a viewer keeps up with it. Colours alone
+replace none: they are columns of the parts (`model/shown_colors.py`).
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -18,7 +20,8 @@ from twixt.ipc.scene import Scene
 from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera, take_over
 from twixt.sim.engines.mujoco.model.model_materials import MATERIAL_ARRAYS
-from twixt.sim.engines.mujoco.model.model_scene import scene
+from twixt.sim.engines.mujoco.model.model_scene import found_parts, scene_of
+from twixt.sim.engines.mujoco.model.shown_colors import COLOR_ARRAYS, ShownColors
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.geom_memory import camera_bytes, option_bytes
@@ -38,8 +41,8 @@ MODEL_NS = 100_000_000
 # Flags of `mjvOption` that change what bodies show.
 FLAGS = ("STATIC", "TRANSPARENT", "CONVEXHULL")
 # Arrays of a model that its scene is made of. Meshes, height fields and textures are told by `update_mesh` and so on.
-WATCHED = ("geom_rgba", "geom_size", "geom_pos", "geom_quat", "geom_group", "geom_matid", "site_rgba",
-           "site_size", "site_pos", "site_quat", "site_group", *MATERIAL_ARRAYS)  # fmt: skip
+WATCHED = ("geom_size", "geom_pos", "geom_quat", "geom_group", "geom_matid", "site_size", "site_pos", "site_quat",
+           "site_group", *(name for name in MATERIAL_ARRAYS if name not in COLOR_ARRAYS))  # fmt: skip
 
 
 class ShownModel:
@@ -55,15 +58,16 @@ class ShownModel:
         self.view: View | None = None  # to be set by `show_in` once there is one
         self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
-        self._memory = [_bytes_of(getattr(model, name)) for name in WATCHED]
-        self._watched = [memory.tobytes() for memory in self._memory]
-        self._scene = scene(model, self.opt, camera=scene_camera(model, self.camera), maker=self._maker)
-        self._flags = [int(getattr(mujoco.mjtVisFlag, f"mjVIS_{name}")) for name in FLAGS]
+        self._changes = _Changes(model)
+        found = found_parts(model, self._maker, self.opt)
+        self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), ())
+        self._colors = ShownColors(model)
+        self._colors.take_scene(self._scene, found, self._maker, self.opt)
         self._options, self._camera = option_bytes(self.opt), camera_bytes(self.camera)
         self._seen_options, self._seen_camera = self._options.tobytes(), self._camera.tobytes()
         self._shown = self._shown_options()
         self._taken_camera: Camera | None = None  # the user's view that `camera` has
-        self._are_shapes_old = self.is_unfinished = False
+        self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
 
     @property
@@ -89,24 +93,34 @@ class ShownModel:
         self._compare_camera(at_once)
         if options != self._seen_options:
             self._seen_options, shown = options, self._shown_options()
-            self._are_shapes_old = shown != self._shown or self._are_shapes_old
+            self._changes.are_shapes_old |= shown != self._shown
             self._shown = shown
         is_model_due = at_once or now_ns - self._model_ns >= MODEL_NS
         self.is_unfinished = not (is_model_due or is_model_fixed)
         if is_model_due and not is_model_fixed:
             self._model_ns = now_ns
-            self._are_shapes_old = self._has_model_changed() or self._are_shapes_old
+            self._changes.look_at_shapes()
+        if not is_model_fixed and (is_model_due or self._colors.are_declared):
+            self._changes.look_at_colors()
         are_labels_old = self._scene.labels != self._texts.texts
-        if not (self._are_shapes_old or are_labels_old):
-            return False
+        changes = self._changes
+        if not (changes.are_shapes_old or are_labels_old):
+            if not changes.are_colors_old or self.view is None:
+                return False
+            changes.are_colors_old = False
+            if self._colors.show(self.view):
+                return True
+            changes.are_shapes_old = True
         if not at_once and now_ns - self._scene_ns < SCENE_NS:
             self.is_unfinished = True
             return False
-        self._scene_ns, self._are_shapes_old = now_ns, False
+        self._scene_ns, changes.are_shapes_old, changes.are_colors_old = now_ns, False, False
+        found = found_parts(self._model, self._maker, self.opt)
         camera = scene_camera(self._model, self.camera)
-        self._scene = scene(self._model, self.opt, camera=camera, maker=self._maker, labels=self._texts.texts)
+        self._scene = scene_of(self._model, found, self._maker, camera, self._texts.texts)
         if self.view is not None:
             self.view.scene = self._scene
+        self._colors.take_scene(self._scene, found, self._maker, self.opt)
         return True
 
     def update_asset(self, kind: str, number: int) -> None:
@@ -115,7 +129,7 @@ class ShownModel:
             self._maker = PartMaker(self._model)
         else:
             self._maker.forget(kind, number)
-        self._are_shapes_old = True
+        self._changes.are_shapes_old = True
 
     def _compare_camera(self, is_other_thread: bool) -> None:
         """Shows the camera if the code has moved it since the last call; else takes over what the user has moved."""
@@ -131,13 +145,37 @@ class ShownModel:
             self._seen_camera = self._camera.tobytes()
 
     def _shown_options(self) -> tuple[bytes, bytes, list[int]]:
-        flags = self.opt.flags.tobytes()
-        return self.opt.geomgroup.tobytes(), self.opt.sitegroup.tobytes(), [flags[number] for number in self._flags]
+        flags, names = self.opt.flags.tobytes(), mujoco.mjtVisFlag
+        shown = [flags[int(getattr(names, f"mjVIS_{name}"))] for name in FLAGS]
+        return self.opt.geomgroup.tobytes(), self.opt.sitegroup.tobytes(), shown
 
-    def _has_model_changed(self) -> bool:
-        now = [memory.tobytes() for memory in self._memory]
-        before, self._watched = self._watched, now
-        return now != before
+
+class _Changes:
+    """Arrays of a model, compared with what they held at the last look. are_shapes_old, are_colors_old: some have
+    changed, until their user sets it False."""
+
+    def __init__(self, model: MjModel) -> None:
+        self.are_shapes_old = self.are_colors_old = False
+        self._shapes, self._colors = (
+            [_bytes_of(getattr(model, name)) for name in names] for names in (WATCHED, COLOR_ARRAYS)
+        )
+        self._seen_shapes, self._seen_colors = _copies(self._shapes), _copies(self._colors)
+
+    def look_at_shapes(self) -> None:
+        """Compares all but the colours."""
+        now = _copies(self._shapes)
+        self.are_shapes_old |= now != self._seen_shapes
+        self._seen_shapes = now
+
+    def look_at_colors(self) -> None:
+        """Compares the colours."""
+        now = _copies(self._colors)
+        self.are_colors_old |= now != self._seen_colors
+        self._seen_colors = now
+
+
+def _copies(memory: Iterable[memoryview]) -> list[bytes]:
+    return [each.tobytes() for each in memory]
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

@@ -111,6 +111,34 @@ READERS: dict[str, Callable[[Any, int], Surface | None]] = {
 }
 
 
+class Paints(NamedTuple):
+    """What colours of geoms or sites depend on beside the model's arrays of colours, (n,) each. material: -1 for none.
+    alpha: what alpha is multiplied by. is_laid_on_twice: see `_laid_on_twice`."""
+
+    material: NDArray[np.int32]
+    alpha: NDArray[np.float64]
+    is_laid_on_twice: NDArray[np.bool_]
+
+    def colors(self, rgba: NDArray[np.float32], of_materials: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Colours as they are shown, from 0 to 1, (n, 4). rgba: the rows' own. of_materials: all materials' rgba."""
+        own = rgba.astype(np.float64)
+        is_default = (self.material >= 0) & (own == DEFAULT_RGBA).all(axis=1)
+        if is_default.any():
+            own[is_default] = of_materials[self.material[is_default]]
+        if not (own.min(initial=0.0) >= 0 and own.max(initial=0.0) <= 1):
+            own = np.clip(np.nan_to_num(own), 0, 1)
+        alpha = own[:, 3] * self.alpha
+        own[:, 3] = np.where(self.is_laid_on_twice, _laid_on_twice(alpha), alpha)
+        return own
+
+
+class FoundParts(NamedTuple):
+    """Parts of geoms or sites: the body, row and part of each. clear: rows left out for their alpha of 0."""
+
+    parts: list[tuple[int, int, Part]]
+    clear: NDArray[np.intp]
+
+
 class PartMaker:
     """Makes parts of a model's geoms and sites; each mesh and height field is read once."""
 
@@ -134,26 +162,38 @@ class PartMaker:
             int(kinds.mjGEOM_SDF): self._mesh_maker,
         }
 
-    def parts(self, of: ModelParts, groups: tuple[bool, ...], shown: ShownParts) -> list[tuple[int, Part]]:
-        """Bodies and their parts, those that are shown. groups: of `shown`, those that count for `of`."""
-        found: list[tuple[int, Part]] = []
+    def parts(self, of: ModelParts, groups: tuple[bool, ...], shown: ShownParts) -> FoundParts:
+        """The parts that are shown. groups: of `shown`, those that count for `of`."""
+        found: list[tuple[int, int, Part]] = []
+        clear: list[int] = []
         moves = self._model.body_weldid[of.body] != 0
         is_shown = np.array(groups)[np.clip(of.group, 0, len(groups) - 1)] & (moves | shown.shows_static)
-        for row in np.flatnonzero(is_shown).tolist():
-            red, green, blue, alpha = self._color(of, row)
-            alpha *= shown.dynamic_alpha if moves[row] else 1.0
-            color = red, green, blue, alpha if int(of.type[row]) in self._two_sided else _laid_on_twice(alpha)
+        rows = np.flatnonzero(is_shown)
+        colors = self.paints(of, rows, shown).colors(of.rgba[rows], self._model.mat_rgba)
+        for row, color in zip(rows.tolist(), map(tuple, colors.tolist()), strict=True):
             maker = self._makers.get(int(of.type[row]))
             if shown.shows_hulls and of.collides[row] and maker is self._mesh_maker and self._has_hull(of, row):
                 maker = partial(self._mesh, "hull")
-            if not alpha > 0 or maker is None:
+            if not color[3] > 0:
+                clear.append(row)
+                continue
+            if maker is None:
                 continue
             is_plane = int(of.type[row]) == int(mujoco.mjtGeom.mjGEOM_PLANE)
             material = self._materials.of(int(of.matid[row]), of.size[row] if is_plane else None)
             part = _part(of, row, maker, Looks(color, material))
             if part is not None:
-                found.append((int(of.body[row]), part))
-        return found
+                found.append((int(of.body[row]), row, part))
+        return FoundParts(found, np.array(clear, np.intp))
+
+    def paints(self, of: ModelParts, rows: NDArray[np.intp], shown: ShownParts) -> Paints:
+        """What the colours of these rows depend on beside the model's colours."""
+        moves = self._model.body_weldid[of.body[rows]] != 0
+        return Paints(
+            of.matid[rows],
+            np.where(moves, shown.dynamic_alpha, 1.0),
+            ~np.isin(of.type[rows], list(self._two_sided)),
+        )
 
     def forget(self, kind: str, asset: int) -> None:
         """Reads an asset anew next time. kind: "mesh" or "hfield"."""
@@ -211,7 +251,7 @@ def _part(of: ModelParts, row: int, maker: ShapeMaker, looks: Looks) -> Part | N
         return None
 
 
-def _laid_on_twice(alpha: float) -> float:
+def _laid_on_twice(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
     """Opacity with which MuJoCo's renderer shows an alpha: it lays the front of what is seen through on twice. Of a mesh
     that is seen through twixt lays on front and back, once each."""
     return 1 - (1 - alpha) ** 2

@@ -10,11 +10,12 @@ the world. Metres.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from twixt.ipc.scene import Camera, Color, Compound, Part, Scene, Texture
 from twixt.ipc.shapes.shape import Shape
-from twixt.sim.engines.mujoco.model.geom_shapes import ModelParts, PartMaker, ShownParts
+from twixt.sim.engines.mujoco.model.geom_shapes import FoundParts, ModelParts, PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
 from twixt.sim.engines.mujoco.model.model_surfaces import surface_shapes
 from twixt.sim.engines.mujoco.model_light import light
@@ -42,16 +43,31 @@ def scene(
     labels: texts of marks.
     The grid on the ground is shown if nothing of the world itself is a plane or a height field.
     """
-    camera = scene_camera(model, default_camera(model)) if camera is None else camera
-    shown = ShownParts.of(mujoco.MjvOption() if opt is None else opt, model)
     maker = PartMaker(model) if maker is None else maker
-    parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
-    for found in (
+    return scene_of(model, found_parts(model, maker, opt), maker, camera, labels)
+
+
+def found_parts(model: MjModel, maker: PartMaker, opt: MjvOption | None = None) -> tuple[FoundParts, FoundParts]:
+    """The geoms and the sites that are shown."""
+    shown = ShownParts.of(mujoco.MjvOption() if opt is None else opt, model)
+    return (
         maker.parts(ModelParts.geoms(model), shown.geomgroup, shown),
         maker.parts(ModelParts.sites(model), shown.sitegroup, shown),
-    ):
-        for body, part in found:
-            parts_of[body].append(part)
+    )
+
+
+def scene_of(
+    model: MjModel,
+    found: Sequence[FoundParts],
+    maker: PartMaker,
+    camera: Camera | None,
+    labels: Sequence[str],
+) -> Scene:
+    """The scene of these parts of a model."""
+    camera = scene_camera(model, default_camera(model)) if camera is None else camera
+    parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
+    for body, _, part in chain.from_iterable(of_a_kind.parts for of_a_kind in found):
+        parts_of[body].append(part)
     lit = light(model)
     return Scene(
         shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker)],
