@@ -37,10 +37,24 @@ ALONE = {"stress", "starvable"}
 LONGEST = (
     "tests/project/test_bench.py",
     "tests/end_to_end/test_bad_input.py",
+    "tests/sim/test_bad_worlds.py",
+    "tests/project/test_suite.py",
+    "tests/cli/against/test_runs_in_turns.py",
+    "tests/end_to_end/test_exhausted.py",
+    "tests/sim/worlds/test_pinned.py",
+    "tests/project/test_packaging.py",
     "tests/cli/bench/stepping/test_mujoco_bench.py",
     "tests/cli/bench/test_evenness.py",
+    "tests/cli/bench/guest/test_guest_bench.py",
+    "tests/end_to_end/test_offscreen.py",
+    "tests/render/draw/test_drivers.py",
+    "tests/end_to_end/test_profile.py",
+    "tests/cli/bench/motion/test_drawn_motion.py",
     "tests/render/display/test_window.py",
-    "tests/displays/test_killed.py",
+    "tests/project/test_setup.py",
+    "tests/sim/process/test_physics_run.py",
+    "tests/sim/test_interrupted.py",
+    "tests/end_to_end/test_troubles.py",
 )
 PARALLEL, QUIET, AGAIN = "parallel", "quiet", "again"
 MOST_PROCESSES = 4  # a test may start several of its own, and holds some hundred megabytes

@@ -65,8 +65,9 @@ class Start(NamedTuple):
 def start_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
     """Row of the time from the command to the first picture. share: below 1, one round. Raises TwixtError."""
     rounds = rounds_of(START_ROUNDS, share) if share >= 1 else 1
-    say("a first start, which does not count")
-    first_picture(START_WORLD), bare_s()
+    if share >= 1:
+        say("a first start, which does not count")
+        first_picture(START_WORLD), bare_s()
     ours, bare = [], []
     for number in range(rounds):
         say(f"start {number + 1} of {rounds}")

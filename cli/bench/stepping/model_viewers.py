@@ -48,7 +48,7 @@ class TwixtViewer:
 
         options: dict[str, Any] = {} if publish_hz is None else {"publish_hz": publish_hz}
         self._handle = launch_passive(model, data, offscreen=not has_display(), **options)
-        self.sync = self._handle.sync
+        self.sync: Callable[[], object] = self._handle.sync
         view = self._handle._view
         ends_s = time.monotonic() + PATIENCE_S
         while not view._host.viewer_came.is_set():
@@ -89,7 +89,7 @@ class PassiveViewer(ThreadViewer):
 
         require_display()
         self._handle = mujoco.viewer.launch_passive(model, data)
-        self.sync = self._handle.sync
+        self.sync: Callable[[], object] = self._handle.sync
 
     def close(self) -> None:
         self._handle.close()
@@ -108,7 +108,7 @@ class StudioViewer(ThreadViewer):
         config = viewer_protocol.ViewerConfig(width=WIDTH_PX, height=HEIGHT_PX, gfx="opengl_software")
         self._handle = launch_passive.launch(config)
         self._handle.set_model(model, data=data)
-        self.sync = self._handle.sync
+        self.sync: Callable[[], object] = self._handle.sync
 
     def close(self) -> None:
         self._handle.close()

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -55,7 +56,7 @@ class ViserViewer:
         self._server = viser.ViserServer(host="127.0.0.1", verbose=False)
         self.scene = ViserMujocoScene(self._server, model, num_envs=1)
         self.scene.create_visualization_gui()
-        self.sync = partial(self.scene.update_from_mjdata, data)
+        self.sync: Callable[[], object] = partial(self.scene.update_from_mjdata, data)
         came = threading.Event()
         self._server.on_client_connect(lambda _client: came.set())
         self._browser = Browser(browser, f"http://127.0.0.1:{self._server.get_port()}/")
