@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import sys
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from twixt.ipc.shapes.shape_checks import SceneError, flag, lengths, number, pai
 MOST_SIDE_PX = 4096
 # Largest image file that is read, bytes, and pixels of one: a small file may hold a huge image.
 MOST_FILE_BYTES, MOST_FILE_PIXELS = 256 << 20, 1 << 27
+SHRINK = f"shrink it to {MOST_SIDE_PX} px a side"
 CHECKER_PX = 256
 CUBE_SIDES = 6
 SHARES = {"roughness": (0.05, 1.0), "specular": (0.0, 1.0), "emission": (0.0, 1.0)}
@@ -67,7 +70,8 @@ class Texture:
 
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Texture:
-        """The image of a PNG, JPEG or other file that pillow reads. Raises SceneError with the file's name."""
+        """The image of a PNG, JPEG or other file that pillow reads, shrunk to `MOST_SIDE_PX` a side where it is larger,
+        which is said once. Raises SceneError with the file's name."""
         return Texture(_pixels_of_file(path))
 
     @property
@@ -167,15 +171,29 @@ def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
     return np.rint(255 * rows).astype(np.uint8)
 
 
+@cache
+def _say_shrunk(file: str, had: str, has: str) -> None:
+    """Says once for each file that it is drawn smaller than it is."""
+    print(
+        f"twixt: {file} has {had} px and is drawn as {has} px; a side has at most {MOST_SIDE_PX} px",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
 def _pixels_of_file(path: Any) -> NDArray[np.uint8]:
     try:
         file = Path(path)
     except TypeError:
         raise SceneError(f"Texture.from_file takes the path of a file, got {text_of(path)}") from None
     try:
-        size = file.stat().st_size
+        status = file.stat()
     except (OSError, ValueError) as error:
-        raise SceneError(f"the image {file} cannot be opened: {getattr(error, 'strerror', None) or error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise SceneError(f"the image {file} cannot be opened: {reason}; check its name and folder") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise SceneError(f"an image must be a file on a disk, got {file}; name a PNG or JPEG file")
+    size = status.st_size
     if size > MOST_FILE_BYTES:
         raise SceneError(f"an image file has at most {MOST_FILE_BYTES >> 20} MiB, {file} has {size >> 20} MiB")
     try:
@@ -186,15 +204,18 @@ def _pixels_of_file(path: Any) -> NDArray[np.uint8]:
         with Image.open(file) as image:
             width, height = image.size
             if width * height > MOST_FILE_PIXELS:
-                raise SceneError(f"{file} has {width} x {height} pixels; shrink it to {MOST_SIDE_PX} px a side")
+                raise SceneError(f"{file} has {width} x {height} pixels; {SHRINK}")
             has_alpha = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
             if max(image.size) > MOST_SIDE_PX:
                 image.thumbnail((MOST_SIDE_PX, MOST_SIDE_PX))
+                _say_shrunk(str(file), f"{width} x {height}", f"{image.width} x {image.height}")
             return np.asarray(image.convert("RGBA" if has_alpha else "RGB"), np.uint8)
     except SceneError:
         raise
     except MemoryError:
         raise SceneError(f"{file} does not fit into memory; shrink the image") from None
+    except Image.DecompressionBombError:  # pillow's own bound, beyond which it tells no size
+        raise SceneError(f"{file} has more than {MOST_FILE_PIXELS:,} pixels; {SHRINK}") from None
     except Exception as error:  # a damaged file makes its decoder raise anything
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise SceneError(f"{file} cannot be read as an image ({reason}); save it again as PNG") from error

@@ -22,12 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.shapes.material import Material, material_or_none
-from twixt.ipc.shapes.mesh_files import MeshFile
+from twixt.ipc.shapes.mesh_files import MOST_FACES, MOST_VERTICES, MeshFile
 from twixt.ipc.shapes.shape_checks import Paint, SceneError, flag, lengths, number, paint_or_none, set_field
 
-# What one mesh may hold. A scene is one message of at most 64 MiB.
-MOST_VERTICES = 2_000_000
-MOST_FACES = 4_000_000
 SMOOTH = "smooth"
 AS_IN_FILE = "file"
 # Farthest that a vertex may be from the body's position, metres; float32 keeps its place to 0.1 m.

@@ -28,7 +28,7 @@ VARIABLE, OFF = "TWIXT_CACHE", "off"
 # All entries together. One of a mesh with 100,000 faces takes 2 MB.
 MOST_BYTES = 512 << 20
 # Raised with every change of an entry's content, also of the way in which files are read into arrays.
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".mesh"
 DIGEST_BYTES = 16
 HEAD = struct.Struct("<QQ?c6x")  # vertices, faces, has normals, code of the type of coordinates: f or d

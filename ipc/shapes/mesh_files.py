@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,17 @@ from twixt.ipc.shapes.mesh_cache import MeshArrays, mesh_cache
 from twixt.ipc.shapes.shape_checks import SceneError
 
 SUFFIXES = (".stl", ".obj", ".glb", ".ply")
-# Largest file that is read. An STL of as many faces as a mesh may have takes 200 MB, as text 1 GB.
-MOST_FILE_BYTES = 1 << 30
+# What one mesh may hold.
+MOST_VERTICES = 2_000_000
+MOST_FACES = 4_000_000
+# Largest file that is read. An STL of as many faces as a mesh may have takes 200 MB. Parsing text takes a dozen times its
+# size in memory, and more.
+MOST_FILE_BYTES, MOST_TEXT_BYTES = 1 << 30, 256 << 20
+# A binary STL: a head, the number of triangles, and so many bytes for each.
+STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50
+PLY_FACES = re.compile(rb"^element\s+face\s+(\d{1,18})\s*$", re.MULTILINE)
+# The beginning of a file that tells how large its mesh is.
+BEGINNING_BYTES = 4096
 # A GLB is one chunk of JSON and one of bytes. One whose JSON names other files is not known by its own content.
 NAMES_OTHERS = b'"uri"'
 
@@ -50,11 +60,12 @@ class MeshFile:
 def _parsed(file: Path) -> MeshArrays:
     trimesh = _trimesh(file)
     try:
-        # process: vertices at one place become one; an STL has three a face.
-        arrays = _joined(trimesh.load_scene(file, process=True))
+        arrays = _joined(file, trimesh.load_scene(file, process=False))
+    except SceneError:
+        raise
     except MemoryError:
         raise SceneError(f"{file} does not fit into memory; simplify the mesh") from None
-    except Exception as error:  # a damaged file makes its parser raise anything
+    except Exception as error:  # a damaged file makes its parser raise anything, also while it looks for an encoding
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise SceneError(f"{file} cannot be read as a mesh ({reason}); export it again, as STL or OBJ") from error
     if arrays is None:
@@ -62,14 +73,20 @@ def _parsed(file: Path) -> MeshArrays:
     return arrays
 
 
-def _joined(scene: Any) -> MeshArrays | None:
-    """All parts of a trimesh scene, each at its place; None without a triangle."""
-    vertices, faces, normals, count = [], [], [], 0
+def _joined(file: Path, scene: Any) -> MeshArrays | None:
+    """All parts of a trimesh scene, each at its place; None without a triangle. Raises SceneError."""
+    vertices, faces, normals, count, triangles = [], [], [], 0, 0
     for node in scene.graph.nodes_geometry:
         place, name = scene.graph[node]
         part = scene.geometry[name]
         if not len(getattr(part, "faces", ())):
             continue
+        triangles += len(part.faces)
+        if triangles > MOST_FACES:
+            raise _too_many(file, MOST_FACES, "triangles")
+        _merge(file, part)
+        if count + len(part.vertices) > MOST_VERTICES:
+            raise _too_many(file, MOST_VERTICES, "vertices")
         turn = place[:3, :3]
         # Only normals of the file are in the cache already; the property would compute those it lacks.
         if "vertex_normals" in part._cache:
@@ -81,6 +98,18 @@ def _joined(scene: Any) -> MeshArrays | None:
         return None
     has_normals = len(normals) == len(faces)
     return MeshArrays(np.concatenate(vertices), np.concatenate(faces), np.concatenate(normals) if has_normals else None)
+
+
+def _merge(file: Path, part: Any) -> None:
+    """Makes vertices at one place one: an STL has three a face. Raises SceneError."""
+    finite = np.isfinite(part.vertices).all(axis=1)
+    if not finite.all():
+        vertex = int(np.flatnonzero(~finite)[0])
+        raise SceneError(
+            f"{file}: vertices must be finite, got {part.vertices[vertex].tolist()} as number {vertex}; export it again"
+        )
+    with np.errstate(all="ignore"):  # places beyond what it rounds to
+        part.process()
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
@@ -107,7 +136,41 @@ def _checked(path: str | os.PathLike[str]) -> Path:
             f"a mesh file has at most {MOST_FILE_BYTES >> 20:,} MiB, {file} has {status.st_size >> 20:,} MiB; "
             "simplify the mesh"
         )
+    _check_beginning(file, status.st_size)
     return file
+
+
+def _check_beginning(file: Path, size: int) -> None:
+    """Refuses a file by what its beginning says of its size, so that a huge one is not parsed. Raises SceneError."""
+    try:
+        with file.open("rb") as opened:
+            beginning = opened.read(BEGINNING_BYTES)
+    except OSError as error:
+        raise _cannot_open(file, error) from None
+    suffix, faces, is_text = file.suffix.lower(), 0, False
+    if suffix == ".stl":
+        faces = int.from_bytes(beginning[STL_HEAD_BYTES - 4 : STL_HEAD_BYTES], "little")
+        right = STL_HEAD_BYTES + STL_FACE_BYTES * faces
+        is_text = size != right and beginning.lstrip().startswith(b"solid")
+        if size != right and not is_text:
+            raise SceneError(
+                f"{file} is no whole STL: with {faces:,} triangles it would have {right:,} bytes, it has {size:,}; "
+                "export it again"
+            )
+    elif suffix == ".ply":
+        found = PLY_FACES.search(beginning)
+        faces, is_text = int(found[1]) if found else 0, b"format ascii" in beginning
+    if faces > MOST_FACES and not is_text:
+        raise _too_many(file, MOST_FACES, "triangles")
+    if (is_text or suffix == ".obj") and size > MOST_TEXT_BYTES:
+        raise SceneError(
+            f"a mesh file of text has at most {MOST_TEXT_BYTES >> 20} MiB, {file} has {size >> 20:,} MiB; "
+            "simplify the mesh, or export it as binary STL"
+        )
+
+
+def _too_many(file: Path, most: int, what: str) -> SceneError:
+    return SceneError(f"a mesh has at most {most:,} {what}, {file} has more; simplify the mesh")
 
 
 def _digest(file: Path) -> str:

@@ -72,9 +72,12 @@ def test_a_file_has_its_top_row_first(mode: str, tmp_path: Path) -> None:
     assert (texture.pixels[0, :, :3].min(), texture.pixels[1:, :, :3].max()) == (255, 0)
 
 
-def test_a_large_file_is_made_smaller(tmp_path: Path) -> None:
-    Image.new("RGB", (module.MOST_SIDE_PX * 2, 4)).save(tmp_path / "wide.png")
-    assert Texture.from_file(tmp_path / "wide.png").pixels.shape == (2, module.MOST_SIDE_PX, 3)
+def test_a_large_file_is_made_smaller_which_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Image.new("RGB", (20_000, 100)).save(tmp_path / "wide.png")
+    for _ in range(2):
+        assert Texture.from_file(tmp_path / "wide.png").pixels.shape == (20, module.MOST_SIDE_PX, 3)
+    said = f"{tmp_path / 'wide.png'} has 20000 x 100 px and is drawn as 4096 x 20 px; a side has at most 4096 px"
+    assert capsys.readouterr().err == f"twixt: {said}\n"
 
 
 def test_files_that_are_missing_broken_or_huge_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,11 +87,15 @@ def test_files_that_are_missing_broken_or_huge_are_named(tmp_path: Path, monkeyp
     short.write_bytes(huge.read_bytes()[:200])
     for path, said in (
         (tmp_path / "none.png", "cannot be opened: No such file"), (broken, "cannot be read as an image"),
-        (short, "cannot be read as an image"), (tmp_path, "cannot be read as an image"),
+        (short, "cannot be read as an image"), (tmp_path, "must be a file on a disk"),
     ):  # fmt: skip
         with pytest.raises(SceneError, match=said) as refused:
             Texture.from_file(path)
         assert str(path) in str(refused.value)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # pillow's own bound
+    with pytest.raises(SceneError, match=r"huge.png has more than 134,217,728 pixels; shrink it to 4096 px a side"):
+        Texture.from_file(huge)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     monkeypatch.setattr(module, "MOST_FILE_PIXELS", 100)
     with pytest.raises(SceneError, match=r"huge.png has 64 x 64 pixels; shrink it"):
         Texture.from_file(huge)

@@ -117,6 +117,86 @@ def test_a_file_larger_than_the_limit_is_not_read(tmp_path: Path, monkeypatch: p
         Mesh.from_file(file)
 
 
+TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("range.obj", TRIANGLE + "f 1 2 9\n", "range.obj cannot be read as a mesh"),
+        ("before.obj", TRIANGLE + "f 1 2 -9\n", "before.obj cannot be read as a mesh"),
+        ("points.obj", TRIANGLE, "points.obj has no triangles; export its surfaces as triangles"),
+        ("nan.obj", TRIANGLE + "v nan 0 0\nf 1 2 4\n", r"nan.obj: vertices must be finite, got \[nan, 0.0, 0.0\]"),
+        ("far.obj", TRIANGLE + "v 1e30 0 0\nf 1 2 4\n", "far.obj: Mesh.vertices must be finite and at most 1e"),
+        ("many.ply", "ply\nformat binary_little_endian 1.0\nelement face 10000000\n", "at most 4,000,000 triangles, .*many.ply has more"),
+    ],
+)  # fmt: skip
+def test_content_that_is_no_surface_is_named(tmp_path: Path, name: str, content: str, said: str) -> None:
+    file = tmp_path / name
+    file.write_text(content)
+    with pytest.raises(SceneError, match=said):
+        Mesh.from_file(file)
+
+
+def test_an_stl_with_a_vertex_that_is_not_finite_or_of_another_length_is_named(tmp_path: Path) -> None:
+    whole = written(tmp_path / "part.stl").read_bytes()
+    for name, place, value, said in (
+        ("nan.stl", 96, np.float32(np.nan).tobytes(), "nan.stl: vertices must be finite, got"),
+        (
+            "long.stl",
+            80,
+            (10**9).to_bytes(4, "little"),
+            "long.stl is no whole STL: with 1,000,000,000 triangles it would",
+        ),
+    ):
+        (tmp_path / name).write_bytes(whole[:place] + value + whole[place + 4 :])
+        with pytest.raises(SceneError, match=said):
+            Mesh.from_file(tmp_path / name)
+
+
+def test_ten_million_triangles_are_refused_before_they_are_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mesh_files, "_parsed", None)
+    file = tmp_path / "huge.stl"
+    with file.open("wb") as opened:
+        opened.write(bytes(80) + (10_000_000).to_bytes(4, "little"))
+        opened.truncate(84 + 50 * 10_000_000)  # takes no room on the disk
+    with pytest.raises(SceneError, match="a mesh has at most 4,000,000 triangles, .*huge.stl has more; simplify"):
+        Mesh.from_file(file)
+    monkeypatch.setattr(mesh_files, "MOST_TEXT_BYTES", 20)
+    for name, content in (
+        ("t.obj", TRIANGLE),
+        ("t.ply", "ply\nformat ascii 1.0\n"),
+        ("t.stl", "solid of many words " * 9),
+    ):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(SceneError, match=f"a mesh file of text has at most 0 MiB, .*{name}"):
+            Mesh.from_file(tmp_path / name)
+
+
+def test_a_small_file_that_places_a_part_many_times_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = trimesh.Scene()
+    part = trimesh.Trimesh(CORNERS, FACES)
+    for place in range(10):
+        scene.add_geometry(part, geom_name="one", transform=trimesh.transformations.translation_matrix((place, 0, 0)))
+    scene.export(tmp_path / "ten.glb")
+    assert len(Mesh.from_file(tmp_path / "ten.glb").faces) == 40
+    for limit, what in (("MOST_FACES", "triangles"), ("MOST_VERTICES", "vertices")):
+        with (
+            monkeypatch.context() as patched,
+            pytest.raises(SceneError, match=f"at most 39 {what}, .*ten.glb has more"),
+        ):
+            patched.setattr(mesh_files, limit, 39)
+            Mesh.from_file(tmp_path / "ten.glb")
+
+
+def test_a_surface_that_is_not_closed_and_meets_itself_is_a_mesh(tmp_path: Path) -> None:
+    file = tmp_path / "fan.obj"
+    file.write_text(TRIANGLE + "v 0 0 1\nf 1 2 3\nf 1 2 4\nf 2 1 3\nf 1 1 2\n")
+    assert len(Mesh.from_file(file, normals="smooth").faces) >= 3
+
+
 def test_trimesh_is_loaded_by_reading_a_file_alone_and_its_absence_says_what_to_install(tmp_path: Path) -> None:
     file = written(tmp_path / "part.stl")
     code = (
