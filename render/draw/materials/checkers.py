@@ -24,13 +24,15 @@ Color = tuple[float, float, float]
 class Checker(NamedTuple):
     """Two squares each way. first: colour at the upper left and the lower right, 0..1. second: the other two.
 
-    line: colour of the border. reach: width of the border, a share of the image's side; 0 without one.
+    line: colour of the border. reach: width of the border, a share of the image's side; 0 without one. pixel: width
+    of a pixel, also such a share.
     """
 
     first: Color
     second: Color
     line: Color
     reach: float
+    pixel: float
 
 
 def checker_of(texture: Texture) -> Checker | None:
@@ -50,7 +52,7 @@ def checker_of(texture: Texture) -> Checker | None:
         reach = 1.0 / len(colors)
     if not np.array_equal(colors, expected):
         return None
-    return Checker(_color(first), _color(second), _color(line), reach)
+    return Checker(_color(first), _color(second), _color(line), reach, 1.0 / len(colors))
 
 
 def _color(pixel: NDArray[np.uint8]) -> Color:

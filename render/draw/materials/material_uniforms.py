@@ -75,7 +75,7 @@ class MaterialUniforms:
         if material.texture is None:
             return
         if "squares" in program and (checker := self._checkers[material.texture.digest]) is not None:
-            program["squares"], program["lines"] = checker[:3], checker.reach
+            program["squares"], program["lines"] = checker[:3], checker[3:]
         else:
             self._textures[material.texture.digest].use(IMAGE_UNIT)
 

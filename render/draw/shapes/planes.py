@@ -57,7 +57,7 @@ flat out vec3 ray_shine;  // square of metres a pixel spans at 1 m; of the highl
 flat out vec4 image_at;   // factor and offset from metres to the image
 #if FINISH == 4
 uniform vec3 squares[3];  // the colour of the upper left square, of the others, of the lines
-uniform float lines;      // half the lines' width
+uniform vec2 lines;       // half the lines' width; width of a pixel of the image
 flat out vec4 checker_half, checker_mark;  // half of what the squares differ; the lines' colour; w: half their width
 #endif
 #else
@@ -77,8 +77,8 @@ void finish_face(vec3 normal, vec2 halves, vec3 albedo) {
     vec2 right_down = mapping.xy * vec2(1.0, -1.0);
     image_at = mapping.z > 0.5 ? vec4(right_down, -0.5, -0.5) : vec4(0.5 * right_down / halves, 0.5 * mapping.xy);
 #if FINISH == 4
-    checker_half = vec4(0.5 * surface * (squares[0] - squares[1]), 0.0);
-    checker_mark = vec4(surface * squares[2], lines);
+    checker_half = vec4(0.5 * surface * (squares[0] - squares[1]), lines.y);
+    checker_mark = vec4(surface * squares[2], lines.x);
     surface *= 0.5 * (squares[0] + squares[1]);
 #endif
 }
@@ -169,6 +169,7 @@ vec4 image_there(vec2 at, vec2 width) {
 vec4 finished_face(vec2 off, vec2 grade) {
     vec2 at = on_face * image_at.xy + image_at.zw, width = max(grade * abs(image_at.xy), 1e-6);
 #if FINISH == 4
+    width = max(width, checker_half.w);  // seen from near, edges are as soft as in the image
     vec2 sides = squares_in(at, width), clear = 1.0 - lines_in(at, width, checker_mark.w);
     vec4 color = vec4(surface + checker_half.rgb * (sides.x * sides.y), 1.0);
     color.rgb = mix(checker_mark.rgb, color.rgb, clear.x * clear.y);
