@@ -23,6 +23,7 @@ def main(path: str = "", seconds: float = float("inf"), **options: object) -> No
     model = mujoco.MjModel.from_xml_path(path or str(files("gymnasium") / "envs/mujoco/assets/humanoid.xml"))
     data = mujoco.MjData(model)
     with mujoco_viewer.launch_passive(model, data, **options) as viewer:
+        viewer.cam.distance = 4.0  # metres; MuJoCo's own shows the whole floor
         begin, steps = time.perf_counter(), 0
         while viewer.is_running() and data.time < seconds:
             if steps % 5 == 0:

@@ -13,7 +13,8 @@ from twixt import mujoco_viewer
 COUNT = 16
 DOMINO = '<body pos="{x} 0 0.2"><freejoint/><geom type="box" size="0.03 0.12 0.2" rgba="{red} 0.5 0.7 1"/></body>'
 DOMINOES = "".join(DOMINO.format(x=0.18 * i, red=0.3 + 0.6 * i / COUNT) for i in range(COUNT))
-MODEL = f'<mujoco><worldbody><geom type="plane" size="4 2 0.1"/>{DOMINOES}</worldbody></mujoco>'
+LIGHT = '<light directional="true" dir="-0.3 0.4 -1" diffuse="0.8 0.8 0.8"/>'
+MODEL = f'<mujoco><worldbody>{LIGHT}<geom type="plane" size="4 2 0.1"/>{DOMINOES}</worldbody></mujoco>'
 PUBLISH_HZ = 10  # the window draws between these states: ten a second look as even as a hundred
 
 

@@ -10,6 +10,7 @@ import mujoco
 from twixt import mujoco_viewer  # instead of: import mujoco.viewer as mujoco_viewer
 
 MODEL = """<mujoco><worldbody>
+  <light directional="true" dir="-0.3 0.4 -1" diffuse="0.8 0.8 0.8"/>
   <geom type="plane" size="3 3 0.1" rgba="0.3 0.35 0.4 1"/>
   <body pos="0 0 2">
     <joint axis="0 1 0"/>

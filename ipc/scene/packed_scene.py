@@ -124,6 +124,6 @@ def unpacked_fields(packed: bytes, before: Scene | None) -> dict[str, Any]:
 
 def _table(scene: Scene) -> tuple[Shape, ...]:
     """The distinct shapes, and one that has the background's texture, if it is one."""
-    background = scene.background
-    is_texture = isinstance(background, Texture)
-    return (*scene.distinct_shapes, Sphere(material=Material(background))) if is_texture else scene.distinct_shapes
+    if not isinstance(scene.background, Texture):
+        return scene.distinct_shapes
+    return (*scene.distinct_shapes, Sphere(material=Material(scene.background)))
