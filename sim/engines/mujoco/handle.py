@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from operator import index
 from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from twixt.ipc.errors import text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
 from twixt.sim.engines.mujoco.key_calls import call_on_keys
@@ -193,15 +195,18 @@ class Handle:
         self._update("texture", texid, self._model.ntex)
 
     def _update(self, kind: str, number: int, count: int) -> None:
-        if not 0 <= number < count:
-            raise ValueError(f"{kind} must be a number from 0 to {count - 1}, got {number!r}")
+        try:
+            is_there = 0 <= index(number) < count
+        except TypeError:
+            is_there = False
+        if not is_there:
+            raise ValueError(f"{kind} must be a number from 0 to {count - 1}, got {text_of(number)}")
         with self._lock:
             self._shown.update_asset(kind, number)
 
     def set_figures(self, viewports_figures: Any) -> None:
         """Shows figures over the picture: one (viewport, figure), or a list of them."""
-        given = [viewports_figures] if isinstance(viewports_figures, tuple) else viewports_figures
-        shown, left_out = overlay_figures_of(given)
+        shown, left_out = overlay_figures_of(viewports_figures)
         if left_out:
             self._unsupported.note(f"{left_out} of {left_out + len(shown)} figures of set_figures, too large together")
         self._view.set_figures(shown)
@@ -212,7 +217,7 @@ class Handle:
 
     def set_texts(self, texts: Any) -> None:
         """Shows texts over the picture: one (font, gridpos, text1, text2), or a list of them; None: MuJoCo's default."""
-        self._view.set_texts(overlay_texts([texts] if isinstance(texts, tuple) else texts))
+        self._view.set_texts(overlay_texts(texts))
 
     def clear_texts(self) -> None:
         """Removes the texts."""
@@ -221,8 +226,7 @@ class Handle:
     def set_images(self, viewports_images: Any) -> None:
         """Shows images over the picture: one (viewport, image), or a list of them. Raises ValueError for an image that
         its rectangle does not fit."""
-        given = [viewports_images] if isinstance(viewports_images, tuple) else viewports_images
-        shown, left_out = overlay_images(given)
+        shown, left_out = overlay_images(viewports_images)
         if left_out:
             self._unsupported.note(f"{left_out} of {left_out + len(shown)} images of set_images, too large together")
         self._view.set_images(shown)

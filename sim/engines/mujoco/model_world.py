@@ -35,7 +35,7 @@ from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.marks import Marks
 from twixt.sim.world.surfaces import Surfaces
-from twixt.sim.world.world import MOST_FIGURES, World
+from twixt.sim.world.world import LONGEST_DT, MOST_FIGURES, SHORTEST_DT, World
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjvOption
@@ -71,6 +71,11 @@ class ModelWorld(World):
         if self.dt:
             model.opt.timestep = self.dt
         self.dt = float(model.opt.timestep)
+        if not SHORTEST_DT <= self.dt <= LONGEST_DT:
+            raise TwixtError(
+                f"the timestep of {self.path} must be from {SHORTEST_DT:g} to {LONGEST_DT:g} s, got {self.dt:g}; "
+                "correct it in its <option>, or give --physics-hz"
+            )
         opt = mujoco.MjvOption()
         self._take(model, opt, _scene_of(model, opt))
         self.reset()
@@ -190,8 +195,12 @@ class ModelWorld(World):
 
 
 def _scene_of(model: MjModel, opt: MjvOption) -> Scene:
-    """The scene of a model, with the camera that it opens with. Raises SceneError for one that a viewer cannot have."""
-    made = scene(model, opt, camera=opening_view(model))
+    """The scene of a model, with the camera that it opens with. Raises TwixtError for one that a viewer cannot have, and
+    for a damaged one."""
+    try:
+        made = scene(model, opt, camera=opening_view(model))
+    except (IndexError, ValueError) as error:  # as in a binary file of which some bytes were lost
+        raise TwixtError(f"the model is damaged, its arrays do not fit each other ({error}); save it again") from error
     made.packed()  # raises it
     return made
 

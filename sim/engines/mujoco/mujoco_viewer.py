@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from twixt.ipc.config.config import Config
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.handle import Handle
 from twixt.sim.engines.mujoco.model.model_file import loaded_model
@@ -50,6 +50,10 @@ def publish(view: View, data: MjData) -> None:
     The bodies' poses, velocities, the tendons and simulated time (`data.time`) are taken. Time that went back is one cut. At most
     once in each step of the loop; all of them are sent (`launch_passive` sends no more than frames can show).
     """
+    if not isinstance(view, View) or not isinstance(data, mujoco.MjData):
+        raise TwixtError(
+            f"publish(view, data) takes a view of twixt.show and a mujoco.MjData, got {text_of(view)} and {text_of(data)}"
+        )
     known = _states_of.get(view)
     if known is None or known[0] is not data:
         model = data.model

@@ -5,17 +5,19 @@ Always: what fits is shown; of images and figures that are too large together, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.interaction import overlay_figures
 from twixt.ipc.interaction.overlay_figures import MOST_FIGURES, OverlayFigure, OverlayLine
 from twixt.ipc.interaction.overlay_images import MOST_BYTES, MOST_IMAGES, OverlayImage
 from twixt.ipc.interaction.overlay_texts import LARGEST, PLACES, SMALLEST, OverlayText
+from twixt.ipc.shapes.shape_checks import items
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.world.field_checks import array_of
 
 if TYPE_CHECKING:
     from mujoco import MjrRect, MjvFigure
@@ -26,25 +28,33 @@ OWN_FONT_PERCENT = 100
 MARGIN_SHARE, HALF_BAR = 0.05, 0.5
 
 
-def overlay_texts(texts: Iterable[tuple[int | None, int | None, str | None, str | None]]) -> list[OverlayText]:
-    """Texts of `set_texts`: font scale in percent, place by mjtGridPos, two columns."""
+def overlay_texts(texts: Any) -> list[OverlayText]:
+    """Texts of `set_texts`: font scale in percent, place by mjtGridPos, two columns. Raises TwixtError."""
     found = []
-    for font, place, left, right in texts:
-        size = int(mujoco.mjtFontScale.mjFONTSCALE_150 if font is None else font) / OWN_FONT_PERCENT
-        found.append(OverlayText(PLACES[int(place or 0)], left or "", right or "", min(max(size, SMALLEST), LARGEST)))
+    for font, grid, left, right in _tuples("set_texts", texts, "(font, gridpos, text1, text2)", 4):
+        size = _whole("the font of a text", mujoco.mjtFontScale.mjFONTSCALE_150 if font is None else font)
+        place = _whole("the gridpos of a text", 0 if grid is None else grid)
+        if not 0 <= place < len(PLACES):
+            raise TwixtError(
+                f"the gridpos of a text must be an mjtGridPos, 0 to {len(PLACES) - 1}, got {text_of(grid)}"
+            )
+        scale = min(max(size / OWN_FONT_PERCENT, SMALLEST), LARGEST)
+        found.append(OverlayText(PLACES[place], *("" if text is None else text for text in (left, right)), scale))
     return found
 
 
-def overlay_images(images: Iterable[tuple[MjrRect, Any]]) -> tuple[list[OverlayImage], int]:
+def overlay_images(images: Any) -> tuple[list[OverlayImage], int]:
     """Images of `set_images`, and the number of those that are left out. Raises ValueError, in MuJoCo's words, for one
-    that its rectangle does not fit."""
+    that its rectangle does not fit, and TwixtError for other values."""
     given: list[tuple[MjrRect, NDArray[Any]]] = []
-    for viewport, image in images:
-        wanted, shape = (viewport.height, viewport.width), np.shape(image)[:2]
+    for viewport, values in _tuples("set_images", images, "(viewport, image)", 2):
+        _require_rect(viewport)
+        image = array_of("the image of set_images", values)
+        wanted, shape = (viewport.height, viewport.width), image.shape[:2]
         if shape != wanted:
             raise ValueError(f"Image shape {shape} does not match target shape {wanted}")
         if 0 not in wanted:
-            given.append((viewport, np.asarray(image)))
+            given.append((viewport, image))
     found: list[OverlayImage] = []
     room = MOST_BYTES
     for viewport, pixels in given:
@@ -56,9 +66,14 @@ def overlay_images(images: Iterable[tuple[MjrRect, Any]]) -> tuple[list[OverlayI
     return found, len(given) - len(found)
 
 
-def overlay_figures_of(figures: Iterable[tuple[MjrRect, MjvFigure]]) -> tuple[list[OverlayFigure], int]:
-    """Figures of `set_figures`, and the number of those that are left out."""
-    given = [(viewport, figure) for viewport, figure in figures if viewport.width > 0 and viewport.height > 0]
+def overlay_figures_of(figures: Any) -> tuple[list[OverlayFigure], int]:
+    """Figures of `set_figures`, and the number of those that are left out. Raises TwixtError."""
+    pairs = _tuples("set_figures", figures, "(viewport, figure)", 2)
+    for viewport, figure in pairs:
+        _require_rect(viewport)
+        if not isinstance(figure, mujoco.MjvFigure):
+            raise TwixtError(f"set_figures takes figures of the type mujoco.MjvFigure, got {text_of(figure)}")
+    given = [(viewport, figure) for viewport, figure in pairs if viewport.width > 0 and viewport.height > 0]
     found: list[OverlayFigure] = []
     room = overlay_figures.MOST_BYTES
     for viewport, figure in given:
@@ -68,6 +83,26 @@ def overlay_figures_of(figures: Iterable[tuple[MjrRect, MjvFigure]]) -> tuple[li
             break
         found.append(made)
     return found, len(given) - len(found)
+
+
+def _tuples(call: str, given: Any, form: str, length: int) -> list[Any]:
+    """What `call` was given, one tuple of the `form` or several, as a list."""
+    rows = [given] if isinstance(given, tuple) else items(given)
+    if rows is None or not all(isinstance(row, tuple | list) and len(row) == length for row in rows):
+        raise TwixtError(f"{call} takes {form}, or a list of them, got {text_of(given)}")
+    return list(rows)
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError, ArithmeticError):
+        raise TwixtError(f"{name} must be a whole number, got {text_of(value)}") from None
+
+
+def _require_rect(viewport: Any) -> None:
+    if not isinstance(viewport, mujoco.MjrRect):
+        raise TwixtError(f"a viewport must be a mujoco.MjrRect, got {text_of(viewport)}")
 
 
 def _figure_of(viewport: MjrRect, figure: MjvFigure) -> OverlayFigure:

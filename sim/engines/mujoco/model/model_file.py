@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from twixt.ipc.errors import TwixtError
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:
@@ -23,9 +23,11 @@ def is_model(name: str) -> bool:
 
 def loaded_model(path: str | os.PathLike[str]) -> MjModel:
     """The model in a file. Raises TwixtError for one that is not there or that MuJoCo refuses."""
+    if not isinstance(path, str | os.PathLike):
+        raise TwixtError(f"a model's file must be named by a path, got {text_of(path)}")
     name = os.fspath(path)
     if not os.path.isfile(name):
-        raise TwixtError(f"no file {name!r}; give the path of a MuJoCo model, such as humanoid.xml")
+        raise TwixtError(f"no file {text_of(name)}; give the path of a MuJoCo model, such as humanoid.xml")
     load = mujoco.MjModel.from_binary_path if name.endswith(".mjb") else mujoco.MjModel.from_xml_path
     try:
         return load(name)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene import Camera, Color, Compound, Part, Scene, Texture
 from twixt.ipc.shapes.shape import Shape
 from twixt.sim.engines.mujoco.model.geom_shapes import FoundParts, ModelParts, PartMaker, ShownParts
@@ -41,8 +42,11 @@ def scene(
     opt: its `geomgroup`, `sitegroup` and flags say which geoms and sites are shown; by default groups 0 to 2, as in
     MuJoCo's own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from scene to scene.
     labels: texts of marks.
-    The grid on the ground is shown if nothing of the world itself is a plane or a height field.
+    The grid on the ground is shown if nothing of the world itself is a plane or a height field. Raises TwixtError for
+    anything but a model.
     """
+    if not isinstance(model, mujoco.MjModel):
+        raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
     maker = PartMaker(model) if maker is None else maker
     return scene_of(model, found_parts(model, maker, opt), maker, camera, labels)
 
