@@ -283,7 +283,7 @@ def _compared(shape: Any) -> list[str]:
     return [field.name for field in fields(shape) if field.compare]
 
 
-def _rows(heads: list[Any], listed: list[Any]) -> tuple[NDArray[np.uint16], tuple[Shape, ...]]:
+def _rows(heads: Sequence[Any], listed: Sequence[Any]) -> tuple[NDArray[np.uint16], tuple[Shape, ...]]:
     """Rows of `heads` in a table of distinct shapes, and that table. listed: all bodies' shapes, for the error."""
     objects = dict(zip(map(id, heads), heads, strict=True))
     key_of_kind: dict[type, Callable[[Any], object]] = {}

@@ -39,7 +39,8 @@ def overlay_texts(texts: Any) -> list[OverlayText]:
                 f"the gridpos of a text must be an mjtGridPos, 0 to {len(PLACES) - 1}, got {text_of(grid)}"
             )
         scale = min(max(size / OWN_FONT_PERCENT, SMALLEST), LARGEST)
-        found.append(OverlayText(PLACES[place], *("" if text is None else text for text in (left, right)), scale))
+        left, right = ("" if text is None else text for text in (left, right))
+        found.append(OverlayText(PLACES[place], left, right, scale))
     return found
 
 
