@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Numbers of `mjvOption` that have no effect.
 NUMBERS = ("flex_layer",)
 # Flags of `mjvOption` that have no effect.
-FLAGS = ("TEXTURE", "FLEXVERT", "FLEXEDGE")
+FLAGS = ("TEXTURE", "FLEXVERT")
 
 
 class Unsupported:
@@ -41,7 +41,7 @@ class Unsupported:
     def note_model(self) -> None:
         """Notes kinds of objects in the model that are not drawn."""
         if left_out := int(self._model.nflex) - len(drawn_flexes(self._model)):
-            self.note(f"{left_out} of {self._model.nflex} flexes of the model, which have no faces")
+            self.note(f"{left_out} of {self._model.nflex} flexes of the model, which have neither faces nor edges")
 
     def check(self, opt: MjvOption, options: bytes) -> None:
         """Notes what the user's code has set without an effect. options: all bytes of `opt`."""

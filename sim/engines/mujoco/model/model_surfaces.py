@@ -5,7 +5,7 @@ else in it (0.6 ms for the 24,000 vertices of dm_control's dog). So a state that
 poses. A flex has its vertices in `flexvert_xpos`; of those a copy is put aside.
 
 Always: vertices are in the world's frame, and the bodies that have them stay at its origin. A flex is shown by its
-faces, of a solid its shell, at the middle of its thickness. A flex of one dimension has no faces: nothing is drawn.
+faces, of a solid its shell, at the middle of its thickness. A flex of one dimension is shown by a tube for each edge.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ from twixt.sim.engines.mujoco.mujoco_package import mujoco
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvOption
 
-# Corners of the faces that a flex is shown by, by its dimension: its elements, or the shell of a solid.
-DRAWN_DIMENSIONS = (2, 3)
+# Sides of the tube that shows an edge, and its ends' corners around the edge, (SIDES, 2), for a radius of 1.
+SIDES = 6
+_AROUND = np.column_stack([f(np.arange(SIDES) * 2 * np.pi / SIDES) for f in (np.cos, np.sin)])
+# Share of the radius by which a tube reaches beyond its edge's ends, so that none gapes where a rope bends.
+BEYOND = 0.4
+# No edge is along it by chance: the tubes' corners are counted from there.
+_ASIDE = np.array([0.267, 0.535, 0.802])
 
 
 class ModelSurfaces:
@@ -70,14 +75,16 @@ class ModelSurfaces:
             taken = self._after_reset()
         for flex in self._flexes if taken is not None else ():
             if shown[skins + flex]:
-                found[int(model.nbody) + skins + flex] = _rows(taken, model.flex_vertadr, model.flex_vertnum, flex)
+                vertices = _rows(taken, model.flex_vertadr, model.flex_vertnum, flex)
+                found[int(model.nbody) + skins + flex] = _shown_vertices(model, flex, vertices)
         return found
 
     def _shown(self) -> NDArray[np.bool_]:
         opt, model = self._opt, self._model
         skins = _in_groups(model.skin_group, opt.skingroup) & bool(opt.flags[_flag("SKIN")])
         has_faces = bool(opt.flags[_flag("FLEXSKIN")] or opt.flags[_flag("FLEXFACE")])
-        flexes = _in_groups(model.flex_group, opt.flexgroup) & has_faces
+        is_on = np.where(model.flex_dim == 1, bool(opt.flags[_flag("FLEXEDGE")]), has_faces)
+        flexes = _in_groups(model.flex_group, opt.flexgroup) & is_on
         return np.concatenate([skins, flexes])
 
     def _after_reset(self) -> NDArray[np.float64]:
@@ -107,19 +114,53 @@ def surface_shapes(model: MjModel, maker: PartMaker) -> list[Shape]:
             if flex not in drawn:
                 found.append(Compound(()))
                 continue
-            vertices = _rows(places, model.flex_vertadr, model.flex_vertnum, flex)
+            vertices = _shown_vertices(model, flex, _rows(places, model.flex_vertadr, model.flex_vertnum, flex))
             normals = None if model.flex_flatskin[flex] else "smooth"
             found.append(Mesh(vertices, _flex_faces(model, flex), normals, maker.color_of(looks, flex), deforms=True))
     return found
 
 
 def drawn_flexes(model: MjModel) -> list[int]:
-    """Numbers of the flexes that have faces."""
-    has_faces = np.isin(model.flex_dim, DRAWN_DIMENSIONS) & (model.flex_vertnum > 0)
-    return [flex for flex in np.flatnonzero(has_faces).tolist() if len(_flex_faces(model, flex))]
+    """Numbers of the flexes that have faces or edges."""
+    return [flex for flex in np.flatnonzero(model.flex_vertnum > 0).tolist() if len(_flex_faces(model, flex))]
+
+
+def tubes(places: NDArray[np.float64], edges: NDArray[np.int32], radius: float) -> NDArray[np.float64]:
+    """Corners of a tube around each edge, (e, 2, SIDES, 3) as (e x 2 x SIDES, 3). places: (v, 3). edges: (e, 2)."""
+    ends = places[edges]
+    along = ends[:, 1] - ends[:, 0]
+    along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), mujoco.mjMINVAL)
+    across = np.cross(along, _ASIDE)
+    across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), mujoco.mjMINVAL)
+    around = radius * np.einsum("si,eij->esj", _AROUND, np.stack([across, np.cross(along, across)], axis=1))
+    ends = ends + (BEYOND * radius * along)[:, None] * np.array([-1, 1])[:, None]
+    corners = ends[:, :, None] + around[:, None]
+    return corners.reshape(-1, 3)
+
+
+def _tube_faces(count: int) -> NDArray[np.int32]:
+    side = np.arange(SIDES)
+    following = (side + 1) % SIDES
+    lower = np.column_stack([side, following, following + SIDES])
+    upper = np.column_stack([side, following + SIDES, side + SIDES])
+    one = np.concatenate([lower, upper])
+    return np.asarray((one + 2 * SIDES * np.arange(count)[:, None, None]).reshape(-1, 3), np.int32)
+
+
+def _edges(model: MjModel, flex: int) -> NDArray[np.int32]:
+    start, count = int(model.flex_edgeadr[flex]), int(model.flex_edgenum[flex])
+    return np.array(model.flex_edge).reshape(-1, 2)[start : start + count]
+
+
+def _shown_vertices(model: MjModel, flex: int, vertices: NDArray[np.float64]) -> NDArray[np.float64]:
+    if model.flex_dim[flex] == 1:
+        return tubes(vertices, _edges(model, flex), float(model.flex_radius[flex]))
+    return vertices
 
 
 def _flex_faces(model: MjModel, flex: int) -> NDArray[np.int32]:
+    if model.flex_dim[flex] == 1:
+        return _tube_faces(int(model.flex_edgenum[flex]))
     solid = int(model.flex_dim[flex]) == 3
     of = "shell" if solid else "elem"
     start, count = int(getattr(model, f"flex_{of}dataadr")[flex]), int(getattr(model, f"flex_{of}num")[flex])

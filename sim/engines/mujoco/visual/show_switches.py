@@ -26,7 +26,7 @@ FLAGS = {
     "CONTACTPOINT": None, "CONTACTFORCE": None, "CONTACTSPLIT": None, "TRANSPARENT": None, "JOINT": "njnt",
     "ACTUATOR": "nu", "ACTIVATION": "na", "TENDON": "ntendon", "CONSTRAINT": "neq", "INERTIA": None,
     "SCLINERTIA": None, "COM": None, "AUTOCONNECT": None, "CONVEXHULL": "nmesh", "STATIC": None, "SKIN": "nskin",
-    "FLEXSKIN": "nflex", "FLEXFACE": "nflex", "CAMERA": "ncam", "LIGHT": "nlight", "RANGEFINDER": "nsensor",
+    "FLEXSKIN": "nflex", "FLEXFACE": "nflex", "FLEXEDGE": "nflex", "CAMERA": "ncam", "LIGHT": "nlight", "RANGEFINDER": "nsensor",
     "PERTFORCE": None, "PERTOBJ": None, "SELECT": None, "ISLAND": None, "BODYBVH": None, "MESHBVH": "nmesh",
 }  # fmt: skip
 GROUPS = {"geomgroup": ("geoms", "geom_group"), "sitegroup": ("sites", "site_group")}

@@ -11,8 +11,9 @@ import pytest
 import twixt
 from tests.sim.engines.mujoco.models import FLEXED, MOVING, SKINNED, Launch
 from tests.sim.watched import Watched
-from twixt.ipc.scene import Compound, Mesh
+from twixt.ipc.scene import Mesh
 from twixt.ipc.snapshot import VISIBLE
+from twixt.sim.engines.mujoco.model.model_surfaces import SIDES, _tube_faces, tubes
 from twixt.sim.engines.mujoco.model_world import world_of_file
 from twixt.sim.world.world import filled_bodies, state_hash
 
@@ -96,18 +97,19 @@ def test_the_last_state_of_a_loop_that_stops_is_shown_with_its_skin(launch: Laun
     reader.until(lambda: np.allclose(reader.newest().vertices[SLEEVE], expected[SLEEVE], atol=1e-6))
 
 
-def test_a_flex_is_shown_by_its_faces_and_one_without_any_is_said_once(
+def test_a_flex_is_shown_by_its_faces_and_a_cable_by_tubes_along_its_edges(
     launch: Launch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     handle, reader = launch(FLEXED, publish_hz=1e6)
     model, data = handle.m, handle.d
-    assert "1 of 3 flexes of the model, which have no faces: no effect yet" in capfd.readouterr().err
+    assert "flexes" not in capfd.readouterr().err
     cloth, cable, jelly = twixt.mujoco_viewer.scene(model).shapes[model.nbody :]
     assert isinstance(cloth, Mesh)
     assert isinstance(jelly, Mesh)
-    assert isinstance(cable, Compound)
+    assert isinstance(cable, Mesh)
     assert (len(cloth.vertices), len(cloth.faces)) == (12, 12)
     assert (len(jelly.vertices), len(jelly.faces)) == (27, 48)
+    assert (len(cable.vertices), len(cable.faces)) == (3 * 2 * SIDES, 3 * 2 * SIDES)
     edges = np.sort(jelly.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
     assert (np.unique(edges, axis=0, return_counts=True)[1] == 2).all(), "its shell is closed"
     for _ in range(50):
@@ -115,12 +117,34 @@ def test_a_flex_is_shown_by_its_faces_and_one_without_any_is_said_once(
     handle.sync()
     seen = reader.newest().vertices
     starts = model.flex_vertadr
-    own = [np.arange(starts[flex], starts[flex] + model.flex_vertnum[flex]) for flex in (0, 2)]
-    assert seen == pytest.approx(data.flexvert_xpos[np.concatenate(own)], abs=1e-6)
+    of_cloth, of_cable, of_jelly = (
+        data.flexvert_xpos[starts[flex] : starts[flex] + model.flex_vertnum[flex]] for flex in range(3)
+    )
+    cut = len(of_cloth), len(of_cloth) + len(cable.vertices)
+    assert seen[: cut[0]] == pytest.approx(of_cloth, abs=1e-6)
+    assert seen[cut[1] :] == pytest.approx(of_jelly, abs=1e-6)
+    ends = seen[cut[0] : cut[1]].reshape(3, 2, SIDES, 3)
+    middles = ends.mean(axis=2)
+    assert middles.mean(axis=1) == pytest.approx((of_cable[:-1] + of_cable[1:]) / 2, abs=1e-5)
+    assert np.linalg.norm(ends - middles[:, :, None], axis=3) == pytest.approx(model.flex_radius[1], abs=1e-5)
     assert seen[:, 2].mean() < cloth.vertices[:, 2].mean()
     handle.opt.flags[mujoco.mjtVisFlag.mjVIS_FLEXSKIN] = 0
     handle.sync()
-    assert reader.newest().bodies["flags"][model.nbody] == 0
+    flags = reader.newest().bodies["flags"][model.nbody :]
+    assert (flags[0], flags[1] != 0, flags[2]) == (0, True, 0)
+    handle.opt.flags[mujoco.mjtVisFlag.mjVIS_FLEXEDGE] = 0
+    handle.sync()
+    assert not reader.newest().bodies["flags"][model.nbody :].any()
+
+
+def test_the_faces_of_a_tube_look_outwards() -> None:
+    corners = tubes(np.array([(0.0, 0, 0), (1.0, 2, 3)]), np.array([(0, 1)]), 0.5)
+    middle = np.array([0.5, 1, 1.5])
+    along = np.array([1, 2, 3]) / 14**0.5
+    for face in corners[_tube_faces(1)]:
+        normal = np.cross(face[1] - face[0], face[2] - face[0])
+        outwards = face.mean(axis=0) - middle
+        assert normal @ (outwards - along * (outwards @ along)) > 0
 
 
 @pytest.mark.parametrize("xml", [SKINNED, FLEXED])
