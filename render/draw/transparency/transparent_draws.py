@@ -11,6 +11,7 @@ not seen through its near one: a closed mesh shows its front faces only; an open
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import moderngl
@@ -163,7 +164,7 @@ class TransparentDraws:
         table = (None, *self._bodies.members.scene.distinct_shapes)
         drawn = {layer.number: layer._replace(variant=layer.variant._replace(transparent=True)) for layer in layers}
         solids, first_mark = self._marks.transparent.solids, 0
-        for first, end in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
+        for first, end in pairwise([*begins.tolist(), len(order)]):
             row = int(order[first])
             if row >= len(listed.rows):
                 self._runs.append(_MarkRun(int(solids[row - len(listed.rows)]), first_mark, end - first))
