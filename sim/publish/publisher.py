@@ -46,7 +46,7 @@ class InPlace:
 class Publisher:
     """Publishes bodies on a `Host` under the plan in force.
 
-    plan: the first one, written at once. publish_hz: see `PublishLimit`. meter: by default a new one. now_ns: the clock
+    plan: the first one, written at once. publish_hz: see `PublishLimit`; None: without one. meter: by default a new one. now_ns: the clock
     of all times. spans: records each publish.
     """
 
@@ -54,7 +54,7 @@ class Publisher:
         self,
         host: Host,
         plan: Plan,
-        publish_hz: float,
+        publish_hz: float | None,
         meter: Meter | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
         spans: Spans = NOT_RECORDED,
@@ -63,7 +63,7 @@ class Publisher:
         self.meter = meter or Meter()
         self._host = host
         self._now_ns = now_ns
-        self._limit = PublishLimit(publish_hz)
+        self._limit = None if publish_hz is None else PublishLimit(publish_hz)
         self._rate = HeldRate()
         self._delay_line = DelayLine()
         self._dropped = 0
@@ -79,7 +79,7 @@ class Publisher:
     @property
     def period_ns(self) -> int:
         """The shortest mean interval between two snapshots."""
-        return self._limit.period_ns
+        return 0 if self._limit is None else self._limit.period_ns
 
     def write_plan(self, plan: Plan) -> None:
         """Puts `plan` in force: viewers follow it from their next frame on; heads carry its number and world epoch.
@@ -109,7 +109,7 @@ class Publisher:
 
     def ready_ns(self, now_ns: int) -> int:
         """The earliest instant for the next snapshot by `publish_hz`: `now_ns`, or later."""
-        return self._limit.ready_ns(now_ns)
+        return now_ns if self._limit is None else self._limit.ready_ns(now_ns)
 
     def publish(
         self,
@@ -164,7 +164,8 @@ class Publisher:
                 0,  # parts
             )
         )
-        self._limit.take(now_ns)
+        if self._limit is not None:
+            self._limit.take(now_ns)
         if isinstance(bodies, OpenSlot) or (delay_ns is None and not self._delay_line):
             return self._send(head, bodies, columns or {}, layout, marks, begin_ns)
         in_place = isinstance(bodies, InPlace)
@@ -175,7 +176,8 @@ class Publisher:
 
     def lose(self) -> None:
         """Counts a snapshot as lost, as on a bad link. It counts for `publish_hz` too."""
-        self._limit.take(self._now_ns())
+        if self._limit is not None:
+            self._limit.take(self._now_ns())
         self.meter.lost += 1
 
     def release(self, now_ns: int) -> int | None:

@@ -18,7 +18,6 @@ from typing import Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring.host_segments import HostEnded
@@ -69,7 +68,7 @@ class View(UsersSide):
         self._shapes, self._capacity = shapes, capacity
         plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
         spans = NOT_RECORDED if session.trace is None else session.trace.spans
-        self._publisher = Publisher(self._host, plan, Config().publish_hz, spans=spans)
+        self._publisher = Publisher(self._host, plan, None, spans=spans)  # the loop sets its own pace
         self._now = ShownSnapshot(self._host, columns)
         self._bodies: ShownBodies | None = None  # after `publish` was called
         self._surfaces = ShownSurfaces(self._host)

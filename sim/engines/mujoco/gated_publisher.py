@@ -36,7 +36,7 @@ IDLE_NS = 30_000_000
 # States a second, at most, where the user names no rate; then publishing takes at most SHARE of the wall clock, and there
 # are LEAST_HZ states a second all the same: drawn between them, few look as even as many. The median of the last COSTS
 # counts: the first publish after a step finds its memory cold, and costs ten times one right after another.
-USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.02, 9
+USUAL_HZ, LEAST_HZ, SHARE, COSTS = Config.publish_hz, 15.0, 0.01, 9
 # Bodies up to which records are copied into the channel, and not written there: a copy of few costs less than to open
 # a slot.
 FEW = 2_000

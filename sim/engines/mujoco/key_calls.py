@@ -2,7 +2,7 @@
 
 Always: all keys pressed in a window are passed, also those that the viewer uses, as MuJoCo's own viewer does. The
 callback is called without any lock of ours, so that it may take the handle's. If it raises, its traceback is printed
-and later keys are passed. The thread ends with the view, whose reference it does not hold.
+and later keys are passed; `sys.exit` cannot end the program from here, which is said. The thread ends with the view, whose reference it does not hold.
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ from collections.abc import Callable
 
 from twixt.ipc.interaction.user_actions import KEY, PRESS
 from twixt.ipc.session.received_actions import ReceivedActions
+
+NO_EXIT = (
+    "twixt: key_callback called sys.exit, which does not end the program from the callback's thread; call viewer.close() "
+    "there, and let the loop go on while viewer.is_running()"
+)
 
 
 def call_on_keys(callback: Callable[[int], None], users: ReceivedActions) -> threading.Thread:
@@ -29,6 +34,8 @@ def pass_waiting(callback: Callable[[int], None], users: ReceivedActions) -> Non
             continue
         try:
             callback(event.key)
+        except SystemExit:
+            print(NO_EXIT, file=sys.stderr, flush=True)
         except Exception:
             sys.excepthook(*sys.exc_info())
 

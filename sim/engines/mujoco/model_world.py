@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.world_controls import MOST_CONTROLS
 from twixt.ipc.process.user_code import near_name
+from twixt.ipc.scene import SceneError
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
 from twixt.sim.engines.mujoco.model.model_controls import ModelControls, joint_values
@@ -77,7 +78,7 @@ class ModelWorld(World):
                 "correct it in its <option>, or give --physics-hz"
             )
         opt = mujoco.MjvOption()
-        self._take(model, opt, _scene_of(model, opt))
+        self._take(model, opt, _scene_of(model, opt, self.path))
         self.reset()
 
     def reset(self) -> None:
@@ -137,7 +138,7 @@ class ModelWorld(World):
             try:
                 model = loaded_model(self.path)
                 model.opt.timestep = self.dt
-                self._fresh = model, _scene_of(model, self._switches.opt)
+                self._fresh = model, _scene_of(model, self._switches.opt, self.path)
             except TwixtError as error:
                 print(f"twixt: {error}; the model from before stays", file=sys.stderr, flush=True)
         return self._fresh is not None
@@ -171,7 +172,7 @@ class ModelWorld(World):
         """Shows what users have switched on in the overlay, and no more what they have switched off."""
         before = self._switches.parts
         if self._switches.exchange() and self._switches.parts != before:
-            self.scene = _scene_of(self._model, self._switches.opt)
+            self.scene = _scene_of(self._model, self._switches.opt, self.path)
 
     def _show_marks(self) -> None:
         """Tendons, and what else MuJoCo shows beside the bodies."""
@@ -194,14 +195,16 @@ class ModelWorld(World):
         self._epoch = (self._epoch + 1) & CONTINUITY_MASK
 
 
-def _scene_of(model: MjModel, opt: MjvOption) -> Scene:
-    """The scene of a model, with the camera that it opens with. Raises TwixtError for one that a viewer cannot have, and
-    for a damaged one."""
+def _scene_of(model: MjModel, opt: MjvOption, path: str) -> Scene:
+    """The scene of the model in a file, with the camera that it opens with. Raises TwixtError, with the file's name, for
+    one that a viewer cannot have, and for a damaged one."""
     try:
         made = scene(model, opt, camera=opening_view(model))
+        made.packed()  # raises SceneError, too
+    except SceneError as error:
+        raise SceneError(f"{os.path.basename(path)!r} cannot be shown: {error}") from None
     except (IndexError, ValueError) as error:  # as in a binary file of which some bytes were lost
         raise TwixtError(f"the model is damaged, its arrays do not fit each other ({error}); save it again") from error
-    made.packed()  # raises it
     return made
 
 

@@ -80,7 +80,7 @@ def launch_passive(
 
     show_left_ui, show_right_ui: both False leave out the overlay. key_callback: called with GLFW's code of each key that
     is pressed, on a thread of its own. publish_hz: states shown per second, at most; None: 120, and fewer where they
-    would take more than 2 % of the loop's time. options: those of `twixt.show`. Raises ValueError as MuJoCo's own viewer.
+    would take more than 1 % of the loop's time. options: those of `twixt.show`. Raises ValueError as MuJoCo's own viewer.
     """
     if not isinstance(model, mujoco.MjModel):
         raise ValueError(f"`model` is not a mujoco.MjModel: got {model!r}")

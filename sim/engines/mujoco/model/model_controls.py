@@ -21,6 +21,30 @@ LARGEST = 1e9
 ONE_NUMBER = "mjJNT_HINGE", "mjJNT_SLIDE"
 
 
+class _Actuator(Slider):
+    """Slider of an actuator. moved: gets its number when a viewer's value comes."""
+
+    def __init__(self, number: int, moved: set[int], name: str, value: float, low: float, high: float) -> None:
+        super().__init__(name, value, low, high)
+        self._number, self._moved = number, moved
+
+    def set(self, number: float) -> None:
+        super().set(number)
+        self._moved.add(self._number)
+
+
+class _Equality(Toggle):
+    """Switch of an equality constraint. moved: as of `_Actuator`."""
+
+    def __init__(self, number: int, moved: set[int], name: str, value: bool) -> None:
+        super().__init__(name, value)
+        self._number, self._moved = number, moved
+
+    def set(self, number: float) -> None:
+        super().set(number)
+        self._moved.add(self._number)
+
+
 class ModelControls:
     """Controls of one model and its state. `offered`: in the order keyframes, actuators, equalities, as many as fit."""
 
@@ -28,15 +52,16 @@ class ModelControls:
         self._data = data
         self._keyframes = [Button(name) for name in _names(model, "key", model.nkey, "keyframe")]
         low, high = _ranges(model)
+        self._moved_actuators: set[int] = set()
+        self._moved_equalities: set[int] = set()
         self._actuators = [
-            Slider(name, min(max(data.ctrl[i], low[i]), high[i]), low[i], high[i])
+            _Actuator(i, self._moved_actuators, name, min(max(data.ctrl[i], low[i]), high[i]), low[i], high[i])
             for i, name in enumerate(_names(model, "actuator", model.nu, "actuator"))
         ]
         self._equalities = [
-            Toggle(name, bool(data.eq_active[i]))
+            _Equality(i, self._moved_equalities, name, bool(data.eq_active[i]))
             for i, name in enumerate(_names(model, "equality", model.neq, "equality"))
         ]
-        self._seen = self._values()
 
     @property
     def offered(self) -> list[Control]:
@@ -50,18 +75,13 @@ class ModelControls:
         return pressed[-1] if pressed else None
 
     def apply(self) -> None:
-        """Writes what a user changed since the last call into the state, and leaves the rest."""
-        now = self._values()
-        if now == self._seen:
-            return
-        for number, (before, value) in enumerate(zip(self._seen, now, strict=True)):
-            if before == value:
-                continue
-            if number < len(self._actuators):
-                self._data.ctrl[number] = value
-            else:
-                self._data.eq_active[number - len(self._actuators)] = value
-        self._seen = now
+        """Writes what users set since the last call into the state, and leaves the rest."""
+        while self._moved_actuators:
+            number = self._moved_actuators.pop()
+            self._data.ctrl[number] = self._actuators[number].value
+        while self._moved_equalities:
+            number = self._moved_equalities.pop()
+            self._data.eq_active[number] = self._equalities[number].value
 
     def reflect(self) -> None:
         """Takes the values over from the state, as after a reset."""
@@ -69,10 +89,8 @@ class ModelControls:
             slider.set(value)
         for toggle, value in zip(self._equalities, self._data.eq_active, strict=True):
             toggle.set(value)
-        self._seen = self._values()
-
-    def _values(self) -> list[float]:
-        return [slider.value for slider in self._actuators] + [float(toggle.value) for toggle in self._equalities]
+        self._moved_actuators.clear()
+        self._moved_equalities.clear()
 
 
 def joint_values(model: MjModel, data: MjData) -> Iterator[tuple[str, float]]:

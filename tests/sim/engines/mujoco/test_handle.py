@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -303,6 +304,8 @@ def test_keys_call_the_callback_on_a_thread_that_may_take_the_lock(launch: Launc
             pressed.append(code)
         if code == ord("X"):
             raise ValueError("no X here")
+        if code == ord("Q"):
+            sys.exit(3)
         if code == 256:
             done.set()
 
@@ -311,12 +314,14 @@ def test_keys_call_the_callback_on_a_thread_that_may_take_the_lock(launch: Launc
     link = attach(handles[0]._view.name)
     with handles[0].lock():  # held by the program's loop; the callback waits for it, and sync does not for the callback
         for event in (UserEvent("key", 65), UserEvent("key", 65, "release"), UserEvent("key", ord("X")),
-                      UserEvent("key", 32, is_viewers=True), UserEvent("reset"), UserEvent("key", 256)):  # fmt: skip
+                      UserEvent("key", ord("Q")), UserEvent("key", 32, is_viewers=True), UserEvent("reset"), UserEvent("key", 256)):  # fmt: skip
             link.tell(event)
         handles[0].sync()
     assert done.wait(60)
-    assert pressed == [65, ord("X"), 32, 256]
-    assert "no X here" in capfd.readouterr().err
+    assert pressed == [65, ord("X"), ord("Q"), 32, 256]
+    said = capfd.readouterr().err
+    assert "no X here" in said
+    assert "key_callback called sys.exit" in said
     link.close()
 
 

@@ -225,6 +225,11 @@ def test_what_nobody_moved_is_the_models_own_affair(tuned: Path) -> None:
     data.ctrl[:] = (5.0, 0.25)  # as a plugin or a callback of the model's would
     world.step(world.dt)
     assert data.ctrl.tolist() == [5.0, 0.25]
+    world.controls[2].set(0.5)
+    world.step(world.dt)
+    data.ctrl[1] = 0.75
+    world.step(world.dt)
+    assert data.ctrl.tolist() == [5.0, 0.75], "what a user has set counts once"
 
 
 def test_a_file_that_is_saved_again_is_loaded_again_with_other_bodies(
@@ -237,7 +242,9 @@ def test_a_file_that_is_saved_again_is_loaded_again_with_other_bodies(
     assert re.search(r"MuJoCo cannot load 'tuned.xml': .*moter.*; the model from before stays", capfd.readouterr().err)
     tuned.write_text(TUNED.replace("<worldbody>", f"<asset>{TEXTURES_TOO_LARGE}</asset><worldbody>{SHOWN_TEXTURES}"))
     assert not world.is_outdated()  # MuJoCo loads it, a scene does not hold it
-    assert re.search(r"56 MiB in all, got .*; the model from before stays", capfd.readouterr().err)
+    assert re.search(
+        r"'tuned.xml' cannot be shown: .*56 MiB in all, got .*; the model from before stays", capfd.readouterr().err
+    )
     world.step(world.dt)
     more = '<body name="second"><freejoint/><geom size="0.2"/></body></worldbody>'
     tuned.write_text(TUNED.replace("</worldbody>", more).partition("<keyframe>")[0] + "</mujoco>")
