@@ -13,7 +13,7 @@ import sys
 import moderngl
 import numpy as np
 
-from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere
+from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere, Texture
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import MARK_KINDS, new_bodies
 from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
@@ -86,7 +86,7 @@ def cloud(context: moderngl.Context) -> None:
     """So many small spheres, in a corner of the picture, that arrays draw them where OpenGL is the processor's work."""
     bodies = new_bodies(LATE_FROM + 1)
     bodies["position"] = np.random.default_rng(0).random((len(bodies), 3))
-    scene = Scene([Sphere(0.01)], ground=None)
+    scene = Scene([Sphere(0.01)], ground=None, background=Texture.gradient((0.1, 0.2, 0.4), (0.3, 0.3, 0.3)))
     renderer = SceneRenderer(context, scene, 3, len(bodies))
     renderer.upload_records(0, bodies)
     part = 0, 0, 50, 40
