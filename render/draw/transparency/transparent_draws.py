@@ -63,7 +63,7 @@ class _MarkRun(NamedTuple):
 
     solid: int
     first: int
-    count: int
+    number: int
 
 
 class _Listed(NamedTuple):
@@ -134,7 +134,7 @@ class TransparentDraws:
         """Draws the rows of the picture begun last."""
         for run in self._runs:
             if isinstance(run, _MarkRun):
-                self._marks.draw_transparent(run.solid, run.first, run.count, view)
+                self._marks.draw_transparent(run.solid, run.first, run.number, view)
             else:
                 self._draw_bodies(run)
 
