@@ -188,7 +188,7 @@ def test_what_raises_is_told_once_in_the_users_own_traceback_and_left_out_from_t
     for _ in range(3):
         assert drawing.draw(frame()) == UserAdditions()
     assert len(sys.modules["breaks"].calls) == 1
-    assert drawing.failed.startswith("breaks:draw raised TwixtError: frame.points takes positions")
+    assert drawing.failed.startswith("breaks:draw: frame.points takes positions")
     said = capfd.readouterr().err
     assert said.count("Traceback") == 1
     assert "frame.points([1, 2])" in said
