@@ -18,6 +18,7 @@ from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import MARK_KINDS, new_bodies
 from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES, BodyPrograms
 from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.flat.image_rectangles import ImageRectangles
 from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
 from twixt.render.draw.frame.layers import Layer
@@ -47,7 +48,7 @@ MARK_PROGRAMS = [
 
 
 def picture(context: moderngl.Context) -> np.ndarray:
-    """Two of each shape between two snapshots, above a ground with shadows, with dots, lines, panes and a sheet."""
+    """Two of each shape between two snapshots, above a ground with shadows, with dots, lines, panes, a sheet and an image."""
     context.framebuffer([context.renderbuffer(SIZE_PX, 4)], context.depth_renderbuffer(SIZE_PX)).use()
     scene = Scene(SHAPES * 2, outline=((-3, -2, 0), (3, 2, 3)))
     older, newer = new_bodies(2 * len(SHAPES)), new_bodies(2 * len(SHAPES))
@@ -69,6 +70,9 @@ def picture(context: moderngl.Context) -> np.ndarray:
         pass
     panes.draw([Rectangle(100, 90, 150, 115)], SIZE_PX)
     sheet.lay(SIZE_PX)
+    images = ImageRectangles()
+    images.take([np.full((6, 8, 3), (90, 160, 220), np.uint8)])
+    images.draw([Rectangle(60, 100, 84, 116)], SIZE_PX)
     cloud(context)
     renderer.finish()
     return renderer.read_pixels()

@@ -193,7 +193,7 @@ def test_what_raises_is_told_once_in_the_users_own_traceback_and_left_out_from_t
     assert said.count("Traceback") == 1
     assert "frame.points([1, 2])" in said
     assert "user_drawing.py" not in said
-    assert said.splitlines()[-1].startswith("twixt: breaks:draw raised")
+    assert said.splitlines()[-1].startswith("twixt: breaks:draw: frame.points takes")
     assert said.endswith("drawing goes on without it\n")
 
 
