@@ -123,7 +123,10 @@ def test_who_begins_to_watch_late_sees_what_is_drawn(window, method):
         show.draw(at_ms)
     uploaded = []
     original = show.stage.renderer.upload_records
-    show.stage.renderer.upload_records = lambda slot, records: (uploaded.append(records), original(slot, records))
+    show.stage.renderer.upload_records = lambda slot, records, *columns: (
+        uploaded.append(records),
+        original(slot, records, *columns),
+    )
     places = show.places([510])
     drawn = uploaded[-1]["position"] + uploaded[-1]["velocity"].astype(np.float64)  # the rest beyond float32
     assert places[0] == pytest.approx(drawn, abs=1e-12)
