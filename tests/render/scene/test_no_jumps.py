@@ -65,9 +65,9 @@ def test_from_the_shaders_to_numpy_a_curve_goes_on(window):
     for at_ms in range(0, 1300, 10):
         if at_ms == 700:
             show.choose(interpolation="catmull")
-            show.stage.renderer.upload_records = lambda slot, records: (
+            show.stage.renderer.upload_records = lambda slot, records, *columns: (
                 posed.append(records["position"]) if slot >= show.stage.history.slots else None,
-                upload(slot, records),
+                upload(slot, records, *columns),
             )
         method = show.draw(at_ms).main.method
     assert method == "catmull"
