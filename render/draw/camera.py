@@ -260,6 +260,21 @@ def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArra
     )
 
 
+def shift_px(before: CameraMatrices, after: CameraMatrices, body: NDArray[np.floating], height_px: int) -> float:
+    """Largest distance that the picture shifts from one carried camera to the other, px, at the depth of the target or
+    of the body, whichever is nearer. Both cameras have the same lens.
+
+    body: drawn position of the body that carries the camera, (3,), metres. height_px: of the picture.
+    """
+    focal_px = abs(float(after.projection[1, 1])) * height_px / 2  # of an orthographic camera: px a metre
+    moved_m = max(math.dist(before.eye, after.eye), math.dist(before.target, after.target))
+    turned = float(np.linalg.norm(after.view[:3, :3] - before.view[:3, :3]))
+    if after.orthographic:
+        return moved_m * focal_px + turned * height_px
+    away_m = min(math.dist(after.eye, after.target), math.dist(after.eye, body))
+    return (moved_m / away_m + turned) * focal_px if away_m > 0 else math.inf
+
+
 def _three(values: object) -> tuple[float, float, float]:
     x, y, z = (float(value) for value in values)  # type: ignore[attr-defined]
     return x, y, z

@@ -1,18 +1,22 @@
 """The stage's camera: its first view shows the scene's bodies; the user moves it; a body may carry it.
 
 Always: all pictures share one camera, but in each it is carried by the body as that picture draws it.
+
+A carried camera rests: it keeps its place until its picture would shift by REST_PX, then goes to where the body is. So
+the picture of a floor is drawn once, not in each frame, while a body that lies still trembles. The shift at that moment
+is too small to be seen, and a body that moves faster carries the camera in each frame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera
-from twixt.render.draw.camera import CameraMatrices, OrbitCamera, carried
+from twixt.render.draw.camera import CameraMatrices, OrbitCamera, carried, shift_px
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene
@@ -22,6 +26,15 @@ if TYPE_CHECKING:
 Bodies = Callable[[], NDArray[np.void]]
 WATCHER = "camera"  # of poses: see Picture.watch
 NO_TURN = np.array([0, 0, 0, 1], np.float32)
+# A carried camera rests while its picture would shift by less, px. Edges are drawn in steps no finer than about this.
+REST_PX = 0.1
+
+
+class _Rest(NamedTuple):
+    """Camera of a picture at rest. lens: the one that it was carried from."""
+
+    lens: CameraMatrices
+    camera: CameraMatrices
 
 
 class StageCamera:
@@ -36,6 +49,7 @@ class StageCamera:
         self._lens: CameraMatrices | None = None
         # Position and orientation of the carrying body, by picture.
         self._carriers: dict[str, tuple[NDArray[np.float64], NDArray[np.float32]]] = {}
+        self._rests: dict[str, _Rest] = {}  # by picture
 
     def set_scene(self, scene: Scene) -> None:
         """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
@@ -116,7 +130,22 @@ class StageCamera:
             turn = poses.orientation[0] if self._turns else NO_TURN
             self._carriers[picture.name] = poses.position[0], turn
         carrier = self._carriers.get(picture.name)
-        return self._lens if carrier is None else carried(self._lens, *carrier)
+        return self._lens if carrier is None else self._rested(picture.name, self._lens, *carrier, size_px[1])
+
+    def _rested(
+        self,
+        name: str,
+        lens: CameraMatrices,
+        position: NDArray[np.float64],
+        turn: NDArray[np.float32],
+        height_px: int,
+    ) -> CameraMatrices:
+        """The camera that a body in this pose carries, or the picture's last one if that differs by less than REST_PX."""
+        camera, rest = carried(lens, position, turn), self._rests.get(name)
+        if rest is not None and rest.lens is lens and shift_px(rest.camera, camera, position, height_px) < REST_PX:
+            return rest.camera
+        self._rests[name] = _Rest(lens, camera)
+        return camera
 
     @property
     def _turns(self) -> bool:

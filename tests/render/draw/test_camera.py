@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from twixt.ipc.scene import Box, Camera, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.draw.camera import OrbitCamera, carried
+from twixt.render.draw.camera import OrbitCamera, carried, shift_px
 from twixt.render.draw.framing import Bounds, bounds_of
 
 SIZE_PX = (800, 600)
@@ -202,3 +202,43 @@ def test_a_carried_camera_sees_the_body_it_stands_on_still_wherever_that_goes():
     assert there.view @ [*in_world, 1] == pytest.approx(camera.view @ [*in_body, 1], abs=1e-5)
     assert there.target == pytest.approx((7, -3, 2))
     assert carried(camera, np.array([np.nan, 0, 0]), turn) is camera
+
+
+def carried_by(camera, x=0.0, turn_rad=0.0):
+    """The camera on a body at x, turned about z."""
+    return carried(camera, np.array([x, 0, 0]), np.array([0, 0, math.sin(turn_rad / 2), math.cos(turn_rad / 2)]))
+
+
+@pytest.mark.parametrize(
+    ("distance_m", "fov_y_deg", "height_px"), [(4, 45, 600), (4, 45, 1200), (40, 45, 600), (4, 20, 600)]
+)
+def test_a_shift_is_in_px_of_the_picture_at_the_body(distance_m, fov_y_deg, height_px):
+    camera = OrbitCamera.from_camera(Camera((0, -distance_m, 0), (0, 0, 0), fov_y_deg)).matrices((height_px, height_px))
+    moved_m = 0.001
+    seen_px = moved_m / distance_m * height_px / 2 / math.tan(math.radians(fov_y_deg / 2))
+    found_px = shift_px(carried_by(camera), carried_by(camera, moved_m), np.array([moved_m, 0, 0]), height_px)
+    assert found_px == pytest.approx(seen_px, rel=1e-3)
+    assert shift_px(camera, camera, np.zeros(3), height_px) == 0
+
+
+def test_a_shift_of_a_turn_is_no_less_than_that_of_any_direction_in_the_picture():
+    camera = OrbitCamera.from_camera(Camera((0, -4, 0), (0, 0, 0), 45)).matrices((600, 600))
+    turn_rad, focal_px = 1e-3, 300 / math.tan(math.radians(22.5))
+    found_px = shift_px(carried_by(camera), carried_by(camera, turn_rad=turn_rad), np.zeros(3), 600)
+    assert 2 * turn_rad * focal_px <= found_px < 4 * turn_rad * focal_px  # eye and direction both turn
+
+
+def test_a_shift_is_that_of_the_nearer_of_body_and_target():
+    camera = OrbitCamera.from_camera(Camera((0, -0.1, 0), (0, 10, 0), 45)).matrices((600, 600))
+    on_body = shift_px(carried_by(camera), carried_by(camera, 1e-4), np.array([1e-4, 0, 0]), 600)
+    at_target = shift_px(carried_by(camera), carried_by(camera, 1e-4), np.array([0, 99.0, 0]), 600)
+    assert on_body == pytest.approx(101 * at_target, rel=1e-3)
+    at_eye = OrbitCamera.from_camera(Camera((0, 0, 0), (0, 10, 0), 45)).matrices((600, 600))
+    assert shift_px(carried_by(at_eye), carried_by(at_eye), np.array(at_eye.eye), 600) == math.inf
+
+
+def test_a_shift_of_an_orthographic_picture_is_alike_at_every_depth():
+    for away_m in (1, 100):
+        camera = OrbitCamera.from_camera(Camera((0, -away_m, 0), orthographic=2.0)).matrices((600, 600))
+        found_px = shift_px(carried_by(camera), carried_by(camera, 0.01), np.array([0.01, 0, 0]), 600)
+        assert found_px == pytest.approx(0.01 / 2.0 * 600, rel=1e-3)

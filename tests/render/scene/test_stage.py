@@ -241,6 +241,37 @@ def test_a_camera_on_a_body_turns_with_it_or_only_moves_with_it(window, turns):
     assert np.subtract(seen.eye, at) == pytest.approx((10, 0, 0) if turns else (0, -10, 0), abs=1e-5)
 
 
+def test_a_camera_on_a_body_rests_until_the_picture_would_shift_and_then_is_where_the_body_is(window):
+    camera = Camera((0, -10, 0), (0, 0, 0), body=0)
+    px_m = 2 * 10 * math.tan(math.radians(camera.fov_y_deg / 2)) / SIZE_PX[1]  # width of a pixel at the body
+    show = Show(window, replace(ONE, shapes=[Sphere(0.5)] * 2, camera=camera), along_x(2, speed=0.5 * px_m))
+
+    def seen(at_ms):  # the body moves by 0.005 px a millisecond
+        show.draw(at_ms)
+        return show.stage.view.matrices(show.stage.main, SIZE_PX, SIZE_PX)
+
+    off_px, moves, before = [], 0, seen(100)
+    for at_ms in range(102, 400, 2):
+        now = seen(at_ms)
+        assert (now is before) == np.array_equal(now.view, before.view)
+        moves += now is not before
+        off_px.append(abs(now.eye[0] - show.stage.main.watched("camera").position[0][0]) / px_m)
+        before = now
+    assert 10 <= moves <= 16  # of 149: each goes 0.1 px, and the body moves by 1.5
+    assert 0.08 < max(off_px) < 0.11
+    assert min(off_px) < 1e-3
+    show.stage.camera.orbit(30, 0, SIZE_PX[1])
+    assert seen(400) is not before, "a camera that the user turns does not rest"
+
+
+def test_a_camera_on_a_body_that_moves_faster_is_where_the_body_is_in_each_frame(window):
+    show = Show(window, replace(ONE, camera=Camera((0, -10, 0), (0, 0, 0), body=0)), along_x(speed=1.0))
+    for at_ms in range(100, 300, 16):
+        show.draw(at_ms)
+        seen = show.stage.view.matrices(show.stage.main, SIZE_PX, SIZE_PX)
+        assert seen.eye[0] == pytest.approx(show.stage.main.watched("camera").position[0][0], abs=1e-6)
+
+
 def test_a_camera_that_is_published_for_another_body_is_carried_by_that_one(window):
     on = [replace(ONE, shapes=[Sphere(0.5)] * 2, camera=Camera((0, -10, 0), (0, 0, 0), body=body)) for body in (0, 1)]
     state = along_x(2)(0)
