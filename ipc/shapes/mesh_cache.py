@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import struct
 import sys
 import tempfile
@@ -32,6 +33,7 @@ FORMAT = 2
 SUFFIX = ".mesh"
 DIGEST_BYTES = 16
 HEAD = struct.Struct("<QQ?c6x")  # vertices, faces, has normals, code of the type of coordinates: f or d
+COORDINATE_BYTES = {b"f": 4, b"d": 8}
 
 
 class MeshArrays(NamedTuple):
@@ -54,7 +56,7 @@ class MeshCache:
             return None
         path = self._path(self._folder, key)
         try:
-            arrays = _unpacked(path.read_bytes())
+            arrays = _unpacked(self._content(path))
         except (OSError, MemoryError, ValueError):
             return None
         if arrays is not None:
@@ -74,6 +76,13 @@ class MeshCache:
             _write_whole(self._path(self._folder, key), entry)
             self._delete_oldest(self._folder)
 
+    def _content(self, path: Path) -> bytes:
+        """The bytes of an entry, none where that is no file or a larger one than any entry. Raises OSError."""
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > self._most_bytes:
+            return b""
+        return path.read_bytes()
+
     @staticmethod
     def _path(folder: Path, key: str) -> Path:
         return folder / f"{key}-{FORMAT}{SUFFIX}"
@@ -84,8 +93,8 @@ class MeshCache:
         for entry in os.scandir(folder):
             with contextlib.suppress(OSError):  # another process deleted it
                 if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-                    stat = entry.stat(follow_symlinks=False)
-                    found.append((stat.st_mtime_ns, stat.st_size, entry.path))
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((status.st_mtime_ns, status.st_size, entry.path))
         excess = sum(size for _, size, _ in found) - self._most_bytes
         for _, size, path in sorted(found):
             if excess <= 0:
@@ -159,6 +168,9 @@ def _unpacked(entry: bytes) -> MeshArrays | None:
         return None
     vertices, faces, has_normals, code = HEAD.unpack_from(content)
     place = HEAD.size + 12 * faces
+    expected = place + 3 * vertices * (1 + has_normals) * COORDINATE_BYTES.get(code, 0)
+    if code not in COORDINATE_BYTES or not vertices or len(content) != expected:
+        return None
     rows = np.frombuffer(content, f"<{code.decode()}", offset=place).astype(np.float64).reshape(-1, vertices, 3)
     indices = np.frombuffer(content, "<u4", 3 * faces, HEAD.size).reshape(faces, 3)
     return MeshArrays(rows[0], indices, rows[1] if has_normals else None)

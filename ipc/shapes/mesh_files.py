@@ -10,6 +10,7 @@ y points up, and lengths are in the file's unit.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import stat
@@ -205,4 +206,7 @@ def _trimesh(file: Path) -> Any:
         raise SceneError(
             f"{file} needs trimesh to be read, which is not installed; install it with: pip install 'twixt[mesh]'"
         ) from None
+    log = logging.getLogger("trimesh")
+    if not log.handlers:  # without one, tracebacks of damaged files are printed
+        log.addHandler(logging.NullHandler())
     return trimesh

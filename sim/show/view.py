@@ -116,11 +116,13 @@ class View(UsersSide):
     def add_columns(self, columns: Mapping[str, Column]) -> Columns:
         """Declare more columns, as in `twixt.show(columns=)`, from the next publish on. Returns all columns of the view:
         what is written into them is published with every state from then on. Costs another segment and the scene once
-        more. Raises TwixtError as `show` does."""
+        more. Raises TwixtError as `show` does, and for a column that was declared otherwise."""
         own = self._now.columns
-        if self._session.is_closed or columns.keys() <= own.declared.keys():
+        declared = own.with_more(columns)
+        if self._session.is_closed or len(declared) == len(own.declared):
             return own
-        own.add(columns, self.scene)
+        scene_with_columns(self.scene, declared)
+        own.declare(declared, self.scene)
         try:
             self._host.set_columns(own.layout)
             self.scene = self.scene

@@ -174,9 +174,17 @@ class Columns(Mapping[str, NDArray[Any]]):
                 own = np.isin(self._parts.bodies(self._count), np.atleast_1d(np.arange(self._count)[rows]))
                 view[own] = self._initial_rows(name, self._count)[own]
 
-    def add(self, more: Mapping[str, Column], scene: Scene) -> None:
-        """Declares more columns, of the bodies of `scene`; the others keep their values. Raises TwixtError."""
-        declared = checked_columns({**self.declared, **more})
+    def with_more(self, more: Mapping[str, Column]) -> dict[str, Column]:
+        """The declared columns and more. Raises TwixtError, also for one that was declared otherwise."""
+        added = checked_columns(more)
+        for name, column in added.items():
+            before = self.declared.get(name, column)
+            if before != column:
+                raise TwixtError(f"the column {name!r} is declared as {before}, got {column}; choose another name")
+        return checked_columns({**self.declared, **added})
+
+    def declare(self, declared: dict[str, Column], scene: Scene) -> None:
+        """Takes the columns of `with_more`, of the bodies of `scene`; the others keep their values. Raises TwixtError."""
         parts = _parts_of(declared, scene) if self._parts is None else self._parts
         require_bodies(self._room, declared)
         self.declared, self._parts = declared, parts

@@ -241,3 +241,40 @@ print(found)
     assert [process.returncode for process in children] == [0, 0, 0]
     assert all(int(output) for output in outputs)
     assert sum(path.stat().st_size for path in entries(tmp_path)) <= 12_000
+
+
+@pytest.mark.parametrize(
+    ("head", "rest"),
+    [
+        ((1, 0, True, b"f"), 12),  # normals that are not there
+        ((1, 0, False, b"f"), 0),
+        ((1, 0, False, b"x"), 12),
+        ((1, 1 << 62, False, b"f"), 12),
+        ((0, 0, False, b"f"), 0),
+        ((1 << 63, 0, False, b"d"), 24),
+    ],
+)
+def test_an_entry_of_a_right_digest_and_a_wrong_head_counts_as_missing(
+    tmp_path: Path, head: tuple[int, int, bool, bytes], rest: int
+) -> None:
+    cache = MeshCache(tmp_path)
+    cache.write("one", arrays_of(1))
+    (entry,) = entries(tmp_path)
+    content = mesh_cache.HEAD.pack(*head) + bytes(rest)
+    entry.write_bytes(mesh_cache._digest(content) + content)
+    assert cache.read("one") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
+def test_an_entry_that_is_a_pipe_or_too_large_counts_as_missing_and_is_not_read(tmp_path: Path) -> None:
+    cache, written = MeshCache(tmp_path, most_bytes=4000), arrays_of(1)
+    cache.write("one", written)
+    (entry,) = entries(tmp_path)
+    with entry.open("r+b") as opened:
+        opened.truncate(1 << 40)  # a hole
+    assert cache.read("one") is None
+    entry.unlink()
+    os.mkfifo(entry)
+    assert cache.read("one") is None
+    cache.write("one", written)
+    assert same(cache.read("one"), written)

@@ -207,3 +207,12 @@ def test_trimesh_is_loaded_by_reading_a_file_alone_and_its_absence_says_what_to_
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "install it with: pip install 'twixt[mesh]'" in ended.stderr
+
+
+def test_what_trimesh_says_of_a_damaged_file_is_not_printed(tmp_path: Path) -> None:
+    file = tmp_path / "damaged.stl"
+    facet = "facet normal {}\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\n"
+    file.write_text("solid one\n" + 10 * facet.format("0 0 1") + facet.format("0 ! 1") + "endsolid one\n")
+    program = f"from twixt import Mesh; print(Mesh.from_file({str(file)!r}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

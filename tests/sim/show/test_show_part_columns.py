@@ -10,7 +10,7 @@ import pytest
 
 from tests.sim.show.test_show import Watched, places
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.scene import Box, Compound, Part, Scene, Sphere
+from twixt.ipc.scene import Box, ColorBy, Compound, Part, Scene, Sphere
 from twixt.sim.world.columns import Column
 
 PAIR = Compound([Part(Box(color=(1, 0, 0))), Part(Sphere(color=(0, 1, 0)), (0, 0, 1))])
@@ -112,3 +112,29 @@ def test_part_columns_and_ids_are_not_passed_together(watch: Open) -> None:
     with pytest.raises(TwixtError, match="leave ids out"):
         both.view.publish(position=places(0, 1), ids=[4, 5], columns={"color": [9] * 4})
     assert both.publish(position=places(0, 1), ids=[4, 5], columns={"wind": (1, 0, 0)}).world_columns
+
+
+@pytest.mark.parametrize(
+    "columns", [3, [Column("f4")], {"glow": 3}, {"heat": Column("f8", 2)}, {"position": Column("f4")}]
+)
+def test_columns_that_cannot_be_added_are_refused_and_the_view_goes_on(watch: Open, columns: Any) -> None:
+    both = watch()
+    with pytest.raises(TwixtError, match="column"):
+        both.view.add_columns(columns)
+    with pytest.raises(TwixtError, match="'heat' is declared as"):
+        both.view.add_columns({"heat": Column("f4", 3), "more": Column("f4")})
+    added = both.view.add_columns({"heat": Column("f4"), "more": Column("f4")})
+    assert list(added) == [*DECLARED, "more"]
+    assert both.publish(position=places(0, 1), columns={"more": [1, 2]}).columns["more"].tolist() == [1, 2]
+
+
+def test_a_part_column_that_the_scene_has_no_use_for_is_refused_and_the_view_goes_on() -> None:
+    scene = Scene([Sphere()] * 2, color_by=ColorBy("heat"))
+    both = Watched(scene, columns={"heat": Column("f4")})
+    try:
+        with pytest.raises(TwixtError, match="leave one of them out"):
+            both.view.add_columns({"color": Column("u1", 4, per="part")})
+        assert list(both.view.add_columns({})) == list(both.publish(position=places(0, 1)).columns) == ["heat"]
+    finally:
+        both.link.close()
+        both.view.close()
