@@ -13,13 +13,13 @@ COUNT, DT = 60, 0.002
 SPACING = 0.1
 
 
-def accelerations(position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+def accelerations(position: np.ndarray, velocity: np.ndarray, gravity: float) -> np.ndarray:
     """Springs between neighbours, gravity, a little air. Unit masses; the first bead is held."""
     offset = np.diff(position, axis=0)
     length = np.linalg.norm(offset, axis=1, keepdims=True)
     pull = 100_000.0 * (length - SPACING) * offset / length + 20.0 * np.diff(velocity, axis=0)
     total = -0.05 * velocity
-    total[:, 2] -= 9.81
+    total[:, 2] -= gravity
     total[:-1] += pull
     total[1:] -= pull
     return total
@@ -34,9 +34,12 @@ def main(seconds: float = float("inf"), **options: object) -> None:
     scene = twixt.Scene([twixt.Sphere(radius=0.06)] * COUNT, camera=camera, ground=None)
 
     with twixt.show(scene, dt=DT, **options) as view:
+        gravity, kick = view.slider("gravity", 9.81, 0, 20), view.button("kick")  # in the overlay
         begin, steps = time.perf_counter(), 0
         while view.is_open and steps * DT < seconds:
-            velocity += DT * accelerations(position, velocity)
+            velocity += DT * accelerations(position, velocity, gravity.value)
+            if kick.taken():
+                velocity[:, 1] += 3.0
             velocity[0] = 0.0
             position += DT * velocity
             view.publish(position=position, velocity=velocity)

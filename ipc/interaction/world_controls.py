@@ -7,7 +7,10 @@
     if self.kick.taken(): ...                                   # in step
     self.velocity[:, 2] -= dt * self.gravity.value
 
-The one idea: a control is an object with a value. The world reads it in `step`; viewers change it between two steps.
+A loop of the user's own has `gravity = view.slider("gravity", 9.81, 0, 20)` and the like.
+
+The one idea: a control is an object with a value. The program reads it; viewers change it between two steps. Where the
+program assigns another value, viewers show that.
 
 Always: the value obeys the control's rule, whatever a viewer sends. A run without a touched control is not affected.
 """
@@ -15,7 +18,7 @@ Always: the value obeys the control's rule, whatever a viewer sends. A run witho
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twixt.ipc.errors import TwixtError, text_of
@@ -29,9 +32,16 @@ KINDS = ("slider", "toggle", "button")
 FOLD = "controls"
 
 
+def _nobody() -> None:
+    """`on_change` of a control that no loop offers."""
+
+
 class Slider:
-    """A number from `low` to `high`, changed by the user. value: the present one. fold: name of the part of the overlay
-    in which it stands. Raises TwixtError."""
+    """A number from `low` to `high`, changed by the user. value: the present one; another from low to high may be
+    assigned. fold: name of the part of the overlay in which it stands. Raises TwixtError.
+
+    on_change: called after the program has assigned a value.
+    """
 
     kind = "slider"
 
@@ -40,13 +50,30 @@ class Slider:
         self.low, self.high = _number(self, "low", low), _number(self, "high", high)
         if not self.low < self.high:
             raise TwixtError(f"Slider {name!r}: low must be below high, got {text_of(low)} and {high!r}")
-        self.value = _number(self, "value", value)
-        if not self.low <= self.value <= self.high:
-            raise TwixtError(f"Slider {name!r}: value must be from {self.low:g} to {self.high:g}, got {text_of(value)}")
+        self._value = self._checked(value)
+        self.on_change: Callable[[], None] = _nobody
+
+    @property
+    def value(self) -> float:
+        """The present value."""
+        return self._value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._value = self._checked(value)
+        self.on_change()
 
     def set(self, number: float) -> None:
         """Takes a viewer's value, limited to the range."""
-        self.value = min(self.high, max(self.low, float(number)))
+        self._value = min(self.high, max(self.low, float(number)))
+
+    def _checked(self, value: Any) -> float:
+        number = _number(self, "value", value)
+        if not self.low <= number <= self.high:
+            raise TwixtError(
+                f"Slider {self.name!r}: value must be from {self.low:g} to {self.high:g}, got {text_of(value)}"
+            )
+        return number
 
     @property
     def shown(self) -> tuple[float, float, float]:
@@ -55,17 +82,29 @@ class Slider:
 
 
 class Toggle:
-    """On or off, changed by the user. value: the present state. fold: as of a Slider. Raises TwixtError."""
+    """On or off, changed by the user. value: the present state; the other may be assigned. fold, on_change: as of a
+    Slider. Raises TwixtError."""
 
     kind = "toggle"
 
     def __init__(self, name: str, value: bool = False, fold: str = FOLD) -> None:
         self.name, self.fold = _checked_name("Toggle", name), _checked_name("Toggle", fold)
-        self.value = flag("Toggle.value", value)
+        self._value = flag("Toggle.value", value)
+        self.on_change: Callable[[], None] = _nobody
+
+    @property
+    def value(self) -> bool:
+        """The present state."""
+        return self._value
+
+    @value.setter
+    def value(self, value: bool) -> None:
+        self._value = flag("Toggle.value", value)
+        self.on_change()
 
     def set(self, number: float) -> None:
         """Takes a viewer's value: 0 is off."""
-        self.value = number != 0
+        self._value = bool(number != 0)
 
     @property
     def shown(self) -> tuple[float, float, float]:

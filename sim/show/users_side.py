@@ -1,4 +1,5 @@
-"""Part of a view that its viewers' users act on: events, the view that they see, the bodies that they drag.
+"""Part of a view for its viewers' users: their events and the bodies that they drag, the view that they see, the
+controls that they are offered, and texts, images and figures over their picture.
 
 Always: nothing here waits. An event is yielded once; one that nobody takes is dropped once 256 newer ones came. A force
 ends with the drag, and with the viewer.
@@ -12,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction import overlay_figures, overlay_images
 from twixt.ipc.interaction.overlay_figures import OverlayFigure, checked_figures
 from twixt.ipc.interaction.overlay_images import OverlayImage, checked_images
 from twixt.ipc.interaction.overlay_texts import OverlayText, as_message, checked_texts
 from twixt.ipc.interaction.user_actions import UserEvent
-from twixt.ipc.interaction.world_controls import Control, checked_controls, to_status
+from twixt.ipc.interaction.world_controls import FOLD, Button, Control, Slider, Toggle, checked_controls, to_status
 from twixt.ipc.scene import Camera
 from twixt.ipc.session.host import Host
 from twixt.ipc.session.received_actions import ReceivedActions
@@ -31,22 +33,38 @@ class LoopStatus:
     def __init__(self, host: Host) -> None:
         self._host, self._fields = host, {}  # type: Host, dict[str, Any]
         self.controls: tuple[Control, ...] = ()
+        self._are_values_old = False  # True: the program has changed one that viewers do not show yet
 
     def offer(self, controls: tuple[Control, ...]) -> None:
-        """Offers these controls, with their present values."""
+        """Offers these controls, with their present values and those that the program assigns."""
         self.controls = controls
-        self.say(controls=to_status(controls))
+        for control in controls:
+            if not isinstance(control, Button):
+                control.on_change = self._note_change
+        self._say_controls()
+
+    def say_changes(self) -> None:
+        """Has viewers show the values that the program has assigned since the last call."""
+        if self._are_values_old:
+            self._say_controls()
 
     def turn(self, index: int, value: float) -> None:
         """Gives a control a viewer's value; one that is not offered any more is ignored."""
         if index < len(self.controls):
             self.controls[index].set(value)
-            self.say(controls=to_status(self.controls))
+            self._say_controls()
 
     def say(self, **fields: Any) -> None:
         """Sets these fields of the status."""
         self._fields |= fields
         self._host.set_status(self._fields)
+
+    def _note_change(self) -> None:
+        self._are_values_old = True
+
+    def _say_controls(self) -> None:
+        self._are_values_old = False  # first: another thread may assign a value now
+        self.say(controls=to_status(self.controls))
 
 
 class UsersSide:
@@ -81,13 +99,46 @@ class UsersSide:
     @property
     def controls(self) -> tuple[Control, ...]:
         """Sliders, switches and buttons that the overlay offers. Their values change with `publish` and `is_open`, as
-        users turn them. Assign a list of `Slider`, `Toggle` and `Button`; assign it again after the program itself has
-        changed a value. Raises TwixtError."""
+        users turn them; values that the program assigns are sent then, five times a second at most. Assign a list of
+        `Slider`, `Toggle` and `Button` to replace all. Raises TwixtError."""
         return self._status.controls
 
     @controls.setter
     def controls(self, controls: Sequence[Control]) -> None:
         self._status.offer(checked_controls(controls, "View.controls"))
+
+    def slider(self, name: str, value: float, low: float, high: float, fold: str = FOLD) -> Slider:
+        """Offers one more slider, a number from `low` to `high`, in the overlay's part `fold`. The loop reads `.value`,
+        which costs no more than an attribute, and may assign it. Raises TwixtError for a value out of the range, for a
+        name that the fold has already, and after `close`."""
+        slider = Slider(name, value, low, high, fold)
+        self._offer_one_more(slider)
+        return slider
+
+    def toggle(self, name: str, value: bool = False, fold: str = FOLD) -> Toggle:
+        """Offers one more switch. `.value` is True or False; else as `slider`."""
+        toggle = Toggle(name, value, fold)
+        self._offer_one_more(toggle)
+        return toggle
+
+    def button(self, name: str, fold: str = FOLD) -> Button:
+        """Offers one more button. `.taken()` is True once after it was pressed; else as `slider`."""
+        button = Button(name, fold)
+        self._offer_one_more(button)
+        return button
+
+    def _offer_one_more(self, control: Control) -> None:
+        if self._host.is_ended:
+            raise TwixtError(
+                f"this view is closed, so it can offer no {control.kind} {control.name!r}; open another with "
+                "twixt.show(scene)"
+            )
+        if any((other.name, other.fold) == (control.name, control.fold) for other in self.controls):
+            raise TwixtError(
+                f"this view has a control {control.name!r} in the fold {control.fold!r}; give another name, or assign "
+                "view.controls to replace all"
+            )
+        self.controls = (*self.controls, control)
 
     def set_texts(self, texts: Iterable[OverlayText]) -> None:
         """Shows these texts over the picture, in place of those before; () shows none. Five times a second at most.

@@ -96,7 +96,9 @@ class ViewerSession:
         return NO_DISPLAY if code == NoDisplay.exit_code else f"the viewer {process.ending}"
 
     def obey(self) -> None:
-        """Obey the commands of viewers; only quit and changes of controls have an effect."""
+        """Obey the commands of viewers; only quit and changes of controls have an effect. What the program itself has
+        changed in its controls is sent."""
+        self.status.say_changes()
         for command in self.host.drain_commands():
             # A command given to an earlier window, before `reopen`, has no effect.
             if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:

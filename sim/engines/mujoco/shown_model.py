@@ -84,8 +84,8 @@ class ShownModel:
         """Replaces the view's scene if something of it has changed; True if it did. at_once: a change need not wait,
         though the last scene may be only a moment old. is_model_fixed: the model's own changes are not looked for, as
         `sync(state_only=True)` says."""
-        if not at_once and self._switches.exchange() and self.view is not None:
-            self.view.controls = self._switches.offered
+        if not at_once:
+            self._switches.exchange()
         options = self._options.tobytes()
         if not at_once:  # else another thread may call, which prints nothing and changes nothing of the code's
             self._unsupported.check(self.opt, options)

@@ -35,6 +35,21 @@ def test_a_viewers_value_is_kept_to_the_rule_of_its_control() -> None:
     assert not kick.taken()
 
 
+def test_what_the_program_assigns_is_checked_and_told_to_the_loop_that_offers_it() -> None:
+    gravity, light = Slider("gravity", 9.81, 0, 20), Toggle("light", True)
+    told: list[str] = []
+    gravity.on_change = lambda: told.append("gravity")
+    light.on_change = lambda: told.append("light")
+    gravity.value, light.value = 3, False
+    assert (gravity.value, light.value, told) == (3.0, False, ["gravity", "light"])
+    with pytest.raises(TwixtError, match="Slider 'gravity': value must be from 0 to 20, got 25"):
+        gravity.value = 25
+    with pytest.raises(TwixtError, match="value must be True or False"):
+        light.value = "dark"  # type: ignore[assignment]
+    gravity.set(5)
+    assert (gravity.value, light.value, told) == (5.0, False, ["gravity", "light"])
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
