@@ -121,6 +121,8 @@ def main() -> int:
     parser.add_argument("models", nargs="+", metavar="MODEL.xml")
     parser.add_argument("--folder", type=pathlib.Path, help="for pictures: ours on the left, MuJoCo's on the right")
     asked = parser.parse_args()
+    if asked.folder:
+        asked.folder.mkdir(parents=True, exist_ok=True)
     pictures, is_close = TwixtPictures(SIZE_PX), True
     print("| model | overlap | colours | with planes | pixels |\n|---|---:|---:|---:|---:|")
     for path in asked.models:
