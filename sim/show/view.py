@@ -1,59 +1,27 @@
-"""View of `twixt.show`: publishes as snapshots the bodies that the user's loop passes.
+"""View of `twixt.show`: its scene and camera, its window, and its end.
 
-Bodies are passed field by field and kept (`shown_bodies`), or the user writes the records in place (`slot`).
-Always: publishing never waits, with viewers or without. The loop sets its own pace: a snapshot is due when it is
-published. Not here: steps, pause and reset; the viewer's keys for them have no effect.
+Its states are published by `publishing`, its viewers' users served by `users_side`.
+Always: after `close`, a publish and an assigned scene or camera have no effect. Not here: steps, pause and reset; the
+viewer's keys for them have no effect.
 """
 
 from __future__ import annotations
 
-import time
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self, TypedDict, Unpack
+from typing import Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from twixt.ipc.errors import TwixtError, text_of
-from twixt.ipc.plan import Plan
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.host_segments import HostEnded
-from twixt.ipc.ring.slot import OpenSlot
 from twixt.ipc.scene import Camera, Scene, check_camera
-from twixt.ipc.scene.surface_records import NO_EXTRAS, Extras
-from twixt.ipc.snapshot import BODY, RECORD, new_bodies
-from twixt.ipc.trace.spans import NOT_RECORDED
-from twixt.sim.publish.limits import BodyLimit
-from twixt.sim.publish.publisher import Publisher
-from twixt.sim.show.loop_warnings import LoopWarnings
-from twixt.sim.show.shown_bodies import ShownBodies, ShownSnapshot, require_known_fields
-from twixt.sim.show.shown_surfaces import GivenSurfaces, ShownSurfaces
+from twixt.sim.show.publishing import Publishing
 from twixt.sim.show.users_side import UsersSide
 from twixt.sim.show.viewer_session import ViewerSession
-from twixt.sim.world import field_checks
 from twixt.sim.world.columns import Column, Columns, scene_with_columns
-from twixt.sim.world.marks import Marks
-from twixt.sim.world.surfaces import Surfaces
-
-# Longest simulated time there is: 2**63 ns, 292 years.
-LONGEST_S = 9.2e9
 
 
-class BodyFields(TypedDict, total=False):
-    """Fields of bodies that `View.publish` takes by name; None counts as not passed."""
-
-    position: ArrayLike | None
-    orientation: ArrayLike | None
-    velocity: ArrayLike | None
-    angular_velocity: ArrayLike | None
-    scale: ArrayLike | None
-    color: ArrayLike | None
-
-
-class View(UsersSide):
+class View(Publishing, UsersSide):
     """One or several windows to which a loop publishes. Returned by `show`. One thread at a time publishes; `close` may
     be called from any.
 
@@ -61,20 +29,9 @@ class View(UsersSide):
     """
 
     def __init__(self, session: ViewerSession, shapes: int, capacity: int, dt_ns: int, columns: Columns) -> None:
-        status = session.status
-        super().__init__(session.host, status)
-        self._session, self._dt_ns = session, dt_ns
+        Publishing.__init__(self, session, shapes, capacity, dt_ns, columns)
+        UsersSide.__init__(self, session.host, session.status)
         self.name = self._host.name
-        self._shapes, self._capacity = shapes, capacity
-        plan = Plan(1, 0, time.perf_counter_ns(), 0, 1.0)
-        spans = NOT_RECORDED if session.trace is None else session.trace.spans
-        self._publisher = Publisher(self._host, plan, None, spans=spans)  # the loop sets its own pace
-        self._now = ShownSnapshot(self._host, columns)
-        self._bodies: ShownBodies | None = None  # after `publish` was called
-        self._surfaces = ShownSurfaces(self._host)
-        self._has_slots = self._is_publishing = False
-        self._warnings = LoopWarnings(status, dt_ns)
-        self._body_limit = BodyLimit(self._host, self._warnings.warn)
         weakref.finalize(self, session.leave).atexit = False
 
     @property
@@ -159,182 +116,6 @@ class View(UsersSide):
         """
         self._session.reopen()
 
-    def publish(
-        self,
-        *,
-        visible: ArrayLike | None = None,
-        ids: ArrayLike | None = None,
-        cut: ArrayLike | None = None,
-        columns: Mapping[str, ArrayLike] | None = None,
-        marks: Marks | None = None,
-        surfaces: GivenSurfaces | None = None,
-        sim_time: float | None = None,
-        **fields: Unpack[BodyFields],
-    ) -> None:
-        """Show the bodies as they are now. Fields not passed stay as they were, velocities count as not known.
-
-        position (n, 3) m. orientation (n, 4) unit quaternions xyzw. velocity (n, 3) m/s. angular_velocity
-        (n, 3) rad/s, world frame. scale (n,) or one for all. color (n, 3 or 4) or one for all: floats from 0 to 1, or
-        whole numbers from 0 to 255. Whole numbers up to 1 count like floats, (1, 0, 0) is red, except in dtype uint8.
-        visible: bool (n,); not passed it stays as it was, and a new body is visible. ids: (n,) whole numbers or texts,
-        in every publish or in none; a body is known by its id, whatever its place; a new id appears, a missing one
-        disappears. cut: bool (n,) or places of bodies that jumped and must not be drawn in between. columns: name ->
-        (n,) or (n, width), or one row for all; those not passed stay as they were. Part columns have a row for each part
-        of the bodies (`Scene.part_bodies`), world columns one; part columns not together with ids. marks: those of this state; not
-        passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)}, the
-        vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms; those
-        not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by default
-        `dt` after the last one. Smaller than the last one: the world restarts (a new world epoch). Equal: this state
-        replaces the last one, at once and without a blend, and simulated time does not advance.
-
-        Raises TwixtError for shapes, types and ranges that are wrong, and while another publish is under way. A number
-        that is not finite is reported once, in the terminal and in the overlay: that body is not drawn, a velocity is
-        not used, a colour is drawn in white, and the loop goes on.
-
-        A new id below the number of shapes gets the shape of that number if it is free, any other id the lowest
-        that is free; without ids, the i-th body has the i-th shape. After `close` it does nothing. For corrections
-        whose visual offset decays use `Bodies.correct`, in a world; here a body moves or is cut.
-        """
-        if self._session.is_closed:
-            return
-        for value in fields.values():
-            if value is None:
-                require_known_fields(fields)
-                fields = {  # type: ignore[assignment]
-                    name: value for name, value in fields.items() if value is not None
-                }
-                break
-        if self._is_publishing:
-            raise TwixtError(
-                "another publish of this view is under way, on another thread or in the line that this one "
-                "interrupted; publish from one thread at a time, with a lock around it"
-            )
-        self._is_publishing = True
-        try:
-            now = self._now
-            if self._bodies is None:
-                self._require(not self._has_slots, "publish", "slot")
-                self._bodies = ShownBodies(self._host, now, self._shapes, self._capacity, self._body_limit)
-            bodies = self._bodies
-            try:
-                if now.is_under_way:
-                    now.settle()
-                sim_time_ns = self._time_of(sim_time)
-                written = None
-                if surfaces is not None or self._surfaces.are_shown:
-                    count_of = partial(bodies.record_count, fields, ids)  # type: ignore[arg-type]
-                    written = self._surfaces.written(surfaces, count_of)
-                extras = _extras(marks, written)
-                begin_ns = time.perf_counter_ns()
-                opened = bodies.write(
-                    fields,  # type: ignore[arg-type]
-                    columns,
-                    visible,
-                    ids,
-                    cut,
-                    extras.records,
-                )
-            except HostEnded:
-                if self._session.is_closed:  # by another thread meanwhile; in a forked child it is an error
-                    return
-                raise
-            if bodies.not_drawable and not self._warnings.is_quiet:
-                self._warnings.check_all(opened, bodies, now.tick)
-            if extras is not NO_EXTRAS:
-                self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
-            self._send(sim_time_ns, opened, begin_ns, extras.vertices)
-        finally:
-            self._is_publishing = False
-
-    @contextmanager
-    def slot(
-        self,
-        count: int,
-        *,
-        columns: Mapping[str, ArrayLike] | None = None,
-        marks: Marks | None = None,
-        surfaces: GivenSurfaces | None = None,
-        sim_time: float | None = None,
-    ) -> Iterator[NDArray[np.void]]:
-        """Show `count` bodies that the block writes into shared memory, without a copy:
-
-            with view.slot(100_000) as records:
-                records["position"] = state.xyz
-
-        records: dtype `twixt.ipc.snapshot.BODY`, shape (count,). They contain visible white bodies at the origin, or
-        the values of an earlier block, which need not be the last one. So a field that ever changes must be written
-        in each block, flags and epochs included. Values are not checked, but a number that is not finite is reported,
-        as in `publish`. Body i has the i-th shape. columns, marks, surfaces: as in `publish`; columns not passed stay
-        as they were. A view uses either `slot` or `publish`, never both; TwixtError otherwise, and for a `count` that is no
-        whole number >= 0.
-
-        The snapshot is visible when the block ends; if it raises, nothing is published. Then `records` is read-only.
-        Views of it (`p = records["position"]`) stay writable, and viewers read that memory: make them anew in each
-        block. Another slot inside the block replaces it: `records` is read-only then, and the block's end raises.
-        """
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 0:
-            raise TwixtError(f"slot(count) must be a whole number of bodies >= 0, got {text_of(count)}")
-        self._require(self._bodies is None, "slot", "publish")
-        count, self._has_slots = int(count), True
-        now = self._now
-        own = field_checks.checked_columns({} if columns is None else columns, now.columns, count)
-        try:
-            if now.is_under_way:
-                now.settle()
-            sim_time_ns = self._time_of(sim_time)
-            written = self._surfaces.written(surfaces, lambda: count)
-            extras = _extras(marks, written)
-            opened = None
-            if not self._session.is_closed:
-                most = self._body_limit.allowed(count, time.perf_counter_ns(), len(extras.records))
-                opened = self._host.begin(count, most, len(extras.records), now.columns.part_count(count))
-        except HostEnded:
-            if not self._session.is_closed:
-                raise
-            opened = None
-        if opened is None:
-            yield np.zeros(count, BODY)
-            return
-        begin_ns = time.perf_counter_ns()
-        try:
-            self._fill_new(opened)
-            yield opened.records
-            self._warnings.check_in_turn(opened.records, now.tick)
-            self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
-            if len(extras.records):
-                opened.write_marks(extras.records)
-        except BaseException:
-            opened.drop()
-            raise
-        now.columns.grow(count)
-        opened.columns = now.columns.published(count) | own
-        now.next_state, now.next_columns, now.next_slot, now.is_under_way = now.state, own, opened, True
-        self._send(sim_time_ns, opened, begin_ns, extras.vertices)
-
-    def publish_whole(self, records: NDArray[np.void], sim_time: float) -> None:
-        """Show bodies in records that the caller keeps, as after a `slot` without columns, marks and surfaces. The least
-        that a publish costs where bodies are few: one copy, and no slot to be opened.
-
-        records: dtype `BODY`, shape (n,), the same array each time. sim_time: seconds.
-        """
-        now = self._now
-        if now.columns.declared or now.is_under_way or self._bodies is not None or len(records) > self._host.capacity:
-            with self.slot(len(records), sim_time=sim_time) as opened:
-                opened.view(RECORD)[...] = records.view(RECORD)
-            return
-        if self._session.is_closed:
-            return
-        self._has_slots = True
-        sim_time_ns, tick = self._time_of(sim_time), now.tick
-        self._warnings.check_in_turn(records, tick)
-        try:
-            self._begin_send(sim_time_ns)
-            now.tick, now.sim_time_ns = tick + 1, sim_time_ns  # first: an interruption may leave out a tick
-            self._publisher.publish(records, tick=tick, sim_time_ns=sim_time_ns, dt_ns=self._dt_ns)
-        except HostEnded:
-            if not self._session.is_closed:
-                raise
-
     def close(self) -> None:
         """Send the end to all viewers, close the window and free everything. From any thread; idempotent."""
         self._session.close()
@@ -351,67 +132,3 @@ class View(UsersSide):
             self.close()
         else:
             self._session.crash(f"the loop raised {kind.__name__}: {error}")
-
-    def _time_of(self, sim_time: float | None) -> int:
-        if sim_time is None:
-            return 0 if self._now.sim_time_ns is None else self._now.sim_time_ns + self._dt_ns
-        if not (isinstance(sim_time, int | float | np.number) and abs(sim_time) < LONGEST_S):
-            raise TwixtError(f"sim_time must be seconds, a finite number, got {text_of(sim_time)}")
-        return round(sim_time * 1e9)
-
-    def _require(self, holds: bool, wanted: str, used: str) -> None:
-        if not holds:
-            raise TwixtError(f"this view is published with {used}, so not with {wanted}; use one of the two alone")
-
-    def _fill_new(self, opened: OpenSlot) -> None:
-        """Fill records that no block has written yet: visible bodies at the origin."""
-        done = opened.tag if isinstance(opened.tag, int) else 0
-        if done < opened.count:
-            opened.tag = None
-            opened.records[done:].view(RECORD)[...] = new_bodies(1).view(RECORD)
-            opened.tag = opened.count
-        elif opened.mark_count:  # they are written over what lies behind the bodies
-            opened.tag = opened.count
-
-    def _begin_send(self, sim_time_ns: int) -> None:
-        """Restart the world where time went back, and obey viewers."""
-        before_ns = self._now.sim_time_ns
-        if before_ns is not None and sim_time_ns < before_ns:
-            plan = self._publisher.plan
-            anew = Plan(plan.number + 1, plan.world_epoch + 1, time.perf_counter_ns(), sim_time_ns, 1.0)
-            self._publisher.write_plan(anew)
-        self._session.obey()
-
-    def _send(self, sim_time_ns: int, opened: OpenSlot, begin_ns: int, vertices: int) -> None:
-        """Publish the slot that is prepared in `_now`, with so many vertices in its last records."""
-        now = self._now
-        try:
-            self._begin_send(sim_time_ns)
-            self._publisher.publish(
-                opened,
-                tick=now.tick,
-                sim_time_ns=sim_time_ns,
-                dt_ns=self._dt_ns,
-                columns=opened.columns,
-                layout=self._now.columns.layout,
-                vertices=vertices,
-                begin_ns=begin_ns,
-            )
-            now.complete()
-            if vertices:
-                self._surfaces.complete()
-        except HostEnded:
-            opened.drop()
-            if not self._session.is_closed:
-                raise
-
-
-def _extras(marks: Marks | None, surfaces: Surfaces | None) -> Extras:
-    if marks is None:
-        return NO_EXTRAS if surfaces is None else surfaces.after()
-    if not isinstance(marks, Marks):
-        raise TwixtError(
-            f"publish(marks) must be a Marks, got {type(marks).__name__}; make one with marks = twixt.Marks(), and "
-            "fill it with marks.clear() and marks.add(...)"
-        )
-    return Extras(marks.records) if surfaces is None else surfaces.after(marks.records)

@@ -107,7 +107,7 @@ def test_a_view_whose_jump_finds_no_memory_shows_what_fits_says_it_once_and_trie
         many = 2 * host.capacity
         monkeypatch.setattr(memory, "make", refuse)
         now_ns = 0
-        monkeypatch.setattr("twixt.sim.show.view.time.perf_counter_ns", lambda: now_ns)
+        monkeypatch.setattr("twixt.sim.show.publishing.time.perf_counter_ns", lambda: now_ns)
         for tick in range(2, 40):
             publish(view, tick, many)
             host.await_room(PATIENCE_S)
