@@ -53,7 +53,7 @@ class ProgramsAhead:
         for way, seen, name, group in product(WAYS, views, PASSES, sorted(bodies.members.layers, key=str)):
             variant = bodies.variant_of(seen, name, PoseVariant(way, stretched))
             is_cheaper = bodies.is_software and way == present_way and name in CHEAPER
-            if bodies.programs.has(name, variant) or not (is_cheaper or self._may_draw(name, count, stretched)):
+            if bodies.programs.has(name, variant) or not (is_cheaper or self._may_draw(name, seen, count, stretched)):
                 continue
             layer = place(Layer(slot, group=group), bodies.ring)._replace(variant=variant)
             if bodies.members.of(group, name).drawn(layer.bodies):
@@ -82,8 +82,8 @@ class ProgramsAhead:
         self._target.uncut()
         return is_more
 
-    def _may_draw(self, name: str, count: int, stretched: bool) -> bool:
-        """True if a picture of `count` bodies may use this program."""
+    def _may_draw(self, name: str, view: SceneView, count: int, stretched: bool) -> bool:
+        """True if such a picture of `count` bodies may use this program."""
         by_processor, members = self._bodies.is_software, self._bodies.members
         if name == "apart":
             return by_processor and not stretched and LEAST <= count <= FEW and members.are_spheres
@@ -94,4 +94,4 @@ class ProgramsAhead:
                 of_kind = sum(members.of(layer, kind).drawn(count) for layer in members.layers)
                 passes = cast_passes(kind, of_kind, by_processor, is_outlined=self._bodies.scene.is_outlined)
                 return name in passes and (stretched or kind != STRETCHED)
-        return name != "shadows" or has_shadows(self._bodies.scene, count)
+        return name != "shadows" or has_shadows(self._bodies.scene, count, view.floor)

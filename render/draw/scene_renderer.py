@@ -25,6 +25,7 @@ from twixt.ipc.scene.surface_records import surface_rows
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.render.draw.bodies import part_values
 from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.level_floor import LevelFloor
 from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.bodies.still_planes import still_key
 from twixt.render.draw.camera import CameraMatrices
@@ -69,6 +70,7 @@ class SceneRenderer:
         self._target, self._uniforms = FrameTarget(context), FrameUniforms(context)
         ring = SnapshotRing(context, slots, capacity, is_late=by_processor)
         self._bodies = BodyDraws(context, self._target, scene, ring, by_processor)
+        self._floors = LevelFloor(self._bodies)
         self._background = Background(context, by_processor)
         self._materials = MaterialDraws(context, self._bodies)
         self._meshes = MeshDrawing(context, self._target, self._bodies, self._materials.uniforms)
@@ -202,9 +204,10 @@ class SceneRenderer:
         before = self._view
         self._materials.begin()
         self._marks.take(marks)
-        is_new = self._uniforms.write(scene, camera, viewport)
+        floor = self._floors.of_picture(placed) if scene.ground is None and self.level.shadows else None
+        is_new = self._uniforms.write(scene, camera, viewport, floor)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
-        view = self._view = SceneView(scene, camera, viewport, self._lit.affordable(self.level), wide)
+        view = self._view = SceneView(scene, camera, viewport, self._lit.affordable(self.level), wide, floor)
         self._way = placed[0].variant.way if placed else self._way
         key = self._background.key(self._uniforms.key, scene)
         if bodies.is_software and not view.is_mapped:
@@ -345,7 +348,7 @@ class SceneRenderer:
         self._solids.draw(view, layers, self._flat.are_drawn or self._marks.are_drawn, self._has_planes)
         self._marks.draw(view)
         count = max((layer.bodies for layer in layers), default=0)
-        if view.level.shadows and not view.is_mapped and has_shadows(scene, count):
+        if view.level.shadows and not view.is_mapped and has_shadows(scene, count, view.floor):
             bodies.draw("shadows", layers)
             self._meshes.draw_shadows()
         self._meshes.draw_silhouettes(view.level)

@@ -92,7 +92,7 @@ class SphereDrawing:
 
     def _choose(self, view: SceneView, layers: Sequence[PlacedLayer], count: int) -> None:
         """Chooses the program for `count` spheres, by a sample of the layer with most bodies."""
-        scene, camera, viewport, level, _ = view
+        scene, camera, viewport, level, *_ = view
         # Shadows need the true depth of each pixel, whatever it costs.
         by_processor = self._bodies.is_software and not view.is_mapped
         parts = self._bodies.parts

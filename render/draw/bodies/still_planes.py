@@ -43,23 +43,24 @@ def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -
         return None
     if uniforms.newer_count:
         newer = ring.planes(layer.slots.newer)
-        if older.tobytes() != newer.tobytes() or _move(older):
+        if older.tobytes() != newer.tobytes() or moves(older).any():
             return None
-    return _Same(scene), older.tobytes(), uniforms.has_transparent, layer.group
+    return Same(scene), older.tobytes(), uniforms.has_transparent, layer.group
 
 
-def _move(records: NDArray[np.void]) -> bool:
-    return bool(records["velocity"].any() or records["angular_velocity"].any())
+def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
+    """For each of these records, dtype `BODY`: True if it says that its body moves."""
+    return np.asarray(records["velocity"].any(axis=1) | records["angular_velocity"].any(axis=1))
 
 
-class _Same:
+class Same:
     """Equal for one object alone, which it keeps."""
 
     def __init__(self, one: object) -> None:
         self.one = one
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.one is self.one
+        return isinstance(other, Same) and other.one is self.one
 
     def __hash__(self) -> int:
         return id(self.one)

@@ -26,6 +26,10 @@ from twixt.render.draw.glsl.pose_variants import PoseVariant
 Viewport = tuple[int, int, int, int]
 # Points are drawn into a viewport that reaches this far beyond the picture on each side: see sphere_common.py.
 GUARD_PX = 64
+# Half edge of a ground that ends nowhere, metres.
+ENDLESS_M = 1e30
+# Height at which a body no longer casts a shadow on the ground, see `Floor`.
+NEAR_FADE_RADII = 0.9
 
 # std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(
@@ -41,6 +45,8 @@ FRAME_BLOCK = np.dtype(
         ("light_world", "<f4", 4),
         ("grid", "<f4", 4),
         ("guard", "<f4", 4),
+        ("floor_at", "<f4", 4),
+        ("floor_half", "<f4", 4),
     ]
 )
 FRAME_BINDING, LAYER_BINDING = 0, 1
@@ -48,10 +54,21 @@ FRAME_BINDING, LAYER_BINDING = 0, 1
 LAYER_BLOCK = struct.Struct("<4f 2f 8x 4i 4i")
 
 
+class Floor(NamedTuple):
+    """A level rectangle that soft shadows fall on: its middle, metres, world; the direction of its x axis, (cosine, sine)
+    in the world's x and y; its half edges, metres. fade_radii: height at which a body no longer casts the light's shadow,
+    from its lowest point, in radii."""
+
+    middle: tuple[float, float, float]
+    along: tuple[float, float]
+    half_m: tuple[float, float]
+    fade_radii: float
+
+
 class SceneView(NamedTuple):
     """A picture to draw: a scene, a camera, a part of the framebuffer and a quality level.
 
-    is_wide: spheres are seen as ellipses, see sphere_common.py.
+    is_wide: spheres are seen as ellipses, see sphere_common.py. floor: what soft shadows fall on, None for nothing.
     """
 
     scene: Scene
@@ -59,6 +76,7 @@ class SceneView(NamedTuple):
     viewport: Viewport
     level: Level = FULL
     is_wide: bool = False
+    floor: Floor | None = None
 
     @property
     def is_mapped(self) -> bool:
@@ -160,13 +178,13 @@ class FrameUniforms:
         self._buffer = context.buffer(reserve=FRAME_BLOCK.itemsize, dynamic=True)
         self.key: tuple[object, ...] = ()
 
-    def write(self, scene: Scene, camera: CameraMatrices, viewport: Viewport) -> bool:
-        """Binds the block of this picture; True if it had to be written."""
-        key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport)
+    def write(self, scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None) -> bool:
+        """Binds the block of this picture; True if it had to be written. floor: see `SceneView`."""
+        key = (camera.view.tobytes(), camera.projection.tobytes(), camera.eye, camera.target, viewport, floor)
         is_new = key != self.key
         if is_new:
             self.key = key
-            self._buffer.write(frame_block(scene, camera, viewport).tobytes())
+            self._buffer.write(frame_block(scene, camera, viewport, floor).tobytes())
         self.bind()
         return is_new
 
@@ -179,8 +197,11 @@ class FrameUniforms:
         self.key = ()
 
 
-def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDArray[np.void]:
-    """The block of a picture in this part of the framebuffer, a single record of `FRAME_BLOCK`."""
+def frame_block(
+    scene: Scene, camera: CameraMatrices, viewport: Viewport, floor: Floor | None = None
+) -> NDArray[np.void]:
+    """The block of a picture in this part of the framebuffer, a single record of `FRAME_BLOCK`. floor: see `SceneView`."""
+    floor = ground_of(scene) if floor is None else floor
     block = np.zeros((), FRAME_BLOCK)
     view, projection, eye = camera.view[:3, :3], camera.projection, np.array(camera.eye)
     light = np.asarray(scene.light, np.float32) / math.hypot(*scene.light)
@@ -193,7 +214,9 @@ def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDA
     width_px, height_px = viewport[2:]
     block["picture"] = width_px, height_px, 2.0 / (projection[1, 1] * height_px), float(camera.orthographic)
     block["light_eye"] = *(view @ light), float(scene.is_plain)
-    block["up_eye"] = *view[:, 2], (scene.ground if scene.ground is not None else 0.0) - eye[2]
+    block["up_eye"] = *view[:, 2], floor.middle[2] - eye[2]
+    block["floor_at"] = *(floor.middle - eye)[:2], *floor.along
+    block["floor_half"][:3] = *floor.half_m, floor.fade_radii
     block["light_world"] = *light, faintest_shadow(scene)
     block["guard"] = (
         projection[0, 0] * width_px / (width_px + 2 * GUARD_PX),
@@ -205,8 +228,18 @@ def frame_block(scene: Scene, camera: CameraMatrices, viewport: Viewport) -> NDA
     return block
 
 
+def ground_of(scene: Scene) -> Floor:
+    """The scene's ground, or that of height 0, as a floor without an edge."""
+    return Floor(
+        (0.0, 0.0, 0.0 if scene.ground is None else scene.ground), (1.0, 0.0), (ENDLESS_M, ENDLESS_M), NEAR_FADE_RADII
+    )
+
+
 def faintest_shadow(scene: Scene) -> float:
-    """Largest share of black that is invisible on this ground: 1.5 of 255 steps of its brightness."""
+    """Largest share of black that is invisible on what is below the bodies: 1.5 of 255 steps of its brightness. A floor
+    may be white."""
+    if scene.ground is None:
+        return 1.5 / 255
     background = scene.background.mean_color if isinstance(scene.background, Texture) else scene.background
     return 1.5 / 255 / max(*background, 0.1)
 

@@ -18,11 +18,13 @@ layout(std140) uniform Frame {
     vec4 picture;        // width, height in px; metres a pixel spans, at 1 m distance or everywhere if orthographic;
                          // w: 1 when the camera is orthographic
     vec4 light_eye;      // towards the light, eye space; w: 1 when shapes are drawn in their plain colour
-    vec4 up_eye;         // world z in eye space; w: height of the ground above the eye, metres
+    vec4 up_eye;         // world z in eye space; w: height of the floor or ground above the eye, metres
     vec4 light_world;    // towards the light, world; w: the share of black that is not seen on the ground
     vec4 grid;           // x, y of the grid of lines' middle, from the eye, metres; left, bottom of the picture in px
     vec4 guard;          // x, y of lens for the viewport that reaches beyond the picture; z: 1 when round shapes have
                          // their pattern; w: factor on the colours of bodies
+    vec4 floor_at;       // of what soft shadows fall on: its middle, from the eye, metres; its x axis, both in world's x, y
+    vec4 floor_half;     // x, y: its half edges, metres; z: height at which the light's shadow of a body ends, in its radii
 };
 
 // Before anything is rounded: two large numbers near each other have an exact difference.

@@ -299,8 +299,9 @@ _SHADOW_VERTEX = (
 uniform vec3 middle, half_size;  // of the mesh's bounds
 void main() {
     vec3 at = pose_place + pose_x * middle.x + pose_y * middle.y + pose_z * middle.z;
-    vec3 size = half_size * vec3(length(pose_x), length(pose_y), length(pose_z));
-    cast_shadow(transpose(view) * at, size, pose_color.w > 0.0);
+    vec3 scale = max(vec3(length(pose_x), length(pose_y), length(pose_z)), 1e-30);
+    mat3 to_world = transpose(view), axes = to_world * mat3(pose_x / scale.x, pose_y / scale.y, pose_z / scale.z);
+    cast_shadow(to_world * at, axes, half_size * scale, pose_color.w > 0.0);
 }
 """
 )

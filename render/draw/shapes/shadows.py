@@ -1,8 +1,9 @@
-"""Soft shadows of bodies on the ground, which show how high a body is above it.
+"""Soft shadows of bodies on the ground or on a level floor, which show how high a body is above it.
 
-The one idea: the ground is flat, so a body's shadow is a soft spot whose place and size follow from the body's pose:
-one quad for each body near enough to the ground for a visible shadow. No shadow map, no second view. A box casts the
-shadow of a ball of about its size.
+The one idea: a floor is flat, so a body's shadow is a soft spot whose place and size follow from the body's pose:
+one quad for each body near enough to the ground for a visible shadow. No shadow map, no second view. The spot
+is an ellipse, as long as the body is: what casts it is a ball that is moved along rods.
+Shadows end where the floor does: the quad's sides are parallel to the floor's, and are moved to these.
 Shadows dim only ground that no body hides. They are drawn after the bodies, so that pixels that bodies cover are not
 shaded twice.
 """
@@ -12,13 +13,15 @@ from __future__ import annotations
 import moderngl
 
 from twixt.ipc.scene import Scene
+from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL, switches_glsl
 
-# A body whose centre is more than this many radii above the ground has no shadow: it would be too faint for its cost.
-FADE_RADII = 1.9
-# Radius of the spot below a body and of the shadow that the light casts, in radii of the body. The cost in pixels grows
+# A ball whose centre is more than this many radii above the ground has no shadow: it would be too faint for its cost.
+# On a floor the light's shadow reaches as high as `Floor.fade_radii` says.
+FADE_RADII = 1 + NEAR_FADE_RADII
+# Radius of the spot below a body and of the shadow that the light casts, in radii of the ellipse. The cost in pixels grows
 # with the square.
 FOOT_REACH, SPOT_REACH = 1.5, 1.25
 # A body whose centre is lower than this many radii has no shadow: a body that flat hides it, or would have it on top.
@@ -45,14 +48,40 @@ CONSTANTS = {
     "LOWEST_LIGHT": LOWEST_LIGHT,
 }
 
-# `cast_shadow` ends a vertex shader. position: of the body's middle, from the eye, world's axes. size: half extents.
+# `cast_shadow` ends a vertex shader. position: of the body's middle, from the eye, world's axes. axes: the body's own, unit
+# vectors, world. size: half extents along these, metres.
+# What casts is the sum of a ball, as large as the body is thin, and of three rods along the axes.
 SHADOW_CASTER_GLSL = """
-out vec4 caster;   // xyz: centre, from the eye, w: radius, metres, world's axes; w = 0: no shadow
-void cast_shadow(vec3 position, vec3 size, bool visible) {
-    float radius = (size.x + size.y + size.z) / 3.0;
-    float height = position.z - up_eye.w;
-    bool casts = visible && radius > 0.0 && height > radius * FLAT_RADII && height < radius * FADE_RADII;
-    caster = vec4(position, casts ? radius : 0.0);
+out vec3 caster;      // the body's middle, from the eye, metres, world's axes
+out vec2 dark;        // strength of the spot below the body, of the shadow that the light casts; 0, 0: none
+out vec4 middles;     // of these two, metres from below the body, along the floor's edges
+out vec3 foot_square; // xx, xy, yy of the ellipse that each of them has in place of a circle, square metres
+out vec3 spot_square;
+vec2 on_floor(vec2 way) { return vec2(dot(way, floor_at.zw), dot(way, vec2(-floor_at.w, floor_at.z))); }
+vec3 square_of(vec2 rod) { return vec3(rod.x * rod.x, rod.x * rod.y, rod.y * rod.y); }
+
+void cast_shadow(vec3 position, mat3 axes, vec3 size, bool visible) {
+    float radius = (size.x + size.y + size.z) / 3.0, height = position.z - up_eye.w;
+    float thin = max(min(size.x, min(size.y, size.z)), 1e-3 * radius);
+    vec3 rods = sqrt(max(size * size - thin * thin, 0.0)), steep = rods * vec3(axes[0].z, axes[1].z, axes[2].z);
+    vec3 below = abs(steep);
+    float gap = (height - thin - below.x - below.y - below.z) / radius;
+    float raised = clamp((height / radius - FLAT_RADII) / (2.0 * FLAT_RADII), 0.0, 1.0);
+    vec2 near = clamp(1.0 - max(gap, 0.0) / vec2(FADE_RADII - 1.0, floor_half.z), 0.0, 1.0);
+    caster = position;
+    dark = visible && radius > 0.0 ? vec2(0.42 * near.x * near.x, 0.34 * near.y) * raised : vec2(0.0);
+    vec2 slope = -light_world.xy / max(light_world.z, LOWEST_LIGHT);
+    foot_square = spot_square = thin * thin * vec3(1.0, 0.0, 1.0);
+    middles = vec4(0.0, 0.0, on_floor(slope * height));
+    for (int axis = 0; axis < 3; axis++) {
+        vec3 rod = axes[axis] * rods[axis];
+        // Below the body only the part of a rod that is near the floor counts.
+        float share = min(0.5 * radius / max(below[axis], 1e-6 * radius), 1.0);
+        vec2 lower = on_floor(steep[axis] > 0.0 ? -rod.xy : rod.xy);
+        middles.xy += lower * (1.0 - share);
+        foot_square += square_of(lower * share);
+        spot_square += square_of(on_floor(rod.xy + slope * rod.z));
+    }
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
@@ -60,7 +89,9 @@ void cast_shadow(vec3 position, vec3 size, bool visible) {
 _VERTEX = """
 void main() {
     Pose pose = drawn_pose();
-    cast_shadow(pose.position, shape_size * pose.scale, pose.visible && shape_size.z > 0.0);
+    mat3 axes = mat3(rotate(pose.orientation, vec3(1.0, 0.0, 0.0)), rotate(pose.orientation, vec3(0.0, 1.0, 0.0)),
+                     rotate(pose.orientation, vec3(0.0, 0.0, 1.0)));
+    cast_shadow(pose.position, axes, shape_size * pose.scale, pose.visible && shape_size.z > 0.0);
 }
 """
 
@@ -68,32 +99,47 @@ _GEOMETRY = (
     "layout(points) in;\nlayout(triangle_strip, max_vertices = 4) out;\n"
     + FRAME_GLSL
     + """
-in vec4 caster[];
-const float FOOT_REACH = REACH_FOOT, SPOT_REACH = REACH_SPOT;
+in vec3 caster[], foot_square[], spot_square[];
+in vec2 dark[];
+in vec4 middles[];
 flat out vec2 strength;  // of the spot below the body, of the shadow that the light casts
-flat out vec2 drift;     // middle of the light's shadow, in radii from the foot
-out vec2 from_foot;      // in radii, on the ground
+out vec2 from_foot;      // on the floor, from the middle of each, in radii
+out vec2 from_spot;
+
+// From a place on the floor to the circle of radius 1 that the ellipse is (Cholesky 1924).
+vec2 in_circle(vec2 at, vec3 square) {
+    float across = sqrt(square.x), lean = square.y / across;
+    at.x /= across;
+    return vec2(at.x, (at.y - lean * at.x) * inversesqrt(max(square.z - lean * lean, 1e-6 * square.z)));
+}
 
 void main() {
-    vec4 c = caster[0];
-    if (c.w <= 0.0) return;
-    float height = c.z - up_eye.w;
-    vec2 away = -light_world.xy / max(light_world.z, LOWEST_LIGHT) * height / c.w;
-    float near = min((FADE_RADII - height / c.w) / (FADE_RADII - 1.0), 1.0);  // 1 where it touches
-    float raised = min((height / c.w - FLAT_RADII) / (2.0 * FLAT_RADII), 1.0);
+    if (dark[0].y <= 0.0) return;
+    vec3 c = caster[0];
     // Seen from above, it lies on the floor that the user has put there, and from below behind that.
     float side = (PARALLEL ? up_eye.z > 0.0 : up_eye.w < 0.0) ? 1.0 : -1.0;
     float lift = PARALLEL ? lens.z * picture.z * LIFT_PX : lens.w * LIFT;
-    vec2 dark = vec2(0.42 * near * near, 0.34 * near) * raised;
     // As far as they are seen: where they are fainter than what is seen of the ground, a pixel is for nothing.
-    vec2 seen = vec2(FOOT_REACH, SPOT_REACH) * sqrt(max(1.0 - sqrt(light_world.w / dark), 0.0));
-    if (max(seen.x, seen.y) <= 0.0) return;
-    vec2 low = min(vec2(-seen.x), away - seen.y), high = max(vec2(seen.x), away + seen.y);
+    vec2 seen = vec2(REACH_FOOT, REACH_SPOT) * sqrt(max(1.0 - sqrt(light_world.w / max(dark[0], 1e-6)), 0.0));
+    if (seen.y <= 0.0) return;
+    vec2 foot = middles[0].xy, spot = middles[0].zw;
+    vec2 reach = seen.y * sqrt(spot_square[0].xz), low = spot - reach, high = spot + reach;
+    if (seen.x > 0.0) {
+        reach = seen.x * sqrt(foot_square[0].xz);
+        low = min(low, foot - reach);
+        high = max(high, foot + reach);
+    }
+    vec2 along = floor_at.zw, across = vec2(-along.y, along.x), off = floor_at.xy - c.xy;
+    vec2 middle = vec2(dot(off, along), dot(off, across));
+    low = max(low, middle - floor_half.xy);
+    high = min(high, middle + floor_half.xy);
+    if (any(greaterThanEqual(low, high))) return;
     for (int corner = 0; corner < 4; corner++) {
-        from_foot = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
-        strength = dark;
-        drift = away;
-        vec3 at = view * vec3(c.xy + from_foot * c.w, up_eye.w);
+        vec2 place = vec2((corner & 1) == 0 ? low.x : high.x, (corner >> 1) == 0 ? low.y : high.y);
+        from_foot = in_circle(place - foot, foot_square[0]);
+        from_spot = in_circle(place - spot, spot_square[0]);
+        strength = dark[0];
+        vec3 at = view * vec3(c.xy + along * place.x + across * place.y, up_eye.w);
         gl_Position = clip_of(at);
         gl_Position.z += side * (lift - UNITS * gl_Position.w);
         EmitVertex();
@@ -103,27 +149,21 @@ void main() {
 """
 )
 
-_FRAGMENT = (
-    "#version 330 core\n"
-    + FRAME_GLSL
-    + """
+_FRAGMENT = """#version 330 core
 flat in vec2 strength;
-flat in vec2 drift;
-in vec2 from_foot;
+in vec2 from_foot, from_spot;
 out vec4 color;
 void main() {
-    vec2 off = from_foot - drift;
     float foot = max(1.0 - dot(from_foot, from_foot) * (1.0 / (REACH_FOOT * REACH_FOOT)), 0.0);
-    float spot = max(1.0 - dot(off, off) * (1.0 / (REACH_SPOT * REACH_SPOT)), 0.0);
+    float spot = max(1.0 - dot(from_spot, from_spot) * (1.0 / (REACH_SPOT * REACH_SPOT)), 0.0);
     color = vec4(0.0, 0.0, 0.0, strength.x * foot * foot + strength.y * spot * spot);
 }
 """
-)
 
 
-def has_shadows(scene: Scene, count: int) -> bool:
-    """True if `count` bodies of this scene have shadows."""
-    return scene.ground is not None and not scene.is_plain and 0 < count <= MOST_SHADOWS
+def has_shadows(scene: Scene, count: int, floor: Floor | None = None) -> bool:
+    """True if `count` bodies of this scene have shadows on its ground, or on a floor."""
+    return (scene.ground is not None or floor is not None) and not scene.is_plain and 0 < count <= MOST_SHADOWS
 
 
 def shadow_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:

@@ -1,0 +1,104 @@
+"""Finds the floor of a scene without a ground: a level plane that stands still, on which soft shadows then fall.
+
+The one idea: such a floor is known from the records of the scene's planes, which still_planes.py keeps beside the
+snapshots on the GPU. Where these are the same as in the picture before, so is the floor.
+
+Always: a plane that moves, leans, is hidden or is seen through is no floor. Of several the largest is. Draws nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import RECORD, VISIBLE
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.shape_table import half_size
+from twixt.render.draw.bodies.still_planes import Same, moves
+from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.snapshot_ring import NO_BODIES
+from twixt.render.draw.transparency.transparent_rows import OPAQUE
+from twixt.render.interpolation.quaternion import multiply, normalized, rotate
+
+# Largest horizontal part of a level plane's unit normal: at 100 m from its middle such a plane is 1 mm off.
+LEAN = 1e-5
+# Up to this many bodies or parts cast their shadows from as far above the floor as FAR_FADE_RADII says.
+FEW_CASTERS, FAR_FADE_RADII = 200, 24.0
+
+
+class _Planes(NamedTuple):
+    """Planes of one layer, a row each: their rows, and their records, of dtype `BODY`."""
+
+    rows: NDArray[np.uint32]
+    records: NDArray[np.void]
+
+
+class LevelFloor:
+    """Finds the floor of each picture, and remembers the last one."""
+
+    def __init__(self, bodies: BodyDraws) -> None:
+        self._bodies = bodies
+        self._fade = NEAR_FADE_RADII
+        self._key: Hashable = None
+        self._floor: Floor | None = None
+
+    def of_picture(self, layers: Sequence[PlacedLayer]) -> Floor | None:
+        """The floor of a picture of these layers; None if it has none."""
+        ring = self._bodies.ring
+        if not layers or not len(ring.plane_rows):
+            return None
+        blended = [layer for layer in layers if not (layer.uniforms.is_posed or layer.variant.stretched)]
+        both = [
+            (
+                layer.group,
+                ring.planes(layer.slots.older),
+                ring.planes(layer.slots.newer) if layer.uniforms.newer_count else NO_BODIES,
+            )
+            for layer in blended
+        ]
+        self._fade = FAR_FADE_RADII if max(layer.bodies for layer in layers) <= FEW_CASTERS else NEAR_FADE_RADII
+        key = (
+            self._fade,
+            Same(self._bodies.members),
+            tuple((group, old.tobytes(), new.tobytes()) for group, old, new in both),
+        )
+        if key != self._key:
+            self._key = key
+            self._floor = _largest([floor for one in both for floor in self._floors(*one)])
+        return self._floor
+
+    def _floors(self, group: str | None, older: NDArray[np.void], newer: NDArray[np.void]) -> list[Floor]:
+        """Floors among the planes of one layer, between two snapshots; newer: none where there is one alone."""
+        count = min(len(older), len(newer)) if len(newer) else len(older)
+        rows, records = self._bodies.ring.plane_rows[:count], older[:count]
+        members = self._bodies.members
+        is_floor = np.isin(rows, members.of_layer(group).bodies) & ~np.isin(rows, members.transparent)
+        is_floor &= ((records["flags"] & VISIBLE) != 0) & (records["color"][:, 3] == OPAQUE) & (records["scale"] > 0)
+        if len(newer):
+            is_floor &= (records.view(RECORD) == newer[:count].view(RECORD)) & ~moves(records)
+        return self._level(_Planes(rows[is_floor], records[is_floor]))
+
+    def _level(self, planes: _Planes) -> list[Floor]:
+        rows, records = planes
+        turns, parts = normalized(records["orientation"]), self._bodies.parts
+        if parts is not None:
+            records = parts.placed(records, rows)
+            turns = multiply(turns, normalized(parts.poses[rows, 3:]))
+        along, normal = (rotate(turns, np.tile(axis, (len(rows), 1))) for axis in ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
+        is_level = np.abs(normal[:, :2]).max(axis=1, initial=0.0) <= LEAN
+        is_level &= np.isfinite(records["position"]).all(axis=1)
+        shapes, number = self._bodies.members.scene.distinct_shapes, self._bodies.members.scene.shape_rows
+        found = []
+        for at in np.flatnonzero(is_level).tolist():
+            scale, half_x, half_y = float(records["scale"][at]), *half_size(shapes[number(int(rows[at]) + 1)[-1]])[:2]
+            place = tuple(records["position"][at].tolist())
+            found.append(Floor(place, tuple(along[at, :2].tolist()), (half_x * scale, half_y * scale), self._fade))
+        return found
+
+
+def _largest(floors: Sequence[Floor]) -> Floor | None:
+    return max(floors, key=lambda floor: floor.half_m[0] * floor.half_m[1], default=None)
