@@ -111,9 +111,10 @@ class GatedPublisher:
 
     def offer(self, now_ns: int) -> None:
         """Publishes the present state, or puts it aside where it comes too early."""
-        if now_ns < self._next_ns or not self._is_publishing.acquire(blocking=False):
+        if now_ns < self._next_ns or self._is_publishing.locked():
             return self._put_aside(now_ns, self._marks.take(), is_published=False)
-        try:
+        # `with`, as Ctrl-C after a call of `acquire` would leave it locked for ever. It hardly ever waits, for one publish.
+        with self._is_publishing:
             # On a grid, so that the mean rate is publish_hz; at most one period is made up for.
             self._next_ns = max(self._next_ns, now_ns - self._period_ns) + self._period_ns
             self._drop_aside(now_ns)  # this state is newer
@@ -128,8 +129,6 @@ class GatedPublisher:
                 with self._view.slot(self._poses.count, marks=marks, sim_time=self._time_s()) as records:
                     self._poses.write(records)
             self.published += 1
-        finally:
-            self._is_publishing.release()
         if self._costs_ns is not None:
             self._costs_ns.append(time.perf_counter_ns() - now_ns)
             self._period_ns = thrifty_period_ns(self._costs_ns)
@@ -243,11 +242,11 @@ class GatedPublisher:
     def _start_wait(self) -> None:
         """Wakes the thread, which sleeps while nothing is put aside."""
         if not self._wake.is_set():
-            self._wake.set()
             if not self._has_thread:
-                self._has_thread = True
                 arguments = weakref.ref(self), self._plain, self._wake, self._ended
                 threading.Thread(target=_publish_idle_states, args=arguments, name="twixt idle", daemon=True).start()
+                self._has_thread = True
+            self._wake.set()  # last: after an interruption before it the next call does all this
 
 
 def _end(wake: threading.Event, ended: threading.Event) -> None:

@@ -138,16 +138,16 @@ class Handle:
             aside.time[:] = aside.live_time
             if aside.until_ns:  # else another thread may have changed the data meanwhile
                 return
-        self._look(now_ns, state_only)
+        self._look(state_only)
 
-    def _look(self, now_ns: int, state_only: bool) -> None:
-        """`sync`, at an instant, with a look at everything that may have changed."""
+    def _look(self, state_only: bool) -> None:
+        """`sync`, with a look at everything that may have changed."""
         if self._is_closed or not self._was_running:
-            return
+            return self._mouse.end()
         with self._lock:
             self._mouse.apply()
             self._aside.is_model_fixed = state_only
-            self._publisher.offer(now_ns)
+            self._publisher.offer(perf_counter_ns())  # a wait for the lock is no cost of publishing
             if not self._has_more:
                 self._publisher.pass_until_next()
                 if self._has_more:  # since a moment
@@ -172,6 +172,7 @@ class Handle:
         self._is_closed = True
         self._aside.look()
         self._publisher.end()
+        self._mouse.end()
         self._view.close()
 
     def __enter__(self) -> Self:

@@ -3,8 +3,9 @@
 The one idea: a pull sets MuJoCo's `MjvPerturb`, as its own viewer's mouse does; MuJoCo then computes the spring, with the
 body's true mass, and moves mocap bodies.
 
-Always: only what was added here is taken away again, and only if it is still there: what the program writes into
-`xfrc_applied` stays. When the drag ends, or the viewer goes, the force is gone with the next `sync`.
+Always: only what was added here is taken away again, and only where it is still there, number by number: what the program
+writes into `xfrc_applied` stays, to the last bit. When the drag ends, or the viewer goes, the force is gone with the next
+`sync`, and with `close`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class MouseForces:
         self._pull = Pull()  # the one that `perturb` has
         self._begun_turn: NDArray[np.float64] = np.zeros(4)
         self._is_on = False  # there is something to be taken away, or to be watched
-        self._left: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # body, what it has, our part
+        # Body, what it has now, what it had without our part.
+        self._left: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def is_needed(self) -> bool:
@@ -53,6 +55,10 @@ class MouseForces:
             if perturb.active or perturb.active2:
                 self._add()
         self._is_on = bool(self._left is not None or self._pull.body is not None or perturb.active2)
+
+    def end(self) -> None:
+        """Takes the force away: the viewer goes."""
+        self._take_away()
 
     def _follow(self, pull: Pull) -> None:
         """Sets `perturb` to the user's pull."""
@@ -95,15 +101,15 @@ class MouseForces:
         before = forces.copy()
         forces[:] = 0
         mujoco.mjv_applyPerturbForce(self._model, data, perturb)
-        added = forces.copy()
+        is_pulled = forces.any()
         forces += before
-        if added.any():
-            self._left = body, forces.copy(), added
+        if is_pulled:
+            self._left = body, forces.copy(), before
 
     def _take_away(self) -> None:
         left, self._left = self._left, None
         if left is not None:
-            body, whole, added = left
+            body, whole, before = left
             forces = self._data.xfrc_applied[body]
-            if np.array_equal(forces, whole):
-                forces -= added
+            is_ours = (forces == whole) | (np.isnan(forces) & np.isnan(whole))  # a body without a place
+            forces[is_ours] = before[is_ours]

@@ -90,3 +90,47 @@ def test_a_perturbation_that_the_program_sets_is_applied(launch: Launch) -> None
     handle.perturb.active = 0
     handle.sync()
     assert not handle.d.xfrc_applied.any()
+
+
+def test_numbers_that_the_program_writes_are_its_own_the_others_hold_one_pull(launch: Launch) -> None:
+    handle, _ = launch()
+    pull = Pull(FREE, target=(0, 1, 2))
+    one = pulling(handle, pull)
+    for lift in (5.0, 6.0, 7.0):
+        handle.d.xfrc_applied[FREE, 0] = lift
+        now = pulling(handle, pull)
+        assert now[1:] == pytest.approx(one[1:])
+        assert now[0] == pytest.approx(lift + one[0])
+    left = pulling(handle, Pull())
+    assert left.tolist() == [7.0, 0, 0, 0, 0, 0]
+
+
+def test_after_many_pulls_the_programs_forces_are_the_same_to_the_last_bit(launch: Launch) -> None:
+    handle, _ = launch()
+    handle.d.xfrc_applied[FREE] = own = OWN / 10
+    for height in range(50):
+        pulling(handle, Pull(FREE, target=(0, 0, height / 7)))
+    assert pulling(handle, Pull()).tolist() == own.tolist()
+
+
+def test_the_force_of_a_body_without_a_place_goes_with_the_drag(launch: Launch) -> None:
+    handle, _ = launch()
+    handle.d.xpos[FREE] = handle.d.xipos[FREE] = np.nan
+    assert np.isnan(pulling(handle, Pull(FREE, target=(0, 0, 2)))).any()
+    assert not pulling(handle, Pull()).any()
+
+
+def test_close_takes_the_force_away(launch: Launch) -> None:
+    handle, _ = launch()
+    handle.d.xfrc_applied[FREE] = OWN
+    assert (pulling(handle, Pull(FREE, target=(0, 0, 2))) != OWN).any()
+    handle.close()
+    assert handle.d.xfrc_applied[FREE].tolist() == OWN.tolist()
+
+
+def test_a_window_that_was_closed_pulls_no_more(launch: Launch) -> None:
+    handle, _ = launch()
+    assert pulling(handle, Pull(FREE, target=(0, 0, 2))).any()
+    handle._was_running = False  # as `is_running` finds after the user has closed the window
+    handle.sync()
+    assert not handle.d.xfrc_applied.any()

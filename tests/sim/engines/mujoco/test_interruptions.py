@@ -1,0 +1,126 @@
+"""Ctrl-C, and any error of a signal handler, at each place of a `sync`: the next `sync` is as if there had been none."""
+
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sim.engines.mujoco.models import MOVING, Launch, Reader
+from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
+
+mujoco = pytest.importorskip("mujoco")
+
+# Instructions after which Python looks for signals.
+LOOKS = {"CALL", "CALL_KW", "CALL_FUNCTION_EX", "JUMP_BACKWARD", "RESUME"}
+
+
+class Interrupted(BaseException):
+    """Raised in place of KeyboardInterrupt, which would end the tests."""
+
+
+def is_interrupted_at(number: int, call: Callable[[], object]) -> bool:
+    """Calls `call`, and raises `Interrupted` at its n-th place where a signal may be handled; False if it has fewer."""
+    seen, before = 0, {}
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal seen
+        if "twixt" not in frame.f_globals.get("__name__", ""):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            last = before.get(frame)
+            before[frame] = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+            seen += last in LOOKS
+            if seen == number:
+                sys.settrace(None)
+                raise Interrupted
+        return trace
+
+    traced = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except Interrupted:
+        return True
+    finally:
+        sys.settrace(traced)
+    return False
+
+
+def step_and_publish(handle: Any) -> None:
+    mujoco.mj_step(handle.m, handle.d)
+    handle._publisher._next_ns = 0
+    handle._aside.look()
+    handle.sync()
+
+
+def step_and_put_aside(handle: Any) -> None:
+    mujoco.mj_step(handle.m, handle.d)
+    handle._aside.look()
+    handle.sync()
+
+
+def require_last_state(handle: Any, reader: Reader) -> None:
+    reader.until(lambda: reader.newest().sim_time_ns == round(handle.d.time * 1e9))
+    assert np.allclose(reader.newest().bodies["position"], handle.d.xpos, atol=1e-6)
+
+
+@pytest.mark.parametrize("has_marks", [False, True])
+def test_a_sync_that_is_interrupted_anywhere_leaves_the_next_one_whole(launch: Launch, has_marks: bool) -> None:
+    handle, reader = launch(MOVING, publish_hz=1000)
+    handle.opt.flags[mujoco.mjtVisFlag.mjVIS_JOINT] = has_marks
+    number = 1
+    while is_interrupted_at(number, lambda: step_and_publish(handle)):
+        step_and_publish(handle)
+        require_last_state(handle, reader)
+        number += 1
+    assert number > 50
+
+
+def test_an_interruption_while_the_thread_is_started_leaves_it_for_the_next_sync(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, was_interrupted = 0, True
+    while was_interrupted:
+        number += 1
+        with monkeypatch.context() as without:
+            without.setattr(GatedPublisher, "_start_wait", lambda self: None)
+            handle, reader = launch(MOVING, publish_hz=0.1)
+        was_interrupted = is_interrupted_at(number, handle._publisher._start_wait)
+        step_and_put_aside(handle)
+        require_last_state(handle, reader)
+        handle.close()
+    assert number > 1
+
+
+def test_a_wait_for_the_lock_is_no_cost_of_publishing(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    handle, _ = launch()
+    entered_ns: list[int] = []
+    offered_ns: list[int] = []
+
+    class Lock:
+        """Lock that is had after a while."""
+
+        def __init__(self) -> None:
+            self._lock = threading.RLock()
+
+        def __enter__(self) -> None:
+            self._lock.acquire()
+            entered_ns.append(time.perf_counter_ns())
+
+        def __exit__(self, *error: object) -> None:
+            self._lock.release()
+
+    monkeypatch.setattr(handle, "_lock", Lock())
+    monkeypatch.setattr(handle._publisher, "offer", offered_ns.append)
+    handle._aside.look()
+    handle.sync()
+    assert entered_ns[0] <= offered_ns[0]
