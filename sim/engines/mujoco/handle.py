@@ -55,7 +55,7 @@ class Handle:
         self._unsupported = Unsupported(model, self._users)
         self._unsupported.note_model()
         texts = LabelTexts()
-        self._shown = ShownModel(model, self._unsupported, texts)
+        self._shown = ShownModel(model, self._unsupported, texts, self._users)
         self._view = show(self._shown.scene, dt=model.opt.timestep, **options)
         self._shown.show_in(self._view)
         if key_callback is not None:
@@ -96,7 +96,8 @@ class Handle:
 
     @property
     def user_scn(self) -> MjvScene:
-        """A scene for geoms of the user's own, which are shown with the next `sync`. Its flags have no effect yet."""
+        """A scene for geoms of the user's own, which are shown with the next `sync`. Of its flags that of the sky
+        has an effect."""
         self._aside.look()
         return self._users.scene
 

@@ -25,9 +25,10 @@ from twixt.ipc.process.user_code import near_name
 from twixt.ipc.scene import SceneError
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
+from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model.model_controls import ModelControls, joint_values
 from twixt.sim.engines.mujoco.model.model_file import PREFIX, loaded_model
-from twixt.sim.engines.mujoco.model.model_scene import scene
+from twixt.sim.engines.mujoco.model.model_scene import shown_scene
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.model.opening_view import opening_view
 from twixt.sim.engines.mujoco.mujoco_package import mujoco, required
@@ -39,7 +40,7 @@ from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import LONGEST_DT, MOST_FIGURES, SHORTEST_DT, World
 
 if TYPE_CHECKING:
-    from mujoco import MjModel, MjvOption
+    from mujoco import MjModel
 
     from twixt.ipc.scene import Scene
 
@@ -77,15 +78,16 @@ class ModelWorld(World):
                 f"the timestep of {self.path} must be from {SHORTEST_DT:g} to {LONGEST_DT:g} s, got {self.dt:g}; "
                 "correct it in its <option>, or give --physics-hz"
             )
-        opt = mujoco.MjvOption()
-        self._take(model, opt, _scene_of(model, opt, self.path))
+        switches = ShowSwitches(model, mujoco.MjvOption(), mujoco.MjvScene(model, 1))
+        self._take(model, switches, _scene_of(model, switches.parts, self.path))
         self.reset()
 
     def reset(self) -> None:
         """Starts again, with the model of the file as it is now."""
         if self._fresh is not None:
             model, shown = self._fresh
-            self._take(model, self._switches.opt, shown)
+            switches = ShowSwitches(model, self._switches.opt, self._switches.rendering)
+            self._take(model, switches, shown)
             self._fresh = None
         self._start_at(self._keyframe if self._keyframe is None or self._keyframe < self._model.nkey else None)
 
@@ -138,7 +140,7 @@ class ModelWorld(World):
             try:
                 model = loaded_model(self.path)
                 model.opt.timestep = self.dt
-                self._fresh = model, _scene_of(model, self._switches.opt, self.path)
+                self._fresh = model, _scene_of(model, self._switches.parts_of(model), self.path)
             except TwixtError as error:
                 print(f"twixt: {error}; the model from before stays", file=sys.stderr, flush=True)
         return self._fresh is not None
@@ -148,12 +150,13 @@ class ModelWorld(World):
         joints = islice(joint_values(self._model, self._data), MOST_FIGURES - 1)
         return {"contacts": float(self._data.ncon), **dict(joints)}
 
-    def _take(self, model: MjModel, opt: MjvOption, scene: Scene) -> None:
+    def _take(self, model: MjModel, switches: ShowSwitches, scene: Scene) -> None:
+        opt = switches.opt
         self._model, self._data = model, mujoco.MjData(model)
         self._poses, self._visual = BodyPoses(model, self._data), VisualMarks(model, self._data, opt)
-        self._controls, self._switches = ModelControls(model, self._data), ShowSwitches(model, opt)
-        switches = self._switches.offered
-        self.controls = [*self._controls.offered[: MOST_CONTROLS - len(switches)], *switches]
+        self._controls, self._switches = ModelControls(model, self._data), switches
+        shown = switches.offered
+        self.controls = [*self._controls.offered[: MOST_CONTROLS - len(shown)], *shown]
         self.scene = scene
         self._skins = ModelSurfaces(model, self._data, opt)
         self.bodies = Bodies(self._poses.count + self._skins.count)
@@ -172,7 +175,7 @@ class ModelWorld(World):
         """Shows what users have switched on in the overlay, and no more what they have switched off."""
         before = self._switches.parts
         if self._switches.exchange() and self._switches.parts != before:
-            self.scene = _scene_of(self._model, self._switches.opt, self.path)
+            self.scene = _scene_of(self._model, self._switches.parts, self.path)
 
     def _show_marks(self) -> None:
         """Tendons, and what else MuJoCo shows beside the bodies."""
@@ -195,11 +198,11 @@ class ModelWorld(World):
         self._epoch = (self._epoch + 1) & CONTINUITY_MASK
 
 
-def _scene_of(model: MjModel, opt: MjvOption, path: str) -> Scene:
+def _scene_of(model: MjModel, shown: ShownParts, path: str) -> Scene:
     """The scene of the model in a file, with the camera that it opens with. Raises TwixtError, with the file's name, for
     one that a viewer cannot have, and for a damaged one."""
     try:
-        made = scene(model, opt, camera=opening_view(model))
+        made = shown_scene(model, shown, PartMaker(model), opening_view(model))
         made.packed()  # raises SceneError, too
     except SceneError as error:
         raise SceneError(f"{os.path.basename(path)!r} cannot be shown: {error}") from None

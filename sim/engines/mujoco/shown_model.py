@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker
+from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera, take_over
 from twixt.sim.engines.mujoco.model.model_materials import MATERIAL_ARRAYS
 from twixt.sim.engines.mujoco.model.model_scene import found_parts, scene_of
@@ -26,7 +26,7 @@ from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.geom_memory import camera_bytes, option_bytes
 from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
-from twixt.sim.engines.mujoco.visual.show_switches import ShowSwitches
+from twixt.sim.engines.mujoco.visual.show_switches import HasFlags, ShowSwitches
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 SCENE_NS = 33_000_000
 # Interval at which the model's arrays are compared, ns.
 MODEL_NS = 100_000_000
-# Flags of `mjvOption` that change what bodies show.
-FLAGS = ("STATIC", "TRANSPARENT", "CONVEXHULL")
 # Arrays of a model that its scene is made of. Meshes, height fields and textures are told by `update_mesh` and so on.
 WATCHED = ("geom_size", "geom_pos", "geom_quat", "geom_group", "geom_matid", "site_size", "site_pos", "site_quat",
            "site_group", *(name for name in MATERIAL_ARRAYS if name not in COLOR_ARRAYS))  # fmt: skip
@@ -48,24 +46,24 @@ WATCHED = ("geom_size", "geom_pos", "geom_quat", "geom_group", "geom_matid", "si
 class ShownModel:
     """Scene and camera of one model in one view. camera, opt: MuJoCo's structs, which the user's code may change.
 
-    unsupported: told of what has no effect. texts: of labels, for the scene.
+    unsupported: told of what has no effect. texts: of labels, for the scene. rendering: has the rendering flags.
     """
 
-    def __init__(self, model: MjModel, unsupported: Unsupported, texts: LabelTexts) -> None:
-        self._texts = texts
+    def __init__(self, model: MjModel, unsupported: Unsupported, texts: LabelTexts, rendering: HasFlags) -> None:
+        self._texts, self._rendering = texts, rendering
         self.camera, self.opt = default_camera(model), mujoco.MjvOption()
-        self._switches = ShowSwitches(model, self.opt)
+        self._switches = ShowSwitches(model, self.opt, rendering)
         self.view: View | None = None  # to be set by `show_in` once there is one
         self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
         self._changes = _Changes(model)
-        found = found_parts(model, self._maker, self.opt)
-        self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), ())
+        self._shown = self._shown_parts()
+        found = found_parts(model, self._maker, self._shown)
+        self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), (), self._shown)
         self._colors = ShownColors(model)
         self._colors.take_scene(self._scene, found, self._maker, self.opt)
         self._options, self._camera = option_bytes(self.opt), camera_bytes(self.camera)
-        self._seen_options, self._seen_camera = self._options.tobytes(), self._camera.tobytes()
-        self._shown = self._shown_options()
+        self._seen_options, self._seen_camera = self._all_options(), self._camera.tobytes()
         self._taken_camera: Camera | None = None  # the user's view that `camera` has
         self.is_unfinished = False
         self._scene_ns = self._model_ns = time.perf_counter_ns()
@@ -86,13 +84,13 @@ class ShownModel:
         `sync(state_only=True)` says."""
         if not at_once:
             self._switches.exchange()
-        options = self._options.tobytes()
+        options = self._all_options()
         if not at_once:  # else another thread may call, which prints nothing and changes nothing of the code's
             self._unsupported.check(self.opt, options)
         now_ns = time.perf_counter_ns()
         self._compare_camera(at_once)
         if options != self._seen_options:
-            self._seen_options, shown = options, self._shown_options()
+            self._seen_options, shown = options, self._shown_parts()
             self._changes.are_shapes_old |= shown != self._shown
             self._shown = shown
         is_model_due = at_once or now_ns - self._model_ns >= MODEL_NS
@@ -115,9 +113,9 @@ class ShownModel:
             self.is_unfinished = True
             return False
         self._scene_ns, changes.are_shapes_old, changes.are_colors_old = now_ns, False, False
-        found = found_parts(self._model, self._maker, self.opt)
+        found = found_parts(self._model, self._maker, self._shown)
         camera = scene_camera(self._model, self.camera)
-        self._scene = scene_of(self._model, found, self._maker, camera, self._texts.texts)
+        self._scene = scene_of(self._model, found, self._maker, camera, self._texts.texts, self._shown)
         if self.view is not None:
             self.view.scene = self._scene
         self._colors.take_scene(self._scene, found, self._maker, self.opt)
@@ -144,10 +142,11 @@ class ShownModel:
             take_over(self.camera, seen)
             self._seen_camera = self._camera.tobytes()
 
-    def _shown_options(self) -> tuple[bytes, bytes, list[int]]:
-        flags, names = self.opt.flags.tobytes(), mujoco.mjtVisFlag
-        shown = [flags[int(getattr(names, f"mjVIS_{name}"))] for name in FLAGS]
-        return self.opt.geomgroup.tobytes(), self.opt.sitegroup.tobytes(), shown
+    def _all_options(self) -> bytes:
+        return self._options.tobytes() + self._rendering.flags.tobytes()
+
+    def _shown_parts(self) -> ShownParts:
+        return ShownParts.of(self.opt, self._model, self._rendering.flags)
 
 
 class _Changes:

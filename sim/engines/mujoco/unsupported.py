@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from twixt.sim.engines.mujoco.model.model_surfaces import drawn_flexes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.visual.label_texts import is_shown
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 # Numbers of `mjvOption` that have no effect.
 NUMBERS = ("flex_layer",)
 # Flags of `mjvOption` that have no effect.
-FLAGS = ("TEXTURE", "FLEXVERT")
+FLAGS = ("FLEXVERT",)
+# Flags of `mjvScene` that have an effect.
+RENDER_FLAGS = ("mjRND_SKYBOX",)
 
 
 class Unsupported:
@@ -28,8 +32,8 @@ class Unsupported:
     def __init__(self, model: MjModel, users: UserGeoms) -> None:
         self.perturb: MjvPerturb = mujoco.MjvPerturb()
         self._model, self._users = model, users
-        self._options = self._render_flags = b""
-        self._default = mujoco.MjvOption()
+        self._options = b""
+        self._default, self._default_render_flags = mujoco.MjvOption(), users.flags.copy()
         self._said: set[str] = set()
 
     def note(self, what: str) -> None:
@@ -44,14 +48,11 @@ class Unsupported:
             self.note(f"{left_out} of {self._model.nflex} flexes of the model, which have neither faces nor edges")
 
     def check(self, opt: MjvOption, options: bytes) -> None:
-        """Notes what the user's code has set without an effect. options: all bytes of `opt`."""
+        """Notes what the user's code has set without an effect. options: all bytes of `opt`, and of the rendering flags."""
         if options != self._options:
             self._options = options
             self._check_options(opt)
-        if (flags := self._users.flags) is not None:
-            self._render_flags = self._render_flags or mujoco.MjvScene(self._model, 1).flags.tobytes()
-            if flags.tobytes() != self._render_flags:
-                self.note("user_scn.flags")
+            self._check_render_flags()
 
     def _check_options(self, opt: MjvOption) -> None:
         for name in FLAGS:
@@ -63,3 +64,9 @@ class Unsupported:
                 self.note(f"opt.{name}")
         if opt.label and not is_shown(int(opt.label)):
             self.note(f"opt.label={int(opt.label)}")
+
+    def _check_render_flags(self) -> None:
+        for place in np.flatnonzero(self._users.flags != self._default_render_flags).tolist():
+            name = mujoco.mjtRndFlag(place).name
+            if name not in RENDER_FLAGS:
+                self.note(f"user_scn.flags[{name}]")

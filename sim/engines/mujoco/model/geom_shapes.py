@@ -48,17 +48,20 @@ ShapeMaker = Callable[[NDArray[np.float64], int, Looks], OneShape | None]
 class ShownParts(NamedTuple):
     """What `mjvOption` says about geoms and sites. geomgroup, sitegroup: groups that are shown. shows_static: so are
     those of bodies that never move. dynamic_alpha: what alpha of all others is multiplied by. shows_hulls: meshes that
-    collide are shown as their convex hulls."""
+    collide are shown as their convex hulls. shows_materials: textures and highlights are shown, else colours alone.
+    shows_sky: the model's sky is the background."""
 
     geomgroup: tuple[bool, ...]
     sitegroup: tuple[bool, ...]
     shows_static: bool = True
     dynamic_alpha: float = 1.0
     shows_hulls: bool = False
+    shows_materials: bool = True
+    shows_sky: bool = True
 
     @staticmethod
-    def of(opt: MjvOption, model: MjModel) -> ShownParts:
-        """What `opt` says about `model`."""
+    def of(opt: MjvOption, model: MjModel, render_flags: NDArray[np.uint8] | None = None) -> ShownParts:
+        """What `opt` says about `model`. render_flags: those of an `mjvScene` (`mjtRndFlag`); None: its defaults."""
         flags, names = opt.flags, mujoco.mjtVisFlag
         return ShownParts(
             tuple(opt.geomgroup.astype(bool).tolist()),
@@ -66,6 +69,8 @@ class ShownParts(NamedTuple):
             bool(flags[int(names.mjVIS_STATIC)]),
             float(model.vis.map.alpha) if flags[int(names.mjVIS_TRANSPARENT)] else 1.0,
             bool(flags[int(names.mjVIS_CONVEXHULL)]),
+            bool(flags[int(names.mjVIS_TEXTURE)]),
+            render_flags is None or bool(render_flags[int(mujoco.mjtRndFlag.mjRND_SKYBOX)]),
         )
 
 
@@ -180,7 +185,8 @@ class PartMaker:
             if maker is None:
                 continue
             is_plane = int(of.type[row]) == int(mujoco.mjtGeom.mjGEOM_PLANE)
-            material = self._materials.of(int(of.matid[row]), of.size[row] if is_plane else None)
+            number = int(of.matid[row]) if shown.shows_materials else -1
+            material = self._materials.of(number, of.size[row] if is_plane else None)
             part = _part(of, row, maker, Looks(color, material))
             if part is not None:
                 found.append((int(of.body[row]), row, part))

@@ -39,7 +39,7 @@ def scene(
 ) -> Scene:
     """The scene of `model`, for `twixt.show` and `publish(view, data)`: body i is MuJoCo's body i.
 
-    opt: its `geomgroup`, `sitegroup` and flags say which geoms and sites are shown; by default groups 0 to 2, as in
+    opt: its `geomgroup`, `sitegroup` and flags say which geoms and sites are shown, and how; by default groups 0 to 2, as in
     MuJoCo's own viewer. camera: by default as MuJoCo's own viewer frames the model. maker: keeps meshes from scene to scene.
     labels: texts of marks.
     The grid on the ground is shown if nothing of the world itself is a plane or a height field. Raises TwixtError for
@@ -48,12 +48,18 @@ def scene(
     if not isinstance(model, mujoco.MjModel):
         raise TwixtError(f"scene(model) takes a mujoco.MjModel, got {text_of(model)}")
     maker = PartMaker(model) if maker is None else maker
-    return scene_of(model, found_parts(model, maker, opt), maker, camera, labels)
+    return shown_scene(model, ShownParts.of(mujoco.MjvOption() if opt is None else opt, model), maker, camera, labels)
 
 
-def found_parts(model: MjModel, maker: PartMaker, opt: MjvOption | None = None) -> tuple[FoundParts, FoundParts]:
+def shown_scene(
+    model: MjModel, shown: ShownParts, maker: PartMaker, camera: Camera | None, labels: Sequence[str] = ()
+) -> Scene:
+    """The scene of what is shown of a model."""
+    return scene_of(model, found_parts(model, maker, shown), maker, camera, labels, shown)
+
+
+def found_parts(model: MjModel, maker: PartMaker, shown: ShownParts) -> tuple[FoundParts, FoundParts]:
     """The geoms and the sites that are shown."""
-    shown = ShownParts.of(mujoco.MjvOption() if opt is None else opt, model)
     return (
         maker.parts(ModelParts.geoms(model), shown.geomgroup, shown),
         maker.parts(ModelParts.sites(model), shown.sitegroup, shown),
@@ -66,18 +72,19 @@ def scene_of(
     maker: PartMaker,
     camera: Camera | None,
     labels: Sequence[str],
+    shown: ShownParts,
 ) -> Scene:
-    """The scene of these parts of a model."""
+    """The scene of these parts of a model. shown: for its materials and its sky."""
     camera = scene_camera(model, default_camera(model)) if camera is None else camera
     parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
     for body, _, part in chain.from_iterable(of_a_kind.parts for of_a_kind in found):
         parts_of[body].append(part)
-    lit = light(model)
+    lit, sky = light(model), maker.sky if shown.shows_sky else None
     return Scene(
-        shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker)],
+        shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker, shown.shows_materials)],
         camera=camera,
         labels=labels,
-        background=_dimmed(Scene().background, lit.brightness) if maker.sky is None else maker.sky,
+        background=_dimmed(Scene().background, lit.brightness) if sky is None else sky,
         light=lit.towards,
         brightness=lit.brightness,
         ground=None if _has_ground(model) else 0.0,

@@ -93,7 +93,7 @@ class ModelSurfaces:
         return _flex_vertices(self._model, scratch)
 
 
-def surface_shapes(model: MjModel, maker: PartMaker) -> list[Shape]:
+def surface_shapes(model: MjModel, maker: PartMaker, shows_materials: bool = True) -> list[Shape]:
     """Shapes of the bodies of `ModelSurfaces`, in their order: rest shapes, coloured as MuJoCo colours them."""
     found: list[Shape] = []
     geoms = ModelParts.geoms(model)  # of which only these columns are read for a colour
@@ -101,7 +101,7 @@ def surface_shapes(model: MjModel, maker: PartMaker) -> list[Shape]:
     for skin in range(model.nskin):
         vertices = _rows(model.skin_vert, model.skin_vertadr, model.skin_vertnum, skin)
         faces = _rows(model.skin_face, model.skin_faceadr, model.skin_facenum, skin)
-        color, material = maker.color_of(looks, skin), maker.material_of(looks, skin)
+        color, material = maker.color_of(looks, skin), maker.material_of(looks, skin) if shows_materials else None
         start = int(model.skin_texcoordadr[skin])
         # From the image's lower edge upwards; of meshes MuJoCo's compiler turns them over.
         uv = None if start < 0 else (0, 1) + model.skin_texcoord[start : start + len(vertices)] * (1, -1)

@@ -1,4 +1,5 @@
-"""Switches of the overlay for one `mjvOption`: its flags, and the groups of geoms and sites that the model uses.
+"""Switches of the overlay for one `mjvOption`: its flags, and the groups of geoms and sites that the model uses; and for
+the rendering flags of one `mjvScene`.
 
 The one idea: the overlay has a copy of each value. `exchange` compares both with what they were: where the code has
 changed the option, the switch follows, else the option follows the switch.
@@ -8,9 +9,10 @@ Always: only flags that have an effect in twixt, and for which the model has som
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.interaction.world_controls import Toggle
 from twixt.sim.engines.mujoco.model.geom_shapes import ShownParts
@@ -25,18 +27,26 @@ FOLD = "show"
 FLAGS = {
     "CONTACTPOINT": None, "CONTACTFORCE": None, "CONTACTSPLIT": None, "TRANSPARENT": None, "JOINT": "njnt",
     "ACTUATOR": "nu", "ACTIVATION": "na", "TENDON": "ntendon", "CONSTRAINT": "neq", "INERTIA": None,
-    "SCLINERTIA": None, "COM": None, "AUTOCONNECT": None, "CONVEXHULL": "nmesh", "STATIC": None, "SKIN": "nskin",
+    "SCLINERTIA": None, "COM": None, "AUTOCONNECT": None, "CONVEXHULL": "nmesh", "TEXTURE": "ntex", "STATIC": None, "SKIN": "nskin",
     "FLEXSKIN": "nflex", "FLEXFACE": "nflex", "FLEXEDGE": "nflex", "CAMERA": "ncam", "LIGHT": "nlight", "RANGEFINDER": "nsensor",
     "PERTFORCE": None, "PERTOBJ": None, "SELECT": None, "ISLAND": None, "BODYBVH": None, "MESHBVH": "nmesh",
 }  # fmt: skip
 GROUPS = {"geomgroup": ("geoms", "geom_group"), "sitegroup": ("sites", "site_group")}
 
 
-class ShowSwitches:
-    """Switches for `opt`. offered: for the controls of a view or world. parts: what `opt` says about geoms and sites."""
+class HasFlags(Protocol):
+    """Has the rendering flags (`mjtRndFlag`) of an `mjvScene`, as that has them itself."""
 
-    def __init__(self, model: MjModel, opt: MjvOption) -> None:
-        self.opt, self._model, self.parts = opt, model, ShownParts.of(opt, model)
+    flags: NDArray[np.uint8]
+
+
+class ShowSwitches:
+    """Switches for `opt` and `rendering`. offered: for the controls of a view or world. parts: what is shown of geoms and
+    sites, and how."""
+
+    def __init__(self, model: MjModel, opt: MjvOption, rendering: HasFlags) -> None:
+        self.opt, self.rendering, self._model = opt, rendering, model
+        self.parts = self.parts_of(model)
         flags = [int(getattr(mujoco.mjtVisFlag, f"mjVIS_{flag}")) for flag in FLAGS if _has(model, flag)]
         found = [(_words(flag), flag) for flag in flags]
         start = len(opt.flags)
@@ -44,6 +54,9 @@ class ShowSwitches:
             used = np.unique(np.clip(getattr(model, groups), 0, len(getattr(opt, array)) - 1)).tolist()
             found += [(f"{things} of group {group}", start + group) for group in used]
             start += len(getattr(opt, array))
+        if (model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)).any():
+            sky = int(mujoco.mjtRndFlag.mjRND_SKYBOX)
+            found.append((str(mujoco.mjRNDSTRING[sky][0]).lower(), start + sky))
         self._places = [place for _, place in found]
         self._seen = self._values()
         self.offered = [Toggle(name, self._seen[place] != 0, FOLD) for name, place in found]
@@ -60,15 +73,21 @@ class ShowSwitches:
                 toggle.value = now[place] != 0
             elif toggle.value != (seen[place] != 0):
                 self._write(place, toggle.value)
-        self._seen, self.parts = self._values(), ShownParts.of(self.opt, self._model)
+        self._seen, self.parts = self._values(), self.parts_of(self._model)
         return True
+
+    def parts_of(self, model: MjModel) -> ShownParts:
+        """What is shown of another model's geoms and sites with these values."""
+        return ShownParts.of(self.opt, model, self.rendering.flags)
 
     def _values(self) -> bytes:
         opt = self.opt
-        return b"".join([opt.flags.tobytes(), *(getattr(opt, array).tobytes() for array in GROUPS)])
+        return b"".join(
+            [opt.flags.tobytes(), *(getattr(opt, array).tobytes() for array in GROUPS), self.rendering.flags.tobytes()]
+        )
 
     def _write(self, place: int, is_on: bool) -> None:
-        for array in (self.opt.flags, *(getattr(self.opt, name) for name in GROUPS)):
+        for array in (self.opt.flags, *(getattr(self.opt, name) for name in GROUPS), self.rendering.flags):
             if place < len(array):
                 array[place] = is_on
                 return

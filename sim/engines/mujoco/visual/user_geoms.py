@@ -28,18 +28,21 @@ LABEL_KEY_BITS = 48
 
 
 class UserGeoms:
-    """The user's scene of one model, and its geoms."""
+    """The user's scene of one model, its geoms and its rendering flags."""
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._scene: MjvScene | None = None
         self._records: NDArray[np.void] | None = None
+        self.flags: NDArray[np.uint8] = mujoco.MjvScene(model, 1).flags.copy()  # `mjtRndFlag`; the scene's from then on
 
     @property
     def scene(self) -> MjvScene:
         """MuJoCo's struct, the user's own from now on."""
         if self._scene is None:
             self._scene = mujoco.MjvScene(self._model, MOST_USER_GEOMS)
+            self._scene.flags[:] = self.flags
+            self.flags = self._scene.flags
             self._records = geom_records(self._scene)
         return self._scene
 
@@ -47,11 +50,6 @@ class UserGeoms:
     def is_made(self) -> bool:
         """True once the scene was asked for."""
         return self._scene is not None
-
-    @property
-    def flags(self) -> NDArray[np.uint8] | None:
-        """Rendering flags (`mjtRndFlag`) of the scene; None before it was asked for."""
-        return None if self._scene is None else self._scene.flags
 
     @property
     def count(self) -> int:

@@ -333,7 +333,7 @@ def test_what_has_no_effect_says_so_once(launch: Launch, capfd: pytest.CaptureFi
         handle.sync()
     said = [line for line in capfd.readouterr().err.splitlines() if "no effect yet" in line]
     assert len(said) == 2
-    for what in (f"opt.label={int(mujoco.mjtLabel.mjLABEL_CONTACTFORCE)}", "user_scn.flags"):
+    for what in (f"opt.label={int(mujoco.mjtLabel.mjLABEL_CONTACTFORCE)}", "user_scn.flags[mjRND_WIREFRAME]"):
         assert any(line.startswith(f"twixt: {what}:") for line in said), what
 
 

@@ -9,18 +9,29 @@ import pytest
 from tests.sim.engines.mujoco.models import HUNG, KINDS, MOVING, SKINNED, Launch
 from twixt.ipc.commands import Command
 from twixt.ipc.interaction.world_controls import Toggle
-from twixt.ipc.scene import Compound
+from twixt.ipc.scene import Compound, Texture
 from twixt.sim.engines.mujoco.model_world import world_of_file
 from twixt.sim.engines.mujoco.visual.show_switches import ShowSwitches
 
 mujoco = pytest.importorskip("mujoco")
 
 POINT, TRANSPARENT = int(mujoco.mjtVisFlag.mjVIS_CONTACTPOINT), int(mujoco.mjtVisFlag.mjVIS_TRANSPARENT)
+TEXTURE, SKYBOX = int(mujoco.mjtVisFlag.mjVIS_TEXTURE), int(mujoco.mjtRndFlag.mjRND_SKYBOX)
+PAINTED = """
+<mujoco>
+  <asset>
+    <texture type="skybox" builtin="gradient" rgb1="1 1 1" rgb2="0 0 1" width="8" height="8"/>
+    <texture name="squares" type="2d" builtin="checker" rgb1="1 0 0" rgb2="0 1 0" width="8" height="8"/>
+    <material name="squares" texture="squares"/>
+  </asset>
+  <worldbody><body><freejoint/><geom type="box" size="1 1 1" material="squares" rgba="0.2 0.4 0.6 1"/></body></worldbody>
+</mujoco>
+"""
 
 
 def made(xml: str) -> tuple[ShowSwitches, Any, dict[str, Toggle]]:
     model, opt = mujoco.MjModel.from_xml_string(xml), mujoco.MjvOption()
-    switches = ShowSwitches(model, opt)
+    switches = ShowSwitches(model, opt, mujoco.MjvScene(model, 1))
     return switches, opt, {toggle.name: toggle for toggle in switches.offered}
 
 
@@ -95,6 +106,34 @@ def test_a_switch_of_a_viewer_arrives_in_opt_at_a_sync_and_the_codes_change_at_t
     reader.until(told)
     assert handle.opt.geomgroup[3] == 0
     reader._link.send(Command("control", [190, 1.0]))  # of no control
+
+
+def test_sky_and_textures_are_switched_by_the_code_and_by_a_viewer(launch: Launch) -> None:
+    assert {"texture", "skybox"}.isdisjoint(made(HUNG)[2])
+    handle, reader = launch(PAINTED, publish_hz=1e6)
+    reader.until(lambda: "controls" in reader._link.status)
+    names = [row[1] for row in reader._link.status["controls"]]
+
+    def shown() -> tuple[bool, bool]:
+        handle.sync()
+        scene = reader.scene()
+        body = scene.shapes[1]
+        assert body.color[:3] == pytest.approx((0.2, 0.4, 0.6))  # type: ignore[union-attr]
+        return isinstance(scene.background, Texture), body.material is not None  # type: ignore[union-attr]
+
+    assert shown() == (True, True)
+    reader._link.send(Command("control", [names.index("skybox"), 0.0]))
+    reader._link.send(Command("control", [names.index("texture"), 0.0]))
+    reader.until(lambda: shown() == (False, False))
+    flags = handle.user_scn.flags  # made only now
+    assert (flags[SKYBOX], handle.opt.flags[TEXTURE]) == (0, 0)
+    flags[SKYBOX] = 1
+    reader.until(lambda: shown() == (True, False))
+    handle.opt.flags[TEXTURE] = 1
+    reader.until(lambda: shown() == (True, True))
+    reader._link.send(Command("control", [names.index("skybox"), 0.0]))
+    reader.until(lambda: shown() == (False, True))
+    assert handle.user_scn.flags[SKYBOX] == 0
 
 
 def test_a_model_that_runs_shows_what_is_switched_on(tmp_path: Any) -> None:
