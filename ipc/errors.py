@@ -77,8 +77,12 @@ def exhaustion_advice(error: Exception) -> str:
 
 def has_reader_gone(error: BaseException | None) -> bool:
     """True if `error` or what caused it is a write to standard output that nobody reads any more."""
+    seen = set[int]()  # what imports raise may be a circle of causes
     while error is not None and not isinstance(error, BrokenPipeError):
+        seen.add(id(error))
         error = error.__cause__ or error.__context__
+        if id(error) in seen:
+            return False
     if error is None or sys.stdout is None:
         return False
     try:

@@ -45,9 +45,9 @@ def test_what_is_said_to_be_nothing_is_left_out() -> None:
         ({"trouble_asked": {"slow_physics_ms": [40]}}, "status.slow_physics_ms as a list", "figures of that trouble"),
         ({"slow_physics_ms": [20, "40"]}, "status.slow_physics_ms as a list", "figures of that trouble"),
         (
-            {"controls": [["slider", "g", 9, 5, 0]]},
+            {"controls": [["slider", "g", 9, 5, 0, "controls"]]},
             "status.controls as a list",
-            "a list of kind, name, value, low, high",
+            "a list of kind, name, value, low, high, fold",
         ),
         ({"delay_ms": [1]}, "status.delay_ms as a list", "figures of that trouble"),
     ],

@@ -424,7 +424,10 @@ def test_a_control_takes_what_a_viewer_sends_and_its_value_goes_back_to_all(make
     assert world.speed.value == 5
     assert world.home.taken()
     lab.run_ms(500)
-    assert statuses[-1]["controls"] == [["slider", "speed", 5, 0, 5], ["button", "home", 0, 0, 1]]
+    assert statuses[-1]["controls"] == [
+        ["slider", "speed", 5, 0, 5, "controls"],
+        ["button", "home", 0, 0, 1, "controls"],
+    ]
 
 
 def test_a_world_that_says_it_is_outdated_is_reset_once(make_host: MakeHost) -> None:

@@ -70,9 +70,9 @@ def test_draw_calls_are_bounded_by_programs_and_layers_and_without_groups_are_on
     calls = []
     original = BodyDraws.draw
 
-    def counted(self, name, layers, *rest):
+    def counted(self, name, layers, *rest, **named):
         calls.extend(name for layer in layers if self.members.of(layer.group, name).drawn(layer.bodies))
-        original(self, name, layers, *rest)
+        original(self, name, layers, *rest, **named)
 
     monkeypatch.setattr(BodyDraws, "draw", counted)
     shapes = [Sphere(), Box()] * 8
