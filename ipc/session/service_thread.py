@@ -216,12 +216,12 @@ class ServiceThread:
             if messages is None:
                 return False
             for message in messages:
-                self._obey(viewer, message, now_ns)
+                self._obey(viewer, message)
             if not messages:
                 return True
         return True
 
-    def _obey(self, viewer: AttachedViewer, message: wire.Message, now_ns: int) -> None:
+    def _obey(self, viewer: AttachedViewer, message: wire.Message) -> None:
         if viewer.attached == (message.kind == "attach"):
             raise wire.WireError(f"the first message of a viewer, and no other, is attach; got {message.kind[:40]!r}")
         match message.kind:

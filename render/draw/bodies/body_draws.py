@@ -29,7 +29,7 @@ from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
 from twixt.render.draw.glsl.light import SMOOTH_FINISH
 from twixt.render.draw.glsl.pose_variants import PoseVariant
-from twixt.render.draw.meshes.mesh_programs import MESH_POSE
+from twixt.render.draw.meshes.mesh_glsl import MESH_POSE
 from twixt.render.draw.spheres.sphere_common import ALL_PX
 
 POINTS = moderngl.POINTS

@@ -24,7 +24,8 @@ from twixt.render.draw.frame.quality_levels import FULL, LEVELS, Level
 from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_buffers import LayerMeshes, MeshBuffers, MeshOnGpu, MeshRun
 from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
-from twixt.render.draw.meshes.mesh_programs import MESH_POSE, MESH_PROGRAMS, POSE_INPUTS, POSE_OUTPUTS, SHADOWS
+from twixt.render.draw.meshes.mesh_glsl import MESH_POSE, POSE_INPUTS, POSE_OUTPUTS
+from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS
 from twixt.render.draw.meshes.surface_blending import SurfaceBlending
 
 # Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.

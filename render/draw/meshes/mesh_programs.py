@@ -1,12 +1,11 @@
-"""Programs that draw meshes: poses of bodies, faces in two qualities, soft silhouettes, shadows.
+"""Programs that draw meshes: poses of bodies, faces in two qualities, shadows; and the table of all of them.
 
 The one idea: a vertex must not compute its body's pose, which costs as much as a body of another shape. So one pass
 computes the poses of all bodies that are meshes, with `drawn_pose()` as for every shape, into a buffer (transform
 feedback); the faces read it as inputs that change once an instance.
 
 Always: both sides of a face are drawn, each lit as the side that is seen. Normals follow the scales along the body's
-axes by the inverse transpose. Edges of faces are hard; `silhouette_program` adds a border one pixel wide around them
-that fades out, on the outside, so that it needs nothing of what was drawn before.
+axes by the inverse transpose. Edges of faces are hard; `silhouettes` adds a soft border.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from functools import partial
 from itertools import product
 
 import moderngl
-import numpy as np
 
 from twixt.render.draw.glsl.light import (
     CUBE_FINISH,
@@ -29,20 +27,9 @@ from twixt.render.draw.glsl.light import (
 from twixt.render.draw.glsl.pose import pose_glsl
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
+from twixt.render.draw.meshes.mesh_glsl import FLAT_TONE_GLSL, POSE_INPUTS_GLSL, POSE_OUTPUTS, VERTEX_GLSL, shader_text
+from twixt.render.draw.meshes.silhouettes import silhouette_program
 from twixt.render.draw.shapes.shadows import SHADOW_CASTER_GLSL, shadow_program_of
-
-# What the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales. Eye
-# space, metres. color: as shape and record say; w: alpha for a body that is drawn, else 0.
-MESH_POSE = np.dtype([("place", "<f4", 3), ("axes", "<f4", (3, 3)), ("color", "<f4", 4)])
-POSE_OUTPUTS = ("pose_place", "pose_x", "pose_y", "pose_z", "pose_color")
-# Of `VertexArray.bind`: format of each of them in a row of MESH_POSE, and its offset, bytes.
-POSE_INPUTS = {
-    "pose_place": ("3f", 0),
-    "pose_x": ("3f", 12),
-    "pose_y": ("3f", 24),
-    "pose_z": ("3f", 36),
-    "pose_color": ("4f", 48),
-}
 
 _POSE_MAIN = """
 out vec3 pose_place, pose_x, pose_y, pose_z;
@@ -58,31 +45,6 @@ void main() {
     gl_Position = vec4(0.0, 0.0, 1.0, 1.0);
 }
 """
-
-_POSE_INPUTS = """
-in vec3 pose_place, pose_x, pose_y, pose_z;
-in vec4 pose_color;
-"""
-
-# Beyond the far plane with all its vertices, a body that is not drawn costs no pixel.
-_VERTEX = (
-    _POSE_INPUTS
-    + """
-in vec3 place, normal;
-
-vec3 place_in_eye_space() { return pose_place + pose_x * place.x + pose_y * place.y + pose_z * place.z; }
-
-vec3 normal_in_eye_space() {
-    vec3 scaled = normal / vec3(dot(pose_x, pose_x), dot(pose_y, pose_y), dot(pose_z, pose_z));
-    vec3 turned = pose_x * scaled.x + pose_y * scaled.y + pose_z * scaled.z;
-    return turned * inversesqrt(max(dot(turned, turned), 1e-30));
-}
-
-vec4 projected(vec3 at) {
-    return pose_color.w > 0.0 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
-}
-"""
-)
 
 _SMOOTH_VERTEX = """
 out vec3 at, turned;
@@ -118,20 +80,8 @@ void main() {
 }
 """
 
-# As the faces of boxes: one tone, and brighter where it is seen from the side. See `shade` in boxes.py.
-_FLAT_TONE = """
-vec3 tone_of(vec3 albedo, vec3 facing) {
-    return light_eye.w > 0.5 ? albedo : lit(albedo, facing, 1.0, light_eye.xyz, up_eye.xyz);
-}
-
-float grazing_light(vec3 normal, vec3 at) {
-    float grazing = 1.0 - abs(dot(normal, normalize(sight_to(at))));
-    return light_eye.w > 0.5 ? 0.0 : 0.10 * grazing * grazing;
-}
-"""
-
 _FLAT_VERTEX = (
-    _FLAT_TONE
+    FLAT_TONE_GLSL
     + """
 out vec3 at;
 flat out vec3 turned, tone;
@@ -151,7 +101,7 @@ void main() {
 )
 
 _FLAT_FRAGMENT = (
-    _FLAT_TONE
+    FLAT_TONE_GLSL
     + """
 in vec3 at;
 flat in vec3 turned, tone;
@@ -220,80 +170,8 @@ void main() {
 """
 _PLAIN_FRAGMENT = "SHADING in vec3 tone;\nout vec4 color;\nvoid main() { color = vec4(tone, 1.0); }\n"
 
-_EDGE_VERTEX = """
-out vec3 corner_at, corner_albedo, corner_tone;
-void main() {
-    corner_at = place_in_eye_space();
-    corner_albedo = pose_color.rgb;
-    corner_tone = corner_albedo;
-#if !FLAT
-    vec3 facing = normal_in_eye_space();
-    if (dot(facing, sight_to(corner_at)) > 0.0) facing = -facing;
-    if (light_eye.w < 0.5)
-        corner_tone = lit(corner_albedo, facing, -dot(facing, normalize(sight_to(corner_at))), light_eye.xyz, up_eye.xyz);
-#endif
-    gl_Position = projected(corner_at);
-}
-"""
-
-# An edge is on the silhouette if both of its faces are seen on the same side of it.
-_EDGE_GEOMETRY = """
-layout(lines_adjacency) in;
-layout(triangle_strip, max_vertices = 4) out;
-in vec3 corner_at[], corner_albedo[], corner_tone[];
-noperspective out float covered;
-out vec3 tone;
-
-vec2 px_of(int corner) { return gl_in[corner].gl_Position.xy / gl_in[corner].gl_Position.w * (0.5 * picture.xy); }
-
-// Of the face on this side of the edge that is turned to the eye.
-vec3 tone_at(int corner) {
-#if FLAT
-    vec3 start = corner_at[1], along = corner_at[2] - start;
-    vec3 first = cross(along, corner_at[0] - start), second = cross(corner_at[3] - start, along);
-    vec3 facing = normalize(dot(first, sight_to(start)) < 0.0 ? first : second);
-    if (dot(facing, sight_to(start)) > 0.0) facing = -facing;
-    return tone_of(corner_albedo[0], facing) + grazing_light(facing, corner_at[corner]);
-#else
-    return corner_tone[corner];
-#endif
-}
-
-void emit_side(int corner, vec2 outward) {
-    for (int side = 0; side < 2; side++) {
-        gl_Position = gl_in[corner].gl_Position;
-        gl_Position.xy += outward * (float(side) * gl_Position.w);
-        covered = 1.0 - float(side);
-        tone = tone_at(corner);
-        EmitVertex();
-    }
-}
-
-void main() {
-    for (int corner = 0; corner < 4; corner++) {
-        vec4 place = gl_in[corner].gl_Position;
-        if (place.w <= 0.0 || place.z <= -place.w || place.z >= place.w) return;
-    }
-    vec2 start = px_of(1), along = px_of(2) - start;
-    vec2 across = normalize(vec2(-along.y, along.x) + 1e-12);
-    float one = dot(px_of(0) - start, across), other = dot(px_of(3) - start, across);
-    if (one * other < 0.0) return;
-    vec2 outward = across * ((one + other > 0.0 ? -2.0 : 2.0) / picture.xy);
-    emit_side(1, outward);
-    emit_side(2, outward);
-    EndPrimitive();
-}
-"""
-
-_EDGE_FRAGMENT = """
-noperspective in float covered;
-in vec3 tone;
-out vec4 color;
-void main() { color = vec4(tone, covered); }
-"""
-
 _SHADOW_VERTEX = (
-    _POSE_INPUTS
+    POSE_INPUTS_GLSL
     + SHADOW_CASTER_GLSL
     + """
 uniform vec3 middle, half_size;  // of the mesh's bounds
@@ -309,7 +187,7 @@ void main() {
 
 def mesh_pose_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
     """Program that writes rows of MESH_POSE; takes GL_POINTS of bodies, for transform feedback."""
-    return context.program(vertex_shader=_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)
+    return context.program(vertex_shader=shader_text(FRAME_GLSL, pose_glsl(variant), _POSE_MAIN), varyings=POSE_OUTPUTS)
 
 
 def face_program(
@@ -325,8 +203,8 @@ def face_program(
         vertex, fragment = _SMOOTH_VERTEX, _SMOOTH_FRAGMENT
     shading = "flat" if is_flat else "smooth"
     return context.program(
-        vertex_shader=_text(*head, _VERTEX, vertex).replace("SHADING", shading),
-        fragment_shader=_text(*head, fragment).replace("SHADING", shading),
+        vertex_shader=shader_text(*head, VERTEX_GLSL, vertex).replace("SHADING", shading),
+        fragment_shader=shader_text(*head, fragment).replace("SHADING", shading),
     )
 
 
@@ -338,18 +216,8 @@ def surface_program(context: moderngl.Context, is_flat: bool, finish: int) -> mo
     shading = "flat" if is_flat else "smooth"
     head = f"#define FINISH {finish}\n", FRAME_GLSL, LIGHT_GLSL
     return context.program(
-        vertex_shader=_text(*head, _VERTEX, _SURFACE_VERTEX).replace("SHADING", shading),
-        fragment_shader=_text(*head, _SURFACE_FRAGMENT).replace("SHADING", shading),
-    )
-
-
-def silhouette_program(context: moderngl.Context, is_flat: bool) -> moderngl.Program:
-    """Program of soft silhouettes; takes GL_LINES_ADJACENCY, an instance a body."""
-    head = f"#define FLAT {int(is_flat)}\n", FRAME_GLSL, LIGHT_GLSL
-    return context.program(
-        vertex_shader=_text(*head, _VERTEX, _EDGE_VERTEX),
-        geometry_shader=_text(*head, _FLAT_TONE, _EDGE_GEOMETRY),
-        fragment_shader=_text(_EDGE_FRAGMENT),
+        vertex_shader=shader_text(*head, VERTEX_GLSL, _SURFACE_VERTEX).replace("SHADING", shading),
+        fragment_shader=shader_text(*head, _SURFACE_FRAGMENT).replace("SHADING", shading),
     )
 
 
@@ -374,7 +242,3 @@ MESH_PROGRAMS: dict[str, Callable[[moderngl.Context], moderngl.Program]] = {
         for shading, finish in product(("flat", "smooth"), (SMOOTH_FINISH, IMAGE_FINISH, CUBE_FINISH))
     },
 }
-
-
-def _text(*parts: str) -> str:
-    return "#version 330 core\n" + "\n".join(parts)

@@ -32,7 +32,7 @@ from twixt.render.draw.marks.mark_solids import SOLIDS
 from twixt.render.draw.materials.material_draws import pass_of_any_size
 from twixt.render.draw.materials.material_uniforms import MaterialUniforms, finish_of
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
-from twixt.render.draw.meshes.mesh_programs import MESH_POSE
+from twixt.render.draw.meshes.mesh_glsl import MESH_POSE
 from twixt.render.draw.transparency.transparent_rows import (
     NO_ROWS,
     TransparentRows,

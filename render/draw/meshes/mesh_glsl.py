@@ -1,0 +1,60 @@
+"""Texts that several programs of meshes share: a body's pose as inputs, vertices in eye space, the tone of flat faces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# What the pass over the bodies writes for each. place: of the body's origin; x, y, z: its axes times its scales. Eye
+# space, metres. color: as shape and record say; w: alpha for a body that is drawn, else 0.
+MESH_POSE = np.dtype([("place", "<f4", 3), ("axes", "<f4", (3, 3)), ("color", "<f4", 4)])
+POSE_OUTPUTS = ("pose_place", "pose_x", "pose_y", "pose_z", "pose_color")
+# Of `VertexArray.bind`: format of each of them in a row of MESH_POSE, and its offset, bytes.
+POSE_INPUTS = {
+    "pose_place": ("3f", 0),
+    "pose_x": ("3f", 12),
+    "pose_y": ("3f", 24),
+    "pose_z": ("3f", 36),
+    "pose_color": ("4f", 48),
+}
+
+POSE_INPUTS_GLSL = """
+in vec3 pose_place, pose_x, pose_y, pose_z;
+in vec4 pose_color;
+"""
+
+# Beyond the far plane with all its vertices, a body that is not drawn costs no pixel.
+VERTEX_GLSL = (
+    POSE_INPUTS_GLSL
+    + """
+in vec3 place, normal;
+
+vec3 place_in_eye_space() { return pose_place + pose_x * place.x + pose_y * place.y + pose_z * place.z; }
+
+vec3 normal_in_eye_space() {
+    vec3 scaled = normal / vec3(dot(pose_x, pose_x), dot(pose_y, pose_y), dot(pose_z, pose_z));
+    vec3 turned = pose_x * scaled.x + pose_y * scaled.y + pose_z * scaled.z;
+    return turned * inversesqrt(max(dot(turned, turned), 1e-30));
+}
+
+vec4 projected(vec3 at) {
+    return pose_color.w > 0.0 ? clip_of(at) : vec4(0.0, 0.0, 2.0, 1.0);
+}
+"""
+)
+
+# As the faces of boxes: one tone, and brighter where it is seen from the side. See `shade` in boxes.py.
+FLAT_TONE_GLSL = """
+vec3 tone_of(vec3 albedo, vec3 facing) {
+    return light_eye.w > 0.5 ? albedo : lit(albedo, facing, 1.0, light_eye.xyz, up_eye.xyz);
+}
+
+float grazing_light(vec3 normal, vec3 at) {
+    float grazing = 1.0 - abs(dot(normal, normalize(sight_to(at))));
+    return light_eye.w > 0.5 ? 0.0 : 0.10 * grazing * grazing;
+}
+"""
+
+
+def shader_text(*parts: str) -> str:
+    """A shader of these parts."""
+    return "#version 330 core\n" + "\n".join(parts)
