@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twixt.ipc.shapes.mesh_cache import MeshArrays, mesh_cache
 from twixt.ipc.shapes.shape_checks import SceneError
@@ -77,15 +78,19 @@ def _parsed(file: Path) -> MeshArrays:
 def _joined(file: Path, scene: Any) -> MeshArrays | None:
     """All parts of a trimesh scene, each at its place; None without a triangle. Raises SceneError."""
     vertices, faces, normals, count, triangles = [], [], [], 0, 0
+    forest, merged = scene.graph.transforms, set[str]()
+    places = _places(scene.graph)
     for node in scene.graph.nodes_geometry:
-        place, name = scene.graph[node]
+        place, name = places[node], forest.node_data[node]["geometry"]
         part = scene.geometry[name]
         if not len(getattr(part, "faces", ())):
             continue
         triangles += len(part.faces)
         if triangles > MOST_FACES:
             raise _too_many(file, MOST_FACES, "triangles")
-        _merge(file, part)
+        if name not in merged:
+            _merge(file, part)
+            merged.add(name)
         if count + len(part.vertices) > MOST_VERTICES:
             raise _too_many(file, MOST_VERTICES, "vertices")
         turn = place[:3, :3]
@@ -99,6 +104,18 @@ def _joined(file: Path, scene: Any) -> MeshArrays | None:
         return None
     has_normals = len(normals) == len(faces)
     return MeshArrays(np.concatenate(vertices), np.concatenate(faces), np.concatenate(normals) if has_normals else None)
+
+
+def _places(graph: Any) -> dict[Any, NDArray[Any]]:
+    """Pose of each node of a trimesh graph, (4, 4). Each from its parent's: `graph[node]` walks from the root, which took
+    minutes where a small file has thousands of nodes in one chain."""
+    forest, places, waiting = graph.transforms, {graph.base_frame: np.eye(4)}, [graph.base_frame]
+    while waiting:
+        parent = waiting.pop()
+        for node in forest.children.get(parent, ()):
+            places[node] = places[parent] @ forest.edge_data[parent, node]["matrix"]
+            waiting.append(node)
+    return places
 
 
 def _merge(file: Path, part: Any) -> None:

@@ -68,6 +68,28 @@ def test_parts_of_a_file_stand_at_their_places(tmp_path: Path) -> None:
     assert mesh.vertices[:, 0].max() == 11
 
 
+def test_a_chain_of_parts_has_each_at_its_place_and_is_walked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = 300
+    scene, part = trimesh.Scene(), trimesh.Trimesh(CORNERS, FACES)
+    turn = trimesh.transformations.rotation_matrix(np.pi / 2, (0, 0, 1), (1, 0, 0))
+    move = trimesh.transformations.translation_matrix((10, 0, 0))
+    parent = None
+    for link in range(links):
+        matrix = move if link else turn
+        parent = scene.add_geometry(part, f"node{link}", "one", parent_node_name=parent, transform=matrix)
+    scene.export(tmp_path / "chain.glb")
+
+    def walk(*_: object) -> None:
+        raise AssertionError("each node is found from the root")
+
+    monkeypatch.setattr(type(scene.graph), "__getitem__", walk)
+    mesh = Mesh.from_file(tmp_path / "chain.glb")
+    assert len(mesh.faces) == 4 * links
+    assert mesh.vertices.max(axis=0) == pytest.approx((1, 10 * (links - 1), 3), abs=1e-3)
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"solid nothing\nendsolid", b"\0" * 84, b"glTF" + b"\xff" * 40, b"v 1 2\nf 1 2 3\n"]
 )
