@@ -23,6 +23,7 @@ from tests.sim.lab import Lab
 from twixt.ipc import session
 from twixt.ipc.commands import NAMES, Command
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.interaction import overlay_figures, overlay_images
 from twixt.ipc.interaction.user_actions import Look, Pull, UserAction, UserEvent
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory
@@ -45,6 +46,7 @@ COMMANDS = [
     {"name": "stall", "value": [500.0, 5.0]},
     {"name": "drop", "value": 5.0},
     {"name": "delay", "value": [80.0, 20.0]},
+    {"name": "control", "value": [1, 0.5]},
 ]
 ACTIONS: list[UserAction] = [
     UserEvent("key", 65, "press", 3, acted_ns=5),
@@ -61,6 +63,12 @@ SAID_BY_VIEWERS: list[tuple[str, dict[str, Any]]] = [
     *(("command", fields) for fields in COMMANDS),
     *((action.KIND, action.to_fields()) for action in ACTIONS),
 ]
+OVERLAYS = {
+    "images": overlay_images.as_message([overlay_images.OverlayImage((1, 2, 4, 3), np.zeros((3, 4, 3), np.uint8))]),
+    "figures": overlay_figures.as_message(
+        [overlay_figures.OverlayFigure((0, 0, 90, 60), [overlay_figures.OverlayLine(np.ones((5, 2)), "angle")])]
+    ),
+}
 STATUS = {
     "world": "Balls", "step_ms": 1.5, "lead_ms": 20.0, "warning": "", "diagnostics": {"energy": 1.5}, "tick": 5,
     "controls": [["slider", "gravity", 9.81, 0.0, 20.0, "controls"], ["toggle", "light", 1.0, 0.0, 1.0, "show"]],
@@ -187,6 +195,9 @@ class ToViewerTarget(Talk):
             stream.append((self._message("segment", {"size": self._size}, 1), [segment]))
         if draw.random() < 0.3:
             stream.append((self._message("ended", {"ending": "crashed", "message": "the world raised"}), []))
+        memory_file = os.memfd_create("overlay")
+        if draw.random() < 0.5:
+            stream.append(self._overlay(draw.choice(list(OVERLAYS)), memory_file))
         if draw.random() < 0.4:
             at = draw.randrange(len(stream))
             stream[at] = self.mutator.bytes([stream[at][0]]), stream[at][1]
@@ -201,6 +212,7 @@ class ToViewerTarget(Talk):
             finally:
                 link.close()
         finally:
+            os.close(memory_file)
             os.close(pipe[0])
             os.close(pipe[1])
             self._served.wait(BOUND_S)
@@ -212,6 +224,16 @@ class ToViewerTarget(Talk):
             return wire.encode(kind, fields, descriptors=descriptors)
         spoilt = {key: self.mutator.json(value) for key, value in fields.items()}
         return framed({"kind": kind, **spoilt}, descriptors)
+
+    def _overlay(self, kind: str, memory_file: int) -> tuple[bytes, list[int]]:
+        """Images or figures: whole, with too few bytes, with spoilt ones, or without the memory that has them."""
+        draw, (fields, content) = self.mutator.random, OVERLAYS[kind]
+        size = len(content) if draw.random() < 0.8 else draw.choice((-1, 0, 1, 1 << 40))
+        spoilt = self.mutator.bytes([content]) if draw.random() < 0.3 else content
+        if draw.random() < 0.2:
+            return self._message(kind, {**fields, "size": size}), []
+        os.pwrite(memory_file, spoilt, 0)
+        return self._message(kind, {**fields, "size": size}, 1), [memory_file]
 
     _served = threading.Event()
 
@@ -244,6 +266,10 @@ def use(link: session.Link) -> None:
     link.wake_when_newer()
     for _ in range(3):
         link.poll()
+        for image in link.received.images:
+            image.pixels.sum()
+        for figure in link.received.figures:
+            [line.points.shape for line in figure.lines]
         link.plan()
         for claim in link.unread(1 << 30):
             claim.copy()
