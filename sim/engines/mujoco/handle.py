@@ -67,7 +67,7 @@ class Handle:
         surfaces = ModelSurfaces(model, data, self._shown.opt)
         self._aside = aside = StateAside(poses, data)
         self._publisher = GatedPublisher(
-            self._view, poses, lambda: data.time, publish_hz, self._shown, marks, surfaces, aside
+            self._view, poses, lambda: aside.shown_time(data.time), publish_hz, self._shown, marks, surfaces, aside
         )
         self._mouse = MouseForces(model, data, self._unsupported.perturb, self._view.actions)
         self._view.actions.on_pulls = aside.look

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from typing import TYPE_CHECKING
 
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
+from twixt.sim.show.publishing import LONGEST_S
 
 if TYPE_CHECKING:
     from mujoco import MjData
@@ -38,7 +40,9 @@ class StateAside:
     __slots__ = (
         "done_ns",
         "is_model_fixed",
+        "is_time_said",
         "is_usable",
+        "last_time_s",
         "live_poses",
         "live_time",
         "poses",
@@ -49,7 +53,8 @@ class StateAside:
 
     def __init__(self, poses: BodyPoses, data: MjData) -> None:
         self.until_ns = self.put_ns = self.done_ns = 0
-        self.is_model_fixed = False
+        self.is_model_fixed = self.is_time_said = False
+        self.last_time_s = 0.0  # that a view could have
         live_time, live_poses = time_memory(data), poses.memory()
         self.is_usable = live_time is not None and live_poses is not None
         self.live_time = memoryview(bytes(TIME_BYTES)) if live_time is None else live_time
@@ -77,7 +82,17 @@ class StateAside:
         assert poses.memory is not None  # as `is_usable`
         poses.memory[:] = self.poses
         (time_s,) = struct.unpack("d", self.time)
-        return time_s if self.put_ns == put_ns else None
+        return self.shown_time(time_s) if self.put_ns == put_ns else None
+
+    def shown_time(self, time_s: float) -> float:
+        """`time_s`, or where a view cannot have that time (NaN), the last one that it could; said once."""
+        if abs(time_s) < LONGEST_S:
+            self.last_time_s = time_s
+        elif not self.is_time_said:
+            self.is_time_said = True
+            text = f"data.time is {time_s}, which is no time to be shown; the picture keeps the time {self.last_time_s:g} s"
+            print(f"twixt: {text}", file=sys.stderr, flush=True)
+        return self.last_time_s
 
 
 def time_memory(data: MjData) -> memoryview | None:

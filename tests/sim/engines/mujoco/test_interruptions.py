@@ -28,7 +28,8 @@ class Interrupted(BaseException):
 
 def is_interrupted_at(number: int, call: Callable[[], object]) -> bool:
     """Calls `call`, and raises `Interrupted` at its n-th place where a signal may be handled; False if it has fewer."""
-    seen, before = 0, {}
+    seen = 0
+    before: dict[FrameType, str] = {}
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal seen

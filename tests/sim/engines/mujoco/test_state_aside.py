@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -194,3 +195,25 @@ def test_close_is_seen_at_once(launch: Launch) -> None:
     handle.close()
     handle.sync()
     assert handle._aside.put_ns == put_ns
+
+
+def _is_free_body_at(reader: Any, height: float) -> bool:
+    return bool(reader.newest().bodies["position"][FREE, 2] == height)
+
+
+@pytest.mark.parametrize("rate_hz", [SELDOM, 1000])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -1e12])
+def test_a_time_that_is_none_is_said_once_and_the_bodies_are_shown(
+    launch: Launch, capsys: pytest.CaptureFixture[str], odd: float, rate_hz: float
+) -> None:
+    handle, reader = launch(publish_hz=rate_hz)
+    mujoco.mj_step(handle.m, handle.d)
+    handle.sync()
+    reader.until(lambda: reader.newest().sim_time_ns > 0)
+    for height in (5.0, 6.0):
+        handle.d.time, handle.d.qpos[2] = odd, height
+        mujoco.mj_kinematics(handle.m, handle.d)
+        handle.sync()
+        reader.until(partial(_is_free_body_at, reader, height))
+    assert reader.newest().sim_time_ns == round(handle.m.opt.timestep * 1e9)
+    assert capsys.readouterr().err.count("data.time is") == 1
