@@ -2,8 +2,9 @@
 
     xvfb-run -s "-screen 0 1280x1024x24" python -m tests.sim.engines.mujoco.against.beside humanoid.xml --out beside.png
 
-Each draws as it does by default, without panels: twixt a second time with `--quality best`. Needs a display, Python 3.12
-(for Studio), `pip install mjviser` and a Chromium. docs/gallery.md shows the picture; docs/engines.md says what is seen.
+Each draws as it does by default, without panels: twixt as with free cores, and a second time with `--quality best`. Needs
+a display, Python 3.12 (for Studio), `pip install mjviser` and a Chromium. docs/gallery.md shows the picture;
+docs/engines.md says what is seen.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def by_viser(model: Any, data: Any) -> Image.Image:
 
 
 PICTURES: dict[str, Callable[[Any, Any], Image.Image]] = {
-    "twixt": by_twixt,
+    "twixt": lambda model, data: by_twixt(model, data, quality="high"),
     "twixt --quality best": lambda model, data: by_twixt(model, data, quality="best"),
     "MuJoCo Studio": by_studio,
     "Viser (mjviser)": by_viser,
