@@ -32,7 +32,8 @@ from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
 from twixt.render.draw.flat.background import Background, Still
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
-from twixt.render.draw.flat.panel_backdrop import PanelBackdrop, SphereRecords
+from twixt.render.draw.flat.few_bodies import BodyRecords
+from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
 from twixt.render.draw.frame.layers import Layer, PlacedLayer, place_all
 from twixt.render.draw.frame.quality_levels import FULL, Level
@@ -91,7 +92,7 @@ class SceneRenderer:
         self._ahead = ProgramsAhead(self._target, self._uniforms, self._bodies, self._meshes, self._marks, self._lit)
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
-        self._panels = PanelBackdrop(SphereRecords(self._bodies, self._solids.spheres.radii))
+        self._panels = PanelBackdrop(BodyRecords(self._bodies))
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
         self._way = WAYS[0]  # of the picture drawn last

@@ -1,33 +1,32 @@
 """Finds panels of the overlay under which nothing moves: that part of the picture looks the same in the next frame.
 
-The one idea: the view through a rectangle of the picture has four side planes, and a sphere beyond one of them is not
-seen in the rectangle. One matrix product tests all spheres against all rectangles. A rectangle without spheres and
-shadows depends on camera and scene alone: background, grid, outline.
+The one idea: the view through a rectangle of the picture has four side planes, and a ball beyond one of them is not
+seen in the rectangle. One matrix product tests the bounding balls of all bodies that move against all rectangles. A
+rectangle without them and their shadows depends on camera, scene and the records of the still bodies alone.
 
-Always: a rectangle is free only if that is certain. No rectangle is free in a picture with other shapes or more than
-512 spheres, in a split window, or with dots or lines. Reads no pixels and draws nothing.
+Always: a rectangle is free only if that is certain. No rectangle is free in a picture with a plane that moves, deforming
+surfaces, scales along three axes, several layers or more than 512 rows, in a split window, or with dots or lines. Reads
+no pixels and draws nothing.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.still_planes import Same
 from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.flat.few_bodies import LONGER, BodyRecords, FewBodies, Ground, moving_rows
 from twixt.render.draw.flat.panel_backgrounds import Rectangle
 from twixt.render.draw.frame.frame_block import SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.quality_levels import Level
-from twixt.render.draw.frame.snapshot_ring import NO_BODIES
-from twixt.render.draw.shapes.shadows import FADE_RADII, FOOT_REACH, LOWEST_LIGHT, SPOT_REACH, has_shadows
-from twixt.render.draw.spheres.snapshot_bounds import Extent
+from twixt.render.draw.shapes.shadows import FOOT_REACH, LOWEST_LIGHT, SPOT_REACH
 
 # Added on each side of a rectangle, for soft edges and rounding.
 MARGIN_PX = 3
@@ -38,126 +37,61 @@ RADIUS_MARGIN = 1.1
 BENT = 0.15
 # Pairs of snapshots whose result is kept: the playback clock draws a few snapshots behind the newest.
 KEPT_PAIRS = 8
-# A result computed ahead is for a gap longer by the first factor. A result holds for gaps down to the second factor.
-LONGER, AS_LONG = 1.001, 0.99
 # Largest float32 rounding error of a position, as a share of its largest coordinate: drawing adds the error back to
 # poses made by the CPU.
 LEFT = 3**0.5 * 2.0**-24
+# Radius of the shadows of a ball; of other bodies below them, and of their ellipses before the light leans. In radii.
+# Two rods in the bounding ball, one that moves the ellipse and one that stretches it, give 1 + FOOT_REACH.
+BALL_SPOT, LONG_FOOT, LONG_SPOT = max(FOOT_REACH, SPOT_REACH), 1 + FOOT_REACH, 2**0.5 * SPOT_REACH
+# A body that is not a ball may reach up to this many more radii of its ball down towards the ground.
+RODS_DOWN = 3**0.5
 
 
-class Ground(NamedTuple):
-    """The ground that shadows fall on: height in metres, world. light: unit vector towards the light, world."""
+class Found(NamedTuple):
+    """Result for a pair of snapshots. clear: for each rectangle. still: records of the bodies that do not move."""
 
-    height_m: float
-    light: NDArray[np.floating]
-
-
-class FewSpheres(NamedTuple):
-    """All bodies of a picture that holds few spheres and nothing else.
-
-    older, newer: records and their bounding box. radii: at scale 1, metres. gap_s: simulated seconds from older to
-    newer. ground: None if spheres have no shadows.
-    """
-
-    older: tuple[NDArray[np.void], Extent | None]
-    newer: tuple[NDArray[np.void], Extent | None]
-    radii: NDArray[np.floating]
-    gap_s: float
-    ground: Ground | None
-
-    def is_as_good_for(self, other: FewSpheres) -> bool:
-        """True if a result for these spheres holds for `other`: the same arrays, and a gap at most 1 % shorter."""
-        return (
-            self.older[0] is other.older[0]
-            and self.newer[0] is other.newer[0]
-            and self.radii is other.radii
-            and self.ground is other.ground
-            and AS_LONG * self.gap_s <= other.gap_s <= self.gap_s
-        )
-
-
-NO_SPHERES = FewSpheres((NO_BODIES, None), (NO_BODIES, None), np.zeros(0), 0.0, None)
-
-
-class SphereRecords:
-    """Finds the records of pictures that hold few spheres and nothing else.
-
-    radii: returns the radii of at least the first n bodies of a scene, the same array for the same scene.
-    """
-
-    def __init__(self, bodies: BodyDraws, radii: Callable[[Scene, int], NDArray[np.floating]]) -> None:
-        self._bodies, self._radii = bodies, radii
-        self._uploaded = -1, -1  # the last two slots
-        self._gap_s = 0.0  # of the picture drawn last
-        self._ground: Ground | None = None
-        self._ground_of: Scene | None = None
-
-    def uploaded(self, slot: int) -> None:
-        """Records that the newest snapshot is in this slot."""
-        self._uploaded = self._uploaded[1], slot
-
-    def of_picture(self, view: SceneView, layers: Sequence[PlacedLayer]) -> FewSpheres | None:
-        """Spheres of the picture; None if it holds anything else, or more than 512."""
-        if not layers:
-            return NO_SPHERES
-        layer = layers[0]
-        if len(layers) != 1 or layer.variant.stretched or layer.group is not None:
-            return None
-        self._gap_s = layer.uniforms.gap_s
-        return self._between(view.scene, view.level, layer.slots.older, layer.slots.newer)
-
-    def of_newest(self, scene: Scene, level: Level) -> FewSpheres | None:
-        """Spheres of a picture between the two snapshots uploaded last; None as for `of_picture`."""
-        return self._between(scene, level, *self._uploaded)
-
-    def _between(self, scene: Scene, level: Level, older_slot: int, newer_slot: int) -> FewSpheres | None:
-        ring = self._bodies.ring
-        older, newer = ring.few(older_slot), ring.few(newer_slot)
-        if older is None or newer is None or not self._bodies.members.are_spheres:
-            return None
-        is_shaded = level.shadows and has_shadows(scene, len(older))
-        if is_shaded and self._ground_of is not scene:
-            self._ground_of = scene
-            self._ground = Ground(scene.ground or 0.0, np.divide(scene.light, math.hypot(*scene.light)))
-        ends = (older, ring.extent(older_slot)), (newer, ring.extent(newer_slot))
-        return FewSpheres(*ends, self._radii(scene, len(older)), self._gap_s, self._ground if is_shaded else None)
+    clear: list[bool]
+    still: bytes
 
 
 class PanelBackdrop:
     """Free rectangles of each frame: call `begin`, then `drawn` for each picture, then `free`."""
 
-    def __init__(self, records: SphereRecords) -> None:
+    def __init__(self, records: BodyRecords) -> None:
         self._records = records
-        self.key: Hashable = None
+        self.key: Hashable = None  # of the rectangles that `free` found
+        self._frame_key: Hashable = None
         self._pictures = 0
-        self._spheres: FewSpheres | None = None
+        self._few: FewBodies | None = None
         self._view: SceneView | None = None
         self._sides_of: object = None
         self._sides: NDArray[np.floating] = np.zeros((0, 3))
         self._eye: Sequence[float] = (0.0, 0.0, 0.0)
         self._is_asked = False  # `free` was called in this frame
-        self._known: deque[tuple[FewSpheres, list[bool]]] = deque(maxlen=KEPT_PAIRS)  # results for `_sides`
+        self._known: deque[tuple[FewBodies, Found]] = deque(maxlen=KEPT_PAIRS)  # results for `_sides`
 
     def begin(self) -> None:
         """Begins a frame: nothing is drawn yet."""
-        self._pictures, self._spheres, self._is_asked = 0, None, False
+        self._pictures, self._few, self._is_asked = 0, None, False
 
     def drawn(self, key: Hashable, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
         """Records a picture of the frame. key: everything that it depends on except the bodies."""
         self._pictures += 1
-        self.key, self._view, self._spheres = key, view, self._records.of_picture(view, layers)
+        self._frame_key, self._view, self._few = (key, view.level, Same(view.scene)), view, None
+        self._few = self._records.of_picture(view, layers)
 
     def drawn_over(self) -> None:
         """Records that dots or lines were drawn: no rectangle of the frame is free."""
-        self._spheres = None
+        self._few = None
 
     def free(self, rectangles: Sequence[Rectangle], size_px: tuple[int, int]) -> list[bool]:
         """For each rectangle of a window of this size: True if the frame's pixels there depend on `key` alone."""
-        spheres, view = self._spheres, self._view
-        if spheres is None or view is None or self._pictures != 1 or view.viewport != (0, 0, *size_px):
+        few, view = self._few, self._view
+        if few is None or view is None or self._pictures != 1 or view.viewport != (0, 0, *size_px):
             return [False] * len(rectangles)
         camera = view.camera
-        if not len(spheres.older[0]) or not rectangles:
+        self.key = self._frame_key
+        if not len(few.older[0]) or not rectangles:
             return [True] * len(rectangles)
         if camera.orthographic:  # the planes of `sides_of` all pass through one eye
             return [False] * len(rectangles)
@@ -166,7 +100,9 @@ class PanelBackdrop:
         if key != self._sides_of:
             self._sides_of, self._sides, self._eye = key, sides_of(rectangles, camera, size_px), camera.eye
             self._known.clear()
-        return self._clear_of(spheres)
+        found = self._found_for(few)
+        self.key = self._frame_key, found.still
+        return found.clear
 
     def uploaded(self, slot: int) -> None:
         """Records that the newest snapshot is in this slot."""
@@ -174,16 +110,19 @@ class PanelBackdrop:
 
     def look_ahead(self, scene: Scene, level: Level) -> None:
         """Computes ahead, between two frames, the result for the two newest snapshots and the same rectangles."""
-        if self._is_asked and (spheres := self._records.of_newest(scene, level)) is not None:
-            self._clear_of(spheres._replace(gap_s=LONGER * spheres.gap_s))
+        if self._is_asked and (few := self._records.of_newest(scene, level)) is not None:
+            self._found_for(few._replace(gap_s=LONGER * few.gap_s))
 
-    def _clear_of(self, spheres: FewSpheres) -> list[bool]:
-        for known, clear in self._known:
-            if known.is_as_good_for(spheres):
-                return clear
-        clear = are_clear(spheres, self._eye, self._sides)
-        self._known.append((spheres, clear))
-        return clear
+    def _found_for(self, few: FewBodies) -> Found:
+        for known, found in self._known:
+            if known.is_as_good_for(few):
+                return found
+        moving = moving_rows(few.older[0], few.newer[0])
+        still = few.older[0].copy()
+        still[moving] = np.zeros((), still.dtype)
+        found = Found(are_clear(few.of(moving), self._eye, self._sides), still.tobytes())
+        self._known.append((few, found))
+        return found
 
 
 def sides_of(rectangles: Sequence[Rectangle], camera: CameraMatrices, size_px: tuple[int, int]) -> NDArray[np.floating]:
@@ -203,29 +142,36 @@ def sides_of(rectangles: Sequence[Rectangle], camera: CameraMatrices, size_px: t
     return np.asarray(eye_space @ camera.view[:3, :3].astype(np.float64))
 
 
-def are_clear(spheres: FewSpheres, eye: Sequence[float], sides: NDArray[np.floating]) -> list[bool]:
-    """For each rectangle: True if no sphere and no shadow is seen between its four sides. sides: from `sides_of`."""
-    (older, extent), (newer, later) = spheres.older, spheres.newer
-    if extent is None or later is None:
+def are_clear(few: FewBodies, eye: Sequence[float], sides: NDArray[np.floating]) -> list[bool]:
+    """For each rectangle: True if no body and no shadow is seen between its four sides. sides: from `sides_of`."""
+    (older, extent), (newer, later) = few.older, few.newer
+    sizes = few.sizes
+    if not len(older):
+        return [True] * (len(sides) // 4)
+    if extent is None or later is None or sizes.is_plane.any():
         return [False] * (len(sides) // 4)
     # If both ends are beyond a side, so is the straight line between them.
     beyond = (older["position"] - np.array(eye)) @ sides.T
     both = min(len(older), len(newer))
     np.minimum(beyond[:both], (newer["position"][:both] - np.array(eye)) @ sides.T, out=beyond[:both])
-    radius = spheres.radii[: len(older)] * (max(extent.scale, later.scale) * RADIUS_MARGIN)
-    swing = BENT * spheres.gap_s * 3**0.5 * (extent.speed + later.speed)
+    scale = max(extent.scale, later.scale) * RADIUS_MARGIN
+    radius, arm = sizes.radius * scale, sizes.arm * scale
+    swing = arm + BENT * few.gap_s * 3**0.5 * (extent.speed + later.speed)
     swing += LEFT * max(map(abs, (*extent.low, *extent.high)))
-    if spheres.ground is None:
+    if few.ground is None:
         return [bool(one.all()) for one in _outside(beyond, radius + swing).T]
-    away, lean = _slope(spheres.ground)
-    # First one ball around each sphere and its shadow: few spheres are left for the closer test.
-    whole = FADE_RADII + max(FOOT_REACH, SPOT_REACH) + FADE_RADII * lean
+    away, lean = _slope(few.ground)
+    # First one ball around each body and its shadow: few bodies are left for the closer test.
+    highest, spot = few.ground.fade_radii, BALL_SPOT
+    if not few.sizes.are_balls:
+        highest, spot = highest + RODS_DOWN, max(LONG_FOOT, LONG_SPOT * (1 + lean))
+    whole = highest * (1 + lean) + spot
     near = np.flatnonzero(~_outside(beyond, whole * radius + (1 + lean) * swing).all(axis=1))
     if not len(near):
         return [True] * (len(sides) // 4)
-    balls = _closely(spheres, near, radius[near], eye)
+    balls = _closely(few, near, (radius[near], arm[near]), eye)
     clear = _outside(balls.place @ sides.T, balls.radius + balls.reach).all(axis=0)
-    clear &= _are_free_of_shadows(balls, spheres.ground.height_m - eye[2], away, lean, sides)
+    clear &= _are_free_of_shadows(balls, few.ground.height_m - eye[2], away, (highest, spot), sides)
     return [bool(one) for one in clear]
 
 
@@ -243,33 +189,45 @@ def _slope(ground: Ground) -> tuple[NDArray[np.floating], float]:
     return away, float(np.abs(away).sum())
 
 
-def _closely(spheres: FewSpheres, near: NDArray[np.intp], radius: NDArray[np.floating], eye: Sequence[float]) -> _Balls:
-    """Balls of these rows, each with its own motion between the two snapshots."""
-    older, newer = spheres.older[0], spheres.newer[0]
+def _closely(
+    few: FewBodies,
+    near: NDArray[np.intp],
+    size: tuple[NDArray[np.floating], NDArray[np.floating]],
+    eye: Sequence[float],
+) -> _Balls:
+    """Balls of these rows, each with its own motion between the two snapshots. size: radius and arm, metres."""
+    older, newer = few.older[0], few.newer[0]
     place = older["position"][near]
-    reach = LEFT * np.abs(place).max(axis=1).astype(np.float64)
+    reach = size[1] + LEFT * np.abs(place).max(axis=1).astype(np.float64)
     rows = near[: np.searchsorted(near, len(newer))]
     way = newer["position"][rows] - place[: len(rows)]
     speed = np.abs(older["velocity"][rows]) + np.abs(newer["velocity"][rows])
-    reach[: len(rows)] += np.linalg.norm(way, axis=1) + BENT * spheres.gap_s * np.linalg.norm(speed, axis=1)
-    return _Balls(place - np.array(eye), radius, reach)
+    reach[: len(rows)] += np.linalg.norm(way, axis=1) + BENT * few.gap_s * np.linalg.norm(speed, axis=1)
+    return _Balls(place - np.array(eye), size[0], reach)
 
 
 def _are_free_of_shadows(
-    balls: _Balls, ground: float, away: NDArray[np.floating], lean: float, sides: NDArray[np.floating]
+    balls: _Balls,
+    ground: float,
+    away: NDArray[np.floating],
+    reach_radii: tuple[float, float],
+    sides: NDArray[np.floating],
 ) -> NDArray[np.bool_]:
     """For each rectangle: True if no shadow is seen in it. ground: height above the eye, metres.
 
-    The spot below a ball and the shadow that the light casts are tested as one disc.
+    reach_radii: height up to which there are shadows, and radius of the spot below a ball and of the shadow that the
+    light casts; each of them is a disc.
     """
     place, radius, reach = balls
+    highest, spot = reach_radii
     foot, above = place.copy(), place[:, 2] - ground
-    drift = np.clip(above, 0.0, FADE_RADII * radius)[:, None] * (0.5 * away)
-    foot[:, :2] += drift
     foot[:, 2] = ground
-    disc = max(FOOT_REACH, SPOT_REACH) * radius + np.abs(drift).sum(axis=1) + (1 + lean) * reach
-    none = (above > FADE_RADII * radius + reach) | (above < -reach)
-    return np.asarray((_outside(foot @ sides.T, disc) | none[:, None]).all(axis=0))
+    cast = foot.copy()
+    cast[:, :2] += above[:, None] * away
+    disc = spot * radius + (1 + float(np.abs(away).sum())) * reach
+    none = (above > highest * radius + reach) | (above < -reach)
+    seen = [_outside(middle @ sides.T, disc) | none[:, None] for middle in (foot, cast)]
+    return np.asarray((seen[0] & seen[1]).all(axis=0))
 
 
 def _outside(beyond: NDArray[np.floating], radius: NDArray[np.floating]) -> NDArray[np.bool_]:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.render.draw.conftest import upload
-from tests.render.draw.flat.test_panel_backdrop import free_after
 from tests.render.draw.parts_apart import TOY, TWO, apart, assert_alike, tumbling
 from tests.render.draw.test_agreement import angles_between, moving_bodies, shader_poses, unit
 from twixt.ipc.scene import Box, Capsule, Compound, Part, Scene, Sphere
@@ -241,12 +240,6 @@ def test_a_compound_stretched_along_its_axes_is_as_large_as_its_parts_would_be(s
     shapes = [Part(Box((1.5, 0.8, 0.1), (1, 0, 0)), (0, 1.6, 0)), Part(Capsule(0.2, 1.0, (0, 1, 0)), (0, -1.6, 0), (half, 0, 0, half))]  # fmt: skip
     wanted = drawn_apart(studio, Scene([Compound(shapes)]), bodies)
     assert_alike(picture, wanted)
-
-
-def test_no_panel_is_free_over_a_part_far_from_its_body(studio):
-    bodies = new_bodies(1)
-    assert free_after(studio, Scene([Sphere(0.3)], ground=0.0), bodies)
-    assert not free_after(studio, Scene([Compound([Part(Sphere(0.3), (2.0, 0, 0))])], ground=0.0), bodies)
 
 
 def test_spheres_of_one_body_cut_each_other_as_true_spheres_do(studio):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.render.draw.conftest import SIZE_PX, WHOLE, matrices, upload
-from twixt.ipc.scene import Box, Scene, Sphere
+from twixt.ipc.scene import Box, Capsule, Compound, Mesh, Part, Plane, Scene, Sphere
 from twixt.ipc.snapshot import BODY, HAS_VELOCITY, VISIBLE
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.flat import panel_backdrop
@@ -42,6 +44,80 @@ def moved(bodies, gap_s):
 def differs(tile, one, other):
     left, top, right, bottom = tile
     return bool((one[top:bottom, left:right] != other[top:bottom, left:right]).any())
+
+
+CORNERS = ((0.2, 0, 0), (0.5, 0.1, 0), (0.2, 0.4, 0.1), (0.3, 0.2, 0.5))
+TETRAHEDRON = ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2))
+
+
+def surface(deforms=True):
+    return Mesh(CORNERS, TETRAHEDRON, deforms=deforms)
+
+
+SHAPES = {
+    "boxes": Box((0.6, 0.3, 0.2)),
+    "capsules": Capsule(0.1, 0.6),
+    "meshes": surface(deforms=False),
+    "parts": Compound([Part(Box((0.2, 0.2, 0.2)), (1.8, 0, 0.1)), Part(Sphere(0.1), (-1.5, 0.2, 0))]),
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("is_on_ground", [True, False])
+def test_where_a_rectangle_is_free_bodies_of_every_shape_change_no_pixel(studio, kind, is_on_ground):
+    """Two moving bodies, over a floor and a box that stand still."""
+    floor = [Plane((8, 8)), Box((1, 1, 1))]
+    scene = Scene([*floor, SHAPES[kind], SHAPES[kind]], ground=0.0 if is_on_ground else None)
+    renderer = studio.renderer(scene)
+    older = balls(4, 5)
+    older["position"][:2], older["velocity"][:2], older["scale"][:2] = [(0, 0, -0.01), (-1, 1, 0.5)], 0, 1
+    older["position"][2:], older["scale"][2:] = [(1.5, -1.5, 0.3), (1, -2, 0.5)], 0.5
+    older["velocity"][2:] *= 0.3
+    newer = moved(older, 0.1)
+    newer["velocity"][:2] = 0
+    newer["orientation"][2:] = 0.5
+    upload(renderer, 0, older)
+    upload(renderer, 1, newer)
+    upload(renderer, 2, older[:2])
+    camera = OrbitCamera(distance_m=14.0)
+    empty = studio.draw(renderer, Layer(2), camera=camera)
+    found = touched = 0
+    for alpha in (0.0, 0.4, 0.99):
+        picture = studio.draw(renderer, Layer(0, 1, alpha=alpha, gap_s=0.1, method="hermite"), camera=camera)
+        free = renderer._panels.free(TILES, SIZE_PX)
+        differing = [differs(tile, picture, empty) for tile in TILES]
+        assert not any(is_free and differ for is_free, differ in zip(free, differing, strict=True))
+        found, touched = found + sum(free), touched + sum(differing)
+    renderer.release()
+    assert touched > 0
+    assert found > 0, "all is taken for touched"
+
+
+def key_between(studio, renderer, older, newer):
+    upload(renderer, 0, older)
+    upload(renderer, 1, newer)
+    studio.draw(renderer, Layer(0, 1, alpha=0.4, gap_s=0.1), camera=OrbitCamera(distance_m=12.0))
+    return renderer._panels.free(TILES, SIZE_PX), renderer._panels.key
+
+
+def test_still_bodies_are_part_of_the_key_and_a_moving_plane_is_everywhere(studio):
+    renderer = studio.renderer(Scene([Plane((4, 4)), Box((0.1, 0.1, 0.1))], ground=None))
+    older = balls(2, 1)
+    older["velocity"] = 0
+    free, key = key_between(studio, renderer, older, older)
+    assert all(free)
+    assert key_between(studio, renderer, older.copy(), older.copy()) == (free, key)
+    changed = older.copy()
+    changed["color"][1] = 9
+    assert key_between(studio, renderer, changed, changed)[1] != key, "another colour"
+    moving = older.copy()
+    moving["position"][1] += 0.1
+    assert any(key_between(studio, renderer, older, moving)[0])
+    assert not all(key_between(studio, renderer, older, moving)[0])
+    moving = older.copy()
+    moving["position"][0, 0] += 0.1
+    assert not any(key_between(studio, renderer, older, moving)[0])
+    renderer.release()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -84,7 +160,7 @@ def free_after(studio, scene, bodies, then=lambda renderer: None, size_px=SIZE_P
 def test_nothing_is_free_where_it_is_not_known_what_moves(studio):
     spheres, none = Scene([Sphere(0.3)], ground=0.0), balls(1, 0)
     assert free_after(studio, spheres, none)
-    assert not free_after(studio, Scene([Box((1, 1, 1))], ground=0.0), none)
+    assert not free_after(studio, replace(spheres, shapes=[surface()]), none)
     assert not free_after(studio, spheres, none, lambda renderer: renderer.lines([(0, 0, 0)], [(1, 0, 0)], (255,) * 4))
     assert not free_after(studio, spheres, none, lambda renderer: renderer.draw([Layer(0)], matrices(), (0, 0, 9, 9)))
     assert not free_after(studio, spheres, none, size_px=(401, 300))
