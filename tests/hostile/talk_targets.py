@@ -39,7 +39,7 @@ from twixt.render.viewer.idle import ShownStatus
 from twixt.render.viewer.outcome import of_simulation
 
 BOUND_S = 30.0
-COMMANDS = [
+COMMANDS: list[dict[str, Any]] = [
     *({"name": name, "value": None, "acted_ns": 5, "draw_time_ns": 7} for name in NAMES if name != "time_scale"),
     {"name": "time_scale", "value": 0.25, "acted_ns": 5, "draw_time_ns": 7},
     {"name": "slow_physics", "value": [20.0, 120.0]},

@@ -118,7 +118,7 @@ def test_sky_and_textures_are_switched_by_the_code_and_by_a_viewer(launch: Launc
         handle.sync()
         scene = reader.scene()
         body = scene.shapes[1]
-        assert body.color[:3] == pytest.approx((0.2, 0.4, 0.6))  # type: ignore[union-attr]
+        assert body.color[:3] == pytest.approx((0.2, 0.4, 0.6))  # type: ignore[union-attr,index]
         return isinstance(scene.background, Texture), body.material is not None  # type: ignore[union-attr]
 
     assert shown() == (True, True)
