@@ -72,6 +72,8 @@ def test_where_a_rectangle_is_free_bodies_of_every_shape_change_no_pixel(studio,
     older = balls(4, 5)
     older["position"][:2], older["velocity"][:2], older["scale"][:2] = [(0, 0, -0.01), (-1, 1, 0.5)], 0, 1
     older["position"][2:], older["scale"][2:] = [(1.5, -1.5, 0.3), (1, -2, 0.5)], 0.5
+    if kind == "parts":
+        older["position"][2:] = [(-2, 2, 0.3), (-1.5, 2.5, 0.5)]
     older["velocity"][2:] *= 0.3
     newer = moved(older, 0.1)
     newer["velocity"][:2] = 0
