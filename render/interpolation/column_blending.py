@@ -60,17 +60,16 @@ def blend_columns(
     rules: as `read_rules` gives them. newest: where the rule `latest` looks. Raises TwixtError for an error of
     the user's function.
     """
-    lasting = continues(previous.bodies, following.bodies)
-    blended: dict[str, Column] = {}
-    for name, column in previous.columns.items():
-        if name in WRITERS_OWN:
-            continue
-        value = blended[name] = np.array(column[:count])
-        if rule_of(name, value, rules) == "latest":
-            _write(value, newest.columns.get(name), same_life(previous.bodies, newest.bodies))
-        else:
-            _blend(name, value, following.columns.get(name), lasting, alpha, rules)
-    return blended
+    columns = {name: column[:count] for name, column in previous.columns.items() if name not in WRITERS_OWN}
+    return _blended(
+        columns,
+        following.columns,
+        newest.columns,
+        continues(previous.bodies, following.bodies),
+        lambda: same_life(previous.bodies, newest.bodies),
+        alpha,
+        rules,
+    )
 
 
 def blend_part_columns(
@@ -80,29 +79,44 @@ def blend_part_columns(
     bodies are not known, or have other parts in the other snapshot, keep the older values."""
     if not previous.part_columns:
         return {}
-    lasting = _of_parts(continues(previous.bodies, following.bodies), previous, following)
-    blended: dict[str, Column] = {}
-    for name, column in previous.part_columns.items():
-        value = blended[name] = np.array(column)
-        if rule_of(name, value, rules) == "latest":
-            alive = _of_parts(same_life(previous.bodies, newest.bodies), previous, newest)
-            _write(value, newest.part_columns.get(name), alive[: len(value)])
-        else:
-            _blend(name, value, following.part_columns.get(name), lasting, alpha, rules)
-    return blended
+    return _blended(
+        previous.part_columns,
+        following.part_columns,
+        newest.part_columns,
+        _of_parts(continues(previous.bodies, following.bodies), previous, following),
+        lambda: _of_parts(same_life(previous.bodies, newest.bodies), previous, newest),
+        alpha,
+        rules,
+    )
 
 
 def blend_world_columns(
     previous: Snapshot, following: Snapshot, newest: Snapshot, alpha: float, rules: Mapping[str, Rule]
 ) -> dict[str, Column]:
     """As `blend_columns`, for columns of one row, which lasts as long as the world."""
+    return _blended(
+        previous.world_columns, following.world_columns, newest.world_columns, ALWAYS, lambda: ALWAYS, alpha, rules
+    )
+
+
+def _blended(
+    columns: Mapping[str, Column],
+    following: Mapping[str, Column],
+    newest: Mapping[str, Column],
+    lasting: NDArray[np.bool_],
+    alive: Callable[[], NDArray[np.bool_]],
+    alpha: float,
+    rules: Mapping[str, Rule],
+) -> dict[str, Column]:
+    """Copies of `columns` on their way to `following`. lasting: rows that go on there; alive: those that do in
+    `newest`, asked for where a column has the rule `latest`."""
     blended: dict[str, Column] = {}
-    for name, column in previous.world_columns.items():
+    for name, column in columns.items():
         value = blended[name] = np.array(column)
         if rule_of(name, value, rules) == "latest":
-            _write(value, newest.world_columns.get(name), ALWAYS)
+            _write(value, newest.get(name), alive())
         else:
-            _blend(name, value, following.world_columns.get(name), ALWAYS, alpha, rules)
+            _blend(name, value, following.get(name), lasting, alpha, rules)
     return blended
 
 
