@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Link, attach
 from twixt.ipc.snapshot import Snapshot
 from twixt.sim.show.show import View, show
+from twixt.sim.world.columns import Column
 
 BALLS = Scene([Sphere()] * 4)
 
@@ -32,3 +35,24 @@ class Watched:
                 return pair[-1]
             self.link.wait(0.05)
         raise AssertionError("what was published never came")
+
+
+Open = Callable[..., Watched]
+
+
+@contextmanager
+def watching(of: Scene, columns: Mapping[str, Column]) -> Iterator[Open]:
+    """A function that opens views with these columns, of the scene `of` unless it is given another; all are closed at
+    the end."""
+    opened: list[Watched] = []
+
+    def watch(scene: Scene = of, **options: Any) -> Watched:
+        opened.append(Watched(scene, columns=columns, **options))
+        return opened[-1]
+
+    try:
+        yield watch
+    finally:
+        for both in opened:
+            both.link.close()
+            both.view.close()

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.sim.show.test_show import BALLS, Watched, places, visible
+from tests.sim.show.test_show import places, visible
+from tests.sim.watched import BALLS, Open, watching
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import ColorBy, Group, Scene, Sphere
 from twixt.sim.show.show import show
@@ -18,21 +19,12 @@ DECLARED = {
     "frame": Column("u1", rule="none"),
     "on": Column("b1", rule="none"),
 }
-Open = Callable[..., Watched]
 
 
 @pytest.fixture
 def watch() -> Iterator[Open]:
-    opened: list[Watched] = []
-
-    def watch(scene: Scene = BALLS, **options: Any) -> Watched:
-        opened.append(Watched(scene, columns=DECLARED, **options))
-        return opened[-1]
-
-    yield watch
-    for both in opened:
-        both.link.close()
-        both.view.close()
+    with watching(BALLS, DECLARED) as watch:
+        yield watch
 
 
 def test_a_reader_sees_the_columns_and_what_is_not_passed_stays(watch: Open) -> None:

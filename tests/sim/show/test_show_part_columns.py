@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.sim.show.test_show import Watched, places
+from tests.sim.show.test_show import places
+from tests.sim.watched import Open, Watched, watching
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Box, ColorBy, Compound, Part, Scene, Sphere
 from twixt.sim.world.columns import Column
@@ -22,21 +23,12 @@ DECLARED = {
     "wind": Column("f4", 3, per="world"),
 }
 BLUE, RED, GREEN = [0, 0, 255, 255], [255, 0, 0, 255], [0, 255, 0, 255]
-Open = Callable[..., Watched]
 
 
 @pytest.fixture
 def watch() -> Iterator[Open]:
-    opened: list[Watched] = []
-
-    def watch(scene: Scene = SCENE, **options: Any) -> Watched:
-        opened.append(Watched(scene, columns=DECLARED, **options))
-        return opened[-1]
-
-    yield watch
-    for both in opened:
-        both.link.close()
-        both.view.close()
+    with watching(SCENE, DECLARED) as watch:
+        yield watch
 
 
 def test_a_reader_sees_a_row_for_each_part_and_what_is_not_passed_stays(watch: Open) -> None:

@@ -33,6 +33,7 @@ class Kept:
     """A renderer whose backdrop is laid down wherever it may be, and one that draws it each time."""
 
     cleared_to = 1.0  # depth, by others
+    layer = Layer(0)
 
     def __init__(self, studio, scene=GROUND):
         self.studio = studio
@@ -49,7 +50,7 @@ class Kept:
         for renderer in (self.laid, self.drawn):
             renderer.set_scene(scene)
 
-    def compare(self, camera, viewports=((0, 0, WIDTH, HEIGHT),), size=(WIDTH, HEIGHT), ahead=False):
+    def compare(self, camera, viewports=((0, 0, WIDTH, HEIGHT),), ahead=False):
         """Draws both, the first with what it may do ahead; they are alike to the last bit."""
         pixels = []
         for renderer in (self.laid, self.drawn):
@@ -58,7 +59,7 @@ class Kept:
             if ahead:
                 renderer.begin_ahead()
             for viewport in viewports:
-                renderer.draw([Layer(0)], camera.matrices(viewport[2:]), viewport)
+                renderer.draw([self.layer], camera.matrices(viewport[2:]), viewport)
             renderer.finish()
             pixels.append(renderer.read_pixels())
         np.testing.assert_array_equal(*pixels)
@@ -92,6 +93,9 @@ def floor_and_box(box_z=0.2, floor_z=0.0):
 class KeptFloor(Kept):
     """The same with a floor between two snapshots, which may move in the second."""
 
+    cleared_to = 0.2
+    layer = BETWEEN
+
     def __init__(self, studio):
         super().__init__(studio, FLOOR)
 
@@ -99,18 +103,6 @@ class KeptFloor(Kept):
         for renderer in (self.laid, self.drawn):
             for slot, bodies in enumerate((floor_and_box(z), floor_and_box(z + 0.3, floor_z))):
                 renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
-
-    def compare(self, camera, layer=BETWEEN, ahead=False):
-        pixels = []
-        for renderer in (self.laid, self.drawn):
-            self.studio.framebuffer.use()
-            self.studio.framebuffer.clear(1.0, 0.0, 1.0, 1.0, depth=0.2)
-            if ahead:
-                renderer.begin_ahead()
-            renderer.draw([layer], camera.matrices((WIDTH, HEIGHT)), (0, 0, WIDTH, HEIGHT))
-            renderer.finish()
-            pixels.append(renderer.read_pixels())
-        np.testing.assert_array_equal(*pixels)
 
     @property
     def keeps_depth(self):
@@ -150,7 +142,8 @@ def test_a_floor_with_a_velocity_is_not_kept(floor):
             bodies["flags"] |= HAS_VELOCITY
             renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
     for _ in range(4):
-        floor.compare(NEAR, Layer(0, 1, alpha=0.3, gap_s=0.1, method="hermite"))
+        floor.layer = Layer(0, 1, alpha=0.3, gap_s=0.1, method="hermite")
+        floor.compare(NEAR)
     assert floor.keeps_depth == []
 
 
