@@ -20,6 +20,7 @@ from twixt.ipc.commands import CONTROL
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
 from twixt.ipc.process import interrupts
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace.spans import PHYSICS
 from twixt.ipc.trace.trace_file import open_trace
@@ -35,6 +36,10 @@ VIEWER_PATIENCE_S = 3.0
 # (seconds); usually ms. If the garbage collector drops it while that thread holds a lock that closing needs, this wait
 # ends first, and the view is closed afterwards.
 LEAVE_PATIENCE_S = 2.0
+DROPPED = (
+    "the view was closed before its window opened, because its last reference ended; "
+    "keep it in a variable: view = twixt.show(...), viewer = launch_passive(...)"
+)
 
 
 class ViewerSession:
@@ -141,9 +146,13 @@ class ViewerSession:
             self._apart(self._await_viewer)
 
     def leave(self) -> None:
-        """`close` without a wait for the viewer, after the last reference to the view is gone."""
+        """`close` without a wait for the viewer, after the last reference to the view is gone. Reported where its window
+        never opened and at most one state was published: most likely the result of `show` was not kept."""
         if self.is_closed or os.getpid() != self._owner_pid:
             return
+        newest = self.host.newest()
+        if self._process is not None and not self.host.viewer_came.is_set() and (newest is None or newest.number == 1):
+            print_notice(DROPPED)
         is_free = threading.Event()
 
         def close() -> None:
