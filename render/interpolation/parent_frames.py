@@ -51,26 +51,41 @@ def in_frames_of(
     rows = np.flatnonzero(own != others)
     if not len(rows):
         return bodies
+    target = others[rows]
+    used = _with_ancestors(np.concatenate((rows, target[target >= 0])), own)
+    above = own[used]
     with np.errstate(all="ignore"):  # records may hold anything
-        world = _WorldMotion(bodies, own)
+        world = _WorldMotion(bodies[used], np.where(above < 0, -1, np.searchsorted(used, above)))
         changed = bodies.copy()
-        target = others[rows]
-        _write(changed, rows, world.position[rows], world.velocity[rows], world.spin[rows], world.orientation[rows])
-        changed["flags"][rows] = world.flags[rows]
-        children, parent = rows[target >= 0], target[target >= 0]
+        at = np.searchsorted(used, rows)
+        _write(changed, rows, world.position[at], world.velocity[at], world.spin[at], world.orientation[at])
+        changed["flags"][rows] = world.flags[at]
+        is_child = target >= 0
+        children, at, parent = rows[is_child], at[is_child], np.searchsorted(used, target[is_child])
         back = conjugate(world.orientation[parent])
-        arm = world.position[children] - world.position[parent]
-        moved = world.velocity[children] - world.velocity[parent] - np.cross(world.spin[parent], arm)
+        arm = world.position[at] - world.position[parent]
+        moved = world.velocity[at] - world.velocity[parent] - np.cross(world.spin[parent], arm)
         _write(
             changed,
             children,
             rotate(back, arm),
             rotate(back, moved),
-            rotate(back, world.spin[children] - world.spin[parent]),
-            multiply(back, world.orientation[children]),
+            rotate(back, world.spin[at] - world.spin[parent]),
+            multiply(back, world.orientation[at]),
         )
-        changed["flags"][children] = _known(world.flags[children], world.flags[parent])
+        changed["flags"][children] = _known(world.flags[at], world.flags[parent])
     return changed
+
+
+def _with_ancestors(rows: Rows, parents: NDArray[np.int64]) -> Rows:
+    """These rows and all their ancestors, ascending."""
+    known = np.unique(rows)
+    while True:
+        above = parents[known]
+        more = np.union1d(known, above[above >= 0])
+        if len(more) == len(known):
+            return known
+        known = more
 
 
 def _write(

@@ -10,7 +10,7 @@ Always: as long as no parent changes there is one frame, and snapshots go to its
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Snapshots that the methods of a new frame receive at first: as many as tell the usual gap, and a filter the motion.
 # Fewer where they are large, but as many as a blend over three intervals needs.
-MOST_PAST, LEAST_PAST, PAST_BYTES = 16, 4, 256 << 20
+MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
 # Before all snapshots, ns.
 EVER = -(1 << 62)
 
@@ -177,8 +177,11 @@ class FramesInTime:
         while len(self._frames) > 1 and self._frames[1].start_ns <= self._drawn_ns:
             self._frames.pop(0)
         between = np.where(last.parents == now.parents, last.parents, np.int32(-1))
-        made = [self._made(between, last.snapshot.sim_time_ns), self._made(now.parents, now.snapshot.sim_time_ns)]
-        self._frames += made
+        past = [*self._past]
+        self._frames += [
+            self._made(between, last.snapshot.sim_time_ns, past[-LEAST_PAST:]),
+            self._made(now.parents, now.snapshot.sim_time_ns, past),
+        ]
 
     def _replace_last(self, now: _Past) -> None:
         """Puts a snapshot of the same instant, whose scene has other parents, in place of the last one."""
@@ -189,11 +192,11 @@ class FramesInTime:
         for snapshot in (*past, now.snapshot):
             self.add(snapshot)
 
-    def _made(self, parents: ParentRows, start_ns: int) -> _Frame:
-        """A frame whose methods have received the latest snapshots, and were drawn last when the others were."""
+    def _made(self, parents: ParentRows, start_ns: int, past: Sequence[_Past]) -> _Frame:
+        """A frame whose methods have received these snapshots, and were drawn last when the others were."""
         frame = _Frame(parents, start_ns, {})
         use(frame.methods, self._names, self._create)
-        for one in self._past:
+        for one in past:
             frame.add(one)
         if self._drawn_ns != EVER:
             for method in frame.methods.values():

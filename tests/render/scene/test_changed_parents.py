@@ -22,14 +22,16 @@ from twixt.ipc.session.client import attach
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Head, new_bodies
 from twixt.render.display.offscreen import OffscreenWindow
+from twixt.render.picking.seen_bodies import SeenBodies
 from twixt.render.scene.stage import Stage
-from twixt.render.snapshots.intake import Intake
+from twixt.render.snapshots.intake import MOST_HELD_BACK, Intake
 
 PATIENCE_S = 60.0  # far longer than a scene takes over a socket
 START_NS = 10**12
-SIZE_PX = (48, 36)
+SIZE_PX, WIDE_PX = (48, 36), (240, 180)
 RATES_HZ = (2, 20, 100)
 CHANGED_AT = 3  # the first snapshot with the new parents
+AHEAD = Camera((0, -20, 0), (0, 0, 0))
 SNAPSHOTS, FRAMES = 7, 6  # of a run; frames an interval
 SHADED, BY_NUMPY = (
     ("none", "linear", "hermite", "auto"),
@@ -80,21 +82,25 @@ class Situation:
 class Rig:
     """A simulation, and what a viewer of it draws at chosen instants."""
 
-    def __init__(self, window: OffscreenWindow, situation: Situation, method: str, **config) -> None:
+    def __init__(
+        self, window: OffscreenWindow, situation: Situation, method: str,
+        camera: Camera = AHEAD, host: Host | None = None,
+    ) -> None:  # fmt: skip
         self.window, self.situation = window, situation
         self.gap_ns = round(1e9 / situation.rate_hz)
         self._scene = Scene(
-            [Sphere(0.1)] * 6,
+            [*[Sphere(0.1, (0, 0, 1))] * 4, Sphere(0.2, (1, 0, 0)), Sphere(0.1, (0, 0, 1))],
             parents=situation.parents(0),
-            camera=Camera((0, -20, 0), (0, 0, 0)),
+            camera=camera,
             ground=None,
             unlit=True,
         )
-        listener = open_listener(f"parents-{os.getpid()}")
-        self.host = Host(listener, self._scene, 6)
-        self.host.write_plan(Plan(1, 0, START_NS, 0, 1.0))
-        self.link = attach(listener.name)
-        chosen = Config(clock="ahead", interpolation=method, **config)
+        if host is None:
+            host = Host(open_listener(f"parents-{os.getpid()}"), self._scene, 6)
+            host.write_plan(Plan(1, 0, START_NS, 0, 1.0))
+        self.host = host
+        self.link = attach(host.name)
+        chosen = Config(clock="ahead", interpolation=method)
         self.settings = dict(interpolation=method, clock="ahead", prefer="latency", split=False, trails=False)
         received = self.link.received
         self.stage = Stage(chosen, window.context, self.link.scene, 16, self.link.newest_bodies, received.parents)
@@ -114,12 +120,14 @@ class Rig:
             if not self.is_held:
                 self.await_scene()
         bodies = self.situation.bodies(k)
-        head = Head(
-            tick=k, sim_time_ns=k * self.gap_ns, due_ns=START_NS + k * self.gap_ns, dt_ns=self.gap_ns,
-            count=len(bodies), scene_version=self.host.scene_version, plan_number=1,
-        )  # fmt: skip
-        self.host.publish(head, bodies)
+        self.host.publish(self.head(k), bodies)
         self.published += 1
+
+    def head(self, k: int) -> Head:
+        return Head(
+            tick=k, sim_time_ns=k * self.gap_ns, due_ns=START_NS + k * self.gap_ns, dt_ns=self.gap_ns,
+            count=6, scene_version=self.host.scene_version, plan_number=1,
+        )  # fmt: skip
 
     def await_scene(self) -> None:
         ends_s = time.monotonic() + PATIENCE_S
@@ -129,7 +137,7 @@ class Rig:
             self.intake.take()
         self.intake.take()
 
-    def frame(self, snapshots: float) -> None:
+    def frame(self, snapshots: float, size_px: tuple[int, int] = SIZE_PX) -> None:
         """The frame that is presented so many intervals after the start."""
         while self.published < SNAPSHOTS and self.published <= snapshots + 1:
             self.publish()
@@ -138,7 +146,7 @@ class Rig:
             self.is_held = False
             self.await_scene()
         self.window.screen.use()
-        self.stage.draw(START_NS + round(snapshots * self.gap_ns), SIZE_PX)
+        self.stage.draw(START_NS + round(snapshots * self.gap_ns), size_px)
 
     def close(self) -> None:
         self.link.close()
@@ -149,6 +157,11 @@ class Rig:
 @pytest.fixture(scope="module")
 def small_window() -> OffscreenWindow:
     return OffscreenWindow(SIZE_PX)
+
+
+@pytest.fixture(scope="module")
+def wide_window() -> OffscreenWindow:
+    return OffscreenWindow(WIDE_PX)
 
 
 def drawn_x(window: OffscreenWindow, situation: Situation, method: str, frames: int = FRAMES, **settings) -> np.ndarray:
@@ -174,13 +187,154 @@ def posed(rig: Rig, picture) -> list[float]:
     return (records["position"] + records["velocity"])[[BODY, CHILD], 0].tolist()
 
 
+def rests(x: np.ndarray, at: float = 0.0) -> bool:
+    return bool(np.abs(x - (at, at + 0.5)).max() < 1e-5)
+
+
 @pytest.mark.parametrize("method", [*SHADED, *BY_NUMPY])
 @pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
 @pytest.mark.parametrize("is_cut", [False, True], ids=["", "cut"])
 def test_a_body_at_rest_whose_parent_changes_rests_in_every_frame(small_window, method, late, is_cut):
-    for rate_hz in RATES_HZ if method in ("auto", "catmull") else RATES_HZ[:1]:
-        x = drawn_x(small_window, Situation(rate_hz, is_cut, late=late), method)
-        assert np.abs(x - (0, 0.5)).max() < 1e-5, x
+    x = drawn_x(small_window, Situation(20, is_cut, late=late), method)
+    assert rests(x), x
+
+
+@pytest.mark.parametrize("is_chain", [False, True], ids=["", "chain of three"])
+@pytest.mark.parametrize("moves", [False, True], ids=["", "moving parents"])
+@pytest.mark.parametrize("rate_hz", RATES_HZ)
+def test_so_it_does_at_every_rate_with_moving_parents_and_in_chains(small_window, rate_hz, moves, is_chain):
+    for method, is_cut in (("auto", False), ("linear", True), ("catmull", False), ("chase", True)):
+        x = drawn_x(small_window, Situation(rate_hz, is_cut, moves, is_chain), method)
+        assert rests(x), (method, x)
+
+
+@pytest.mark.parametrize("method", ["linear", "auto", "latest", "catmull"])
+@pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
+@pytest.mark.parametrize(("before", "after"), [(None, 2), (0, None)], ids=["gets a parent", "is set free"])
+def test_a_body_that_gets_its_first_parent_or_loses_it_rests_too(wide_window, before, after, late, method):
+    situation = Situation(20, moves=True, late=late, before=before, after=after, x=1.5)
+    rig = Rig(wide_window, situation, method)
+    columns, seen = [], []
+    try:
+        rig.stage.choose(**rig.settings)
+        rig.stage.main.watch("test", None)
+        for frame in range(3 * (SNAPSHOTS - 2) + 1):
+            rig.frame(frame / 3, WIDE_PX)
+            rig.stage.renderer.finish()
+            red = rig.stage.renderer.read_pixels()[:, :, 0] > 127
+            columns.append(float(np.flatnonzero(red.any(axis=0)).mean()))
+            seen.append(rig.stage.main.watched("test").position[[BODY, CHILD], 0])
+    finally:
+        rig.close()
+    assert np.abs(np.array(seen) - (1.5, 2.0)).max() < 1e-5, seen
+    assert np.ptp(columns) == 0, columns
+    assert columns[0] == pytest.approx(WIDE_PX[0] / 2 + 1.5 * WIDE_PX[1] / (2 * 20 * np.tan(np.pi / 8)), abs=1)
+
+
+def test_bodies_that_are_no_children_any_more_are_drawn_by_the_gpu_again(small_window):
+    rig = Rig(small_window, Situation(before=0, after=None), "auto")
+    try:
+        rig.stage.choose(**rig.settings)
+        for frame in range(SNAPSHOTS - 1):
+            rig.frame(frame)
+            children = next(part for part in rig.stage.main._parts if part.definition.group == "children")
+        assert BODY in children.definition.rows
+        rig.stage.history.limit(3)  # old snapshots go
+        for _ in range(3):
+            rig.publish()
+            rig.frame(rig.published - 2)
+        children = next(part for part in rig.stage.main._parts if part.definition.group == "children")
+        assert children.definition.rows.tolist() == [1, 3, CHILD]
+        assert len(rig.stage._parents) == 1
+    finally:
+        rig.close()
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
+def test_both_halves_trails_the_camera_on_it_and_the_hand_see_it_rest(small_window, late):
+    rig = Rig(small_window, Situation(late=late, x=1.5), "auto", camera=Camera((0, -20, 0), (0, 0, 0), body=BODY))
+    eyes, halves, picked = [], [], []
+    try:
+        rig.stage.choose(**rig.settings | {"split": True, "trails": True})
+        seen = SeenBodies(rig.stage, rig.link)
+        for frame in range(FRAMES * (SNAPSHOTS - 2) + 1):
+            rig.frame(frame / FRAMES)
+            if rig.published >= 2:
+                halves += [posed(rig, picture) for picture in rig.stage.pictures]
+                eyes.append(rig.stage.view.matrices(rig.stage.main, (24, 36), SIZE_PX).eye[0])
+                picked.append(seen.one(BODY).position[0, 0])
+        dots = [len(trails.dots().positions) for trails in rig.stage._trails.of_picture.values()]
+    finally:
+        rig.close()
+    assert rests(np.array(halves), 1.5)
+    assert np.abs(np.array(eyes) - 1.5).max() < 1e-5
+    assert np.abs(np.array(picked) - 1.5).max() < 1e-5
+    assert dots == [0, 0], "bodies that rest leave no trail"
+
+
+def test_a_snapshot_waits_for_its_scene_and_not_for_ever(small_window):
+    rig = Rig(small_window, Situation(late=True), "linear")
+    try:
+        for _ in range(CHANGED_AT + 1):
+            rig.publish()
+            rig.intake.take()
+        assert rig.intake.newest.tick == CHANGED_AT - 1
+        while rig.published < CHANGED_AT + MOST_HELD_BACK:
+            rig.publish()
+            rig.intake.take()
+        assert rig.intake.newest.tick == CHANGED_AT - 1
+        rig.publish()
+        rig.intake.take()
+        assert rig.intake.newest.tick == rig.published - 1, "a scene that takes so long must not stop the picture"
+        assert not rig.intake._held_back
+    finally:
+        rig.close()
+
+
+def test_a_snapshot_of_a_scene_that_was_never_sent_by_itself_is_composed_with_its_parents(small_window):
+    """Scenes 2 and 3 are written before the socket is served: the viewer gets the newest alone."""
+    rig = Rig(small_window, Situation(before=0, after=2), "none")
+    try:
+        rig.stage.choose(**rig.settings)
+        rig.frame(0)
+        rig.is_held = True
+        parents = (0, 2, 0, None)
+        for parent in parents[1:]:
+            rig.situation = Situation(before=parent)
+            rig.host.write_scene(replace(rig._scene, parents=rig.situation.parents(0)))
+            k = rig.published
+            bodies = rig.situation.bodies(0)
+            rig.host.publish(rig.head(k), bodies)
+            rig.published += 1
+            rig.intake.take()
+        rig.is_held = False
+        rig.await_scene()
+        log = rig.link.received.parents
+        assert [entry.parents.get(BODY) for entry in log] == list(parents)
+        rig.stage.main.watch("test", np.array([BODY, CHILD], np.intp), rig.stage._past())
+        for snapshots in range(1, rig.published):
+            rig.window.screen.use()
+            rig.stage.draw(START_NS + round(snapshots * rig.gap_ns), SIZE_PX)
+            assert rests(rig.stage.main.watched("test").position[:, 0])
+    finally:
+        rig.close()
+
+
+def test_a_viewer_that_comes_after_the_scene_changed_draws_older_snapshots_by_their_own(small_window):
+    rig = Rig(small_window, Situation(), "linear")
+    for _ in range(CHANGED_AT):
+        rig.publish()
+    rig.host.write_scene(replace(rig._scene, parents=rig.situation.parents(CHANGED_AT)))
+    late = Rig(small_window, Situation(), "linear", host=rig.host)
+    try:
+        late.stage.choose(**late.settings)
+        late.published = SNAPSHOTS
+        late.frame(CHANGED_AT - 1)
+        assert late.link.scene_version == 2
+        assert rests(np.array([posed(late, late.stage.main)]))
+    finally:
+        late.link.close()
+        rig.close()
 
 
 if __name__ == "__main__":
