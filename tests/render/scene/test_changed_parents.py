@@ -54,10 +54,13 @@ class Situation:
     before: int | None = 0  # the body's parent; None: it has none
     after: int | None = 2
     x: float = 0.0  # where the body rests
+    speed: float = 0.0  # metres a snapshot, of a body that does not
+    others: bool = True  # other bodies have parents at any time
 
     def parents(self, k: int) -> dict[int, int]:
         parent = self.before if k < CHANGED_AT else self.after
-        return FIXED if parent is None else FIXED | {BODY: parent + self.is_chain}
+        fixed = FIXED if self.others else {}
+        return fixed if parent is None else fixed | {BODY: parent + self.is_chain}
 
     def bodies(self, k: int) -> np.ndarray:
         """Snapshot k. Parents turn, and move on a curve."""
@@ -71,8 +74,8 @@ class Situation:
         bodies["position"][[1, 3], 0] = 0.25
         parent = self.parents(k).get(BODY)
         above = [] if parent is None else [parent, *([FIXED[parent]] if parent in FIXED else [])]
-        bodies["position"][BODY, 0] = self.x - bodies["position"][above, 0].sum()
-        bodies["velocity"][BODY, 0] = -bodies["velocity"][above, 0].sum()
+        bodies["position"][BODY, 0] = self.x + self.speed * k - bodies["position"][above, 0].sum()
+        bodies["velocity"][BODY, 0] = self.speed * self.rate_hz - bodies["velocity"][above, 0].sum()
         bodies["position"][CHILD, 0] = 0.5
         if self.is_cut:
             bodies["epoch"][BODY] = k >= CHANGED_AT
@@ -229,6 +232,25 @@ def test_a_body_that_gets_its_first_parent_or_loses_it_rests_too(wide_window, be
     assert np.abs(np.array(seen) - (1.5, 2.0)).max() < 1e-5, seen
     assert np.ptp(columns) == 0, columns
     assert columns[0] == pytest.approx(WIDE_PX[0] / 2 + 1.5 * WIDE_PX[1] / (2 * 20 * np.tan(np.pi / 8)), abs=1)
+
+
+@pytest.mark.parametrize("method", ["linear", "auto"])
+def test_one_that_moves_goes_on_where_only_the_gpu_has_the_snapshots_before(wide_window, method):
+    columns = {}
+    for after in (None, 2):
+        rig = Rig(wide_window, Situation(before=None, after=after, x=-2.0, speed=0.8, others=False), method)
+        try:
+            rig.stage.choose(**rig.settings)
+            columns[after] = []
+            for frame in range(4 * (SNAPSHOTS - 2) + 1):
+                rig.frame(frame / 4, WIDE_PX)
+                rig.stage.renderer.finish()
+                red = rig.stage.renderer.read_pixels()[:, :, 0] > 127
+                columns[after].append(float(np.flatnonzero(red.any(axis=0)).mean()))
+        finally:
+            rig.close()
+    assert columns[2] == pytest.approx(columns[None], abs=0.6)
+    assert columns[None][-1] - columns[None][0] > 30
 
 
 def test_bodies_that_are_no_children_any_more_are_drawn_by_the_gpu_again(small_window):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from twixt.ipc.scene.parent_log import ParentEntry
 from twixt.ipc.snapshot import Snapshot, new_bodies
 from twixt.render.interpolation import create
+from twixt.render.interpolation.parent_frames import in_frames_of
 from twixt.render.scene.frames_in_time import MOST_PAST, FramesInTime
 from twixt.render.scene.scene_parents import SceneParents
 
@@ -55,6 +58,17 @@ def test_a_body_that_moves_meanwhile_goes_straight_from_one_place_to_the_other()
     for k, version in enumerate((1, 1, 2, 2)):
         made.add(snapshot(10 * k, version, x=float(k)))
     assert [x_at(made, at_ms) for at_ms in (5, 12, 18, 20, 25)] == pytest.approx([0.5, 1.2, 1.8, 2.0, 2.5], abs=1e-6)
+
+
+def test_between_both_scenes_it_rests_though_its_parent_turns() -> None:
+    made = frames()
+    parents = SceneParents(LOG, 3).rows
+    for k, version in enumerate((1, 1, 2, 2)):
+        world = snapshot(10 * k, 3)  # all three in the world
+        world.bodies["orientation"][0] = 0, 0, np.sin(k / 2), np.cos(k / 2)
+        own = in_frames_of(world.bodies, parents[2], parents[version - 1])
+        made.add(replace(world, bodies=own, scene_version=version))
+    assert [x_at(made, at_ms) for at_ms in (10, 13, 15, 17, 20, 25)] == pytest.approx([0.0] * 6, abs=1e-6)
 
 
 def test_one_that_comes_late_is_drawn_by_its_own_parents() -> None:
