@@ -164,6 +164,19 @@ class SceneRenderer:
             part_columns = {name: values[:rows] for name, values in part_columns.items()}
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns)
 
+    def bodies(self, slot: int) -> tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]:
+        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. Colours of bodies
+        whose parts have their own are not in a slot: they are white. Waits for OpenGL where there are many."""
+        drawn = self._bodies
+        records, stretches = drawn.ring.read(slot)
+        rows = slice(None) if drawn.parts is None else drawn.parts.first[: drawn.parts.bodies_of(len(records))]
+        bodies = records[rows].copy()
+        if drawn.members.part_colors is not None:
+            bodies["color"] = 255
+        if stretches is None or SCALE3 in self._scene.part_columns:
+            return bodies, {}
+        return bodies, {SCALE3: stretches[rows].copy()}
+
     def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
         """Takes the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""
         epochs = NO_EPOCHS

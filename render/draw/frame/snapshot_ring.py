@@ -196,6 +196,17 @@ class SnapshotRing:
             buffer.write(np.ascontiguousarray(rows, np.float32))
         held.stretched = len(rows)
 
+    def read(self, slot: int) -> tuple[NDArray[np.void], NDArray[np.float32] | None]:
+        """All records of the slot, dtype `BODY`, and the scales along their own axes, if they have any. Waits for OpenGL
+        unless they are kept in main memory. To be copied, not kept."""
+        held = self._slots.get(slot, _EMPTY)
+        records = self.few(slot) if self.records(slot) is None else self.records(slot)
+        if records is None:
+            records = _read(held.records, BODY, held.count)
+        if not self.is_stretched(slot):
+            return records, None
+        return records, _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)
+
     def rearrange(
         self,
         rows_of: Callable[[int], NDArray[np.intp]],
@@ -207,11 +218,7 @@ class SnapshotRing:
         Reads what OpenGL holds, and waits for it. Raises TwixtError if the GPU has no memory left.
         """
         for slot, held in list(self._slots.items()):
-            records, stretches = self.records(slot), None
-            if records is None:
-                records = _read(held.records, BODY, held.count)
-            if self.is_stretched(slot):
-                stretches = _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)
+            records, stretches = self.read(slot)
             rows = rows_of(held.count)
             moved = records[rows]
             self.upload(slot, (moved if changed is None else changed(moved)).view(np.uint8).data, len(rows))
