@@ -1,20 +1,25 @@
-"""Warnings of a user's own loop: values that are not finite, in its terminal and in the overlay.
+"""Warnings of a user's own loop, in its terminal and in the overlay: values that cannot be drawn, motion that is lost.
 
-Always: at most one warning of such values in the life of a view, so that a loop that goes on with them is not flooded.
-What is checked in each publish costs little (`finite_check`).
+Always: at most one warning of each kind in the life of a view, so that a loop that goes on is not flooded. What is
+checked in each publish costs little (`finite_check`, `lost_motion`).
 """
 
 from __future__ import annotations
 
-import sys
+import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.slot import OpenSlot
+from twixt.ipc.session.host import Host
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
 from twixt.sim.world.finite_check import FiniteCheck, look_in
+from twixt.sim.world.lost_motion import LostMotion
 from twixt.sim.world.marks import Marks, fault_text
 from twixt.sim.world.surfaces import Surfaces
 
@@ -22,12 +27,17 @@ WAY_OUT = look_in("the loop")
 
 
 class LoopWarnings:
-    """Warnings of a user's own loop, in its terminal and in the overlay; at most one of values that are not finite."""
+    """Warnings of the loop that publishes on `host`.
 
-    def __init__(self, status: LoopStatus, dt_ns: int) -> None:
-        self.is_quiet = False  # after such a value was reported
+    lost_motion_tick: tick at which `check_motion` is to be called next.
+    """
+
+    def __init__(self, host: Host, status: LoopStatus, dt_ns: int) -> None:
+        self.is_quiet = False  # after a value that cannot be drawn was reported
         self._status, self._dt_s = status, dt_ns / 1e9
         self._finite, self._look_tick = FiniteCheck(WAY_OUT), 0
+        self._motion = LostMotion(lambda: host.scene.unpacked())
+        self.lost_motion_tick: float = self._motion.next_tick
 
     def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
         """Check all bodies, and warn of the first one with a value that is not finite."""
@@ -42,6 +52,21 @@ class LoopWarnings:
             self._look_tick = tick + self._finite.steps_until_next(len(records), self._dt_s)
             self._warn_once(self._finite.check_next(records, tick))
 
+    def check_motion(
+        self,
+        records: NDArray[np.void],
+        tick: int,
+        sim_time_ns: int,
+        exact: NDArray[Any] | None = None,
+        name_of: Callable[[int], object] = int,
+    ) -> None:
+        """Look for motion that float32 cannot hold, and warn of the first body that loses it. exact: positions as they
+        were given, see `LostMotion.look`."""
+        text = self._motion.look(records, tick, sim_time_ns / 1e9, exact, name_of)
+        self.lost_motion_tick = math.inf if text else self._motion.next_tick
+        if text:
+            self.warn(text)
+
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
         """Warn of the first mark or vertex with a value that is not finite."""
         if marks is not None and marks.fault and not self.is_quiet:
@@ -51,7 +76,7 @@ class LoopWarnings:
 
     def warn(self, text: str) -> None:
         """Write `text` to the terminal and the overlay."""
-        print(f"twixt: {text}", file=sys.stderr, flush=True)
+        print_notice(text)
         self._status.say(warning=text)
 
     def _warn_once(self, text: str) -> None:

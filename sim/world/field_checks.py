@@ -2,8 +2,8 @@
 
 A field of all bodies is checked with one dot product: a sum of squares is finite only if every value is, and small
 only if every value is, so that errors of quaternions cannot cancel. Every error names the field, the value, the
-rule and the way out. A value that is not finite is reported without an error: it is a state of the simulation, and a
-long computation must not end because of its picture. Pure; writes nothing.
+rule and the way out. A value that is not finite and a quaternion of zeros are reported without an error: they are a
+state of the simulation, and a long computation must not end because of its picture. Pure; writes nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.sim.world.columns import Column, Columns
+from twixt.sim.world.finite_check import NO_LENGTH
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
 # Largest difference from length 1 that counts as rounding; beyond it a quaternion is not a unit quaternion.
@@ -40,7 +41,8 @@ Values = NDArray[Any]
 
 
 class Checked(NamedTuple):
-    """Values in the type of the record's field. is_well: False if one may be not finite, or too large to be drawn."""
+    """Values in the type of the record's field. is_well: False if one may be not finite, too large to be drawn, or a
+    quaternion of zeros."""
 
     values: Values
     is_well: bool
@@ -274,7 +276,7 @@ def _sum_of_squares(flat: Values) -> float:
 
 def _refuse_unless_unit(values: Values) -> None:
     lengths = np.linalg.norm(values.astype(np.float64), axis=1)
-    bad = np.flatnonzero(np.isfinite(lengths) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+    bad = np.flatnonzero(np.isfinite(lengths) & (lengths > NO_LENGTH) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
     if bad.size:
         raise TwixtError(
             f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "

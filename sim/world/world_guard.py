@@ -25,6 +25,7 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import FiniteCheck, look_in
+from twixt.sim.world.lost_motion import LostMotion
 from twixt.sim.world.marks import Marks, fault_text
 from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import (
@@ -195,6 +196,7 @@ class GuardedWorld:
         self._way_out = getattr(world, "way_out", "") or look_in(f"{self.name}.step")
         self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(self._way_out)
         self._next_check_tick, self._has_fault = 1, False
+        self._motion, self._loses_motion = LostMotion(lambda: self.world.scene), False
 
     def step(self, dt_s: float) -> None:
         """Makes one step of `dt_s` seconds. Raises UserCodeCrashed."""
@@ -212,7 +214,7 @@ class GuardedWorld:
         if not reset_world(self.world, self._seed):
             self.world = self._remake()
             self.writes_in_place = writes_in_place(self.world)
-        self._next_check_tick = 1
+        self._next_check_tick, self._motion = 1, LostMotion(lambda: self.world.scene)
         return self._guard.check_reset(self.world)
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
@@ -276,11 +278,14 @@ class GuardedWorld:
         return self._guard.check_step(self.world, step)
 
     def check_some_bodies(self, tick: int, dt_s: float, host: Host) -> None:
-        """Checks the next bodies, if due, and warns of the first that cannot be drawn; one warning in a run.
+        """Checks the next bodies, if due, and warns of the first that cannot be drawn, and of the first that loses its
+        motion; one warning of each in a run.
 
         tick: of the last step, of `dt_s` seconds. Bodies that the world writes in place are read as last published on
         `host`.
         """
+        if tick >= self._motion.next_tick and not self._loses_motion:
+            self._check_motion(tick, dt_s, host)
         if tick < self._next_check_tick:
             return
         self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
@@ -290,6 +295,16 @@ class GuardedWorld:
             self._warn_of(self._finite.check_next(self.world.bodies.records, tick))
         elif (newest := host.newest()) is not None:
             self._warn_of(self._finite.check_next(newest.bodies, newest.head.tick))
+
+    def _check_motion(self, tick: int, dt_s: float, host: Host) -> None:
+        fault = ""
+        if not self.writes_in_place:
+            fault = self._motion.look(self.world.bodies.records, tick, tick * dt_s)
+        elif (newest := host.newest()) is not None:
+            fault = self._motion.look(newest.bodies, newest.head.tick, newest.head.sim_time_ns / 1e9)
+        if fault:
+            self._loses_motion = True
+            self._warn(fault)
 
     def check_all_bodies(self, tick: int) -> None:
         """Checks all bodies at once; the same warning as of `check_some_bodies`."""
