@@ -7,6 +7,7 @@ checked in each publish costs little (`finite_check`, `lost_motion`).
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +20,13 @@ from twixt.ipc.session.host import Host
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
 from twixt.sim.world.finite_check import FiniteCheck, look_in
-from twixt.sim.world.lost_motion import LostMotion
+from twixt.sim.world.lost_motion import LEAST_INTERVAL, LOOK_INTERVAL_S, LostMotion
 from twixt.sim.world.marks import Marks, fault_text
 from twixt.sim.world.surfaces import Surfaces
 
 WAY_OUT = look_in("the loop")
+# Looks for lost motion after `LEAST_INTERVAL` publishes each; later ones follow the clock. Publishes between two, at most.
+EARLY_LOOKS, MOST_INTERVAL = 5, 8192
 
 
 class LoopWarnings:
@@ -37,7 +40,9 @@ class LoopWarnings:
         self._status, self._dt_s = status, dt_ns / 1e9
         self._finite, self._look_tick = FiniteCheck(WAY_OUT), 0
         self._motion = LostMotion(lambda: host.scene.unpacked())
-        self.lost_motion_tick: float = self._motion.next_tick
+        self.lost_motion_tick: float = LEAST_INTERVAL
+        self._looks_left, self._looked_ns = EARLY_LOOKS, time.perf_counter_ns()
+        self._interval = LEAST_INTERVAL
 
     def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
         """Check all bodies, and warn of the first one with a value that is not finite."""
@@ -63,9 +68,17 @@ class LoopWarnings:
         """Look for motion that float32 cannot hold, and warn of the first body that loses it. exact: positions as they
         were given, see `LostMotion.look`."""
         text = self._motion.look(records, tick, sim_time_ns / 1e9, exact, name_of)
-        self.lost_motion_tick = math.inf if text else self._motion.next_tick
         if text:
-            self.warn(text)
+            self.lost_motion_tick = math.inf
+            return self.warn(text)
+        now_ns, interval = time.perf_counter_ns(), LEAST_INTERVAL
+        if self._looks_left:
+            self._looks_left -= 1
+        else:
+            publishes = self._interval * LOOK_INTERVAL_S * 1e9 / max(1, now_ns - self._looked_ns)
+            interval = round(min(max(publishes, LEAST_INTERVAL), MOST_INTERVAL))
+        self._interval, self._looked_ns = interval, now_ns
+        self.lost_motion_tick = tick + interval
 
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
         """Warn of the first mark or vertex with a value that is not finite."""

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE
 
-# Publishes between two looks, of the first `EARLY_LOOKS` and of the others: a look takes 60 microseconds, and a publish
-# of few bodies 20, so that all looks together take less than 2 % of it.
-EARLY_INTERVAL, INTERVAL, EARLY_LOOKS = 32, 256, 8
+# Steps or publishes between two looks, at least, and seconds: a look finds its code and data cold, and takes 0.2 ms.
+LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
 # Bodies looked at, and those of which they are chosen: the farthest, and of the others some in turn.
 MOST_WATCHED, CHUNK = 256, 8192
 # Looks after which other bodies are chosen, where there are more. A slow body has moved visibly until then.
@@ -47,13 +46,9 @@ CHANGED_SHARE = 0.25
 
 
 class LostMotion:
-    """Looks at the bodies of one view or world. scene: returns their scene.
-
-    next_tick: of the next look.
-    """
+    """Looks at the bodies of one view or world. scene: returns their scene."""
 
     def __init__(self, scene: Callable[[], Scene]) -> None:
-        self.next_tick = EARLY_INTERVAL
         self._scene = scene
         self._looks = self._turn = 0
         self._tick, self._time_s = 0, 0.0
@@ -74,7 +69,6 @@ class LostMotion:
         nothing better than float32 is known. name_of: a body's name by its row.
         """
         self._looks += 1
-        self.next_tick = tick + (EARLY_INTERVAL if self._looks < EARLY_LOOKS else INTERVAL + self._looks % 4)
         if len(self._rows) and self._rows[-1] < len(bodies) and self._looks % LOOKS_OF_A_SAMPLE:
             with np.errstate(all="ignore"):
                 row, text = self._compare(bodies, tick, time_s, exact)

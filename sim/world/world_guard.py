@@ -8,6 +8,7 @@ Always: what was accepted can be published and drawn.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import FiniteCheck, look_in
-from twixt.sim.world.lost_motion import LostMotion
+from twixt.sim.world.lost_motion import LEAST_INTERVAL, LOOK_INTERVAL_S, LostMotion
 from twixt.sim.world.marks import Marks, fault_text
 from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import (
@@ -196,7 +197,7 @@ class GuardedWorld:
         self._way_out = getattr(world, "way_out", "") or look_in(f"{self.name}.step")
         self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(self._way_out)
         self._next_check_tick, self._has_fault = 1, False
-        self._motion, self._loses_motion = LostMotion(lambda: self.world.scene), False
+        self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
 
     def step(self, dt_s: float) -> None:
         """Makes one step of `dt_s` seconds. Raises UserCodeCrashed."""
@@ -215,6 +216,7 @@ class GuardedWorld:
             self.world = self._remake()
             self.writes_in_place = writes_in_place(self.world)
         self._next_check_tick, self._motion = 1, LostMotion(lambda: self.world.scene)
+        self._next_motion_tick = math.inf if self._next_motion_tick == math.inf else LEAST_INTERVAL
         return self._guard.check_reset(self.world)
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
@@ -284,7 +286,7 @@ class GuardedWorld:
         tick: of the last step, of `dt_s` seconds. Bodies that the world writes in place are read as last published on
         `host`.
         """
-        if tick >= self._motion.next_tick and not self._loses_motion:
+        if tick >= self._next_motion_tick:
             self._check_motion(tick, dt_s, host)
         if tick < self._next_check_tick:
             return
@@ -302,8 +304,9 @@ class GuardedWorld:
             fault = self._motion.look(self.world.bodies.records, tick, tick * dt_s)
         elif (newest := host.newest()) is not None:
             fault = self._motion.look(newest.bodies, newest.head.tick, newest.head.sim_time_ns / 1e9)
+        self._next_motion_tick = tick + max(LEAST_INTERVAL, math.ceil(LOOK_INTERVAL_S / dt_s))
         if fault:
-            self._loses_motion = True
+            self._next_motion_tick = math.inf
             self._warn(fault)
 
     def check_all_bodies(self, tick: int) -> None:
