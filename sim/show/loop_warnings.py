@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.slot import OpenSlot
+from twixt.ipc.scene import Scene
 from twixt.ipc.session.host import Host
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
+from twixt.sim.world.field_checks import HALF_ZERO
 from twixt.sim.world.finite_check import FiniteCheck, look_in
 from twixt.sim.world.lost_motion import LEAST_INTERVAL, LOOK_INTERVAL_S, LostMotion
 from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.small_shapes import small_shape
 from twixt.sim.world.surfaces import Surfaces
 
 WAY_OUT = look_in("the loop")
@@ -42,13 +45,18 @@ class LoopWarnings:
         self._motion = LostMotion(lambda: host.scene.unpacked())
         self.lost_motion_tick: float = LEAST_INTERVAL
         self._looks_left, self._looked_ns = EARLY_LOOKS, time.perf_counter_ns()
-        self._interval = LEAST_INTERVAL
+        self._interval, self._has_said_time = LEAST_INTERVAL, False
 
     def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
         """Check all bodies, and warn of the first one with a value that is not finite."""
         warning = FiniteCheck(WAY_OUT, bodies.name_of).check_all(opened.records, tick)
         if not warning and "color" in bodies.not_drawable:
             warning = f"a color is not finite after step {tick}; its body is drawn in white"
+        if not warning and "scale" in bodies.not_drawable:
+            warning = (
+                f"a scale after step {tick} is so small that float16, its type in a snapshot, has 0 for it: its body is "
+                f"not drawn; give scales above {HALF_ZERO:.0e}, and the shape a smaller size"
+            )
         self._warn_once(warning)
 
     def check_in_turn(self, records: NDArray[np.void], tick: int) -> None:
@@ -79,6 +87,20 @@ class LoopWarnings:
             interval = round(min(max(publishes, LEAST_INTERVAL), MOST_INTERVAL))
         self._interval, self._looked_ns = interval, now_ns
         self.lost_motion_tick = tick + interval
+
+    def check_scene(self, scene: Scene) -> None:
+        """Warn of a shape that is too small to be seen."""
+        if text := small_shape(scene):
+            self.warn(text)
+
+    def check_time(self, before_s: float | None, sim_time_s: float) -> None:
+        """Warn once of two states whose times, in seconds, differ by less than snapshots hold."""
+        if before_s is not None and sim_time_s > before_s and not self._has_said_time:
+            self._has_said_time = True
+            self.warn(
+                f"sim_time went on by {sim_time_s - before_s:.2g} s, and snapshots hold whole nanoseconds: such a state "
+                "replaces the one before at the same instant; publish less often, or in a larger unit of time"
+            )
 
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
         """Warn of the first mark or vertex with a value that is not finite."""

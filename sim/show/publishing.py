@@ -66,6 +66,7 @@ class Publishing:
         self._bodies: ShownBodies | None = None  # after `publish` was called
         self._surfaces = ShownSurfaces(self._host)
         self._has_slots = self._is_publishing = False
+        self._given_s: float | None = None  # the last `sim_time` passed, seconds
         self._warnings = LoopWarnings(self._host, session.status, dt_ns)
         self._body_limit = BodyLimit(self._host, self._warnings.warn)
 
@@ -94,7 +95,7 @@ class Publishing:
         passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)}, the
         vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms; those
         not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by default
-        `dt` after the last one. Smaller than the last one: the world restarts (a new world epoch). Equal: this state
+        `dt` after the last one; kept as whole nanoseconds. Smaller than the last one: the world restarts (a new world epoch). Equal: this state
         replaces the last one, at once and without a blend, and simulated time does not advance.
 
         Raises TwixtError for shapes, types and ranges that are wrong, and while another publish is under way. A number
@@ -258,7 +259,11 @@ class Publishing:
             return 0 if self._now.sim_time_ns is None else self._now.sim_time_ns + self._dt_ns
         if not (isinstance(sim_time, int | float | np.number) and abs(sim_time) < LONGEST_S):
             raise TwixtError(f"sim_time must be seconds, a finite number, got {text_of(sim_time)}")
-        return round(sim_time * 1e9)
+        sim_time_ns = round(sim_time * 1e9)
+        if sim_time_ns == self._now.sim_time_ns and self._given_s != sim_time:
+            self._warnings.check_time(self._given_s, sim_time)
+        self._given_s = sim_time
+        return sim_time_ns
 
     def _require(self, holds: bool, wanted: str, used: str) -> None:
         if not holds:

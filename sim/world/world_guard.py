@@ -28,6 +28,7 @@ from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import FiniteCheck, look_in
 from twixt.sim.world.lost_motion import LEAST_INTERVAL, LOOK_INTERVAL_S, LostMotion
 from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.small_shapes import small_shape
 from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import (
     LONGEST_DT,
@@ -198,6 +199,8 @@ class GuardedWorld:
         self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(self._way_out)
         self._next_check_tick, self._has_fault = 1, False
         self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
+        if small := small_shape(world.scene):
+            warn(small)
 
     def step(self, dt_s: float) -> None:
         """Makes one step of `dt_s` seconds. Raises UserCodeCrashed."""
