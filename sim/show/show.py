@@ -93,7 +93,9 @@ def show(
     session = None
     try:
         session = ViewerSession(host, config, viewer)
-        return View(session, len(scene.shapes), capacity, round(dt * 1e9), own)
+        view = View(session, len(scene.shapes), capacity, round(dt * 1e9), own)
+        view._warnings.check_scene(scene)
+        return view
     except BaseException:
         if session is not None:
             session.leave()

@@ -68,6 +68,7 @@ class View(Publishing, UsersSide):
             return
         scene = scene_with_columns(scene, self._now.columns.declared)
         scene.check_bodies(max(len(scene.shapes), self._capacity))
+        self._warnings.check_scene(scene)
         self._now.columns.set_scene(scene)
         self._shapes = len(scene.shapes)
         try:
