@@ -125,6 +125,7 @@ class Handle:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
                 self._aside.look()
+                self._mouse.end()  # here, too: a loop may call `sync` no more
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
