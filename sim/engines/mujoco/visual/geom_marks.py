@@ -128,8 +128,11 @@ def mark_records(
     marks["key"] = keys | (kinds.astype(np.uint64) << np.uint64(KEY_BITS))
     marks["position"] = geoms["pos"]
     marks["orientation"] = quaternions(geoms["mat"])
-    marks["size"] = np.einsum("ni,nij->nj", geoms["size"], tables.size.take(types, axis=0))
-    marks["color"] = np.rint(np.clip(np.nan_to_num(geoms["rgba"]), 0, 1) * 255)
+    if len(types) and (types == types[0]).all():
+        marks["size"] = geoms["size"] @ tables.size[types[0]]
+    else:
+        marks["size"] = np.einsum("ni,nij->nj", geoms["size"], tables.size.take(types, axis=0))
+    marks["color"] = np.rint(np.fmin(np.fmax(geoms["rgba"], 0), 1) * 255)  # a NaN counts as 0
     if labels is not None:
         marks["label"] = labels
     is_compound = tables.is_compound.take(types)
