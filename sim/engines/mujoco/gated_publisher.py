@@ -215,6 +215,7 @@ class GatedPublisher:
             else:
                 self._poses.write_poses(records[:bodies], aside)
             surfaces.write_flags(records[bodies:])
+            self._poses.write_surface_epochs(records[bodies:])
 
     def _put_aside(self, now_ns: int, geoms: TakenGeoms | None, is_published: bool) -> None:
         if is_published:

@@ -50,7 +50,7 @@ class Handle:
         **options: Any,
     ) -> None:
         self._model, self._data = model, data
-        poses = BodyPoses(model, data)
+        poses = BodyPoses(model, data, watches_jumps=True)
         self._users = UserGeoms(model)
         self._unsupported = Unsupported(model, self._users)
         self._unsupported.note_model()
