@@ -146,6 +146,18 @@ class Marks:
             self.fault = self.fault or f"a mark of kind {kind!r} has the orientation [0., 0., 0., 0.]"
             rows["orientation"][without] = np.nan
 
+    def replace(self, rows: NDArray[np.intp], records: NDArray[np.void]) -> None:
+        """Writes other marks, (n,) of dtype `MARK`, in place of those at `rows`, (n,); otherwise as `extend`."""
+        self.records.view(RECORD)[rows] = records.view(RECORD)
+        if len(records) and not self.fault:
+            self.fault = _fault("", records)
+
+    def keep(self, count: int) -> None:
+        """Removes all marks but the first `count`."""
+        if count < self._count:
+            self._count = count
+            self._of_kind.clear()
+
     def _keys(self, kind: str, key: ArrayLike | None, count: int) -> NDArray[np.uint64]:
         if key is not None:
             return _whole("key", key, count, (1 << KEY_BITS) - 1)

@@ -51,7 +51,7 @@ class Handle:
         **options: Any,
     ) -> None:
         self._model, self._data = model, data
-        poses = BodyPoses(model, data)
+        poses = BodyPoses(model, data, watches_jumps=True)
         self._users = UserGeoms(model)
         self._unsupported = Unsupported(model, self._users)
         self._unsupported.note_model()
@@ -126,6 +126,7 @@ class Handle:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
                 self._aside.look()
+                self._mouse.end()  # here, too: a loop may call `sync` no more
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:

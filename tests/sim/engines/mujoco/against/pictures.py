@@ -16,7 +16,7 @@ import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Compound, Part, Plane, Scene
+from twixt.ipc.scene import Camera, Compound, Part, Plane, Scene
 from twixt.ipc.snapshot import BODY, NO_VERTICES, new_bodies
 from twixt.render.draw.camera import OrbitCamera, carried
 from twixt.render.draw.frame.layers import Layer, SurfacePair
@@ -64,7 +64,8 @@ class TwixtPictures:
         self._framebuffer = self.context.framebuffer([buffers[0]], buffers[1])
 
     def seen(self, model: Any, data: Any, camera: Any = None) -> Seen:
-        """Labels and unlit colours. camera: an MjvCamera, by default the one with which viewers open the model."""
+        """Labels and unlit colours. camera: an MjvCamera or a Camera, by default the one with which viewers open the
+        model."""
         state = _state(model, data, camera)
         plain = dataclasses.replace(state.scene, unlit=True, ground=None, background=BLACK, pattern=False)
         colors = self.picture(state._replace(scene=plain))
@@ -177,7 +178,9 @@ def viewers_camera(model: Any) -> Any:
 
 
 def _state(model: Any, data: Any, camera: Any) -> _State:
-    shown = scene(model, camera=scene_camera(model, default_camera(model) if camera is None else camera))
+    if not isinstance(camera, Camera):
+        camera = scene_camera(model, default_camera(model) if camera is None else camera)
+    shown = scene(model, camera=camera)
     poses, skins = BodyPoses(model, data), ModelSurfaces(model, data)
     records = new_bodies(poses.count + skins.count).view(BODY)
     poses.write(records[: poses.count])
