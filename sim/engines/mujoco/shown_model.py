@@ -21,7 +21,14 @@ from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera, take_over
 from twixt.sim.engines.mujoco.model.model_scene import found_parts, lit_scene, scene_of
 from twixt.sim.engines.mujoco.model.shown_colors import ShownColors
-from twixt.sim.engines.mujoco.model.watched_model import NO_EFFECT, Effect, WatchedModel
+from twixt.sim.engines.mujoco.model.watched_model import (
+    ALL_BUT_COLORS,
+    CAMERA,
+    COLORS,
+    LIGHT,
+    SHAPES,
+    WatchedModel,
+)
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.unsupported import Unsupported
 from twixt.sim.engines.mujoco.visual.geom_memory import camera_bytes, option_bytes
@@ -40,7 +47,7 @@ SCENE_NS = 33_000_000
 # time of a publish of 10,000 bodies.
 MODEL_NS, MOST_BYTES = 100_000_000, 262_144
 # Effects for which the scene is replaced.
-SCENE_EFFECTS = Effect.SHAPES | Effect.LIGHT
+SCENE_EFFECTS = SHAPES | LIGHT
 
 
 class ShownModel:
@@ -56,10 +63,10 @@ class ShownModel:
         self.view: View | None = None  # to be set by `show_in` once there is one
         self._model, self._unsupported = model, unsupported
         self._maker = PartMaker(model)
-        self._fields = WatchedModel(model, ~Effect.COLORS)
-        self._color_fields = WatchedModel(model, Effect.COLORS)
+        self._fields = WatchedModel(model, ALL_BUT_COLORS)
+        self._color_fields = WatchedModel(model, COLORS)
         self._is_look_begun = False
-        self._old = NO_EFFECT  # of what has changed and is not shown yet
+        self._old = 0  # of what has changed and is not shown yet
         self._shown = self._shown_parts()
         found = found_parts(model, self._maker, self._shown)
         self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), (), self._shown)
@@ -95,25 +102,25 @@ class ShownModel:
         now_ns = time.perf_counter_ns()
         self.is_unfinished = not (is_model_fixed or self._look_at_fields(now_ns, at_once))
         self._compare_camera(at_once)
-        if options != self._seen_options or self._old & Effect.SHAPES:
+        if options != self._seen_options or self._old & SHAPES:
             self._seen_options, shown = options, self._shown_parts()
             if shown != self._shown:
-                self._old |= Effect.SHAPES
+                self._old |= SHAPES
             self._shown = shown
         are_labels_old = self._scene.labels != self._texts.texts
         if not (self._old & SCENE_EFFECTS or are_labels_old):
-            if not self._old & Effect.COLORS or self.view is None:
+            if not self._old & COLORS or self.view is None:
                 return False
-            self._old &= ~Effect.COLORS
+            self._old &= ~COLORS
             if self._colors.show(self.view):
                 return True
-            self._old |= Effect.SHAPES
+            self._old |= SHAPES
         if not at_once and now_ns - self._scene_ns < SCENE_NS:
             self.is_unfinished = True
             return False
         self._scene_ns, old = now_ns, self._old
-        self._old &= ~(SCENE_EFFECTS | Effect.COLORS)
-        if old == Effect.LIGHT and not are_labels_old:
+        self._old &= ~(SCENE_EFFECTS | COLORS)
+        if old == LIGHT and not are_labels_old:
             return self._replace_light()
         found = found_parts(self._model, self._maker, self._shown)
         camera = scene_camera(self._model, self.camera)
@@ -149,7 +156,7 @@ class ShownModel:
 
     def _take(self, fields: WatchedModel) -> None:
         self._old |= fields.changed
-        fields.changed = NO_EFFECT
+        fields.changed = 0
 
     def update_asset(self, kind: str, number: int) -> None:
         """Shows a mesh ("mesh"), height field ("hfield") or texture ("texture") that was changed in the model."""
@@ -157,21 +164,23 @@ class ShownModel:
             self._maker = PartMaker(self._model)
         else:
             self._maker.forget(kind, number)
-        self._old |= Effect.SHAPES
+        self._old |= SHAPES
 
     def _compare_camera(self, is_other_thread: bool) -> None:
         """Shows the camera if the code has moved it since the last call; else takes over what the user has moved."""
         view, now = self.view, self._camera.tobytes()
         if view is None:
             return
-        if now != self._seen_camera or self._old & Effect.CAMERA:
-            self._seen_camera = now
-            self._old &= ~Effect.CAMERA
-            view.camera = scene_camera(self._model, self.camera)
-        elif not is_other_thread and (seen := view.users_camera) is not None and seen is not self._taken_camera:
+        if now == self._seen_camera and (seen := view.users_camera) is not None and seen is not self._taken_camera:
+            if is_other_thread:
+                return
             self._taken_camera = seen
             take_over(self.camera, seen)
-            self._seen_camera = self._camera.tobytes()
+            now = self._seen_camera = self._camera.tobytes()
+        if now != self._seen_camera or self._old & CAMERA:
+            self._seen_camera = now
+            self._old &= ~CAMERA
+            view.camera = scene_camera(self._model, self.camera)
 
     def _all_options(self) -> bytes:
         return self._options.tobytes() + self._rendering.flags.tobytes()

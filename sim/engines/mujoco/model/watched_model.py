@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from enum import Flag, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,45 +22,39 @@ if TYPE_CHECKING:
     from mujoco import MjModel
 
 
-class Effect(Flag):
-    """What a changed field changes. UNSHOWN: MuJoCo's picture alone."""
-
-    SHAPES = auto()
-    COLORS = auto()
-    LIGHT = auto()
-    CAMERA = auto()
-    UNSHOWN = auto()
+# Bits: what a changed field changes. UNSHOWN: MuJoCo's picture alone. Plain numbers, as each publish looks at them.
+SHAPES, COLORS, LIGHT, CAMERA, UNSHOWN = 1, 2, 4, 8, 16
+ALL_BUT_COLORS = SHAPES | LIGHT | CAMERA | UNSHOWN
 
 
-NO_EFFECT = Effect(0)
-
-
-def _named(prefix: str, effect: Effect, names: str) -> dict[str, Effect]:
+def _named(prefix: str, effect: int, names: str) -> dict[str, int]:
     return {prefix + name: effect for name in names.split()}
 
 
 # By field of `mjModel`. Bodies' poses, marks and the vertices of skins and flexes are made from the model with each
 # state, and need no watch; meshes, height fields and textures are told by `update_mesh` and so on.
-EFFECTS: dict[str, Effect] = {
-    **_named("geom_", Effect.SHAPES, "type dataid bodyid sameframe group matid size pos quat contype conaffinity"),
-    **_named("site_", Effect.SHAPES, "type dataid bodyid sameframe group matid size pos quat"),
-    **_named("body_", Effect.SHAPES, "sameframe ipos iquat weldid"),
-    **_named("mat_", Effect.SHAPES, "texid texuniform texrepeat emission specular shininess"),
-    **_named("skin_", Effect.SHAPES, "matid rgba"),
-    **_named("flex_", Effect.SHAPES, "matid rgba flatskin elem shell elemdataadr shelldataadr"),
-    **_named("", Effect.COLORS, "geom_rgba site_rgba mat_rgba"),
-    **_named("light_", Effect.LIGHT, "mode bodyid targetbodyid type active pos dir poscom0 pos0 dir0 attenuation cutoff "
+EFFECTS: dict[str, int] = {
+    **_named("geom_", SHAPES, "type dataid bodyid sameframe group matid size pos quat contype conaffinity"),
+    **_named("site_", SHAPES, "type dataid bodyid sameframe group matid size pos quat"),
+    **_named("body_", SHAPES, "sameframe ipos iquat weldid"),
+    **_named("mat_", SHAPES, "texid texuniform texrepeat emission specular shininess"),
+    **_named("skin_", SHAPES, "matid rgba"),
+    **_named("flex_", SHAPES, "matid rgba flatskin elem shell elemdataadr shelldataadr"),
+    **_named("", COLORS, "geom_rgba site_rgba mat_rgba"),
+    **_named("light_", LIGHT, "mode bodyid targetbodyid type active pos dir poscom0 pos0 dir0 attenuation cutoff "
              "exponent ambient diffuse"),
-    **_named("vis.headlight.", Effect.LIGHT, "ambient diffuse active"),
-    **_named("cam_", Effect.CAMERA, "mode bodyid targetbodyid pos quat poscom0 pos0 mat0 projection orthographic fovy "
+    **_named("vis.headlight.", LIGHT, "ambient diffuse active"),
+    **_named("cam_", CAMERA, "mode bodyid targetbodyid pos quat poscom0 pos0 mat0 projection orthographic fovy "
              "resolution sensorsize intrinsic"),
-    "vis.global_.fovy": Effect.CAMERA,
-    "vis.map.alpha": Effect.SHAPES,
-    "stat.extent": Effect.SHAPES | Effect.LIGHT | Effect.CAMERA,
-    "stat.center": Effect.LIGHT,
-    **_named("", Effect.UNSHOWN, "mat_reflectance light_specular light_castshadow vis.headlight.specular vis.map.znear "
+    "vis.global_.fovy": CAMERA,
+    "vis.map.alpha": SHAPES,
+    "stat.extent": SHAPES | LIGHT | CAMERA,
+    "stat.center": LIGHT,
+    **_named("", UNSHOWN, "mat_reflectance light_specular light_castshadow vis.headlight.specular vis.map.znear "
              "vis.map.zfar"),
 }  # fmt: skip
+# Fields that count for geoms and sites in the frame of their body's inertia alone: `mjtSameFrame`.
+INERTIA_FIELDS, INERTIA_FRAMES = ("body_sameframe", "body_ipos", "body_iquat"), (2, 4)
 # Longest piece of memory that is compared as one, and longest gap within one, bytes.
 PIECE, GAP = 65_536, 256
 # Memory around `vis.headlight.ambient` in which the other fields of `mjVisual` and `mjStatistic` lie, bytes.
@@ -94,10 +87,14 @@ class WatchedModel:
     changed: effects of what has changed, until their user removes them. unshown: names of changed fields that have none.
     """
 
-    def __init__(self, model: MjModel, effects: Effect) -> None:
-        self.changed = NO_EFFECT
+    def __init__(self, model: MjModel, effects: int) -> None:
+        self.changed = 0
         self.unshown: list[str] = []
-        self._pieces = _pieces_of(_fields(model, [name for name, effect in EFFECTS.items() if effect & effects]))
+        names = [name for name, effect in EFFECTS.items() if effect & effects]
+        frames = np.concatenate([model.geom_sameframe, model.site_sameframe])
+        if not np.isin(frames, INERTIA_FRAMES).any():  # then the bodies' inertia is not seen, and may change often
+            names = [name for name in names if name not in INERTIA_FIELDS]
+        self._pieces = _pieces_of(_fields(model, names))
         self._next = 0
 
     def look(self, most_bytes: float) -> bool:
@@ -121,7 +118,7 @@ class WatchedModel:
         for name, place in piece.fields:
             if now[place] != piece.seen[place]:
                 self.changed |= EFFECTS[name]
-                if EFFECTS[name] is Effect.UNSHOWN and name not in self.unshown:
+                if EFFECTS[name] == UNSHOWN and name not in self.unshown:
                     self.unshown.append(name)
 
 
