@@ -39,7 +39,7 @@ EFFECTS: dict[str, int] = {
     **_named("body_", SHAPES, "sameframe ipos iquat weldid"),
     **_named("mat_", SHAPES, "texid texuniform texrepeat emission specular shininess"),
     **_named("skin_", SHAPES, "matid rgba"),
-    **_named("flex_", SHAPES, "matid rgba flatskin elem shell elemdataadr shelldataadr"),
+    **_named("flex_", SHAPES, "matid rgba flatskin"),
     **_named("", COLORS, "geom_rgba site_rgba mat_rgba"),
     **_named("light_", LIGHT, "mode bodyid targetbodyid type active pos dir poscom0 pos0 dir0 attenuation cutoff "
              "exponent ambient diffuse"),
@@ -50,8 +50,14 @@ EFFECTS: dict[str, int] = {
     "vis.map.alpha": SHAPES,
     "stat.extent": SHAPES | LIGHT | CAMERA,
     "stat.center": LIGHT,
-    **_named("", UNSHOWN, "mat_reflectance light_specular light_castshadow vis.headlight.specular vis.map.znear "
-             "vis.map.zfar"),
+    **_named("", UNSHOWN, "geom_castshadow mat_reflectance light_specular light_castshadow vis.headlight.specular "
+             "vis.map.znear vis.map.zfar"),
+    # How the model is made up.
+    **_named("body_", UNSHOWN, "geomadr geomnum"),
+    **_named("mesh_", UNSHOWN, "texcoordadr"),
+    **_named("skin_", UNSHOWN, "vertadr vertnum face faceadr facenum texcoordadr"),
+    **_named("flex_", UNSHOWN, "vertadr vertnum edge edgeadr edgenum elem elemadr elemnum elemdataadr shell shellnum "
+             "shelldataadr"),
 }  # fmt: skip
 # Fields that count for geoms and sites in the frame of their body's inertia alone: `mjtSameFrame`.
 INERTIA_FIELDS, INERTIA_FRAMES = ("body_sameframe", "body_ipos", "body_iquat"), (2, 4)

@@ -29,7 +29,7 @@ from tests.sim.engines.mujoco.against.overlap import agreement
 from tests.sim.engines.mujoco.against.pictures import MujocosPictures, State, TwixtPictures
 from tests.sim.engines.mujoco.models import Reader
 from twixt.ipc.session import attach
-from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
+from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive, scene
 from twixt.sim.engines.mujoco.visual.geom_memory import geom_records
 
 # One of each: what a picture can show, and what moves, carries and measures it.
@@ -119,6 +119,7 @@ EVERYTHING = """
   <keyframe><key name="k" time="1"/></keyframe>
 </mujoco>
 """
+MODULE = "tests.sim.engines.mujoco.against.arrays"
 SIZE_PX = (240, 180)
 STEPS = 20
 # Steps of 255 that a pixel has to change by.
@@ -127,7 +128,8 @@ COLOR_STEPS = 3
 PATIENCE_S = 10
 MOST_GEOMS, ALL_STATES_HZ = 5_000, 1e6
 # Arrays of `mjvScene` that hold what was in memory before where nothing needs them: their pictures are looked at always.
-UNSET, DRAWN_ALWAYS = ("flexface", "flexnormal", "flextexcoord"), "flex_"
+UNSET = ("flexface", "flexnormal", "flextexcoord")
+DRAWN_ALWAYS = ("flex_flatskin", "flex_elem", "flex_shell", "flex_radius", "flex_texcoord")
 FREE = -1  # the number of a camera of the model, or this
 VISUAL, STATISTIC = "vis", "stat"
 OPTION_GROUPS = ("geomgroup", "sitegroup", "jointgroup", "tendongroup", "actuatorgroup", "flexgroup", "skingroup")
@@ -160,14 +162,16 @@ class Seen(NamedTuple):
 
 
 class Row(NamedTuple):
-    """theirs, ours: share of the pixels, or of the marks, that change. overlap: of our picture and MuJoCo's afterwards;
-    1 where there are marks alone. said: on standard error."""
+    """theirs, ours: share of the pixels that change; of marks 1 if they do. overlap: of our picture and MuJoCo's
+    afterwards; 1 where it was not asked for. said: on standard error. is_fresh: our scene is that of a viewer that opens
+    now."""
 
     name: str
     theirs: float
     ours: float
     overlap: float
     said: bool
+    is_fresh: bool
 
     @property
     def verdict(self) -> str:
@@ -236,7 +240,7 @@ def changes(model: Any, name: str) -> list[Any]:
     if value.dtype.kind == "f":
         if "quat" in name:
             return [_turned(value)]
-        return [value * 1.25 + 0.13, value * 0.6]
+        return [value * 0.4, value * 1.25 + 0.13]
     if "group" in name:
         return [value + 3]  # one that is not shown
     return [np.roll(value, 1, axis=0), (value == 0).astype(value.dtype), value + 1]
@@ -300,12 +304,12 @@ class Look:
 
     def taken(self, model: Any, data: Any) -> bytes:
         """Of the present state."""
-        scene, every = self._scene, int(mujoco.mjtCatBit.mjCAT_ALL)
-        mujoco.mjv_updateCamera(model, data, self._camera, scene)  # infinite planes are laid around where it was before
-        mujoco.mjv_updateScene(model, data, self._opt, self._perturb, self._camera, every, scene)
-        found = [self._bytes[: scene.ngeom, : self._label].tobytes()]
-        found += [_values(each) for each in (*scene.lights[: scene.nlight], *scene.camera)]
-        found += [np.asarray(getattr(scene, name)).tobytes() for name in self._arrays]
+        drawn, every = self._scene, int(mujoco.mjtCatBit.mjCAT_ALL)
+        mujoco.mjv_updateCamera(model, data, self._camera, drawn)  # infinite planes are laid around where it was before
+        mujoco.mjv_updateScene(model, data, self._opt, self._perturb, self._camera, every, drawn)
+        found = [self._bytes[: drawn.ngeom, : self._label].tobytes()]
+        found += [_values(each) for each in (*drawn.lights[: drawn.nlight], *drawn.camera)]
+        found += [np.asarray(getattr(drawn, name)).tobytes() for name in self._arrays]
         return b"".join(found)
 
 
@@ -323,15 +327,15 @@ def seen_fields(names: list[str] | None = None) -> list[Seen]:
     for _ in range(2):  # a scene that is new does not hold all of its camera yet
         before = [look.taken(model, same) for look in looks]
     found = []
+
+    def views(name: str, numbers: range) -> list[list[int]]:
+        return [_views(model, data, looks, before, name, number) for number in numbers]
+
     for name in fields(model) if names is None else names:
-
-        def views(numbers: range, name: str = name) -> list[list[int]]:
-            return [_views(model, data, looks, before, name, number) for number in numbers]
-
         count = len(changes(model, name))
-        answers = _in_child(lambda: views(range(count))) if count else []
+        answers = _in_child(views, name, range(count)) if count else []
         if answers is None:  # then each alone
-            answers = [(_in_child(lambda: views(range(number, number + 1))) or [None])[0] for number in range(count)]
+            answers = [(_in_child(views, name, range(each, each + 1)) or [None])[0] for each in range(count)]
         if name.startswith(DRAWN_ALWAYS):
             answers = [answer if answer is None else [0] for answer in answers]
         visible = [(answer[0], number) for number, answer in enumerate(answers) if answer]
@@ -349,7 +353,7 @@ def _views(model: Any, data: Any, looks: list[Look], before: list[bytes], name: 
     return found
 
 
-def _in_child(work: Any) -> Any:
+def _in_child(work: Any, *arguments: Any) -> Any:
     """What `work` returns in a process of its own; None where that fails or ends."""
     reads, writes = os.pipe()
     child = os.fork()
@@ -359,7 +363,7 @@ def _in_child(work: Any) -> Any:
         os.dup2(nowhere, 2)
         signal.alarm(PATIENCE_S)
         with suppress(BaseException):
-            os.write(writes, json.dumps(work()).encode())
+            os.write(writes, json.dumps(work(*arguments)).encode())
         os._exit(0)
     os.close(writes)
     with os.fdopen(reads, "rb") as answer:
@@ -371,7 +375,8 @@ def _in_child(work: Any) -> Any:
 class Beside:
     """Both renderers, and the pictures before any change, by view."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_overlap: bool) -> None:
+        self._has_overlap = has_overlap
         self._ours = TwixtPictures(SIZE_PX)
         self._model, self._data = state()
         self._theirs = MujocosPictures(self._model, SIZE_PX)
@@ -382,12 +387,12 @@ class Beside:
         view = VIEWS[seen.view or 0]
         if view not in self._before:
             self._before[view] = self._drawn(view, None)[:2]
-        theirs, ours, overlap, said = self._drawn(view, seen)
+        theirs, ours, *others = self._drawn(view, seen)
         before = self._before[view]
-        return Row(seen.name, _share(before[0], theirs), _share(before[1], ours), overlap, said)
+        return Row(seen.name, _share(before[0], theirs), _share(before[1], ours), *others)
 
-    def _drawn(self, view: View, seen: Seen | None) -> tuple[Any, Any, float, bool]:
-        """MuJoCo's picture, ours (or our marks), their overlap, and whether the field was named as one without effect."""
+    def _drawn(self, view: View, seen: Seen | None) -> tuple[Any, Any, float, bool, bool]:
+        """MuJoCo's picture and ours, or what stands for marks, and the last three of `Row`."""
         model, data = copied(self._model, self._data)
         handle = launch_passive(model, data, viewer=False, publish_hz=ALL_STATES_HZ)
         link = attach(handle._view.name)
@@ -395,25 +400,33 @@ class Beside:
         try:
             set_options(handle.opt, view)
             set_camera(camera, view)
-            handle.sync()
-            reader.until(lambda: not handle._shown.is_unfinished)
+            _settle(handle, reader)
             if seen is not None:
                 change(model, data, seen.name, seen.change)
-            handle.sync()
-            reader.until(lambda: not handle._shown.is_unfinished)
-            handle.sync()  # names what has no effect
+            _settle(handle, reader)
+            _settle(handle, reader)  # names what has no effect
             newest = reader.newest()
             drawn = State(handle._view.scene, newest.bodies, newest.vertices, newest.marks, newest.part_columns)
+            fresh = scene(model, handle.opt, camera=drawn.scene.camera, labels=drawn.scene.labels)
+            is_fresh = bool(drawn.part_columns) or drawn.scene.packed() == fresh.packed()
             said = seen is not None and f"model.{seen.name}" in handle._unsupported._said
         finally:
             link.close()
             handle.close()
         self._theirs._model = model  # MuJoCo keeps what it has loaded of the one before
+        mujoco.mjv_updateCamera(model, data, camera, self._theirs._scene)  # see `Look.taken`
         if view.shows_all:
-            return Look(model, view).taken(model, data), newest.marks.tobytes(), 1.0, said
-        theirs, labels = self._theirs.shown(data, camera), self._theirs.seen(data, camera)
-        overlap = agreement(self._ours.seen_state(drawn), labels).overlap
-        return theirs, self._ours.picture(drawn), overlap, said
+            return Look(model, view).taken(model, data), newest.marks.tobytes(), 1.0, said, is_fresh
+        theirs, overlap = self._theirs.shown(data, camera), 1.0
+        if self._has_overlap:
+            overlap = agreement(self._ours.seen_state(drawn), self._theirs.seen(data, camera)).overlap
+        return theirs, self._ours.picture(drawn), overlap, said, is_fresh
+
+
+def _settle(handle: Any, reader: Reader) -> None:
+    """Passes the present state on, and waits until it is published with all that has changed in the model."""
+    handle.sync()
+    reader.until(lambda: not (handle._shown.is_unfinished or handle._publisher.is_waiting))
 
 
 def _share(before: Any, now: Any) -> float:
@@ -423,13 +436,13 @@ def _share(before: Any, now: Any) -> float:
     return float((np.abs(before.astype(int) - now).max(axis=-1) > COLOR_STEPS).mean())
 
 
-def rows_of(found: list[Seen]) -> dict[str, Row | None]:
-    """Rows by name, made in a process of their own, and another where that ends: of the field None then."""
+def rows_of(found: list[Seen], has_overlap: bool = False) -> dict[str, Row | None]:
+    """Rows by name of those that MuJoCo draws otherwise, made in a process of their own, and another where that ends: of the field None then."""
     rows: dict[str, Row | None] = {}
     while left := [each for each in found if each.view is not None and each.name not in rows]:
         worker = subprocess.run(
-            [sys.executable, "-m", __name__ if __name__ != "__main__" else __spec__.name, "--rows"],
-            input=json.dumps(left), capture_output=True, text=True, check=False,
+            [sys.executable, "-m", MODULE, "--rows", *(["--overlap"] if has_overlap else [])],
+            input=json.dumps(left), capture_output=True, text=True, check=False, env=os.environ | {"MUJOCO_GL": "egl"},
         )  # fmt: skip
         made = [Row(*json.loads(line)) for line in worker.stdout.splitlines() if line.startswith("[")]
         rows |= {row.name: row for row in made}
@@ -441,20 +454,25 @@ def rows_of(found: list[Seen]) -> dict[str, Row | None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", action="store_true", help="rows of the fields on standard input, for the table's own use")
+    parser.add_argument(
+        "--rows", action="store_true", help="rows of the fields on standard input, for the table's own use"
+    )
+    parser.add_argument(
+        "--overlap", action="store_true", help="with the overlap of both pictures, of which some take long"
+    )
     asked = parser.parse_args()
     if asked.rows:
-        beside = Beside()
+        beside = Beside(asked.overlap)
         for each in json.load(sys.stdin):
             print(json.dumps(beside.row(Seen(*each))), flush=True)
         return
     found = seen_fields()
-    rows = rows_of(found)
+    rows = rows_of(found, asked.overlap)
     print("| field | MuJoCo's picture | ours | overlap | verdict |\n|---|---:|---:|---:|---|")
     for each in found:
         row = rows.get(each.name)
         if row is not None:
-            said = ", reported" if row.said else ""
+            said = (", reported" if row.said else "") + ("" if row.is_fresh else ", an old scene")
             print(f"| `{row.name}` | {row.theirs:.4f} | {row.ours:.4f} | {row.overlap:.4f} | {row.verdict}{said} |")
         else:
             verdict = "ends our drawing" if each.view is not None else REFUSED if each.refused else "nothing changes"
