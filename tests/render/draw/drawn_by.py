@@ -2,7 +2,7 @@
 
 Mesa reads which driver and which version it is to be when the first context is made, so each needs a process.
 
-    drawn_by.py OUT.npy       writes the picture (height, width, 3) u1; prints {"version", "renderer", "programs"}
+    drawn_by.py OUT.npy       writes the picture (height, width, 3) u1; prints {"version", "renderer", "programs", "errors"}
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import moderngl
 import numpy as np
 
+from tests.render.draw.gl_errors import gl_errors
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere, Texture
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import MARK_KINDS, new_bodies
@@ -116,9 +117,11 @@ def make_all(context: moderngl.Context) -> int:
 
 def main(path: str) -> None:
     context = moderngl.create_standalone_context(require=330, backend="egl")
-    np.save(path, picture(context))
+    with gl_errors() as errors:
+        np.save(path, picture(context))
+        programs = make_all(context)
     said = {"version": context.info["GL_VERSION"], "renderer": context.info["GL_RENDERER"]}
-    print(json.dumps(said | {"programs": make_all(context)}))
+    print(json.dumps(said | {"programs": programs, "errors": errors}))
 
 
 if __name__ == "__main__":

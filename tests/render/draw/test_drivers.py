@@ -174,6 +174,10 @@ def test_a_driver_of_an_older_version_draws_the_very_same(version: str, drawn: A
         assert (pixels == drawn["here"][1]).all()
 
 
+def test_no_driver_reports_an_error_of_opengl(drawn: Any) -> None:
+    assert {name: said["errors"] for name, (said, _) in drawn.items()} == {name: {} for name in drawn}
+
+
 def test_softpipe_draws_the_same_picture_but_for_edges(drawn: Any) -> None:
     said, pixels = drawn["softpipe"]
     if said["renderer"] != "softpipe":
