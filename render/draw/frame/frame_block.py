@@ -31,6 +31,9 @@ ENDLESS_M = 1e30
 # Height at which a body no longer casts a shadow on the ground, see `Floor`.
 NEAR_FADE_RADII = 0.9
 
+# moderngl reads from GL_COLOR_ATTACHMENT0 and this number: of a window, which has no attachments, from GL_BACK.
+WINDOWS_BUFFER = 0x0405 - 0x8CE0
+
 # std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(
     [
@@ -164,7 +167,8 @@ class FrameTarget:
     def read(self) -> NDArray[np.uint8]:
         """The pixels that pictures cover, RGB, shape (height, width, 3), top row first."""
         width_px, height_px = self.size_px
-        raw = self.framebuffer.read(viewport=(0, 0, width_px, height_px), components=3, alignment=1)
+        attachment = 0 if self.framebuffer.glo else WINDOWS_BUFFER
+        raw = self.framebuffer.read((0, 0, width_px, height_px), 3, attachment=attachment, alignment=1)
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
 
 

@@ -94,7 +94,13 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str,
     }
     children = {
         name: subprocess.Popen(
-            [sys.executable, "-m", "tests.render.draw.drawn_by", str(folder / f"{name}.npy")],
+            [
+                sys.executable,
+                "-m",
+                "tests.render.draw.drawn_by",
+                str(folder / f"{name}.npy"),
+                *["all"][name != "here" :],
+            ],
             cwd=ROOT,
             env={**os.environ, **environ},
             stdout=subprocess.PIPE,
