@@ -8,7 +8,7 @@ import pytest
 
 from tests.end_to_end.processes import Run, Starter, focus, xdotool
 
-pytestmark = [pytest.mark.display, pytest.mark.starvable]
+pytestmark = pytest.mark.display
 
 # All shapes, opaque and transparent, as bodies and as parts, with a material; a surface that deforms; all marks; a sky.
 LOOP = """
