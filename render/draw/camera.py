@@ -1,10 +1,11 @@
 """Orbit camera: eye, target and angles, and the view and projection matrices.
 
-The one idea: a camera is a target, a distance and two angles; mouse movements change those four, and the
-matrices are computed from them for the size of the picture at hand. An orthographic camera shows as much of the plane
+A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed from
+them for the size of the picture at hand. An orthographic camera shows as much of the plane
 through its target as a perspective one at the same distance, so that it moves by the same rules.
 
-Always: z stays up, the target stays in the middle of the picture, and `near_m > 0`. Pure: numbers in, numbers out.
+Always: the target stays in the middle of the picture, and `near_m > 0`. Orbiting turns a rolled camera upright, z up.
+Pure: numbers in, numbers out.
 It knows no window; to follow a body, give `follow` its drawn position of the same frame.
 """
 
@@ -22,10 +23,12 @@ from twixt.render.draw.framing import FramedView, bounds_of, framed_balls, grain
 
 # Limits of the elevation: straight below and straight above. Beyond them the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
-# A camera whose horizontal offset is below this share of its distance looks straight down or up. Then x points to the
-# right, as on a map.
+# A camera whose horizontal offset is below this share of its distance looks straight down or up. Then, without an `up` of
+# its own, x points to the right, as on a map.
 VERTICAL_SHARE = 1e-6
 MAP_AZIMUTH_RAD = math.radians(-90)
+# A roll below this is what rounding leaves of none.
+LEAST_ROLL_RAD = 1e-9
 # A drag across the whole height of the window turns the camera by this angle.
 ORBIT_RAD_PER_HEIGHT = math.pi
 # One notch of a mouse wheel changes the distance by this factor.
@@ -80,6 +83,9 @@ class OrbitCamera:
     distance_m: float = 10.0
     azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # of the eye, from +x towards +y
     elevation_rad: float = DEFAULT_ELEVATION_RAD
+    roll_rad: float = (
+        0.0  # of the camera about its line of sight, clockwise as it sees: the picture turns the other way
+    )
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
     reach_m: float = 0.0  # radius of the whole scene around the target, for the far plane
@@ -92,23 +98,35 @@ class OrbitCamera:
         distance_m, fov_y_deg = float(np.linalg.norm(offset)), camera.fov_y_deg
         elevation_rad = math.atan2(offset[2], math.hypot(offset[0], offset[1]))
         is_vertical = math.hypot(offset[0], offset[1]) < VERTICAL_SHARE * distance_m
+        azimuth_rad = math.atan2(offset[1], offset[0])
+        if is_vertical:  # then it needs no roll
+            below, (x, y, _) = -math.copysign(1.0, offset[2]), camera.up
+            azimuth_rad = math.atan2(below * y, below * x) if x or y else MAP_AZIMUTH_RAD
         if camera.orthographic:
             fov_y_deg = DEFAULT_FOV_Y_DEG
             distance_m = camera.orthographic / 2 / math.tan(math.radians(fov_y_deg) / 2)
             distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
-        return OrbitCamera(
+        made = OrbitCamera(
             target=_three(camera.target),
             distance_m=distance_m,
-            azimuth_rad=MAP_AZIMUTH_RAD if is_vertical else math.atan2(offset[1], offset[0]),
+            azimuth_rad=azimuth_rad,
             elevation_rad=elevation_rad,
             fov_y_deg=fov_y_deg,
             orthographic=bool(camera.orthographic),
         )
+        if not is_vertical:
+            right, up, _ = made._axes()
+            roll_rad = math.atan2(float(right @ camera.up), float(up @ camera.up))
+            made.roll_rad = roll_rad if abs(roll_rad) > LEAST_ROLL_RAD else 0.0
+        return made
 
     def as_camera(self, body: int | None = None, turns: bool = True) -> Camera:
         """The camera of a scene that has this view. body, turns: of the body that carries it."""
         height_m = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2)
-        return Camera(self.eye, self.target, self.fov_y_deg, body, height_m if self.orthographic else False, turns)
+        is_vertical = math.cos(self.elevation_rad) < VERTICAL_SHARE
+        is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
+        up = (0.0, 0.0, 1.0) if is_upright else _three(self._axes()[1])
+        return Camera(self.eye, self.target, self.fov_y_deg, body, height_m if self.orthographic else False, turns, up)
 
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
@@ -141,8 +159,14 @@ class OrbitCamera:
         self.among = Surroundings(middle, bounds.radius_m, grain_of(scene, bodies))
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards."""
+        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled camera
+        is turned upright by as large an angle."""
         turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
+        if self.roll_rad:
+            cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
+            upright_rad = math.hypot(dx_px, dy_px) * turn
+            dx_px, dy_px = dx_px * cosine - dy_px * sine, dx_px * sine + dy_px * cosine
+            self.roll_rad = math.copysign(max(0.0, abs(self.roll_rad) - upright_rad), self.roll_rad)
         self.azimuth_rad = math.remainder(self.azimuth_rad - dx_px * turn, math.tau)
         self.elevation_rad = max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, self.elevation_rad + dy_px * turn))
 
@@ -232,6 +256,9 @@ class OrbitCamera:
         cos_e, sin_e = math.cos(self.elevation_rad), math.sin(self.elevation_rad)
         right = np.array([-sin_a, cos_a, 0.0])
         up = np.array([-sin_e * cos_a, -sin_e * sin_a, cos_e])
+        if self.roll_rad:
+            cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
+            right, up = cosine * right - sine * up, sine * right + cosine * up
         return right, up, np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
 
 

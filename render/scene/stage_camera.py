@@ -80,6 +80,7 @@ class StageCamera:
             orbit.distance_m,
             orbit.azimuth_rad,
             orbit.elevation_rad,
+            orbit.roll_rad,
             orbit.fov_y_deg,
             self._scene.camera,
         )
@@ -118,7 +119,7 @@ class StageCamera:
         elif self._is_to_frame:
             camera.frame(self._scene, self._bodies(), window_px[0] / window_px[1])
         self._is_to_frame = False
-        place = camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad
+        place = camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad, camera.roll_rad
         key = place, camera.fov_y_deg, camera.orthographic, camera.reach_m, camera.among, size_px, window_px
         if key != self._key or self._lens is None:
             self._key, self._lens = key, camera.matrices(size_px, window_px)
