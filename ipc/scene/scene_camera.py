@@ -30,6 +30,8 @@ class Camera:
     turns: False: the camera moves with that body, but does not turn with it.
     up: direction that points up in the picture, of any length; with `body`, in that body's frame. Along the line of
     sight only the default is allowed: seen from straight above, x then points right and y up, as on a map.
+    principal_point: where `target` is seen, as shares of the picture's height from its middle, to the right and up, each
+    from -1 to 1. (0, 0): in the middle. Angles and heights in the picture are as without it.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
@@ -39,6 +41,7 @@ class Camera:
     orthographic: bool | float = False
     turns: bool = True
     up: Vector = (0.0, 0.0, 1.0)
+    principal_point: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         for name in ("eye", "target", "up"):
@@ -52,6 +55,7 @@ class Camera:
             set_field(self, "body", body_index("Camera.body", self.body))
         self._require_up()
         set_field(self, "orthographic", self._height())
+        set_field(self, "principal_point", self._principal_point())
         set_field(self, "turns", flag("Camera.turns", self.turns))
 
     def _require_up(self) -> None:
@@ -65,6 +69,19 @@ class Camera:
         raise SceneError(
             f"Camera.up must not be 0 and not point along the line of sight, got {text_of(self.up)}; "
             "leave it out for z up"
+        )
+
+    def _principal_point(self) -> tuple[float, float]:
+        given = self.principal_point
+        try:
+            x, y = (number("Camera.principal_point", value) for value in given)
+            if max(abs(x), abs(y)) <= 1:
+                return x, y
+        except (SceneError, TypeError, ValueError):
+            pass
+        raise SceneError(
+            "Camera.principal_point must be two numbers from -1 to 1, shares of the picture's height from its middle, "
+            f"got {text_of(given)}"
         )
 
     def _height(self) -> float | Literal[False]:

@@ -4,7 +4,7 @@ A camera is a target, a distance and three angles; mouse movements change those 
 them for the size of the picture at hand. An orthographic camera shows as much of the plane
 through its target as a perspective one at the same distance, so that it moves by the same rules.
 
-Always: the target stays in the middle of the picture, and `near_m > 0`. Orbiting turns a rolled camera upright, z up.
+Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns a rolled camera upright, z up.
 Pure: numbers in, numbers out.
 It knows no window; to follow a body, give `follow` its drawn position of the same frame.
 """
@@ -52,6 +52,7 @@ DEFAULT_ELEVATION_RAD = math.radians(24)
 DEFAULT_FOV_Y_DEG = 40.0
 
 Matrix = NDArray[np.float32]
+Viewport = tuple[int, int, int, int]  # left, bottom, width, height, px
 
 
 class CameraMatrices(NamedTuple):
@@ -88,6 +89,7 @@ class OrbitCamera:
     )
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
+    principal_point: tuple[float, float] = (0.0, 0.0)  # see `Camera`
     reach_m: float = 0.0  # radius of the whole scene around the target, for the far plane
     among: Surroundings | None = None  # for the near plane
 
@@ -113,6 +115,7 @@ class OrbitCamera:
             elevation_rad=elevation_rad,
             fov_y_deg=fov_y_deg,
             orthographic=bool(camera.orthographic),
+            principal_point=camera.principal_point,
         )
         if not is_vertical:
             right, up, _ = made._axes()
@@ -126,7 +129,10 @@ class OrbitCamera:
         is_vertical = math.cos(self.elevation_rad) < VERTICAL_SHARE
         is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
         up = (0.0, 0.0, 1.0) if is_upright else _three(self._axes()[1])
-        return Camera(self.eye, self.target, self.fov_y_deg, body, height_m if self.orthographic else False, turns, up)
+        orthographic = height_m if self.orthographic else False
+        return Camera(
+            self.eye, self.target, self.fov_y_deg, body, orthographic, turns, up, self.principal_point
+        )  # fmt: skip
 
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
@@ -140,10 +146,11 @@ class OrbitCamera:
         return camera
 
     def frame(self, scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> None:
-        """Moves the camera so that it shows all bodies from its present direction.
+        """Moves the camera so that it shows all bodies from its present direction, in the middle of the picture.
 
         bodies: dtype `BODY`, shape (n,). aspect: width / height of the picture.
         """
+        self.principal_point = 0.0, 0.0
         tangent = math.tan(math.radians(self.fov_y_deg) / 2)
         view = FramedView(*self._axes(), tangent, aspect, self.orthographic)
         self.target, distance_m = place_for(framed_balls(scene, bodies), view)
@@ -210,8 +217,20 @@ class OrbitCamera:
         """Far clipping distance, metres."""
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
+    def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
+        """The smallest viewport around `viewport` with the principal point in its middle, for which `matrices` are."""
+        left_px, bottom_px, width_px, height_px = viewport
+        height = height_px * _narrowed((width_px, height_px), window_px)
+        across_px, along_px = (round(share * height) for share in self.principal_point)
+        return (
+            left_px + min(0, 2 * across_px),
+            bottom_px + min(0, 2 * along_px),
+            width_px + 2 * abs(across_px),
+            height_px + 2 * abs(along_px),
+        )
+
     def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
-        """View and projection for a picture of this size.
+        """View and projection for a picture of this size, which is drawn into the viewport `around_axis`.
 
         window_px: size of the window, if the picture is a part of it. A part that is narrower in its proportions sees
         as much to the left and right as the whole window would.
@@ -221,10 +240,9 @@ class OrbitCamera:
         view = np.eye(4)
         view[:3, :3] = right, up, backward
         view[:3, 3] = -view[:3, :3] @ eye
-        width_px, height_px = max(size_px[0], 1), max(size_px[1], 1)
-        focal = 1 / math.tan(math.radians(self.fov_y_deg) / 2)
-        if window_px is not None:
-            focal *= min(1.0, width_px / height_px * max(window_px[1], 1) / max(window_px[0], 1))
+        size_px = max(size_px[0], 1), max(size_px[1], 1)
+        _, _, width_px, height_px = self.around_axis((0, 0, *size_px), window_px)
+        focal = _narrowed(size_px, window_px) / math.tan(math.radians(self.fov_y_deg) / 2) * size_px[1] / height_px
         projection = self._parallel(focal) if self.orthographic else self._perspective(focal)
         projection[0, 0] *= height_px / width_px
         with np.errstate(over="ignore"):  # beyond float32's range nothing is seen
@@ -260,6 +278,13 @@ class OrbitCamera:
             cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
             right, up = cosine * right - sine * up, sine * right + cosine * up
         return right, up, np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
+
+
+def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
+    """Factor on the focal length for a picture of this size that is a part of a window."""
+    if window_px is None:
+        return 1.0
+    return min(1.0, max(size_px[0], 1) / max(size_px[1], 1) * max(window_px[1], 1) / max(window_px[0], 1))
 
 
 def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:

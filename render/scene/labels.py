@@ -100,10 +100,12 @@ def at_borders(
     return placed
 
 
-def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int) -> list[PlacedLabel]:
+def place(
+    labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int, part: Viewport | None = None
+) -> list[PlacedLabel]:
     """Labels whose position is visible to `camera`, placed in `viewport`, farthest first.
 
-    height_px: of the whole framebuffer. Positions that are not finite, or outside the view, are left out.
+    height_px: of the whole framebuffer. part: what is drawn of `viewport`, by default all of it. Positions that are not finite, or outside the view, are left out.
     """
     if not labels:
         return []
@@ -119,7 +121,7 @@ def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, h
     return [
         PlacedLabel(
             left + float(at[i, 0]) * width, height_px - bottom - float(at[i, 1]) * height, labels[i].text,
-            labels[i].color, _border(viewport, height_px),
+            labels[i].color, _border(part or viewport, height_px),
         )
         for i in order.tolist()
     ]  # fmt: skip

@@ -95,7 +95,19 @@ def _fixed(model: MjModel, number: int) -> Camera:
     fov = float(model.cam_fovy[number])
     view = _looking(eye, eye + forward * model.stat.extent, fov, body or None, turns)
     view = dataclasses.replace(view, up=tuple(turn.reshape(3, 3)[:, 1].tolist()))
-    return _orthographic(view, fov) if _is_orthographic(model, number) else view
+    if _is_orthographic(model, number):
+        return _orthographic(view, fov)
+    return dataclasses.replace(view, principal_point=_principal_point(model, number))
+
+
+def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
+    """Of a camera that has a sensor, as shares of its height; (0, 0) of another one, and where it is far outside."""
+    height_m = float(model.cam_sensorsize[number][1])
+    focal_x, focal_y, x, y = (float(value) for value in model.cam_intrinsic[number])
+    if not (model.cam_sensorsize[number] > 0).all() or not min(focal_x, focal_y) > 0:
+        return 0.0, 0.0
+    point = -x / focal_x * focal_y / height_m, y / height_m
+    return point if max(map(abs, point)) <= 1 else (0.0, 0.0)
 
 
 def _least_distance(target: NDArray[np.float64]) -> float:

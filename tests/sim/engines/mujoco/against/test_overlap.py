@@ -72,6 +72,11 @@ CAMERAS = {
     "nearly above": 'pos="1 1 12" euler="0.01 0 90" fovy="50"',
     "rolled": 'pos="1 -9 3" xyaxes="1 0 0.5 -0.2 0.3 1" fovy="60"',
     "upside down": 'pos="1 -9 3" xyaxes="-1 0 0 0 -0.3 -1" fovy="60"',
+    "off centre": 'pos="1 -9 3" xyaxes="1 0 0 0 0.3 1" focal="0.03 0.03" sensorsize="0.048 0.036" principal="0.008 0.005"',
+    "off centre, rolled": 'pos="1 -9 3" xyaxes="1 0 0.5 -0.2 0.3 1" focal="0.02 0.02" sensorsize="0.048 0.036" '
+    'principal="-0.012 -0.008"',
+    "off centre, above": 'pos="1 1 12" xyaxes="0 1 0 -1 0 0" focal="0.04 0.04" sensorsize="0.048 0.036" '
+    'principal="0 -0.015"',
     "rolled, orthographic": 'pos="1 -9 3" xyaxes="1 0 0.5 -0.2 0.3 1" fovy="9" {orthographic}',
 }
 ORTHOGRAPHIC = 'projection="orthographic"' if hasattr(mujoco, "mjtProjection") else 'orthographic="true"'
