@@ -202,9 +202,11 @@ class SceneRenderer:
         camera: CameraMatrices,
         viewport: Viewport,
         marks: NDArray[np.void] = NO_MARKS,
+        clip: Viewport | None = None,
     ) -> None:
         """Draws the layers into a part of the framebuffer in use. viewport: left, bottom, width, height, px.
 
+        clip: the part of `viewport` that is drawn, by default all of it; the viewport may reach beyond the framebuffer.
         marks: of this picture, (m,) of dtype `MARK`, finite and of known kinds; an array is not changed once drawn.
         Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer or method.
         """
@@ -214,7 +216,7 @@ class SceneRenderer:
             target.begin()
             self._timers.begin_frame()
             self._panels.begin()
-        target.cover(viewport)
+        target.cover(viewport, clip or viewport)
         before = self._view
         self._materials.begin()
         self._marks.take(marks)

@@ -300,7 +300,8 @@ class Stage:
             matrices = self.view.matrices(picture, viewport[2:], size_px)
             layers = [part.layer for part in drawn.parts if part.layer is not None]
             marks = self._marks_of(drawn, newest)
-            self.renderer.draw(layers, matrices, viewport, marks)
+            around = self.view.around_axis(viewport, size_px)
+            self.renderer.draw(layers, matrices, around, marks, viewport)
             words: Sequence[Label] = labels_of(marks, self.scene.labels)
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
@@ -308,7 +309,7 @@ class Stage:
                 self.hand(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
-            self.labels += place(words, matrices, viewport, size_px[1])
+            self.labels += place(words, matrices, around, size_px[1], viewport)
         self._present_ns = present_ns
         if self._copies and not self.needs_copies:
             self._copies.clear()

@@ -36,6 +36,7 @@ from twixt.render.draw.glsl.pose_variants import (
 from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 from twixt.render.draw.spheres.sphere_detail import sampled_rows
 from twixt.render.draw.transparency.transparent_rows import NO_ROWS, TransparentRows, transparent_of
+from twixt.render.draw.vertex_arrays import vertex_array
 
 Made = TypeVar("Made")
 STRETCH_BYTES = 12
@@ -254,10 +255,7 @@ class SnapshotRing:
                 if stretched and role != "before":
                     buffer = self._slots[slot if self.is_stretched(slot) else slots[0]].stretches
                     content.append((buffer, STRETCH_FORMAT, *_named(role, STRETCH_FIELDS)))
-            # skip_errors: attributes that the program does not use are left out.
-            array = self._context.vertex_array(
-                program, content, index_buffer=indices, index_element_size=4, skip_errors=True
-            )
+            array = vertex_array(self._context, program, content, index_buffer=indices, index_element_size=4)
             if len(self._vertex_arrays) >= MOST_VERTEX_ARRAYS:
                 self._vertex_arrays.pop(next(iter(self._vertex_arrays))).release()
         self._vertex_arrays[key] = array  # now the last to be evicted

@@ -93,12 +93,14 @@ class TwixtPictures:
             renderer = SceneRenderer(self.context, scene, 3, len(records))
             renderer.upload_records(0, records, state.part_columns)
             renderer.upload_surfaces(0, state.vertices, records)
-            matrices = OrbitCamera.for_scene(scene, records, self.size_px[0] / self.size_px[1]).matrices(self.size_px)
+            orbit = OrbitCamera.for_scene(scene, records, self.size_px[0] / self.size_px[1])
+            matrices, whole = orbit.matrices(self.size_px), (0, 0, *self.size_px)
             body = None if scene.camera is None else scene.camera.body
             if scene.camera is not None and body is not None:
                 turn = records["orientation"][body] if scene.camera.turns else np.array(NO_TURN)
                 matrices = carried(matrices, records["position"][body], turn)
-            renderer.draw([Layer(0, surfaces=SurfacePair(0, None, 0.0))], matrices, (0, 0, *self.size_px), state.marks)
+            layer = Layer(0, surfaces=SurfacePair(0, None, 0.0))
+            renderer.draw([layer], matrices, orbit.around_axis(whole), state.marks, clip=whole)
             renderer.finish()
             pixels = renderer.read_pixels()
             renderer.release()
