@@ -120,16 +120,23 @@ def missing_package_advice(error: BaseException | None) -> str:
     """Advice where a package of `PACKAGES` is missing, or is of another Python; empty for other errors."""
     cause = error
     while isinstance(cause, ImportError):
-        package = (cause.name or "").partition(".")[0]
+        package = (cause.name or _raising_module(cause)).partition(".")[0]
         if package in PACKAGES:
             is_missing = isinstance(cause, ModuleNotFoundError) and cause.name == package
-            fault = "is missing" if is_missing else f"cannot be imported ({str(cause).splitlines()[0]})"
+            fault = "is missing" if is_missing else f"cannot be imported ({str(cause).strip().partition(chr(10))[0]})"
             return (
-                f"the package {PACKAGES[package]!r}, which twixt needs, {fault}; the Python is {sys.executable}, "
-                f"it searches {os.pathsep.join(sys.path)}"
+                f"the package {PACKAGES[package]!r}, which twixt needs, {fault}; "
+                f"install it for the Python that runs here, {sys.executable}"
             )
         cause = cause.__cause__ or cause.__context__
     return ""
+
+
+def _raising_module(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
 
 
 def _is(error: OSError | ImportError, number: int) -> bool:
