@@ -61,6 +61,17 @@ def test_ipc_needs_the_standard_library_and_numpy_alone(path: Path) -> None:
         assert head in sys.stdlib_module_names | {"numpy", "twixt", "trimesh", "PIL"}, f"{path} imports {name}"
 
 
+def test_one_module_alone_decides_which_program_is_started() -> None:
+    """`sys.executable` is the user's program where that is frozen or embeds Python. Errors name it in a message."""
+    used = {
+        str(path.relative_to(ROOT))
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.executable"
+    }
+    assert used == {"sim/process/viewer_command.py", "ipc/errors.py"}
+
+
 def loaded_by(code: str) -> set[str]:
     listed = subprocess.run(
         [sys.executable, "-P", "-c", f"import sys; sys.path.append({str(ROOT)!r})\n{code}\nprint(*sys.modules)"],
