@@ -24,6 +24,7 @@ from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace.spans import PHYSICS
 from twixt.ipc.trace.trace_file import open_trace
+from twixt.sim.process.viewer_command import NoViewerProgram
 from twixt.sim.process.viewer_process import ViewerProcess, start_viewer
 from twixt.sim.show.users_side import LoopStatus
 
@@ -56,15 +57,15 @@ class ViewerSession:
         self._process: ViewerProcess | None = None
         self._leaving: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
         self._ending = ""  # reason of the end
+        self._no_viewer_because = "no viewer was asked for (viewer=False)"  # while there is no process
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._opened_ns = time.perf_counter_ns()
-        if has_viewer:
-            self._process = start_viewer(host.name, config, self._report_crash)
-            self.trace = self._process.trace
+        if not has_viewer:
+            self._say(f"{self._no_viewer_because}; the loop goes on without one")
         else:
-            self.trace = open_trace(config, PHYSICS)
-            self._say("no viewer was asked for (viewer=False); the loop goes on without one")
+            self._process = self._start_viewer(config)
+        self.trace = open_trace(config, PHYSICS) if self._process is None else self._process.trace
         atexit.register(self.close)
         self._workers_exit = _at_workers_exit(self.close)
 
@@ -94,7 +95,7 @@ class ViewerSession:
             return f"its {self._config.seconds:g} s are over" if self._are_seconds_over else "its window was closed"
         process = self._process
         if process is None:
-            return "no viewer was asked for (viewer=False)"
+            return self._no_viewer_because
         code = process.poll()
         if code is None:
             return None
@@ -131,7 +132,7 @@ class ViewerSession:
             config = replace(self._config, log=None, screenshot=None, profile=None)
             self._opened_ns, self._has_quit = time.perf_counter_ns(), False
             self.host.viewer_came.clear()
-            self._process = start_viewer(self.host.name, config, self._report_crash)
+            self._process = self._start_viewer(config)
 
     def close(self, kind: str = "ended", message: str = "") -> None:
         """Send the end to all viewers, close the window, wait for its process and free everything. kind, message: as
@@ -215,9 +216,17 @@ class ViewerSession:
         else:
             self._say(f"the viewer {viewer.ending}; the loop goes on without it")
 
-    def _say(self, what: str) -> None:
-        see = f"see it with view.reopen(), or in a terminal: twixt view {self.host.name}"
-        print(f"twixt: {what}; {see}", file=sys.stderr, flush=True)
+    def _start_viewer(self, config: Config) -> ViewerProcess | None:
+        """None where there is no program to start: that is reported, and the loop goes on."""
+        try:
+            return start_viewer(self.host.name, config, self._report_crash)
+        except NoViewerProgram as error:
+            self._no_viewer_because = str(error)
+            self._say(f"{error}; the loop goes on without a viewer", "")
+            return None
+
+    def _say(self, what: str, reopen: str = "with view.reopen(), or ") -> None:
+        print_notice(f"{what}; see it {reopen}in a terminal: twixt view {self.host.name}")
 
 
 def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:
