@@ -30,7 +30,6 @@ imported when something is printed.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.config.output_files import check_file, write_json, write_text
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -228,7 +228,7 @@ def leave_each(*ways: Callable[[], None]) -> None:
         except TwixtError as error:
             failed.append(error)
     for other in failed[1:]:
-        print(f"twixt: {other}", file=sys.stderr)
+        print_notice(str(other))
     if failed:
         raise failed[0]
 
@@ -243,4 +243,4 @@ def progress(is_logged: bool = False) -> Iterator[Say]:
         if console.is_terminal or not is_logged:
             yield status.update
         else:
-            yield lambda text: print(f"twixt: {text}", file=sys.stderr)
+            yield print_notice

@@ -27,6 +27,7 @@ from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.endings import AskedToEnd, interrupted_by_signals
 from twixt.cli.pages import Say, leave_each
 from twixt.ipc.errors import FAILED, INTERRUPTED, REFUSED, TwixtError
+from twixt.ipc.process.notices import print_notice
 
 if TYPE_CHECKING:
     from twixt.cli.against.differences import Compared
@@ -157,7 +158,7 @@ def measure(
         check_file("--json", json_file)
     longest_s = max(read(words) for words in arguments.values()) + PATIENCE_S
     if repeat < FEWEST_RUNS:
-        print(f"twixt: --repeat {repeat} gives no verdict: {FEWEST_RUNS} runs of each side are needed", file=sys.stderr)
+        print_notice(f"--repeat {repeat} gives no verdict: {FEWEST_RUNS} runs of each side are needed")
     turns = _with_progress(arguments, repeat, longest_s)
     compared, noise, counting = compare(turns)
     flags = {side: shlex.join(words) for side, words in arguments.items()}
@@ -172,7 +173,7 @@ def measure(
     leave_each(*ways)
     broken = tables.broken(limits, compared)
     for line in broken:
-        print(f"twixt: limit broken: {line}", file=sys.stderr)
+        print_notice(f"limit broken: {line}")
     nothing = any(all(run.fault for run in turns.runs if run.side == side) for side in SIDES)
     return INTERRUPTED if turns.interrupted else FAILED if broken or nothing else 0
 
@@ -205,7 +206,7 @@ def _with_progress(arguments: dict[str, list[str]], repeat: int, longest_s: floa
 
     console = Console(stderr=True)
     with console.status("") as status:
-        say = status.update if console.is_terminal else lambda text: print(f"twixt: {text}", file=sys.stderr)
+        say = status.update if console.is_terminal else print_notice
         return take_turns(arguments, repeat, longest_s, figures_of, say)
 
 

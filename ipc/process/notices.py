@@ -13,7 +13,6 @@ import io
 import os
 import select
 import sys
-import traceback
 from typing import Any
 
 # Longest wait for a pipe or terminal that is full, ms. A loop waits meanwhile, but losing the reason of an end is worse.
@@ -26,7 +25,21 @@ _gave_up = False
 
 def print_notice(text: str, traceback_text: str = "") -> None:
     """Prints `twixt: {text}` on standard error, after `traceback_text` (whole lines, printed as they are)."""
-    _print(f"{traceback_text}twixt: {text}\n")
+    print_lines(f"{traceback_text}twixt: {text}\n")
+
+
+def print_lines(text: str) -> None:
+    """Prints whole lines on standard error, as they are."""
+    try:
+        stream = sys.stderr
+        if stream is None:
+            return
+        if stream is sys.__stderr__ and type(stream) is io.TextIOWrapper:
+            _write_bytes(stream, text.encode(stream.encoding, "backslashreplace"))
+        else:
+            _write_text(stream, text)
+    except Exception:  # full disk, closed stream, end of the interpreter, or whatever a replaced stream raises
+        pass
 
 
 def print_current_exception() -> None:
@@ -39,22 +52,19 @@ def print_current_exception() -> None:
         except Exception:  # both errors are printed: its context is the one that it was called for
             pass
     try:
-        _print(traceback.format_exc())
+        import traceback  # late: it takes 8 ms
+
+        print_lines(traceback.format_exc())
     except Exception:  # at the end of the interpreter modules are gone
         pass
 
 
-def _print(text: str) -> None:
+def is_terminal() -> bool:
+    """True if standard error is a terminal."""
     try:
-        stream = sys.stderr
-        if stream is None:
-            return
-        if stream is sys.__stderr__ and type(stream) is io.TextIOWrapper:
-            _write_bytes(stream, text.encode(stream.encoding, "backslashreplace"))
-        else:
-            _write_text(stream, text)
-    except Exception:  # full disk, closed stream, end of the interpreter, or whatever a replaced stream raises
-        pass
+        return sys.stderr.isatty()
+    except Exception:  # none, closed, or a replaced stream without it
+        return False
 
 
 def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:

@@ -6,11 +6,10 @@ What is checked in each publish costs little (`finite_check`).
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.slot import OpenSlot
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
@@ -51,7 +50,7 @@ class LoopWarnings:
 
     def warn(self, text: str) -> None:
         """Write `text` to the terminal and the overlay."""
-        print(f"twixt: {text}", file=sys.stderr, flush=True)
+        print_notice(text)
         self._status.say(warning=text)
 
     def _warn_once(self, text: str) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report.report import as_text, of_log
@@ -89,10 +89,9 @@ def _check(path: str, report: dict[str, Any]) -> None:
 
 def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
     """Removes an older report's animation errors, in ms of simulated time, and its causes; prints a warning."""
-    print(
-        f"twixt: {path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
-        "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json",
-        file=sys.stderr,
+    print_notice(
+        f"{path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
+        "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json"
     )
     report["motion"].pop("animation_error_ms", None)
     report["causes"] = {}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from twixt.ipc.process.notices import print_current_exception, print_notice
+from twixt.ipc.process.notices import is_terminal, print_current_exception, print_lines, print_notice
 
 PATIENCE_S = 60.0
 NOTICE = "from twixt.ipc.process.notices import print_current_exception, print_notice; import os, sys\n"
@@ -132,6 +132,22 @@ def test_an_interrupt_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
             "try:\n  for _ in range(10**9): print_notice('a')\nexcept KeyboardInterrupt: sys.exit(7)"
         )
         assert ends_with(code, writing) == 7
+
+
+def test_lines_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    print_lines("Usage: twixt\n\nError\n")
+    assert capsys.readouterr().err == "Usage: twixt\n\nError\n"
+
+
+def test_whether_it_is_a_terminal_is_known_of_any_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream in (None, Raising(ValueError("closed")), object(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert not is_terminal()
+    near, far = os.openpty()
+    with open(near, "rb"), open(far, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert is_terminal()
+        monkeypatch.undo()
 
 
 def test_no_stream_and_a_closed_one_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:
