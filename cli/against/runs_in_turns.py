@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from twixt.cli.against.noise import MachineLoad, Noise
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.endings import AskedToEnd, interrupted_by_signals
-from twixt.cli.pages import Say, leave_each
+from twixt.cli.pages import Say, leave_each, progress
 from twixt.ipc.errors import FAILED, INTERRUPTED, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_notice
 
@@ -200,13 +200,9 @@ def compare(turns: Turns, seed: int = 0) -> tuple[list[Compared], Noise, set[int
 
 
 def _with_progress(arguments: dict[str, list[str]], repeat: int, longest_s: float) -> Turns:
-    from rich.console import Console
-
     from twixt.cli.against.tables import figures_of
 
-    console = Console(stderr=True)
-    with console.status("") as status:
-        say = status.update if console.is_terminal else print_notice
+    with progress(is_logged=True) as say:
         return take_turns(arguments, repeat, longest_s, figures_of, say)
 
 

@@ -14,6 +14,7 @@ from twixt.ipc.process.notices import print_notice
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report.report import as_text, of_log
+from twixt.render.measure.report.text_output import print_table, standard_output
 from twixt.render.measure.report_keys import BELOW, OLDER_SCHEMAS, SCHEMA, SECTIONS, SPREAD
 
 # Statistics of a distribution that are compared: the usual value and the bad ones.
@@ -120,7 +121,6 @@ def _titles(a: str, b: str) -> tuple[str, str]:
 
 
 def _show(a: dict[str, Any], b: dict[str, Any], titles: tuple[str, str]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -129,7 +129,7 @@ def _show(a: dict[str, Any], b: dict[str, Any], titles: tuple[str, str]) -> None
         table.add_column(title, justify="right")
     for name, first, second in differences(a, b):
         table.add_row(name, as_text(first), as_text(second), _change(first, second))
-    Console(highlight=False, markup=False, emoji=False).print(table)
+    print_table(standard_output(), table)
 
 
 def _change(first: Any, second: Any) -> str:
