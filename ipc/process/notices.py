@@ -8,12 +8,14 @@ again at exit, with exit code 120.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import select
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
+if TYPE_CHECKING:
+    from typing import Any
 
 # Longest wait for a pipe or terminal that is full, ms. A loop waits meanwhile, but losing the reason of an end is worse.
 WAIT_MS = 100
@@ -71,8 +73,10 @@ def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:
     descriptor = stream.fileno()
     if not _is_ready(descriptor):
         return
-    with contextlib.suppress(OSError):
+    try:
         stream.flush()  # a line that the program has begun comes first
+    except OSError:
+        pass
     rest = memoryview(content)
     while rest and _is_ready(descriptor):
         rest = rest[os.write(descriptor, rest[:PIPE_BYTES]) :]

@@ -20,13 +20,19 @@ WIDEST = 100_000
 
 
 def standard_output() -> Console:
-    """Console of standard output. Texts are printed as they are: without markup, highlighting or emoji."""
+    """Console of standard output. Texts are printed as they are: without markup, highlighting or emoji. Printing raises
+    OSError on a full disk, BrokenPipeError where nobody reads it any more."""
     from rich.console import Console
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         with contextlib.suppress(ValueError):  # closed
             sys.stdout.reconfigure(errors="backslashreplace")
-    return Console(highlight=False, markup=False, emoji=False)
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich would end the process with code 1
+
+    return Output(highlight=False, markup=False, emoji=False)
 
 
 def print_table(console: Console, table: Table) -> None:
