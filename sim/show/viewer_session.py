@@ -20,6 +20,7 @@ from twixt.ipc.commands import CONTROL
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
 from twixt.ipc.process import interrupts
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace.spans import PHYSICS
 from twixt.ipc.trace.trace_file import open_trace
@@ -40,13 +41,14 @@ LEAVE_PATIENCE_S = 2.0
 class ViewerSession:
     """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
 
-    status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now. trace: of this process, None without --profile.
+    status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now.
+    absence: reason why none can connect. trace: of this process, None without --profile.
     """
 
-    def __init__(self, host: Host, config: Config, has_viewer: bool) -> None:
+    def __init__(self, host: Host, config: Config, has_viewer: bool, absence: str = "") -> None:
         self.host, self.status = host, LoopStatus(host)
         self.is_closed = False  # True: nothing can be published any more
-        self._config = config
+        self._config, self._absence = config, absence
         self._closing = threading.RLock()  # a signal handler may close what is being closed
         self._process: ViewerProcess | None = None
         self._leaving: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
@@ -59,7 +61,10 @@ class ViewerSession:
             self.trace = self._process.trace
         else:
             self.trace = open_trace(config, PHYSICS)
-            self._say("no viewer was asked for (viewer=False); the loop goes on without one")
+            if absence:
+                self._say_absent()
+            else:
+                self._say("no viewer was asked for (viewer=False); the loop goes on without one")
         atexit.register(self.close)
         self._workers_exit = _at_workers_exit(self.close)
 
@@ -89,7 +94,7 @@ class ViewerSession:
             return f"its {self._config.seconds:g} s are over" if self._are_seconds_over else "its window was closed"
         process = self._process
         if process is None:
-            return "no viewer was asked for (viewer=False)"
+            return self._absence or "no viewer was asked for (viewer=False)"
         code = process.poll()
         if code is None:
             return None
@@ -109,12 +114,16 @@ class ViewerSession:
 
     @interrupts.held_back()
     def reopen(self) -> None:
-        """Start another viewer if there is none. Raises TwixtError after the end, and in a forked child."""
+        """Start another viewer if there is none, and if one can connect. Raises TwixtError after the end, and in a
+        forked child."""
         if os.getpid() != self._owner_pid:
             raise TwixtError("reopen must be called in the process that called show")
         with self._closing:
             if self.is_closed:
                 raise TwixtError("this view is closed, so it cannot be reopened; open another with twixt.show(scene)")
+            if self._absence:
+                self._say_absent()
+                return
             before = self._process
             if before is not None and before.poll() is None and not self._has_quit:
                 return
@@ -206,9 +215,12 @@ class ViewerSession:
         else:
             self._say(f"the viewer {viewer.ending}; the loop goes on without it")
 
+    def _say_absent(self) -> None:
+        print_notice(f"{self._absence}; the loop goes on without a viewer")
+
     def _say(self, what: str) -> None:
         see = f"see it with view.reopen(), or in a terminal: twixt view {self.host.name}"
-        print(f"twixt: {what}; {see}", file=sys.stderr, flush=True)
+        print_notice(f"{what}; {see}")
 
 
 def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:
