@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 from twixt.cli.against.noise import MachineLoad, Noise
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.endings import AskedToEnd, interrupted_by_signals
-from twixt.cli.pages import Say, leave_each
+from twixt.cli.pages import Say, leave_each, progress
 from twixt.ipc.errors import FAILED, INTERRUPTED, REFUSED, TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.sim.process.viewer_command import twixt_command
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def measure(
         check_file("--json", json_file)
     longest_s = max(read(words) for words in arguments.values()) + PATIENCE_S
     if repeat < FEWEST_RUNS:
-        print(f"twixt: --repeat {repeat} gives no verdict: {FEWEST_RUNS} runs of each side are needed", file=sys.stderr)
+        print_notice(f"--repeat {repeat} gives no verdict: {FEWEST_RUNS} runs of each side are needed")
     turns = _with_progress(arguments, repeat, longest_s)
     compared, noise, counting = compare(turns)
     flags = {side: shlex.join(words) for side, words in arguments.items()}
@@ -173,7 +174,7 @@ def measure(
     leave_each(*ways)
     broken = tables.broken(limits, compared)
     for line in broken:
-        print(f"twixt: limit broken: {line}", file=sys.stderr)
+        print_notice(f"limit broken: {line}")
     nothing = any(all(run.fault for run in turns.runs if run.side == side) for side in SIDES)
     return INTERRUPTED if turns.interrupted else FAILED if broken or nothing else 0
 
@@ -200,13 +201,9 @@ def compare(turns: Turns, seed: int = 0) -> tuple[list[Compared], Noise, set[int
 
 
 def _with_progress(arguments: dict[str, list[str]], repeat: int, longest_s: float) -> Turns:
-    from rich.console import Console
-
     from twixt.cli.against.tables import figures_of
 
-    console = Console(stderr=True)
-    with console.status("") as status:
-        say = status.update if console.is_terminal else lambda text: print(f"twixt: {text}", file=sys.stderr)
+    with progress(is_logged=True) as say:
         return take_turns(arguments, repeat, longest_s, figures_of, say)
 
 

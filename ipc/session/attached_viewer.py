@@ -14,7 +14,6 @@ import contextlib
 import os
 import select
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from twixt.ipc.process import fork
+from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.parent_log import ParentLog, to_field
 from twixt.ipc.session import wire
@@ -244,7 +244,7 @@ def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: 
     try:
         return wire.encode(kind, fields, descriptors=descriptors)
     except wire.WireError:
-        sys.excepthook(*sys.exc_info())
+        print_current_exception()
         return wire.encode(kind, {**fields, theirs: None}, descriptors=descriptors)
 
 
@@ -253,5 +253,5 @@ def call_guarded(callback: Callable[[], Any] | None) -> Any:
     try:
         return callback() if callback is not None else None
     except Exception:
-        sys.excepthook(*sys.exc_info())
+        print_current_exception()
         return None

@@ -129,11 +129,55 @@ def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "gone"))
+    monkeypatch.setattr(listener, "SHARED_MEMORY", str(tmp_path / "gone"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", "")
     with pytest.raises(
         listener.ListenerError, match="^cannot use .*gone/twixt-.*: No such file or directory; set XDG_"
     ):
         listener.runtime_folder()
+
+
+def test_the_next_folder_serves_where_the_first_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for each in ("runtime", "temporary", "shared"):
+        (tmp_path / each).mkdir(0o700)
+    own = f"twixt-{os.geteuid()}"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr(listener, "SHARED_MEMORY", str(tmp_path / "shared"))
+    places = [tmp_path / "runtime" / "twixt", tmp_path / "temporary" / own, tmp_path / "shared" / own]
+    read_only: list[str] = []
+    monkeypatch.setattr(os, "access", lambda path, mode: path not in read_only)
+    for place in places:
+        assert listener.runtime_folder() == str(place)
+        read_only.append(str(place))
+    with pytest.raises(listener.NoFolder, match=f"^cannot use {places[0]} .*; set XDG_RUNTIME_DIR to a folder"):
+        listener.runtime_folder()
+
+
+def test_the_working_folder_comes_after_shared_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "")
+    monkeypatch.setattr(listener, "SHARED_MEMORY", str(tmp_path / "shared"))
+    (tmp_path / "shared").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    own = f"twixt-{os.geteuid()}"
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # the user's own choice
+    assert listener.runtime_folder() == str(tmp_path / own)
+    monkeypatch.delenv("TMPDIR")
+    assert listener.runtime_folder() == str(tmp_path / "shared" / own)
+    (tmp_path / "shared" / own).rmdir()
+    (tmp_path / "shared").rmdir()
+    assert listener.runtime_folder() == str(tmp_path / own)
+
+
+def test_nobody_can_connect_to_a_listener_without_a_folder(name: str, nothing_left: None) -> None:
+    with contextlib.closing(listener.unreachable_listener(name)) as made:
+        poller = select.poll()
+        poller.register(made.socket, select.POLLIN)
+        assert poller.poll(0) == []
+        assert not listener.is_running(name)
 
 
 @pytest.mark.parametrize(("module", "missing"), [(socket, "AF_UNIX"), (select, "poll")])
