@@ -15,7 +15,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ from twixt.cli.endings import AskedToEnd, interrupted_by_signals
 from twixt.cli.pages import Say, leave_each, progress
 from twixt.ipc.errors import FAILED, INTERRUPTED, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_notice
+from twixt.sim.process.viewer_command import twixt_command
 
 if TYPE_CHECKING:
     from twixt.cli.against.differences import Compared
@@ -233,12 +233,10 @@ def take_turns(
 def _run(
     side: str, arguments: list[str], longest_s: float, pick: Callable[[dict[str, Any]], dict[str, float | None]]
 ) -> Run:
-    import twixt
-
     begin = CpuTime.now()
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
         path = os.path.join(folder, "report.json")
-        command = [sys.executable, "-P", str(twixt.__file__), "measure", *arguments, "--json", path]
+        command = twixt_command("measure", *arguments, "--json", path)
         last_line, code = ended(command, longest_s)
         end = CpuTime.now()
         load = MachineLoad(usable_cores(), end.others_since(begin), end.stolen_since(begin))

@@ -22,6 +22,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.quantiles import distribution
 from twixt.render.measure.intervals import fit_grid
 from twixt.render.measure.report.text_output import standard_output
+from twixt.sim.process.viewer_command import python_program
 
 if TYPE_CHECKING:
     from twixt.render.pacing.refresh.refresh_estimate import Refresh
@@ -231,7 +232,7 @@ def _swaps(window: Any) -> Iterator[Verdict]:
 
 def _child_clock() -> int:
     shown = subprocess.run(
-        [sys.executable, "-S", "-c", "import time; print(time.perf_counter_ns())"],
+        [python_program(), "-S", "-c", "import time; print(time.perf_counter_ns())"],
         capture_output=True,
         timeout=LONGEST_CHILD_S,
         check=True,

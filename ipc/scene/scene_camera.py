@@ -15,17 +15,23 @@ from twixt.ipc.errors import text_of
 from twixt.ipc.scene.groups import body_index
 from twixt.ipc.shapes.shape_checks import SceneError, Vector, flag, lengths, number, set_field, vector
 
+# Least angle between `up` and the line of sight.
+LEAST_ANGLE_RAD = 1e-6
+
 
 @dataclass(frozen=True)
 class Camera:
-    """Camera at `eye`, looking at `target`, z up. Metres and degrees. Seen from straight above, x points right and y
-    up, as on a map.
+    """Camera at `eye`, looking at `target`. Metres and degrees.
 
     orthographic: False: perspective. A number: no perspective, and the picture is this high, metres. True: the same, as
     high as `fov_y_deg` sees at the target; it is kept as that number. Without perspective nothing is too near to be
     seen, and the distance of `eye` does not matter.
     body: None, or the index of a body that the camera moves with: `eye` and `target` are then in that body's frame.
     turns: False: the camera moves with that body, but does not turn with it.
+    up: direction that points up in the picture, of any length; with `body`, in that body's frame. Along the line of
+    sight only the default is allowed: seen from straight above, x then points right and y up, as on a map.
+    principal_point: where `target` is seen, as shares of the picture's height from its middle, to the right and up, each
+    from -1 to 1. (0, 0): in the middle. Angles and heights in the picture are as without it.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
@@ -34,9 +40,11 @@ class Camera:
     body: int | None = None
     orthographic: bool | float = False
     turns: bool = True
+    up: Vector = (0.0, 0.0, 1.0)
+    principal_point: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        for name in ("eye", "target"):
+        for name in ("eye", "target", "up"):
             set_field(self, name, vector(f"Camera.{name}", getattr(self, name)))
         set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
         if math.dist(self.eye, self.target) == 0:
@@ -45,8 +53,36 @@ class Camera:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
+        self._require_up()
         set_field(self, "orthographic", self._height())
+        set_field(self, "principal_point", self._principal_point())
         set_field(self, "turns", flag("Camera.turns", self.turns))
+
+    def _require_up(self) -> None:
+        up, sight = np.array(self.up), np.subtract(self.target, self.eye)
+        largest = float(np.abs(up).max())
+        if largest > 0:
+            up, sight = up / largest, sight / np.abs(sight).max()  # squares of small numbers would be 0
+            across = float(np.linalg.norm(np.cross(up, sight)))
+            if across > LEAST_ANGLE_RAD * np.linalg.norm(up) * np.linalg.norm(sight) or self.up[:2] == (0.0, 0.0):
+                return
+        raise SceneError(
+            f"Camera.up must not be 0 and not point along the line of sight, got {text_of(self.up)}; "
+            "leave it out for z up"
+        )
+
+    def _principal_point(self) -> tuple[float, float]:
+        given = self.principal_point
+        try:
+            x, y = (number("Camera.principal_point", value) for value in given)
+            if max(abs(x), abs(y)) <= 1:
+                return x, y
+        except (SceneError, TypeError, ValueError):
+            pass
+        raise SceneError(
+            "Camera.principal_point must be two numbers from -1 to 1, shares of the picture's height from its middle, "
+            f"got {text_of(given)}"
+        )
 
     def _height(self) -> float | Literal[False]:
         """Height of an orthographic picture, metres; False for perspective."""

@@ -38,6 +38,18 @@ SUFFIX = ".socket"
 TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
 SHARED_MEMORY = "/dev/shm"
 
+# Modules of the standard library that twixt uses as they are, by the package that may have replaced them, and the call
+# that leaves them alone.
+REAL_MODULES = {
+    "gevent.monkey": ("threading", "_thread", "socket", "select", "os", "subprocess", "queue"),
+    "eventlet.patcher": ("thread", "socket", "select", "os"),
+}
+WITHOUT_REAL = {
+    "gevent.monkey": "monkey.patch_all(thread=False, socket=False, select=False, os=False, subprocess=False, "
+    "queue=False, signal=False)",
+    "eventlet.patcher": "eventlet.monkey_patch(thread=False, socket=False, select=False, os=False)",
+}
+
 
 class ListenerError(TwixtError):
     """A name or folder that cannot be used, a name that is taken, no simulation of a name, or another user's."""
@@ -173,7 +185,15 @@ def tidy(name: str) -> bool:
 
 
 def check_system() -> None:
-    """Raises ListenerError on a system without Unix sockets or `poll`."""
+    """Raises ListenerError on a system without Unix sockets or `poll`, and where gevent or eventlet has replaced
+    threads: a greenlet that waits for the viewer would stop the whole program."""
+    for package, is_patched in (("gevent.monkey", "is_module_patched"), ("eventlet.patcher", "is_monkey_patched")):
+        asked = getattr(sys.modules.get(package), is_patched, None)
+        if asked is not None and any(asked(name) for name in REAL_MODULES[package]):
+            raise ListenerError(
+                f"{package.partition('.')[0]} has replaced threads and sockets by its own, and twixt needs the real ones; "
+                f"leave them out: {WITHOUT_REAL[package]}"
+            )
     if not hasattr(socket, "AF_UNIX") or not hasattr(select, "poll"):
         raise ListenerError(f"twixt needs Unix sockets and poll, which {sys.platform} lacks; it runs on Linux so far")
 

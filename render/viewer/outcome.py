@@ -13,7 +13,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc.config.output_files import write_json
-from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError, missing_package_advice
 from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import error_text
 from twixt.ipc.trace import startup_times
@@ -48,7 +48,9 @@ def of_simulation(ended: Ended, owned: bool) -> Outcome:
 
 
 def of_fault(error: Exception) -> Outcome:
-    """Outcome of a viewer that an error stopped, with the traceback for a bug report."""
+    """Outcome of a viewer that an error stopped: the missing package, else the traceback for a bug report."""
+    if missing := missing_package_advice(error):
+        return Outcome(REFUSED, missing)
     message = f"the viewer ends, because it could not draw on: {error_text(error)}"
     return Outcome(FAILED, message, "".join(traceback.format_exception(error)))
 

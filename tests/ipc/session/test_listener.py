@@ -8,6 +8,7 @@ import os
 import select
 import socket
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
@@ -191,6 +192,35 @@ def test_a_system_that_lacks_what_is_needed_is_told_so(
             ask()
     assert listener.running() == []
     assert not listener.is_running("lab")
+
+
+@pytest.mark.parametrize(
+    ("patch", "way_out"),
+    [
+        (
+            "from gevent import monkey; monkey.patch_all({})",
+            "thread=False, socket=False, select=False, os=False, subpro",
+        ),
+        ("import eventlet; eventlet.monkey_patch({})", "thread=False, socket=False, select=False, os=False)"),
+    ],
+)
+def test_threads_and_sockets_that_were_replaced_are_refused_with_the_call_that_leaves_them(
+    names_folder: Path, patch: str, way_out: str
+) -> None:
+    """A greenlet that waited for the viewer's end stopped the user's loop for ever."""
+    opens = "from twixt.ipc.session import listener\ntry: listener.open_listener('lab').close(); print('opened')\n"
+    opens += "except listener.ListenerError as error: print(error)\n"
+    command = [sys.executable, "-W", "ignore", "-c"]
+
+    def said(arguments: str) -> str:
+        code = f"{patch.format(arguments)}\n{opens}"
+        return subprocess.run([*command, code], capture_output=True, text=True, timeout=60, check=True).stdout
+
+    told = said("")
+    assert "has replaced threads and sockets by its own, and twixt needs the real ones; leave them out: " in told
+    assert way_out in told
+    advised = told.strip().partition("(")[2].removesuffix(")")
+    assert said(advised) == "opened\n"
 
 
 def test_a_live_name_is_refused_and_free_again_once_closed(name: str, nothing_left: None) -> None:

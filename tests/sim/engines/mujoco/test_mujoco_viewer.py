@@ -95,6 +95,23 @@ def test_a_loop_of_ones_own_publishes_on_its_view() -> None:
         assert newest.bodies["position"][1].tolist() == [0, 0, 7]
 
 
+def test_a_body_so_far_away_that_it_moves_in_visible_steps_is_named_once(capfd: pytest.CaptureFixture[str]) -> None:
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><option timestep="0.02" gravity="0 0 0"/><worldbody>
+        <body pos="5.4e6 0 0"><joint type="slide" axis="1 0 0"/><geom size="1"/></body></worldbody></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    data.qvel[0] = 3.0
+    with twixt.show(mujoco_viewer.scene(model), viewer=False) as view:
+        capfd.readouterr()
+        for _ in range(200):
+            mujoco.mj_step(model, data)
+            mujoco_viewer.publish(view, data)
+        (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("twixt: body 1 at x = 5,400,0")
+    assert "moves in steps of 0.5 m" in line
+
+
 def run(code: str) -> subprocess.CompletedProcess[str]:
     program = WITHOUT.format(root=str(ROOT)) + code
     return subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
