@@ -87,6 +87,15 @@ def exhaustion_advice(error: Exception) -> str:
     return ""
 
 
+def is_utf8(name: str) -> bool:
+    """False for a file name with bytes that are not UTF-8. Python and twixt open such a file, some libraries cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def has_reader_gone(error: BaseException | None) -> bool:
     """True if `error` or what caused it is a write to standard output that nobody reads any more."""
     seen = set[int]()  # what imports raise may be a circle of causes

@@ -80,11 +80,11 @@ def show(
     config = _config(name, options)
 
     about = {"world": config.world, "loop": "user"}
-    absence = ""
+    unreachable = ""
     try:
         listener = open_listener(name)
     except NoFolder as error:  # such as in a read-only container
-        listener, viewer, absence = unreachable_listener(name), False, str(error)
+        listener, unreachable = unreachable_listener(name), str(error)
     try:
         host = Host(
             listener,
@@ -98,7 +98,7 @@ def show(
         raise
     session = None
     try:
-        session = ViewerSession(host, config, viewer, absence)
+        session = ViewerSession(host, config, viewer, unreachable)
         view = View(session, len(scene.shapes), capacity, round(dt * 1e9), own)
         view._warnings.check_scene(scene)
         return view

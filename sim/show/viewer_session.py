@@ -47,24 +47,22 @@ class ViewerSession:
     """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
 
     status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now.
-    absence: reason why none can connect. trace: of this process, None without --profile.
+    unreachable: reason why no viewer can connect. trace: of this process, None without --profile.
     """
 
-    def __init__(self, host: Host, config: Config, has_viewer: bool, absence: str = "") -> None:
+    def __init__(self, host: Host, config: Config, has_viewer: bool, unreachable: str = "") -> None:
         self.host, self.status = host, LoopStatus(host)
         self.is_closed = False  # True: nothing can be published any more
-        self._config, self._absence = config, absence
+        self._config, self._unreachable = config, unreachable
         self._closing = threading.RLock()  # a signal handler may close what is being closed
         self._process: ViewerProcess | None = None
         self._leaving: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
         self._ending = ""  # reason of the end
-        self._no_viewer_because = absence or "no viewer was asked for (viewer=False)"  # while there is no process
+        self._no_viewer_because = "no viewer was asked for (viewer=False)"  # while there is no process
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._opened_ns = time.perf_counter_ns()
-        if absence:
-            self._say_absent()
-        elif not has_viewer:
+        if not (has_viewer or unreachable):
             self._say(f"{self._no_viewer_because}; the loop goes on without one")
         else:
             self._process = self._start_viewer(config)
@@ -118,16 +116,12 @@ class ViewerSession:
 
     @interrupts.held_back()
     def reopen(self) -> None:
-        """Start another viewer if there is none, and if one can connect. Raises TwixtError after the end, and in a
-        forked child."""
+        """Start another viewer if there is none. Raises TwixtError after the end, and in a forked child."""
         if os.getpid() != self._owner_pid:
             raise TwixtError("reopen must be called in the process that called show")
         with self._closing:
             if self.is_closed:
                 raise TwixtError("this view is closed, so it cannot be reopened; open another with twixt.show(scene)")
-            if self._absence:
-                self._say_absent()
-                return
             before = self._process
             if before is not None and before.poll() is None and not self._has_quit:
                 return
@@ -224,16 +218,17 @@ class ViewerSession:
             self._say(f"the viewer {viewer.ending}; the loop goes on without it")
 
     def _start_viewer(self, config: Config) -> ViewerProcess | None:
-        """None where there is no program to start: that is reported, and the loop goes on."""
+        """None where no viewer can connect or there is no program to start: it is reported, and the loop goes on."""
+        if self._unreachable:
+            self._no_viewer_because = self._unreachable
+            print_notice(f"{self._unreachable}; the loop goes on without a viewer")
+            return None
         try:
             return start_viewer(self.host.name, config, self._report_crash)
         except NoViewerProgram as error:
             self._no_viewer_because = str(error)
             self._say(f"{error}; the loop goes on without a viewer", "")
             return None
-
-    def _say_absent(self) -> None:
-        print_notice(f"{self._absence}; the loop goes on without a viewer")
 
     def _say(self, what: str, reopen: str = "with view.reopen(), or ") -> None:
         print_notice(f"{what}; see it {reopen}in a terminal: twixt view {self.host.name}")
