@@ -31,7 +31,7 @@ KINDS = {"one folder": ("--onedir", "folder/folder"), "one file": ("--onefile", 
 PROGRAM = f"""
 import os, sys, time
 with open("starts", "a") as file:
-    file.write(f"{{os.getppid()}}\\n")
+    file.write(f"{{os.getpid()}} {{os.getppid()}}\\n")
 if len(open("starts").readlines()) >= {MOST_STARTS}:
     os._exit(9)
 import twixt
