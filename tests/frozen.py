@@ -31,7 +31,7 @@ KINDS = {"one folder": ("--onedir", "folder/folder"), "one file": ("--onefile", 
 PROGRAM = f"""
 import os, sys, time
 with open("starts", "a") as file:
-    file.write(f"{{os.getppid()}}\\n")
+    file.write(f"{{os.getpid()}} {{os.getppid()}}\\n")
 if len(open("starts").readlines()) >= {MOST_STARTS}:
     os._exit(9)
 import twixt
@@ -91,14 +91,16 @@ def run(path: Path, case: Case, display: dict[str, str]) -> bool:
         done = subprocess.run(
             [path], cwd=folder, env=display | case.environ, capture_output=True, text=True, timeout=PATIENCE_S
         )
-        starts = len(Path(folder, "starts").read_text().splitlines())
+        processes = [line.split() for line in Path(folder, "starts").read_text().splitlines()]
+        starts = len(processes)
         is_drawn = Path(folder, "shown.png").exists()
     notices = done.stderr.splitlines()
     is_told = [line for line in notices if "the loop goes on without a viewer" in line]
     is_right = (starts, is_drawn, len(is_told)) == (case.starts, case.is_drawn, 0 if case.is_drawn else 1)
     is_right = is_right and len(notices) == 1 and "published to the end" in done.stdout and done.returncode == 0
     verdict = "right" if is_right else f"WRONG: {done.returncode} {done.stdout} {done.stderr}"
-    print(f"{case.name:24} {starts} starts, {'a window' if is_drawn else 'no window':9}: {verdict}", flush=True)
+    kin = "" if starts < 2 else ", by a child" if processes[1][1] == processes[0][0] else ", by a grandchild"
+    print(f"{case.name:24} {starts} starts, {'a window' if is_drawn else 'no window'}{kin}: {verdict}", flush=True)
     return is_right
 
 

@@ -133,28 +133,18 @@ class OwnedLoading(Loading):
                 os._exit(_say_lost())
 
 
-def _wait_for_end(pid: int) -> None:
-    """Waits until the process has died, also if its parent has not read its exit status."""
+def _wait_for_end(pid: int, timeout_s: float | None = None) -> bool:
+    """Waits until the process has died, also if its parent has not read its exit status; False after the timeout.
+    Raises OSError, AttributeError or OverflowError where the system has no such wait, or no such number."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
-        return
+        return True
     poller = select.poll()
     poller.register(process, select.POLLIN)
-    poller.poll()
+    has_ended = bool(poller.poll(None if timeout_s is None else timeout_s * 1000))
     os.close(process)
-
-
-def _has_ended(pid: int) -> bool:
-    """True if the process has died, or dies within `DYING_S`. It need not be the parent: a frozen program's viewer may
-    be a grandchild."""
-    if not hasattr(os, "pidfd_open"):
-        time.sleep(DYING_S)
-        return os.getppid() != pid
-    ended = threading.Thread(target=_wait_for_end, args=(pid,), daemon=True)
-    ended.start()
-    ended.join(DYING_S)
-    return not ended.is_alive()
+    return has_ended
 
 
 def _answers(name: str) -> bool:
@@ -164,8 +154,14 @@ def _answers(name: str) -> bool:
 
 
 def _without_physics(pid: int) -> int:
-    """Exit code of a viewer that never attached. Prints the reason if the process of physics is gone."""
-    return _say_lost() if _has_ended(pid) else 0
+    """Exit code of a viewer that never attached. Prints the reason if the process of physics is gone, which need not be
+    the parent: the viewer of a frozen program may be a grandchild."""
+    try:
+        has_ended = _wait_for_end(pid, DYING_S)
+    except (AttributeError, OSError, OverflowError):
+        time.sleep(DYING_S)
+        has_ended = os.getppid() != pid
+    return _say_lost() if has_ended else 0
 
 
 def _say_lost() -> int:

@@ -19,6 +19,8 @@ from twixt.ipc.process import viewer_environ
 # Python to start where `sys.executable` is none: a path, or a name on PATH.
 PYTHON_VARIABLE = "TWIXT_PYTHON"
 VIEW = "_view"
+# Of a Python's name without its version. w: without a console; t: free-threaded; d, dbg: with debugging.
+NAME_ENDINGS = ("", "w", "t", "d", "td", "_d", "dbg", "intel")
 
 _is_freeze_supported = False
 
@@ -91,11 +93,9 @@ def python_program() -> str:
     if named := os.environ.get(PYTHON_VARIABLE):
         return _named_python(named, executable)
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    names = ("python.exe",) if os.name == "nt" else (os.path.join("bin", f"python{version}"),)
-    for name in names:
-        beside = os.path.join(sys.base_prefix, name)
-        if _is_program(beside) and not _is_same(beside, executable):
-            return beside
+    beside = os.path.join(sys.base_prefix, "python.exe" if os.name == "nt" else f"bin/python{version}")
+    if _is_program(beside) and not _is_same(beside, executable):
+        return beside
     if is_frozen():
         raise NoViewerProgram(
             "this frozen program cannot start a viewer: twixt.freeze_support() was not called; call it first under "
@@ -116,17 +116,7 @@ def is_python(path: str) -> bool:
     """True for a program that is there and has the name of a Python: python, python3.12, python3.13t, pypy3, ..."""
     name = os.path.basename(path).lower().removesuffix(".exe")
     kind = next((kind for kind in ("python", "pypy") if name.startswith(kind)), None)
-    # w: without a console; t: free-threaded; d, dbg: with debugging.
-    is_name = kind is not None and name[len(kind) :].strip("0123456789.-") in (
-        "",
-        "w",
-        "t",
-        "d",
-        "td",
-        "_d",
-        "dbg",
-        "intel",
-    )
+    is_name = kind is not None and name[len(kind) :].strip("0123456789.-") in NAME_ENDINGS
     return is_name and _is_program(path)
 
 
