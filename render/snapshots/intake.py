@@ -145,13 +145,12 @@ class Intake:
             is_news = True
         if link.has_unread:
             for claim in self._unread():
-                if self._held_back or not self._is_scene_there(claim.head):
-                    copied = claim.copy()
-                    if copied is not None:
-                        self._held_back.append(HeldBack(claim.head, copied))
-                else:
-                    steps += self._enter(claim)
                 is_news = True
+                head = claim.head
+                if not self._held_back and (head.scene_version <= self._scene_version or self._is_scene_there(head)):
+                    steps += self._enter(claim)
+                elif (copied := claim.copy()) is not None:
+                    self._held_back.append(HeldBack(head, copied))
         return Taken(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
