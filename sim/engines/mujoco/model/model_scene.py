@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.ipc.scene import Camera, Compound, Part, Scene, Texture
@@ -80,24 +80,28 @@ def scene_of(
     parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
     for body, _, part in chain.from_iterable(of_a_kind.parts for of_a_kind in found):
         parts_of[body].append(part)
-    made = Scene(
+    sky = maker.sky if shown.shows_sky else None
+    return Scene(
         shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker, shown.shows_materials)],
         camera=camera,
         labels=labels,
-        background=Scene().background if not shown.shows_sky or maker.sky is None else maker.sky,
         ground=None if _has_ground(model) else 0.0,
+        **_lit(model, sky),
     )
-    return lit_scene(made, model)
 
 
 def lit_scene(scene: Scene, model: MjModel) -> Scene:
     """The scene in the model's present light."""
-    lit, background, usual = light(model), scene.background, Scene().background
-    if not isinstance(background, Texture) and not isinstance(usual, Texture):
-        # As dim as the bodies before it, so that they differ as much as in bright light.
-        red, green, blue = (min(lit.brightness, 1.0) * part for part in usual)
+    return replace(scene, **_lit(model, scene.background if isinstance(scene.background, Texture) else None))
+
+
+def _lit(model: MjModel, sky: Texture | None) -> dict[str, Any]:
+    """Light and background of a scene."""
+    lit, background = light(model), Scene().background
+    if not isinstance(background, Texture):  # as dim as the bodies before it, so that they differ as in bright light
+        red, green, blue = (min(lit.brightness, 1.0) * part for part in background)
         background = red, green, blue
-    return replace(scene, light=lit.towards, brightness=lit.brightness, background=background)
+    return {"light": lit.towards, "brightness": lit.brightness, "background": background if sky is None else sky}
 
 
 def _shape(parts: list[Part]) -> Shape:
