@@ -17,6 +17,8 @@ from twixt.ipc.shapes.shape_checks import SceneError, Vector, flag, lengths, num
 
 # Least angle between `up` and the line of sight.
 LEAST_ANGLE_RAD = 1e-6
+Z_UP: Vector = (0.0, 0.0, 1.0)
+CENTRE = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,11 @@ class Camera:
     body: int | None = None
     orthographic: bool | float = False
     turns: bool = True
-    up: Vector = (0.0, 0.0, 1.0)
-    principal_point: tuple[float, float] = (0.0, 0.0)
+    up: Vector = Z_UP
+    principal_point: tuple[float, float] = CENTRE
 
     def __post_init__(self) -> None:
-        for name in ("eye", "target", "up"):
+        for name in ("eye", "target"):
             set_field(self, name, vector(f"Camera.{name}", getattr(self, name)))
         set_field(self, "fov_y_deg", number("Camera.fov_y_deg", self.fov_y_deg))
         if math.dist(self.eye, self.target) == 0:
@@ -53,23 +55,26 @@ class Camera:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
-        self._require_up()
+        # Checks take their time, and a camera that follows is made with each step.
+        if self.up is not Z_UP:
+            set_field(self, "up", vector("Camera.up", self.up))
+            self._require_up()
+        if self.principal_point is not CENTRE:
+            set_field(self, "principal_point", self._principal_point())
         set_field(self, "orthographic", self._height())
-        set_field(self, "principal_point", self._principal_point())
         set_field(self, "turns", flag("Camera.turns", self.turns))
 
     def _require_up(self) -> None:
-        up, sight = np.array(self.up), np.subtract(self.target, self.eye)
-        largest = float(np.abs(up).max())
-        if largest > 0:
-            up, sight = up / largest, sight / np.abs(sight).max()  # squares of small numbers would be 0
-            across = float(np.linalg.norm(np.cross(up, sight)))
-            if across > LEAST_ANGLE_RAD * np.linalg.norm(up) * np.linalg.norm(sight) or self.up[:2] == (0.0, 0.0):
-                return
-        raise SceneError(
-            f"Camera.up must not be 0 and not point along the line of sight, got {text_of(self.up)}; "
-            "leave it out for z up"
-        )
+        x, y, z = _unit(self.up)
+        if not x and not y and z:
+            return
+        (to_x, to_y, to_z), (from_x, from_y, from_z) = self.target, self.eye
+        across, along, deep = _unit((to_x - from_x, to_y - from_y, to_z - from_z))
+        if math.hypot(y * deep - z * along, z * across - x * deep, x * along - y * across) <= LEAST_ANGLE_RAD:
+            raise SceneError(
+                f"Camera.up must not be 0 and not point along the line of sight, got {text_of(self.up)}; "
+                "leave it out for z up"
+            )
 
     def _principal_point(self) -> tuple[float, float]:
         given = self.principal_point
@@ -97,6 +102,16 @@ class Camera:
                 "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that "
                 f"fov_y_deg sees at the target, or False for perspective, got {text_of(given)}"
             ) from None
+
+
+def _unit(vector: Vector) -> Vector:
+    """The vector with a length of 1; zero stays zero."""
+    largest = max(map(abs, vector))
+    if not largest:
+        return vector
+    x, y, z = (value / largest for value in vector)  # squares of small numbers would be 0
+    length = math.hypot(x, y, z)
+    return x / length, y / length, z / length
 
 
 def check_camera(name: str, camera: Any) -> None:

@@ -50,6 +50,7 @@ FAR_REACHES = 8
 DEFAULT_AZIMUTH_RAD = math.radians(-60)
 DEFAULT_ELEVATION_RAD = math.radians(24)
 DEFAULT_FOV_Y_DEG = 40.0
+CENTRE = (0.0, 0.0)
 
 Matrix = NDArray[np.float32]
 Viewport = tuple[int, int, int, int]  # left, bottom, width, height, px
@@ -89,7 +90,7 @@ class OrbitCamera:
     )
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
-    principal_point: tuple[float, float] = (0.0, 0.0)  # see `Camera`
+    principal_point: tuple[float, float] = CENTRE  # see `Camera`
     reach_m: float = 0.0  # radius of the whole scene around the target, for the far plane
     among: Surroundings | None = None  # for the near plane
 
@@ -150,7 +151,7 @@ class OrbitCamera:
 
         bodies: dtype `BODY`, shape (n,). aspect: width / height of the picture.
         """
-        self.principal_point = 0.0, 0.0
+        self.principal_point = CENTRE
         tangent = math.tan(math.radians(self.fov_y_deg) / 2)
         view = FramedView(*self._axes(), tangent, aspect, self.orthographic)
         self.target, distance_m = place_for(framed_balls(scene, bodies), view)
@@ -219,6 +220,8 @@ class OrbitCamera:
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
         """The smallest viewport around `viewport` with the principal point in its middle, for which `matrices` are."""
+        if self.principal_point == CENTRE:
+            return viewport
         left_px, bottom_px, width_px, height_px = viewport
         height = height_px * _narrowed((width_px, height_px), window_px)
         across_px, along_px = (round(share * height) for share in self.principal_point)

@@ -119,6 +119,11 @@ class SceneRenderer:
             self._flat.outline.set(scene.outline)
         self._bodies.take_scene(scene)
 
+    def begin_scene(self) -> None:
+        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they were in
+        the snapshots before."""
+        self._bodies.begin_scene()
+
     def forget_pixels(self) -> None:
         """Discards the pixels cached from earlier frames: some may have been outside a smaller window."""
         self._background.forget_pixels()

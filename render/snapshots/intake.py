@@ -85,6 +85,7 @@ class Intake:
         self._limit_slots()
         self.make_room()
         self._held_back: deque[HeldBack] = deque()
+        self._entered_version = 0  # of the newest scene of a snapshot
         self._waived_version = 0  # of the newest scene that is not waited for
         self._world_epoch: int | None = None
         self._worlds_before = 0  # worlds of the simulations followed before: world epochs are counted on
@@ -98,7 +99,7 @@ class Intake:
         self.link, self._newest_tick = link, 0
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
         self._held_back.clear()
-        self._waived_version = 0
+        self._entered_version = self._waived_version = 0
         self._stage.begin_anew(link.scene, link.newest_bodies, link.received.parents)
         self._limit_slots()
         self._replan(link.plan())
@@ -167,6 +168,9 @@ class Intake:
         if head.world_epoch != self._world_epoch:
             self._world_epoch = head.world_epoch
             self._newest_tick = head.tick
+        if head.scene_version > self._entered_version:
+            self._entered_version = head.scene_version
+            stage.renderer.begin_scene()
         slot = stage.history.slot_for(head)
         if slot is None:  # it will not be drawn, but the clock observes its times
             stage.observe(head)

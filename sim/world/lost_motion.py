@@ -50,7 +50,7 @@ class LostMotion:
 
     def __init__(self, scene: Callable[[], Scene]) -> None:
         self._scene = scene
-        self._looks = self._turn = 0
+        self._looks = self._rounds = 0
         self._tick, self._time_s = 0, 0.0
         self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -80,16 +80,17 @@ class LostMotion:
         return ""
 
     def _choose(self, bodies: NDArray[np.void], tick: int, exact: NDArray[Any] | None) -> None:
-        start = self._turn * CHUNK if self._turn * CHUNK < len(bodies) else 0
-        self._turn = start // CHUNK + 1
+        sweep, chunk = divmod(self._rounds, max(1, -(-len(bodies) // CHUNK)))
+        start = chunk * CHUNK
+        self._rounds += 1
         part = bodies[start : start + CHUNK]
         farthest = _farthest(part["position"])
         far = np.flatnonzero((farthest >= LEAST_DISTANCE) & (part["flags"] & VISIBLE != 0))
         if len(far) > MOST_WATCHED:
             half = MOST_WATCHED // 2
             order = np.argpartition(farthest[far], -half)
-            others = order[:-half]
-            far = far[np.sort(np.concatenate((order[-half:], others[self._looks % half :: len(others) // half + 1])))]
+            others, stride = np.sort(order[:-half]), -(-(len(far) - half) // half)
+            far = far[np.sort(np.concatenate((order[-half:], others[sweep % stride :: stride])))]
         self._rows = rows = far + start
         self._epoch = bodies["epoch"][rows]
         self._position = bodies["position"][rows]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD, VISIBLE, new_bodies
 from twixt.sim.engines.mujoco.gathered_records import GatheredRecords
-from twixt.sim.engines.mujoco.model.state_jumps import StateJumps
+from twixt.sim.engines.mujoco.model.state_jumps import StateJumps, pose_weights
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.origin_velocity import OriginVelocity
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 POSITION, QUATERNION = 3, 4
 # Most bytes between the two arrays that are copied with them: MuJoCo begins each at a multiple of 64.
 MOST_BETWEEN = 63
+# Most bodies that are watched for jumps: of more, records are written into the channel and not kept.
+MOST_WATCHED = 2_000
 
 
 class TakenPoses(NamedTuple):
@@ -68,6 +70,13 @@ class RecordViews(NamedTuple):
         self.xyz[...] = poses.quaternion[:, 1:]
         self.w[...] = poses.quaternion[:, 0]
 
+    def write_state(self, poses: TakenPoses, velocity: OriginVelocity | None, flags: NDArray[np.uint16]) -> None:
+        """Writes poses, velocities and flags."""
+        self.write_poses(poses)
+        if velocity is not None:
+            velocity.write(self.velocity, self.angular_velocity)
+        self.flags[...] = flags
+
 
 class BodyPoses:
     """Poses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
@@ -85,10 +94,17 @@ class BodyPoses:
         self._flags = np.where(is_still, VISIBLE, VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY).astype(np.uint16)
         self._scratch: Any = None
         self._kept: NDArray[np.void] | None = None  # for `written`
-        is_gathered = self._velocity is not None and GatheredRecords.are_few(model, data)
-        self._gathered = GatheredRecords(model, data, self._flags) if is_gathered else None
-        is_watched = watches_jumps and self._gathered is not None
-        self._jumps = StateJumps(model) if is_watched else None
+        self._gathered: GatheredRecords | _SummedRecords | None = None
+        if self._velocity is not None and GatheredRecords.are_few(model, data):
+            self._gathered = GatheredRecords(model, data, self._flags)
+        elif (
+            self._velocity is not None
+            and watches_jumps
+            and self.count <= MOST_WATCHED
+            and self._live.memory is not None
+        ):
+            self._gathered = _SummedRecords(model, self._live, self._velocity, self._flags)
+        self._jumps = StateJumps(model) if watches_jumps and self._gathered is not None else None
 
     def empty(self) -> TakenPoses:
         """Memory for `copy_to`, of the layout of MuJoCo's."""
@@ -150,7 +166,7 @@ class BodyPoses:
         if self._jumps is not None and self._jumps.cuts:
             records["epoch"] = self._jumps.cuts & CONTINUITY_MASK
 
-    def _compare(self, jumps: StateJumps, gathered: GatheredRecords, older: NDArray[np.void]) -> None:
+    def _compare(self, jumps: StateJumps, gathered: GatheredRecords | _SummedRecords, older: NDArray[np.void]) -> None:
         time_s = self._data.time
         if jumps.compare(older, gathered.records, time_s):
             gathered.records["epoch"] = jumps.epochs
@@ -167,10 +183,7 @@ class BodyPoses:
                 views.write_poses(self._after_reset())
                 views.flags[...] = VISIBLE
                 return
-            views.write_poses(self._live)
-            if self._velocity is not None:
-                self._velocity.write(views.velocity, views.angular_velocity)
-            views.flags[...] = self._flags
+            views.write_state(self._live, self._velocity, self._flags)
 
     def write_poses(self, records: NDArray[np.void], poses: TakenPoses) -> None:
         """Writes `poses` into records of dtype `BODY`, shape (count,), without velocities."""
@@ -197,6 +210,28 @@ class BodyPoses:
         scratch.qpos[:], scratch.mocap_pos[:], scratch.mocap_quat[:] = data.qpos, data.mocap_pos, data.mocap_quat
         mujoco.mj_kinematics(self._model, scratch)
         return _live_poses(scratch)
+
+
+class _SummedRecords:
+    """Records of many bodies, with the methods of `GatheredRecords`. live: poses in MuJoCo's memory."""
+
+    def __init__(
+        self, model: MjModel, live: TakenPoses, velocity: OriginVelocity | None, flags: NDArray[np.uint16]
+    ) -> None:
+        self.records = new_bodies(int(model.nbody))
+        self._views, self._live, self._velocity, self._flags = RecordViews.of(self.records), live, velocity, flags
+        # Places alone: with turns a publish of 1,000 bodies takes 5 % longer.
+        self._weights = pose_weights(model)[0].ravel()
+        self._places = live.position.reshape(-1)
+
+    def take(self) -> float:
+        """The sum of poses for `StateJumps`."""
+        return np.correlate(self._places, self._weights).item()
+
+    def write(self) -> None:
+        """Writes the present poses and velocities into `records`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._views.write_state(self._live, self._velocity, self._flags)
 
 
 def _live_poses(data: MjData) -> TakenPoses:

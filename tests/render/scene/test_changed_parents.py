@@ -6,155 +6,33 @@
 from __future__ import annotations
 
 import itertools
-import os
-import select
-import time
-from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from twixt.ipc.config.config import Config
-from twixt.ipc.plan import Plan
-from twixt.ipc.scene import Camera, Scene, Sphere
-from twixt.ipc.session import open_listener
-from twixt.ipc.session.client import attach
-from twixt.ipc.session.host import Host
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, Head, new_bodies
+from tests.render.scene.changing import (
+    BODY,
+    CHANGED_AT,
+    CHILD,
+    FRAMES,
+    RATES_HZ,
+    SIZE_PX,
+    SNAPSHOTS,
+    START_NS,
+    WIDE_PX,
+    Rig,
+    Situation,
+)
+from twixt.ipc.scene import Camera
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.picking.seen_bodies import SeenBodies
-from twixt.render.scene.stage import Stage
-from twixt.render.snapshots.intake import MOST_HELD_BACK, Intake
+from twixt.render.snapshots.intake import MOST_HELD_BACK
 
-PATIENCE_S = 60.0  # far longer than a scene takes over a socket
-START_NS = 10**12
-SIZE_PX, WIDE_PX = (48, 36), (240, 180)
-RATES_HZ = (2, 20, 100)
-CHANGED_AT = 3  # the first snapshot with the new parents
-AHEAD = Camera((0, -20, 0), (0, 0, 0))
-SNAPSHOTS, FRAMES = 7, 6  # of a run; frames an interval
 SHADED, BY_NUMPY = (
     ("none", "linear", "hermite", "auto"),
     ("catmull", "quadratic", "extrapolate", "kalman", "latest", "chase"),
 )
-# Bodies 0 and 2 have no parent, 1 is 0's child, 3 is 2's. The body at rest is 4, and 5 is its child, half a metre on.
-FIXED = {1: 0, 3: 2, 5: 4}
-BODY, CHILD = 4, 5
-
-
-@dataclass(frozen=True)
-class Situation:
-    """How parents change. late: the scene comes after its snapshot."""
-
-    rate_hz: int = 20
-    is_cut: bool = False
-    moves: bool = False
-    is_chain: bool = False
-    late: bool = False
-    before: int | None = 0  # the body's parent; None: it has none
-    after: int | None = 2
-    x: float = 0.0  # where the body rests
-    speed: float = 0.0  # metres a snapshot, of a body that does not
-    others: bool = True  # other bodies have parents at any time
-
-    def parents(self, k: int) -> dict[int, int]:
-        parent = self.before if k < CHANGED_AT else self.after
-        fixed = FIXED if self.others else {}
-        return fixed if parent is None else fixed | {BODY: parent + self.is_chain}
-
-    def bodies(self, k: int) -> np.ndarray:
-        """Snapshot k. Parents turn, and move on a curve."""
-        bodies, t = new_bodies(6), k / self.rate_hz
-        bodies["flags"] = VISIBLE | HAS_VELOCITY | HAS_ANGULAR_VELOCITY
-        for root, at in ((0, 2.0), (2, -3.0)):
-            bodies["position"][root, 0] = at
-            if self.moves:
-                bodies["position"][root, 0] += 3.0 * t * self.rate_hz / 20 + 0.3 * k * k * (at > 0)
-                bodies["velocity"][root, 0] = (3.0 / 20 + 0.6 * k * (at > 0)) * self.rate_hz
-        bodies["position"][[1, 3], 0] = 0.25
-        parent = self.parents(k).get(BODY)
-        above = [] if parent is None else [parent, *([FIXED[parent]] if parent in FIXED else [])]
-        bodies["position"][BODY, 0] = self.x + self.speed * k - bodies["position"][above, 0].sum()
-        bodies["velocity"][BODY, 0] = self.speed * self.rate_hz - bodies["velocity"][above, 0].sum()
-        bodies["position"][CHILD, 0] = 0.5
-        if self.is_cut:
-            bodies["epoch"][BODY] = k >= CHANGED_AT
-        return bodies
-
-
-class Rig:
-    """A simulation, and what a viewer of it draws at chosen instants."""
-
-    def __init__(
-        self, window: OffscreenWindow, situation: Situation, method: str,
-        camera: Camera = AHEAD, host: Host | None = None,
-    ) -> None:  # fmt: skip
-        self.window, self.situation = window, situation
-        self.gap_ns = round(1e9 / situation.rate_hz)
-        self._scene = Scene(
-            [*[Sphere(0.1, (0, 0, 1))] * 4, Sphere(0.2, (1, 0, 0)), Sphere(0.1, (0, 0, 1))],
-            parents=situation.parents(0),
-            camera=camera,
-            ground=None,
-            unlit=True,
-        )
-        if host is None:
-            host = Host(open_listener(f"parents-{os.getpid()}"), self._scene, 6)
-            host.write_plan(Plan(1, 0, START_NS, 0, 1.0))
-        self.host = host
-        self.link = attach(host.name)
-        chosen = Config(clock="ahead", interpolation=method)
-        self.settings = dict(interpolation=method, clock="ahead", prefer="latency", split=False, trails=False)
-        received = self.link.received
-        self.stage = Stage(chosen, window.context, self.link.scene, 16, self.link.newest_bodies, received.parents)
-        self.intake = Intake(self.link, self.stage)
-        self.is_held = False  # nothing comes over the socket
-        is_readable = self.link._connection.is_readable
-        self.link._connection.is_readable = lambda: not self.is_held and is_readable()  # type: ignore[method-assign]
-        self.published = 0
-
-    def publish(self) -> None:
-        k = self.published
-        now_ns = START_NS + (k - 1) * self.gap_ns  # an interval before it is due
-        self.host._segments.writer._now_ns = lambda: now_ns
-        if k and self.situation.parents(k) != self.situation.parents(k - 1):
-            self.is_held = self.situation.late
-            self.host.write_scene(replace(self._scene, parents=self.situation.parents(k)))
-            if not self.is_held:
-                self.await_scene()
-        bodies = self.situation.bodies(k)
-        self.host.publish(self.head(k), bodies)
-        self.published += 1
-
-    def head(self, k: int) -> Head:
-        return Head(
-            tick=k, sim_time_ns=k * self.gap_ns, due_ns=START_NS + k * self.gap_ns, dt_ns=self.gap_ns,
-            count=6, scene_version=self.host.scene_version, plan_number=1,
-        )  # fmt: skip
-
-    def await_scene(self) -> None:
-        ends_s = time.monotonic() + PATIENCE_S
-        while self.link.scene_version != self.host.scene_version:
-            assert time.monotonic() < ends_s, "the scene did not come"
-            select.select(self.link.wake_filenos, [], [], 0.01)
-            self.intake.take()
-        self.intake.take()
-
-    def frame(self, snapshots: float, size_px: tuple[int, int] = SIZE_PX) -> None:
-        """The frame that is presented so many intervals after the start."""
-        while self.published < SNAPSHOTS and self.published <= snapshots + 1:
-            self.publish()
-        self.intake.take()
-        if self.is_held and snapshots >= CHANGED_AT - 0.5:  # in the middle of the interval
-            self.is_held = False
-            self.await_scene()
-        self.window.screen.use()
-        self.stage.draw(START_NS + round(snapshots * self.gap_ns), size_px)
-
-    def close(self) -> None:
-        self.link.close()
-        self.host.end()
-        self.stage.renderer.release()
+ON_BODY = Camera((0, -20, 0), (0, 0, 0), body=BODY)
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +152,7 @@ def test_bodies_that_are_no_children_any_more_are_drawn_by_the_gpu_again(small_w
 
 @pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
 def test_both_halves_trails_the_camera_on_it_and_the_hand_see_it_rest(small_window, late):
-    rig = Rig(small_window, Situation(late=late, x=1.5), "auto", camera=Camera((0, -20, 0), (0, 0, 0), body=BODY))
+    rig = Rig(small_window, Situation(late=late, x=1.5, camera=ON_BODY), "auto")
     eyes, halves, picked = [], [], []
     try:
         rig.stage.choose(**rig.settings | {"split": True, "trails": True})
@@ -323,7 +201,7 @@ def test_a_snapshot_of_a_scene_that_was_never_sent_by_itself_is_composed_with_it
         parents = (0, 2, 0, None)
         for parent in parents[1:]:
             rig.situation = Situation(before=parent)
-            rig.host.write_scene(replace(rig._scene, parents=rig.situation.parents(0)))
+            rig.host.write_scene(rig.situation.scene(0))
             k = rig.published
             bodies = rig.situation.bodies(0)
             rig.host.publish(rig.head(k), bodies)
@@ -346,7 +224,7 @@ def test_a_viewer_that_comes_after_the_scene_changed_draws_older_snapshots_by_th
     rig = Rig(small_window, Situation(), "linear")
     for _ in range(CHANGED_AT):
         rig.publish()
-    rig.host.write_scene(replace(rig._scene, parents=rig.situation.parents(CHANGED_AT)))
+    rig.host.write_scene(rig.situation.scene(CHANGED_AT))
     late = Rig(small_window, Situation(), "linear", host=rig.host)
     try:
         late.stage.choose(**late.settings)

@@ -10,7 +10,7 @@ import pytest
 
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
-from twixt.sim.world.lost_motion import CHUNK, LEAST_INTERVAL, LOOKS_OF_A_SAMPLE, LostMotion
+from twixt.sim.world.lost_motion import CHUNK, LEAST_INTERVAL, LOOKS_OF_A_SAMPLE, MOST_WATCHED, LostMotion
 
 NORTHING = 5.4e6  # UTM: float32 holds half metres there
 CAR = Scene([Box((4.0, 2.0, 1.5))])
@@ -138,6 +138,18 @@ def test_one_slow_body_among_many_at_rest_is_found_in_its_turn(place: int) -> No
         if not told:
             told = motion.look(bodies.records, tick, tick * DT_S)
     assert told.startswith(f"body {place} at x = ")
+
+
+def test_the_nearest_of_some_hundred_is_found_too() -> None:
+    count = 3 * MOST_WATCHED
+    scene, bodies, motion = Scene([Sphere()] * count), Bodies(count), LostMotion(lambda: scene)
+    bodies.position[:, 0] = NORTHING + 10_000
+    told = ""
+    for look in range(6 * LOOKS_OF_A_SAMPLE):
+        bodies.position[300, 0] = NORTHING + look
+        assert not told or told.startswith("body 300 at x = ")
+        told = told or motion.look(bodies.records, 32 * look, 32 * look * DT_S)
+    assert told
 
 
 def test_bodies_may_come_and_go_between_looks() -> None:

@@ -48,10 +48,8 @@ EFFECTS: dict[str, int] = {
              "resolution sensorsize intrinsic"),
     "vis.global_.fovy": CAMERA,
     "vis.map.alpha": SHAPES,
-    "stat.extent": SHAPES | LIGHT | CAMERA,
-    "stat.center": LIGHT,
     **_named("", UNSHOWN, "geom_castshadow mat_reflectance light_specular light_castshadow vis.headlight.specular "
-             "vis.map.znear vis.map.zfar"),
+             "vis.map.znear vis.map.zfar stat.extent"),
     # How the model is made up.
     **_named("body_", UNSHOWN, "geomadr geomnum"),
     **_named("mesh_", UNSHOWN, "texcoordadr"),

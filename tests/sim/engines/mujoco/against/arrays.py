@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import faulthandler
 import json
 import os
 import signal
@@ -28,6 +29,7 @@ import numpy as np
 from tests.sim.engines.mujoco.against.overlap import agreement
 from tests.sim.engines.mujoco.against.pictures import MujocosPictures, State, TwixtPictures
 from tests.sim.engines.mujoco.models import Reader
+from twixt.ipc.scene import Scene
 from twixt.ipc.session import attach
 from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive, scene
 from twixt.sim.engines.mujoco.visual.geom_memory import geom_records
@@ -164,7 +166,7 @@ class Seen(NamedTuple):
 class Row(NamedTuple):
     """theirs, ours: share of the pixels that change; of marks 1 if they do. overlap: of our picture and MuJoCo's
     afterwards; 1 where it was not asked for. said: on standard error. is_fresh: our scene is that of a viewer that opens
-    now."""
+    now, or the field was named."""
 
     name: str
     theirs: float
@@ -348,6 +350,7 @@ def _views(model: Any, data: Any, looks: list[Look], before: list[bytes], name: 
     owner, last = _owner(model, name)
     value, fresh = copy.copy(getattr(owner, last)), _copy_of(model, data)
     change(model, fresh, name, number)
+    mujoco.mj_forward(model, mujoco.MjData(model))  # a model that MuJoCo itself cannot begin with is refused
     found = [view for view, look in enumerate(looks) if look.taken(model, fresh) != before[view]]
     _set(owner, last, value)
     return found
@@ -361,6 +364,7 @@ def _in_child(work: Any, *arguments: Any) -> Any:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
+        faulthandler.disable()
         signal.alarm(PATIENCE_S)
         with suppress(BaseException):
             os.write(writes, json.dumps(work(*arguments)).encode())
@@ -407,9 +411,8 @@ class Beside:
             _settle(handle, reader)  # names what has no effect
             newest = reader.newest()
             drawn = State(handle._view.scene, newest.bodies, newest.vertices, newest.marks, newest.part_columns)
-            fresh = scene(model, handle.opt, camera=drawn.scene.camera, labels=drawn.scene.labels)
-            is_fresh = bool(drawn.part_columns) or drawn.scene.packed() == fresh.packed()
             said = seen is not None and f"model.{seen.name}" in handle._unsupported._said
+            is_fresh = said or bool(drawn.part_columns) or _is_fresh(drawn.scene, model, handle.opt)
         finally:
             link.close()
             handle.close()
@@ -427,6 +430,10 @@ def _settle(handle: Any, reader: Reader) -> None:
     """Passes the present state on, and waits until it is published with all that has changed in the model."""
     handle.sync()
     reader.until(lambda: not (handle._shown.is_unfinished or handle._publisher.is_waiting))
+
+
+def _is_fresh(shown: Scene, model: Any, opt: Any) -> bool:
+    return shown.to_bytes() == scene(model, opt, camera=shown.camera, labels=shown.labels).to_bytes()
 
 
 def _share(before: Any, now: Any) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.sim.engines.mujoco.models import FLEXED, MOVING, Launch
-from twixt.cli.bench.stepping.stepped_models import humanoids_xml
+from twixt.cli.bench.stepping.stepped_models import humanoids_xml, spheres_xml
 from twixt.ipc.snapshot import Snapshot
 from twixt.render import interpolation
 from twixt.sim.engines.mujoco.model.state_jumps import Motion
@@ -121,6 +121,17 @@ def test_each_kind_of_jump_while_bodies_move(
     assert shown.epochs() == expected
     shown.run(10)
     assert shown.epochs() == expected
+
+
+@pytest.mark.parametrize("has_marks", [False, True])
+def test_of_many_bodies_one_that_jumps_is_cut(launch: Launch, has_marks: bool) -> None:
+    shown = Shown(launch, spheres_xml(200))
+    shown.handle.opt.flags[mujoco.mjtVisFlag.mjVIS_JOINT] = has_marks
+    assert shown.run(20) == {0}
+    shown.data.qpos[7 * 50] += 1
+    assert np.flatnonzero(shown.epochs()).tolist() == [51]
+    shown.run(5)
+    assert np.flatnonzero(shown.epochs()).tolist() == [51]
 
 
 def test_a_jump_of_the_last_state_of_a_loop_that_stops_is_a_cut(launch: Launch) -> None:
