@@ -172,6 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     from twixt.ipc.errors import TwixtError
+    from twixt.ipc.process.notices import print_notice
 
     try:
         if arguments[:1] == ["_view"]:
@@ -188,8 +189,7 @@ def _main(arguments: list[str]) -> int:
         with early_viewer():
             return _run_command(arguments)
     except TwixtError as error:
-        print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
-        print(f"twixt: {error}", file=sys.stderr)
+        print_notice(str(error), getattr(error, "traceback_text", ""))
         return error.exit_code
     except Exception as error:
         from twixt.ipc.errors import (
@@ -206,7 +206,7 @@ def _main(arguments: list[str]) -> int:
         advice = exhaustion_advice(error) or damaged_module_advice(error) or missing_package_advice(error)
         if not advice:
             raise
-        print(f"twixt: {advice}", file=sys.stderr)
+        print_notice(advice)
         _discard_output()
         return REFUSED
 

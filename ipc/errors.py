@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
 # Nobody reads standard output any more, as after `| head -1`: 128 + SIGPIPE, as a shell reports it of other programs.
 READER_GONE = 141
+# In the error that Python raises where no folder for temporary files can be written.
+NO_TEMPORARY = "No usable temporary directory"
 
 # Longest text of a refused value in a message, characters; and what replaces a whole number that is too long to print.
 LONGEST_VALUE = 200
@@ -72,9 +74,12 @@ def exit_code_of(process_code: int) -> int:
 
 
 def exhaustion_advice(error: Exception) -> str:
-    """Advice where the system is out of memory, disk, descriptors or processes; empty for other errors."""
+    """Advice where the system is out of memory, disk, descriptors or processes, or has no folder for temporary files;
+    empty for other errors."""
     if not isinstance(error, OSError | ImportError):
         return ""
+    if isinstance(error, OSError) and NO_TEMPORARY in str(error):
+        return "no folder for temporary files can be written; set TMPDIR to one that can"
     # The system's text for ENFILE contains its text for EMFILE: checked first.
     if _is(error, errno.ENFILE):
         return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"

@@ -6,7 +6,6 @@ Always: without a display server a run draws in memory, and ends by itself; a us
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import DISPLAY_VARIABLES, NO_DISPLAY, NoDisplay, TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.render.display.input import Event
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.pacing.refresh.refresh_estimate import Refresh, SwapProbe
@@ -142,10 +142,10 @@ def without_display(config: Config, renderer: str) -> Config:
     pictures. A user's own loop without a given length goes on instead, and its config stays as it is."""
     if config.users_loop and config.seconds is None:
         see = f"see it with: twixt view {config.name}"
-        print(f"twixt: {NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}", file=sys.stderr)
+        print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}); the loop goes on; {see}")
         return config
     seconds = config.seconds or OFFSCREEN_SECONDS
-    print(f"twixt: {NO_DISPLAY}: drawing offscreen ({renderer}) for {seconds:g} s, then the report", file=sys.stderr)
+    print_notice(f"{NO_DISPLAY}: drawing offscreen ({renderer}) for {seconds:g} s, then the report")
     if config.report:
         return config
     return replace(

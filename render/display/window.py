@@ -7,7 +7,6 @@ asks for frames again). Errors of the display become `TwixtError`. Decides nothi
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ glfw_library.choose()
 import glfw  # noqa: E402  (after its library is chosen)
 from glfw import library  # noqa: E402
 
+from twixt.ipc.process.notices import print_notice  # noqa: E402
 from twixt.render.display.window_input import WindowInput, WindowState  # noqa: E402
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class Window:
 
 
 def _say(gone: TwixtError) -> int:
-    print(f"twixt: {gone}", file=sys.stderr, flush=True)
+    print_notice(str(gone))
     return gone.exit_code
 
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from ctypes import CFUNCTYPE, c_int, c_ubyte, c_ulong, c_void_p
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.process.notices import print_notice
+from twixt.ipc.process.notices import print_current_exception, print_notice
 
 _IO_ERROR = CFUNCTYPE(c_int, c_void_p)
 _ERROR = CFUNCTYPE(c_int, c_void_p, c_void_p)
@@ -53,10 +52,9 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
         try:
             code = gone()
         except BaseException:
-            traceback.print_exc()
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):  # its reader has gone
-                stream.flush()
+            print_current_exception()
+        with suppress(Exception):  # its reader has gone
+            sys.stdout.flush()
         os._exit(code)
 
     handler, refusals = _IO_ERROR(last), _ERROR(_refused)

@@ -86,3 +86,24 @@ def test_a_runtime_folder_that_cannot_be_written_is_passed_over(tmp_path: Path) 
         [FRONT_DOOR, *RUN], tmp_path, ["/tmp", "/var/tmp"], fresh=SHARED_MEMORY, XDG_RUNTIME_DIR=str(runtime)
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_where_a_command_needs_temporary_files_it_names_the_variable(tmp_path: Path) -> None:
+    words = ["measure", "metronome", "--offscreen", "--seconds", "0.3", "--against", "--clock ahead", "--repeat", "1"]
+    done = read_only([FRONT_DOOR, *words], tmp_path, FOLDERS)
+    assert done.returncode == 2, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last == "twixt: no folder for temporary files can be written; set TMPDIR to one that can"
+    assert "Traceback" not in done.stderr
+
+
+def test_a_plot_without_a_folder_for_matplotlib_names_the_variable_and_the_report_is_printed(tmp_path: Path) -> None:
+    runtime = f"{SHARED_MEMORY}/own"
+    script = f"import os, sys; os.mkdir({runtime!r}, 0o700); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    measure = [FRONT_DOOR, "measure", *RUN[1:], "--plot", f"{runtime}/plot.png"]
+    home = {"HOME": "/nowhere", "XDG_CONFIG_HOME": "", "MPLCONFIGDIR": ""}
+    done = read_only(["-c", script, *measure], tmp_path, FOLDERS, fresh=SHARED_MEMORY, XDG_RUNTIME_DIR=runtime, **home)
+    assert done.returncode == 2, done.stderr
+    assert "set MPLCONFIGDIR to a folder that can be written" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert "frames.interval_ms" in done.stdout

@@ -31,7 +31,7 @@ FONT_PT = 9
 
 
 def empty_figure(width_in: float, height_in: float) -> Figure:
-    """A figure that needs no screen. Raises TwixtError where matplotlib is not installed."""
+    """A figure that needs no screen. Raises TwixtError where matplotlib is not installed, or has no folder."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -39,6 +39,11 @@ def empty_figure(width_in: float, height_in: float) -> Figure:
         raise TwixtError(
             "a plot needs matplotlib, which is not installed; install it with: pip install 'twixt[plot]'"
         ) from None
+    except OSError as error:
+        raise TwixtError(
+            f"matplotlib cannot be loaded: {error.strerror or 'it finds no folder of its own that can be written'}; "
+            "set MPLCONFIGDIR to a folder that can be written"
+        ) from error
     figure = Figure(figsize=(width_in, height_in), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure

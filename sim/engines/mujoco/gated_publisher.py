@@ -10,7 +10,6 @@ viewer. The thread sleeps while nothing is put aside, and ends with the last ref
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import weakref
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.config.config import Config
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.quantiles import median
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
 from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
@@ -266,9 +266,7 @@ def _publish_idle_states(
         try:
             wait_s = publisher.publish_idle()
         except Exception as error:  # such as for a model whose arrays were broken; the next `sync` may be fine
-            print(
-                f"twixt: the last state cannot be shown: {type(error).__name__}: {error}", file=sys.stderr, flush=True
-            )
+            print_notice(f"the last state cannot be shown: {type(error).__name__}: {error}")
             wait_s = 0.0
         if wait_s == 0 and publisher.published == published:  # nothing came for a while: sleep until it does
             wake.clear()

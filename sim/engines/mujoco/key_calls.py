@@ -7,15 +7,15 @@ and later keys are passed; `sys.exit` cannot end the program from here, which is
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 
 from twixt.ipc.interaction.user_actions import KEY, PRESS
+from twixt.ipc.process.notices import print_current_exception, print_notice
 from twixt.ipc.session.received_actions import ReceivedActions
 
 NO_EXIT = (
-    "twixt: key_callback called sys.exit, which does not end the program from the callback's thread; call viewer.close() "
+    "key_callback called sys.exit, which does not end the program from the callback's thread; call viewer.close() "
     "there, and let the loop go on while viewer.is_running()"
 )
 
@@ -35,9 +35,9 @@ def pass_waiting(callback: Callable[[int], None], users: ReceivedActions) -> Non
         try:
             callback(event.key)
         except SystemExit:
-            print(NO_EXIT, file=sys.stderr, flush=True)
+            print_notice(NO_EXIT)
         except Exception:
-            sys.excepthook(*sys.exc_info())
+            print_current_exception()
 
 
 def _pass_keys(callback: Callable[[int], None], users: ReceivedActions) -> None:

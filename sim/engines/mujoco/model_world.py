@@ -12,7 +12,6 @@ stays.
 from __future__ import annotations
 
 import os
-import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.world_controls import MOST_CONTROLS
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import near_name
 from twixt.ipc.scene import SceneError
 from twixt.ipc.snapshot import CONTINUITY_MASK, RECORD, new_bodies
@@ -142,7 +142,7 @@ class ModelWorld(World):
                 model.opt.timestep = self.dt
                 self._fresh = model, _scene_of(model, self._switches.parts_of(model), self.path)
             except TwixtError as error:
-                print(f"twixt: {error}; the model from before stays", file=sys.stderr, flush=True)
+                print_notice(f"{error}; the model from before stays")
         return self._fresh is not None
 
     def diagnostics(self) -> dict[str, float]:
@@ -192,7 +192,7 @@ class ModelWorld(World):
         if not self._was_unstable:
             self._was_unstable = True
             text = f"the model in {self.path} became unstable after {time_s:g} s, and MuJoCo has reset it; {REMEDIES}"
-            print(f"twixt: {text}", file=sys.stderr, flush=True)
+            print_notice(text)
 
     def _cut(self) -> None:
         self._epoch = (self._epoch + 1) & CONTINUITY_MASK

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import importlib
 import re
-import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 
 # Versions with which the tests were run, (major, minor), oldest and newest.
 TESTED = (3, 17), (4, 0)
@@ -38,7 +38,7 @@ def required() -> ModuleType:
                 f"twixt's MuJoCo viewer needs the package mujoco; install it with: {INSTALL}"
             ) from None
         if note := version_note(str(found.__version__)):
-            print(f"twixt: {note}", file=sys.stderr, flush=True)
+            print_notice(note)
         _loaded = found
     return _loaded
 

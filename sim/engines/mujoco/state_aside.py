@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import sys
 from typing import TYPE_CHECKING
 
+from twixt.ipc.process.notices import print_notice
 from twixt.sim.engines.mujoco.body_poses import BodyPoses, TakenPoses
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.show.publishing import LONGEST_S
@@ -91,7 +91,7 @@ class StateAside:
         elif not self.is_time_said:
             self.is_time_said = True
             text = f"data.time is {time_s}, which is no time to be shown; the picture keeps the time {self.last_time_s:g} s"
-            print(f"twixt: {text}", file=sys.stderr, flush=True)
+            print_notice(text)
         return self.last_time_s
 
 

@@ -5,11 +5,11 @@ Always: a program that uses it runs on; one line on standard error names it.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from twixt.ipc.process.notices import print_notice
 from twixt.sim.engines.mujoco.model.model_surfaces import drawn_flexes
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.visual.label_texts import is_shown
@@ -40,7 +40,7 @@ class Unsupported:
         """Says once that `what` has no effect."""
         if what not in self._said:
             self._said.add(what)
-            print(f"twixt: {what}: no effect yet in twixt's viewer, see docs/engines.md", file=sys.stderr, flush=True)
+            print_notice(f"{what}: no effect yet in twixt's viewer, see docs/engines.md")
 
     def note_model(self) -> None:
         """Notes kinds of objects in the model that are not drawn."""
