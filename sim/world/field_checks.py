@@ -247,6 +247,8 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
 def array_of(field: str, value: ArrayLike) -> Values:
     """`value` as an array in main memory; masked entries as NaN. Raises TwixtError for what is none, as an array on a
     GPU."""
+    if type(value) is np.ndarray:  # most are, several in each publish
+        return value
     try:
         return np.asarray(without_mask(field, _host_array(value)))
     except TwixtError:
