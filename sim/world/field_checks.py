@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.sim.world.columns import Column, Columns
-from twixt.sim.world.finite_check import NO_LENGTH
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
 # Largest difference from length 1 that counts as rounding; beyond it a quaternion is not a unit quaternion.
@@ -248,6 +247,8 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
 def array_of(field: str, value: ArrayLike) -> Values:
     """`value` as an array in main memory; masked entries as NaN. Raises TwixtError for what is none, as an array on a
     GPU."""
+    if type(value) is np.ndarray:  # most are, several in each publish
+        return value
     try:
         return np.asarray(without_mask(field, _host_array(value)))
     except TwixtError:
@@ -298,7 +299,7 @@ def _sum_of_squares(flat: Values) -> float:
 
 def _refuse_unless_unit(values: Values) -> None:
     lengths = np.linalg.norm(values.astype(np.float64), axis=1)
-    bad = np.flatnonzero(np.isfinite(lengths) & (lengths > NO_LENGTH) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+    bad = np.flatnonzero(np.isfinite(lengths) & (lengths > 0) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
     if bad.size:
         raise TwixtError(
             f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "

@@ -38,8 +38,6 @@ class CheckedField(NamedTuple):
 
 
 NOT_DRAWN, UNUSED, NOT_TURNED = "it is not drawn", "it is drawn as if none were given", "it is drawn as if not turned"
-# A quaternion whose parts are all smaller has no length for a viewer.
-NO_LENGTH = 1e-15
 FIELDS = (
     CheckedField("position", range(3), VISIBLE, NOT_DRAWN),
     CheckedField("orientation", range(4, 8), VISIBLE, NOT_DRAWN),
@@ -95,9 +93,9 @@ class FiniteCheck:
                 is_fine = (np.abs(part[field.name]) < FARTHEST).reshape(len(part), -1).all(axis=1)
             if fault := self._first(part, start, tick, field, is_fine):
                 return fault
-        without = np.abs(part["orientation"][:, 3]) < NO_LENGTH  # of few bodies, which are looked at in full
+        without = part["orientation"][:, 3] == 0  # of few bodies, which are looked at in full
         if without.any():
-            without[without] = (np.abs(part["orientation"][without]) < NO_LENGTH).all(axis=1)
+            without[without] = ~part["orientation"][without].any(axis=1)
         return self._first(part, start, tick, WITHOUT_LENGTH, ~without) if without.any() else ""
 
     def _first(

@@ -26,10 +26,11 @@ from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE
 
 # Steps or publishes between two looks, at least, and seconds: a look finds its code and data cold, and takes 0.2 ms.
 LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
-# Bodies looked at, and those of which they are chosen: the farthest, and of the others some in turn.
-MOST_WATCHED, CHUNK = 256, 8192
+# Bodies looked at, and those of which they are chosen: the farthest, and of the others some in turn. So few that a look
+# allocates no more than a publish does otherwise.
+MOST_WATCHED, CHUNK = 64, 1024
 # Looks after which other bodies are chosen, where there are more. A slow body has moved visibly until then.
-LOOKS_OF_A_SAMPLE = 64
+LOOKS_OF_A_SAMPLE = 32
 # Nearer to the origin positions are at most 0.06 micrometres off.
 LEAST_DISTANCE = 1.0
 # With steps of fewer spacings, a step's length is off by more than a tenth: the motion is visibly uneven.
@@ -52,6 +53,7 @@ class LostMotion:
         self._scene = scene
         self._looks = self._rounds = 0
         self._tick, self._time_s = 0, 0.0
+        self._size: NDArray[np.float64] | None = None  # of the bodies at `_rows`, once it was needed
         self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def look(
@@ -69,17 +71,21 @@ class LostMotion:
         nothing better than float32 is known. name_of: a body's name by its row.
         """
         self._looks += 1
-        if len(self._rows) and self._rows[-1] < len(bodies) and self._looks % LOOKS_OF_A_SAMPLE:
+        rows = self._rows
+        if not len(rows) or rows[-1] >= len(bodies) or self._looks % LOOKS_OF_A_SAMPLE == 0:
+            rows, self._size = self._choice(bodies), None
+        if len(rows) and np.array_equal(rows, self._rows):
             with np.errstate(all="ignore"):
                 row, text = self._compare(bodies, tick, time_s, exact)
             if text:
                 return f"body {name_of(row)} {text}"
         else:
-            self._choose(bodies, tick, exact)
+            self._watch(bodies, rows, tick, exact)
         self._tick, self._time_s = tick, time_s
         return ""
 
-    def _choose(self, bodies: NDArray[np.void], tick: int, exact: NDArray[Any] | None) -> None:
+    def _choice(self, bodies: NDArray[np.void]) -> NDArray[np.int64]:
+        """Rows of the next sample, ascending."""
         sweep, chunk = divmod(self._rounds, max(1, -(-len(bodies) // CHUNK)))
         start = chunk * CHUNK
         self._rounds += 1
@@ -91,15 +97,19 @@ class LostMotion:
             order = np.argpartition(farthest[far], -half)
             others, stride = np.sort(order[:-half]), -(-(len(far) - half) // half)
             far = far[np.sort(np.concatenate((order[-half:], others[sweep % stride :: stride])))]
-        self._rows = rows = far + start
+        return far + start
+
+    def _watch(self, bodies: NDArray[np.void], rows: NDArray[np.int64], tick: int, exact: NDArray[Any] | None) -> None:
+        """Begins to watch the bodies at `rows`."""
+        self._rows = rows[:0]  # whole again at the end: Ctrl-C may come between
         self._epoch = bodies["epoch"][rows]
         self._position = bodies["position"][rows]
         self._exact = _taken(exact, rows)
         self._since = np.full(len(rows), tick)
         self._moves, self._is_moving = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
-        self._size: NDArray[np.float64] | None = None
         self._lost, self._stands = np.zeros((len(rows), 3)), np.zeros(len(rows), np.int64)
         self._still = self._position
+        self._rows = rows
 
     def _compare(
         self, bodies: NDArray[np.void], tick: int, time_s: float, exact: NDArray[Any] | None
@@ -202,8 +212,10 @@ class LostMotion:
 
 def _farthest(position: NDArray[np.float32]) -> NDArray[np.float32]:
     """The largest coordinate of each position, without its sign, (n,)."""
-    x, y, z = np.abs(position[:, 0]), np.abs(position[:, 1]), np.abs(position[:, 2])
-    return np.maximum(np.maximum(x, y), z)
+    farthest, other = np.abs(position[:, 0]), np.abs(position[:, 1])
+    np.maximum(farthest, other, out=farthest)
+    np.abs(position[:, 2], out=other)
+    return np.maximum(farthest, other, out=farthest)
 
 
 def _taken(exact: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:

@@ -97,6 +97,12 @@ def test_a_publish_of_fields(view: View, kind: type) -> None:
     assert_takes_little(lambda: view.publish(position=position, orientation=orientation))
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_publish_of_bodies_far_away_which_are_looked_at(view: View, kind: type) -> None:
+    position = np.full((COUNT, 3), 1000, kind)
+    assert_takes_little(lambda: view.publish(position=position, velocity=position))
+
+
 def test_a_slot(view: View) -> None:
     position = np.zeros((COUNT, 3), np.float32)
 

@@ -141,11 +141,11 @@ def test_one_slow_body_among_many_at_rest_is_found_in_its_turn(place: int) -> No
 
 
 def test_the_nearest_of_some_hundred_is_found_too() -> None:
-    count = 3 * MOST_WATCHED
+    count = 5 * MOST_WATCHED
     scene, bodies, motion = Scene([Sphere()] * count), Bodies(count), LostMotion(lambda: scene)
     bodies.position[:, 0] = NORTHING + 10_000
     told = ""
-    for look in range(6 * LOOKS_OF_A_SAMPLE):
+    for look in range(12 * LOOKS_OF_A_SAMPLE):
         bodies.position[300, 0] = NORTHING + look
         assert not told or told.startswith("body 300 at x = ")
         told = told or motion.look(bodies.records, 32 * look, 32 * look * DT_S)
