@@ -1,11 +1,13 @@
 """Garbage collection of the viewer process, while no frame waits.
 
-The one idea: Python's automatic collection stops the program at any time, so it is off. Instead, new objects are
-collected between two frames, if the time until the next one is enough. Too many new objects for that (a user's drawing
-that builds a large structure at once) are frozen, and collected when no frames are made.
+Python's automatic collection stops the program at any time, so it is off. Instead, new objects are collected between two
+frames, if the time until the next one is enough. A large structure that one frame makes (a user's drawing) is frozen,
+and collected when no frames are made.
 
 Always: a collection in spare time is made only if its expected time is at most half of the spare time, or below a fixed
-limit: 0.3 ms, raised by each frame without a collection, up to 3 ms. The expected time comes from earlier collections.
+limit: 0.3 ms, raised by each frame without a collection, up to 3 ms. The expected time comes from earlier collections:
+processor time, since a core that other programs take makes no collection longer. Memory is bounded also without spare
+time: MANY new objects are collected whatever it takes, unless the last frame made most of them, more than are frozen.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ FEW = 500
 NEGLIGIBLE_NS = 300_000
 PATIENCE_NS_A_FRAME = 10_000
 LONGEST_NS = 3_000_000
-# This many new objects cannot be collected in any frame's spare time.
+# This many new objects cannot be collected in any frame's spare time (about 5 ms): made by one frame they are a
+# structure, which is probably kept; made little by little they are garbage.
 MANY = 20_000
 # Time of a collection per new object, first value, and weight of each measured one (exponential average).
 USUAL_NS = 250.0
@@ -32,32 +35,36 @@ LONG_IDLE_NS = 2_000_000_000
 class Garbage:
     """Garbage of this process. Python's automatic collection must be disabled while this is in use."""
 
-    def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(self, now_ns: Callable[[], int] = time.thread_time_ns) -> None:
         self._now_ns = now_ns
         self._ns_an_object = USUAL_NS
         self._frames_waited = 0
-        self._is_set_aside = True  # objects are frozen, such as those of start-up
+        self._new = 0  # new objects after the last call
+        self._frozen = 1  # objects frozen since the last full collection; all those of start-up count as one
 
     def in_spare_time(self, spare_ns: int) -> None:
         """Collects new objects if there is time. Call it between two frames. spare_ns: time until the next."""
         new = gc.get_count()[0]
+        made, self._new = new - self._new, new
         if new < FEW:
             return
         self._frames_waited += 1
         patience_ns = min(LONGEST_NS, NEGLIGIBLE_NS + self._frames_waited * PATIENCE_NS_A_FRAME)
         if new * self._ns_an_object <= max(spare_ns / 2, patience_ns):
             self._look(new)
-        elif new >= MANY:
+        elif made >= max(MANY, self._frozen):
             gc.freeze()
-            self._is_set_aside = True
+            self._frozen += new
+        elif new >= MANY:
+            self._look(new)
         else:
             return
-        self._frames_waited = 0
+        self._frames_waited = self._new = 0
 
     def while_idle(self, idle_ns: int) -> None:
         """Collects all objects, once no frames were made for LONG_IDLE_NS. idle_ns: time without frames so far."""
-        if idle_ns >= LONG_IDLE_NS and (self._is_set_aside or gc.get_count()[0] >= FEW):
-            self._is_set_aside = False
+        if idle_ns >= LONG_IDLE_NS and (self._frozen or gc.get_count()[0] >= FEW):
+            self._frozen = 0
             gc.unfreeze()
             gc.collect()
             gc.freeze()

@@ -64,7 +64,7 @@ class SpareTime:
     def __init__(
         self, timer: FrameTimer, pacer: Pacer, intake: Intake, stage: Stage, over: OverPicture, log: FrameLog
     ) -> None:
-        self.garbage = Garbage(timer.now_ns)
+        self.garbage = Garbage()
         self.next = NOT_AHEAD  # done for the next frame while this one waited for its swap
         self._timer, self._pacer, self._intake = timer, pacer, intake
         self._stage, self._over, self._log = stage, over, log

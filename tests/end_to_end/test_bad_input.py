@@ -22,6 +22,7 @@ from tests.end_to_end.processes import (
     until,
     xdotool,
 )
+from tests.newest import newest
 from twixt.ipc.session import attach
 
 pytestmark = pytest.mark.display
@@ -300,7 +301,7 @@ def test_a_body_without_a_place_is_named_once_and_the_others_go_on(
     until(lambda: link.poll() or "body 2" in link.status.get("warning", ""), "viewers are told")
     tick = link.status["tick"]
     until(lambda: link.poll() or link.status["tick"] > tick + 60, "physics goes on")
-    assert np.isfinite(link.latest_pair()[-1].bodies["position"][:2]).all()
+    assert np.isfinite(newest(link).bodies["position"][:2]).all()
     link.close()
     run.interrupt()
     gone_within_a_second(run)

@@ -17,6 +17,7 @@ import pytest
 
 from tests.displays.rigs import Display
 from tests.end_to_end.processes import FRONT_DOOR, PATIENCE_S, Run, Starter, focus, memories, one_line, starter, until
+from tests.newest import newest
 from twixt.ipc.session import attach
 from twixt.render.measure.frame_log import read_log
 
@@ -208,9 +209,9 @@ def test_no_memory_to_grow_into_is_said_once_and_the_old_segment_goes_on(start: 
         told = r"viewers are shown 1,100 of [\d,]+ bodies, for there is no room"
         assert re.match(told, link.status["warning"]), link.status["warning"]
         until(lambda: link.poll() or len(link.newest_bodies()) == 1100, "the first are shown")
-        shown_ns = link.latest_pair()[-1].sim_time_ns
+        shown_ns = newest(link).sim_time_ns
         (start.folder / "seen").touch()
-        until(lambda: link.latest_pair()[-1].sim_time_ns > shown_ns, "and go on")
+        newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns)  # they go on
     assert (free.end(), run.end()) == (0, 0)
     one_line(run, "viewers are shown 1,100 of", "could not be made")
     assert run.out == free.out, "the world is as it would have been"
@@ -229,8 +230,8 @@ def test_no_descriptors_to_grow_with_are_said_and_once_there_are_some_it_grows(s
         until(lambda: link.poll() or link.status.get("warning"), "viewers are told")
         assert "viewers are shown 1,000 of 1,500 bodies" in link.status["warning"]
         assert "Too many open files" in link.status["warning"]
-        shown_ns = link.latest_pair()[-1].sim_time_ns
-        until(lambda: link.latest_pair()[-1].sim_time_ns > shown_ns, "what fits goes on")
+        shown_ns = newest(link).sim_time_ns
+        newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns)  # what fits goes on
         resource.prlimit(lab.process.pid, resource.RLIMIT_NOFILE, before)
         until(lambda: link.poll() or len(link.newest_bodies()) == 1500, "all are shown")
     lab.interrupt()
@@ -251,8 +252,8 @@ def test_physics_goes_on_when_the_display_of_its_viewer_is_killed(
             xvfb_screen.process.kill()
             assert view.end() == 2, view.err
             one_line(view, "the display (x11) closed the connection")
-            shown_ns = link.latest_pair()[-1].sim_time_ns
-            until(lambda: link.latest_pair()[-1].sim_time_ns > shown_ns + 200_000_000, "physics goes on")
+            shown_ns = newest(link).sim_time_ns
+            newest(link, lambda snapshot: snapshot.sim_time_ns > shown_ns + 200_000_000)  # physics goes on
         lab.interrupt()
         assert lab.end() == 130
         assert lab.left() == []

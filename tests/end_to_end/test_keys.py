@@ -13,6 +13,7 @@ from PIL import Image
 from tests.displays.rigs import Display
 from tests.end_to_end.observer import open_screen
 from tests.end_to_end.processes import Run, Starter, focus, memories, until, xdotool
+from tests.newest import newest
 from twixt.ipc.config.config import CLOCKS, INTERPOLATIONS, PREFERENCES
 from twixt.ipc.plan import Plan
 from twixt.ipc.session import attach
@@ -75,7 +76,7 @@ class Session:
         return found
 
     def sim_time_ns(self) -> int:
-        return self.link.latest_pair()[-1].sim_time_ns
+        return newest(self.link).sim_time_ns
 
     def pass_time(self, steps: int = 12, pictures: int = 4) -> None:
         """Physics goes on for so many steps, and so many pictures of the body follow each other on the screen: frames

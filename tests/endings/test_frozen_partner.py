@@ -16,6 +16,7 @@ import pytest
 from tests.displays.rigs import Display
 from tests.end_to_end.drawn import has_counted_frames
 from tests.end_to_end.processes import Run, Starter, memories, starter, until
+from tests.newest import newest as newest_snapshot
 from twixt.ipc.session import attach
 from twixt.ipc.session.client import Link
 from twixt.ipc.snapshot import Head
@@ -52,9 +53,7 @@ def start(xvfb_screen: Display, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def newest(link: Link) -> int:
     """The newest step that it can see."""
-    link.poll()
-    pair = link.latest_pair()
-    return pair[-1].tick if pair else -1
+    return newest_snapshot(link).tick
 
 
 def steps(link: Link, count: int) -> int:

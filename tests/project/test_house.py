@@ -61,6 +61,47 @@ def test_ipc_needs_the_standard_library_and_numpy_alone(path: Path) -> None:
         assert head in sys.stdlib_module_names | {"numpy", "twixt", "trimesh", "PIL"}, f"{path} imports {name}"
 
 
+PAIRS = ("latest_pair",)
+
+
+def opened_pairs(tree: ast.AST) -> list[int]:
+    """Lines that take items of a pair as it comes, although it may be empty or of one."""
+    lines = []
+    for node in ast.walk(tree):
+        taken: ast.AST | None = None
+        if isinstance(node, ast.Subscript):
+            taken = node.value
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            taken = node.value.generators[0].iter if isinstance(node.value, ast.GeneratorExp) else node.value
+        if isinstance(taken, ast.Call) and isinstance(taken.func, ast.Attribute) and taken.func.attr in PAIRS:
+            lines.append(node.lineno)
+    return lines
+
+
+def test_items_of_a_pair_that_may_be_empty_are_found() -> None:
+    lines = ["link.latest_pair()[-1]", "a, b = link.latest_pair()", "a, b = (f(one) for one in link.latest_pair())"]
+    assert opened_pairs(ast.parse("\n".join(lines))) == [2, 3, 1]
+    assert opened_pairs(ast.parse("for one in link.latest_pair(): pass")) == []
+
+
+@pytest.mark.parametrize("folder", [*PARTS, "tests"])
+def test_nobody_takes_an_item_of_a_pair_that_may_be_empty(folder: str) -> None:
+    """Before the first publish, and where the writer overtakes every attempt. Tests call `tests.newest`."""
+    found = {str(path): opened_pairs(ast.parse(path.read_text())) for path in (ROOT / folder).rglob("*.py")}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_one_module_alone_decides_which_program_is_started() -> None:
+    """`sys.executable` is the user's program where that is frozen or embeds Python. Errors name it in a message."""
+    used = {
+        str(path.relative_to(ROOT))
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.executable"
+    }
+    assert used == {"sim/process/viewer_command.py", "ipc/errors.py"}
+
+
 def loaded_by(code: str) -> set[str]:
     listed = subprocess.run(
         [sys.executable, "-P", "-c", f"import sys; sys.path.append({str(ROOT)!r})\n{code}\nprint(*sys.modules)"],

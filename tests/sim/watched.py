@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from tests.newest import newest
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import Link, attach
 from twixt.ipc.snapshot import Snapshot
@@ -28,13 +29,7 @@ class Watched:
         return self.newest()
 
     def newest(self) -> Snapshot:
-        for _ in range(600):  # the first time, unless a larger segment is being made
-            self.link.poll()
-            pair = self.link.latest_pair()
-            if pair and pair[-1].tick == self.view._now.tick - 1:
-                return pair[-1]
-            self.link.wait(0.05)
-        raise AssertionError("what was published never came")
+        return newest(self.link, lambda snapshot: snapshot.tick == self.view._now.tick - 1)
 
 
 Open = Callable[..., Watched]

@@ -22,8 +22,10 @@ from twixt.cli.bench.rows import Row, rounds_of, row, turns, uncollected
 from twixt.cli.child_process import command, process
 from twixt.cli.pages import Say
 from twixt.ipc.config.config import Config
+from twixt.ipc.errors import TwixtError
 from twixt.ipc.session import running
 from twixt.ipc.session.client import Link, attach
+from twixt.ipc.snapshot import Snapshot
 from twixt.render.display.display import open_display
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.viewer.frame_loop import FrameLoop
@@ -142,11 +144,23 @@ def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
         loop.stage.renderer.release()
 
 
+def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
+    """The two newest snapshots, older first: read again where the writer overtook it. Raises TwixtError after 20 s."""
+    ends_ns = time.perf_counter_ns() + PATIENCE_NS
+    while time.perf_counter_ns() < ends_ns:
+        link.poll()
+        pair = link.latest_pair()
+        if len(pair) == 2:
+            return pair[0], pair[1]
+        time.sleep(0.001)
+    raise TwixtError("no two snapshots could be read within 20 s; measure again while no other program runs")
+
+
 def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[str, Frame]:
     """Functions that make one frame of each kind. ticks: receives the newest tick of each of the viewer's frames."""
     from twixt.render.overlay.panel_state import Panel
 
-    older, newer = (snapshot.bodies["position"] for snapshot in link.latest_pair())
+    older, newer = (snapshot.bodies["position"] for snapshot in newest_two(link))
     lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]
     size_px = window.framebuffer_size
     camera = loop.stage.camera.matrices(size_px, size_px)  # type: ignore[union-attr]  # frames were drawn

@@ -58,7 +58,7 @@ class LoopProcess:
     def _ask(self, **command: Any) -> dict[str, Any]:
         self._signal(signal.SIGCONT)
         with suppress(BrokenPipeError):  # then there is no answer either
-            print(json.dumps(command), file=self._commands, flush=True)
+            self._commands.write(json.dumps(command).encode() + b"\n")
         answer = self._answer()
         self._stop()
         return answer
@@ -86,7 +86,8 @@ def loop_process(viewer: str, path: str, settling_s: float, *options: str) -> It
     reads, writes = os.pipe()
     required_options = ["--viewer", viewer, "--model", path, "--settle", str(settling_s)]
     arguments = [*python(CODE), *required_options, "--commands", str(reads), *options]
-    with os.fdopen(writes, "w") as commands, process(arguments, is_read=True, pass_fds=(reads,)) as child:
+    # Without a buffer: what a broken pipe did not take would be written again when it is closed, and raise there.
+    with os.fdopen(writes, "wb", buffering=0) as commands, process(arguments, is_read=True, pass_fds=(reads,)) as child:
         os.close(reads)
         loop = LoopProcess(child, commands)
         try:

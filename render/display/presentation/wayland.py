@@ -22,6 +22,9 @@ GLOBAL = b"wp_presentation"
 FLAGS = {1: "vsync", 2: "hw-clock", 4: "hw-completion", 8: "zero-copy"}
 NS_A_SECOND = 1_000_000_000
 
+# Largest number of a system clock: clockid_t is a signed int, and negative numbers are clocks of descriptors.
+LARGEST_CLOCK_ID = 0x7FFFFFFF
+
 # Number of readings of two clocks. The shortest reading counts: in a longer one the thread may have lost its core.
 LOOKS = 3
 
@@ -230,13 +233,13 @@ class WaylandPresentation:
 def offset_ns(clock_id: int | None) -> int | None:
     """Offset in ns that converts an instant of the system clock `clock_id` to `perf_counter_ns`; None: no such clock.
     Measured at each call, because a clock may be set or run at a rate of its own."""
-    if clock_id is None:
+    if clock_id is None or clock_id > LARGEST_CLOCK_ID:
         return None
     if clock_id == time.CLOCK_MONOTONIC and "MONOTONIC" in time.get_clock_info("perf_counter").implementation:
         return 0
     try:
         return min(_offset_once(clock_id) for _ in range(LOOKS))[1]
-    except (OSError, OverflowError):
+    except OSError:
         return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.newest import newest, newest_two
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.memory import Memory, SharedMemoryError
 from twixt.ipc.ring.memory_budget import NoRoom
@@ -113,14 +114,13 @@ def test_a_jump_is_published_once_there_is_room_the_newest_state_then(
     gate.shut()
     for tick in range(2, 12):
         assert show(tick, 150) is None
-    newest = host.newest()
-    assert newest is not None
-    assert newest.head.tick == 11
+    stored = host.newest()
+    assert stored is not None
+    assert stored.head.tick == 11
     assert [snapshot.tick for snapshot in link.latest_pair()] == [1]
     gate.opened.set()
     # Nobody publishes any more: the service thread shows it.
-    until(lambda: link.poll() or link.latest_pair()[-1].tick == 11)
-    older, seen = link.latest_pair()
+    older, seen = newest_two(link, lambda snapshot: snapshot.tick == 11)
     assert (older.tick, len(seen.bodies), set(seen.bodies["epoch"])) == (1, 150, {11})
     assert host.dropped == 9
     assert threading.get_ident() not in gate.threads
@@ -136,15 +136,14 @@ def test_marks_make_a_segment_grow_as_bodies_do_and_wait_with_their_snapshot(
     link = channel.attach()
     gate.shut()
     assert host.publish(Head(tick=1), new_bodies(90), {}, marks) is None, "100 records fit"
-    newest = host.newest()
-    assert newest is not None
-    assert newest.marks.tobytes() == marks.tobytes()
+    stored = host.newest()
+    assert stored is not None
+    assert stored.marks.tobytes() == marks.tobytes()
     gate.opened.set()
-    until(lambda: link.poll() or len(link.latest_pair()) == 1)
-    (snapshot,) = link.latest_pair()
+    snapshot = newest(link)
     assert (len(snapshot.bodies), snapshot.marks.tobytes()) == (90, marks.tobytes())
     assert host.publish(Head(tick=2), new_bodies(90), {}, marks[:5]) is not None
-    assert link.latest_pair()[-1].marks["key"].tolist() == [0, 1, 2, 3, 4]
+    assert newest(link).marks["key"].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_where_memory_is_short_marks_give_way_before_bodies(channel: Any, host: Host) -> None:
@@ -153,7 +152,7 @@ def test_where_memory_is_short_marks_give_way_before_bodies(channel: Any, host: 
         with host.begin(bodies, shown, marks=20) as slot:
             slot.records.view(np.uint8)[:] = new_bodies(bodies).view(np.uint8)
             slot.marks["key"] = np.arange(20)
-        seen = link.latest_pair()[-1]
+        seen = newest(link)
         assert (len(seen.bodies), len(seen.marks)) == expected
         assert seen.marks["key"].tolist() == list(range(expected[1]))
 
@@ -168,13 +167,12 @@ def test_vertices_wait_with_their_snapshot_for_a_larger_segment_and_give_way_fir
         slot.records.view(np.uint8)[:] = new_bodies(90).view(np.uint8)
         slot.write_marks(extras.records)
         slot.head = Head(tick=1, vertices=vertices)
-    seen = link.latest_pair()[-1]
+    seen = newest(link)
     assert (len(seen.bodies), len(seen.marks), len(seen.vertices)) == (90, 3, 0)
     gate.shut()
     assert host.publish(Head(tick=2, vertices=vertices), new_bodies(90), {}, extras.records) is None, "100 records fit"
     gate.opened.set()
-    until(lambda: link.poll() or link.latest_pair()[-1].tick == 2)
-    seen = link.latest_pair()[-1]
+    seen = newest(link, lambda snapshot: snapshot.tick == 2)
     assert (len(seen.bodies), len(seen.marks)) == (90, 3)
     assert seen.vertices.tolist() == [[5, 5, 5]] * vertices
 
@@ -189,9 +187,9 @@ def test_a_state_written_while_the_one_that_waited_before_it_is_shown_is_shown_t
         slot.head = Head(tick=2)
         gate.opened.set()
         until(lambda: host.capacity >= 150)
-    newest = host.newest()
-    assert newest is not None
-    assert newest.head.tick == 2
+    stored = host.newest()
+    assert stored is not None
+    assert stored.head.tick == 2
     until(lambda: link.poll() or [snapshot.tick for snapshot in link.latest_pair()] == [1, 2])
 
 
@@ -199,9 +197,9 @@ def test_what_fits_goes_on_while_room_is_made_and_replaces_what_waits(host: Host
     gate.shut()
     assert publish(host, 1, 150) is None
     assert publish(host, 2, 50) is not None
-    newest = host.newest()
-    assert newest is not None
-    assert (newest.head.tick, host.dropped) == (2, 1)
+    stored = host.newest()
+    assert stored is not None
+    assert (stored.head.tick, host.dropped) == (2, 1)
     gate.opened.set()
     assert host.await_room(BOUND_S)
     assert host.newest().head.tick == 2  # type: ignore[union-attr]

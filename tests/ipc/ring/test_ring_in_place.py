@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.ipc.ring.segment_checks import check_segment
+from tests.newest import newest, newest_two
 from twixt.ipc.ring import memory
 from twixt.ipc.ring.host_segments import HostEnded
 from twixt.ipc.ring.layout import Layout, LayoutError
@@ -204,7 +205,7 @@ def test_whatever_ends_the_writing_the_last_snapshots_are_complete(channel: Any,
     assert [snapshot.tick for snapshot in link.latest_pair()] == [1, 2]
     host.publish_in_place(Head(tick=4, count=4), lambda records: fill(records, 4))
     assert [snapshot.tick for snapshot in link.latest_pair()] == [2, 4]
-    assert (link.latest_pair()[-1].bodies["epoch"] == 4).all()
+    assert (newest(link).bodies["epoch"] == 4).all()
 
 
 @pytest.mark.parametrize("part", [lambda records: records["position"], lambda records: records[1:], np.transpose])
@@ -259,7 +260,7 @@ def test_growth_is_as_with_copies(channel: Any, host: Host, until: Any) -> None:
         host.publish_in_place(Head(tick=tick, count=count), lambda records, tick=tick: fill(records, tick))
         assert host.await_room(60)  # without it the next one may take its place
     until(lambda: link.poll() or [snapshot.tick for snapshot in link.latest_pair()] == [3, 4])
-    older, newer = link.latest_pair()
+    older, newer = newest_two(link)
     assert (len(older.bodies), len(newer.bodies)) == (400, 4000)
     assert (newer.bodies["epoch"] == 4).all()
     with pytest.raises(LayoutError):

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.newest import newest_two
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
@@ -117,7 +118,7 @@ def test_every_snapshot_is_delivered_once_and_in_order(channel: Any) -> None:
         assert [claim.head.published_ns for claim in claims] == published
         assert all(claim.is_valid() for claim in claims)
     assert link.counters["skipped"] == 0
-    older, newest = link.latest_pair()
+    older, newest = newest_two(link)
     assert (older.tick, newest.tick) == (6, 7)
     assert (link.newest_bodies() == newest.bodies).all()
     assert len(newest.bodies)
@@ -175,7 +176,7 @@ def test_one_growth_loses_nothing(channel: Any) -> None:
     assert [claim.head.tick for claim in claims] == [1, 2, 3, 4, 5, 6]
     assert [claim.head.count for claim in claims] == [1, 2, 2, 50, 50, 3]
     assert link.counters["skipped"] == 0
-    assert channel.attach().latest_pair()[1].bodies.shape == (3,)
+    assert newest_two(channel.attach())[1].bodies.shape == (3,)
 
 
 def test_a_new_scene_ends_waiting_and_reaches_late_viewers_too(channel: Any) -> None:

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.newest import newest_two
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
@@ -577,7 +578,7 @@ def test_columns_that_come_later_reach_the_viewer_with_the_next_snapshot(channel
     host.publish(Head(tick=1), new_bodies(2), {"heat": np.ones(2, "f4")})
     host.set_columns({"heat": ("<f4", 1), "offset": ("<f4", 7)})
     host.publish(Head(tick=2), new_bodies(2), {"heat": np.ones(2, "f4"), "offset": np.full((2, 7), 3, "f4")})
-    before, newest = until(lambda: link.poll() or (link.latest_pair()[-1].tick == 2 and link.latest_pair()))
+    before, newest = newest_two(link, lambda snapshot: snapshot.tick == 2)
     assert newest.columns["offset"].tolist() == [[3] * 7] * 2
     assert before.columns["offset"].tolist() == [[0] * 7] * 2
     assert before.columns["heat"].tolist() == [1, 1]

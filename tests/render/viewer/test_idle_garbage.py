@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Iterator
-from itertools import count
+from itertools import chain, count, repeat
 from typing import Any
 
 import pytest
@@ -100,6 +101,65 @@ def test_where_no_frame_leaves_spare_time_little_by_little_is_looked_through(loo
         garbage.in_spare_time(-1)
     assert len(looks) > 3
     assert Ring.alive < before + MANY
+
+
+def test_time_that_other_programs_take_during_a_look_is_not_its_cost(looks):
+    def stolen(phase: str, told: dict[str, Any]) -> None:
+        time.sleep(0.05)
+
+    garbage, before = Garbage(), Ring.alive
+    gc.callbacks.append(stolen)
+    try:
+        for _ in range(5):
+            frames, alive = 0, Ring.alive
+            for _ in range(FEW):
+                Ring()
+            while Ring.alive > alive:
+                garbage.in_spare_time(-1)
+                frames += 1
+                assert frames < 100
+    finally:
+        gc.callbacks.remove(stolen)
+    assert Ring.alive == before
+
+
+@pytest.mark.parametrize("rings_a_frame", [10, 3 * FEW])
+def test_memory_stays_bounded_without_spare_time_however_long_a_look_took(looks, rings_a_frame):
+    instants_ns = chain((0, LONG_NS), repeat(0))  # a second for the first look
+    garbage, before = Garbage(lambda: next(instants_ns)), Ring.alive
+    for _ in range(20 * MANY // rings_a_frame):
+        for _ in range(rings_a_frame):
+            Ring()
+        garbage.in_spare_time(-1)
+        assert Ring.alive - before < MANY + rings_a_frame
+    assert len(looks) > 3
+
+
+@pytest.mark.parametrize("rings_a_frame", [20, 38, 45, 200])
+def test_garbage_that_frames_add_to_faster_than_patience_grows_is_found(looks, rings_a_frame):
+    cost_ns = 250
+    instants_ns = (each for _ in count() for each in (0, cost_ns * gc.get_count()[0]))
+    garbage, before = Garbage(lambda: next(instants_ns)), Ring.alive
+    for _ in range(4 * FEW):
+        Ring()
+    for _ in range(1000):
+        for _ in range(rings_a_frame):
+            Ring()
+        garbage.in_spare_time(-1)
+        if looks:
+            break
+    assert Ring.alive == before
+
+
+def test_structures_are_set_aside_while_each_is_larger_than_all_before(looks):
+    garbage, kept = Garbage(), []
+    for size in (MANY, 2 * MANY, 4 * MANY):
+        kept.append([[] for _ in range(size)])
+        garbage.in_spare_time(-1)
+    assert looks == []
+    kept.append([[] for _ in range(2 * MANY)])
+    garbage.in_spare_time(-1)
+    assert looks == [1]
 
 
 def test_a_look_that_would_not_fit_waits_for_one_that_does(looks):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.newest import newest
 from tests.sim.lab import MS, Lab, MakeHost, ResettableWalk, Walk
 from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.errors import TwixtError
@@ -276,7 +277,7 @@ def test_a_new_array_of_as_many_bodies_is_fine(make_host: MakeHost) -> None:
     lab = Lab(make_host(), Renewer())
     lab.run_ms(100)
     link = attach("lab")
-    assert link.latest_pair()[-1].bodies["position"].tolist() == [[7, 7, 7]] * 3
+    assert newest(link).bodies["position"].tolist() == [[7, 7, 7]] * 3
     link.close()
 
 
@@ -289,7 +290,7 @@ def test_bodies_may_be_spawned_beyond_the_first_capacity(make_host: MakeHost) ->
     lab.run_ms(400)
     lab.physics.finish()
     link = attach("lab")
-    assert len(link.latest_pair()[-1].bodies) == len(lab.world.bodies) > 15
+    assert len(newest(link).bodies) == len(lab.world.bodies) > 15
     link.close()
 
 
@@ -372,12 +373,7 @@ def test_columns_and_the_first_correction_go_out_with_the_snapshot_they_belong_t
     link = attach("lab")
     while lab.published[-1].tick < 5:
         lab.physics.turn()
-    for _ in range(2000):
-        link.poll()
-        seen = link.latest_pair()[-1]
-        if seen.tick == 5:
-            break
-        link.wait(0.01)
+    seen = newest(link, lambda snapshot: snapshot.tick == 5)
     assert seen.columns["heat"].tolist() == [5] * 3
     kept = seen.columns["correction"]
     assert kept[0].tolist() == [0.5, 1.5, 1.5, 0, 0, 0, 1]

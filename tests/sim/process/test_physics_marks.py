@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.newest import newest
 from tests.sim.lab import Lab, MakeHost, ResettableWalk
 from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.errors import TwixtError
@@ -31,11 +32,11 @@ class Counted(ResettableWalk):
         self.marks.add("axes", np.zeros((self.steps, 3)), size=0.1, label=self.steps)
 
 
-def newest() -> Snapshot:
+def newest_of_lab() -> Snapshot:
     link = attach("lab")
-    pair = link.latest_pair()
+    snapshot = newest(link)
     link.close()
-    return pair[-1]
+    return snapshot
 
 
 @pytest.mark.parametrize("troubles", [Troubles(), Troubles(delay_ms=(30, 20)), Troubles(drop_percent=50)], ids=repr)
@@ -46,7 +47,7 @@ def test_every_snapshot_has_the_marks_of_its_step_through_delays_and_losses(
     seen = 0
     for _ in range(60):
         lab.run_ms(20)
-        snapshot = newest()
+        snapshot = newest_of_lab()
         assert len(snapshot.marks) == snapshot.tick
         assert (snapshot.marks["label"] == snapshot.tick).all()
         seen += snapshot.tick > 0
@@ -65,7 +66,7 @@ def test_a_reset_clears_the_marks(make_host: MakeHost) -> None:
     lab = Lab(make_host(capacity=100), Counted())
     lab.run_steps(3)
     lab.ask("reset")
-    snapshot = newest()
+    snapshot = newest_of_lab()
     assert (snapshot.tick, len(snapshot.marks)) == (0, 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.newest import newest
 from tests.sim.lab import Lab, MakeHost
 from tests.sim.world.test_surfaces import SCENE, SHEET, Flag
 from twixt.ipc.config.troubles import Troubles
@@ -31,11 +32,11 @@ class Marked(Flag):
         self.marks.add("axes", np.zeros((self.steps, 3)), size=0.1, label=self.steps)
 
 
-def newest() -> Snapshot:
+def newest_of_lab() -> Snapshot:
     link = attach("lab")
-    pair = link.latest_pair()
+    snapshot = newest(link)
     link.close()
-    return pair[-1]
+    return snapshot
 
 
 @pytest.mark.parametrize("world", [Flag, Marked])
@@ -47,7 +48,7 @@ def test_every_snapshot_has_the_vertices_of_its_step_through_delays_and_losses(
     seen = 0
     for _ in range(40):
         lab.run_ms(20)
-        snapshot = newest()
+        snapshot = newest_of_lab()
         assert snapshot.vertices.shape == (7, 3)
         assert (snapshot.vertices[3:, 2] == snapshot.tick).all()
         assert (snapshot.vertices[3:, :2] == SHEET[:, :2]).all()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.newest import newest
 from tests.sim.lab import MS, Lab, MakeHost, ResettableWalk, Walk
 from twixt.ipc.config.troubles import Troubles
 from twixt.ipc.session import attach
@@ -227,10 +228,10 @@ def test_columns_that_come_later_come_with_the_delayed_snapshot_they_belong_to(m
     while lab.visible[-1].head.tick < 21:
         lab.physics.turn()
     link = attach("lab")
-    newest = link.latest_pair()[-1]
+    seen = newest(link)
     link.close()
-    assert newest.columns["heat"].tolist() == [newest.tick] * 3
-    assert newest.columns["corrected_ns"].tolist() == [20 * lab.schedule.dt_ns, 0, 0]
+    assert seen.columns["heat"].tolist() == [seen.tick] * 3
+    assert seen.columns["corrected_ns"].tolist() == [20 * lab.schedule.dt_ns, 0, 0]
 
 
 # -- widening

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.newest import newest, newest_two
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.session import attach
@@ -41,7 +42,9 @@ def test_without_a_due_instant_a_snapshot_is_due_now_at_the_rate_that_is_held(ma
     publisher = Publisher(host, Plan(1, 0, 0, 0, 1.0), publish_hz=120, now_ns=lambda: next(instants))
     for tick in range(20):
         publisher.publish(new_bodies(1), tick=tick, sim_time_ns=tick * 4 * MS, dt_ns=4 * MS)
-    older, newer = _latest_pair()
+    link = attach("lab")
+    older, newer = newest_two(link)
+    link.close()
     assert (older.due_ns, newer.due_ns) == (180 * MS, 190 * MS)
     assert newer.rate == pytest.approx(0.4)
 
@@ -65,11 +68,6 @@ def test_more_bodies_than_there_was_room_for_are_published(make_host: MakeHost) 
     for tick, count in enumerate((1, 5000), start=1):
         publisher.publish(new_bodies(count), tick=tick, sim_time_ns=tick, dt_ns=1)
     assert host.await_room(30)
-    assert len(_latest_pair()[-1].bodies) == 5000
-
-
-def _latest_pair() -> tuple:
     link = attach("lab")
-    pair = link.latest_pair()
+    assert len(newest(link).bodies) == 5000
     link.close()
-    return pair

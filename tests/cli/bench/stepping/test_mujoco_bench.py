@@ -72,6 +72,8 @@ def test_a_viewer_that_ends_between_its_turns_is_named_and_takes_no_more(tmp_pat
         assert loop.turn(True, 0.01).wall.steps > 0
         (program,) = (pid for pid in family(os.getpid()) if b"viewed_loop" in Path(f"/proc/{pid}/cmdline").read_bytes())
         os.kill(program, signal.SIGKILL)
+        # Until it has ended its pipe takes the command; from then on the pipe is broken, and so it stays at the end.
+        os.waitid(os.P_PID, program, os.WEXITED | os.WNOWAIT)
         with pytest.raises(TwixtError, match="it ended"):
             loop.turn(True, 0.01)
         assert "it ended" in loop.failure

@@ -184,10 +184,12 @@ def test_a_compositor_that_never_answers_is_given_up_and_everything_given_back(w
     presentation.close()
 
 
-def test_a_clock_that_does_not_exist_ends_the_asking(wl):
-    presentation = bound(wl, clock_id=123_456)
+@pytest.mark.parametrize("clock_id", [99, 123_456, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFA, 0xFFFFFFFF])
+def test_a_clock_that_does_not_exist_ends_the_asking(wl, clock_id, capfd):
+    presentation = bound(wl, clock_id=clock_id)
     presentation.ask(1)
-    assert "123456" in presentation.given_up
+    assert str(clock_id) in presentation.given_up
+    assert capfd.readouterr().err == "", "nothing was raised into the library that calls"
     assert wl.feedbacks == []
     assert wl.alive == set()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.newest import newest
 from twixt.ipc.scene import Scene
 from twixt.ipc.session import Link
 from twixt.ipc.snapshot import Snapshot
@@ -165,23 +166,17 @@ class Reader:
 
     def newest(self) -> Snapshot:
         """The snapshot published last; waits for the first."""
-        for _ in range(600):
-            self._link.poll()
-            pair = self._link.latest_pair()
-            if pair and pair[-1].tick == self._view._now.tick - 1:
-                return pair[-1]
-            self._link.wait(0.05)
-        raise AssertionError("what was published never came")
+        return newest(self._link, lambda snapshot: snapshot.tick == self._view._now.tick - 1)
 
     def of_time(self, time_s: float) -> Snapshot:
         """The snapshot of that simulated time, also one that was put aside first; waits for it."""
         wanted_ns = round(time_s * 1e9)
-        self.until(lambda: (pair := self._link.latest_pair()) is not None and pair[-1].sim_time_ns == wanted_ns)
+        newest(self._link, lambda snapshot: snapshot.sim_time_ns == wanted_ns)
         return self.newest()
 
     def until_tick(self, tick: int) -> Snapshot:
         """The first snapshot received that is as new as `tick`."""
-        self.until(lambda: (pair := self._link.latest_pair()) is not None and pair[-1].tick >= tick)
+        newest(self._link, lambda snapshot: snapshot.tick >= tick)
         return self.newest()
 
     def until(self, is_so: Callable[[], bool]) -> None:
