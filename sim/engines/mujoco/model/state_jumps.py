@@ -8,7 +8,7 @@ time between them. A program that writes `qpos` moves it farther. It is a jump (
 for all bodies of a model together (roots of sums of squares), and for the body by itself; and alike for turns. The gap is
 the simulated time between the two states, and one timestep more, since poses may be one step behind. All bodies together,
 since what strikes a body has a speed itself. The acceleration is for motion that begins and ends within the gap: at 120
-states a second that is 2 cm, at 15 half a metre, at 1 a hundred metres. So at a low rate of `sync` jumps are missed, and
+states a second that is 1 cm, at 15 half a metre, at 1 a hundred metres. So at a low rate of `sync` jumps are missed, and
 no motion is cut.
 
 A program that moves bodies by hand all the time, such as a replay of recorded `qpos`, is blended as before: a jump counts

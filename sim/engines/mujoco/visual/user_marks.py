@@ -46,7 +46,7 @@ class UserMarks:
         changed = self._changed(words)
         if not len(changed) and len(geoms) == self._geoms and not marks.fault:
             marks.keep(self._rows)
-        elif self._is_one_each and not marks.fault and are_one_each(geoms["type"][changed]):
+        elif self._is_one_each and not marks.fault and are_one_each(_rows(geoms, changed)["type"]):
             self._replace(geoms, words, changed)
         else:
             self._show_all(geoms, words)
@@ -79,7 +79,8 @@ class UserMarks:
             old = int(np.searchsorted(rows, len(marks)))
             marks.replace(rows[:old], records[:old])
             marks.extend(records[old:])
-            self._seen[rows] = words[rows]  # after the marks: else an interruption between the two would be kept
+            kept = slice(rows[0], rows[0] + len(rows)) if _follow_each_other(rows) else rows
+            self._seen[kept] = words[kept]  # after the marks: else an interruption between the two would be kept
         self._rows = self._geoms = count
         self.not_drawn = []
 
@@ -110,9 +111,12 @@ def _pieces(count: int) -> Iterator[slice]:
     return (slice(begin, min(begin + PIECE, count)) for begin in range(0, count, PIECE))
 
 
+def _follow_each_other(places: NDArray[np.intp]) -> bool:
+    return bool(len(places) and places[-1] - places[0] == len(places) - 1)
+
+
 def _rows(geoms: NDArray[np.void], places: NDArray[np.intp]) -> NDArray[Any]:
     """These geoms, without a copy where they follow each other. places: in ascending order."""
-    count = len(places)
-    if count and places[-1] - places[0] == count - 1:
-        return geoms[places[0] : places[0] + count]
+    if _follow_each_other(places):
+        return geoms[places[0] : places[0] + len(places)]
     return geoms.view(f"V{geoms.itemsize}")[places].view(geoms.dtype)  # type: ignore[no-any-return]
