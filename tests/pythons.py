@@ -31,11 +31,8 @@ QUICK = (
     "tests/render/viewer/test_idle_garbage.py",
     "tests/render/display/presentation",
     "tests/ipc/process",
-    "tests/ipc/config",
     "tests/ipc/session/test_wire.py",
-    "tests/ipc/ring/test_sequence.py",
     "tests/sim/worlds/test_find.py",
-    "tests/sim/world/test_bodies_columns.py",
 )
 # A Python that does not answer: a script of that name that waits for something.
 PATIENCE_S = 20
