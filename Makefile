@@ -37,7 +37,7 @@ WAY_OUT := setup: pip stopped, it says why above; the same make tries again (pac
 pip_install = { $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-color --progress-bar off $(1) \
   2>&1; echo "pip ended with $$?"; } | awk -v all=$(2) -v way_out="$(WAY_OUT)" "$$PIP_LINES"
 
-.PHONY: help setup packages types run test pythons check bench fuzz mutants coverage kill-orders soak clean
+.PHONY: help setup packages types run test pythons check bench fuzz mutants coverage frozen kill-orders soak clean
 
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -116,6 +116,9 @@ coverage: setup ## lines and branches of ipc/ that the tests reach
 	  --deselect tests/sim/world/test_bodies_columns.py::test_a_rule_in_the_script_itself_is_refused_with_the_way_out $(ARGS)
 	-@$(BIN)/python -m coverage combine --quiet 2>/dev/null  # processes that were killed leave half a file
 	$(BIN)/python -m coverage report
+
+frozen: setup   ## programs made by PyInstaller that open a window: how often each is started (minutes)
+	nice $(BIN)/python -m tests.frozen
 
 kill-orders: setup   ## ORDERS=1000 random orders of starting, stopping and killing: nothing is left (SEED=N repeats one)
 	$(BIN)/python -m tests.endings --orders $(or $(ORDERS),1000) $(if $(SEED),--seed $(SEED)) $(ARGS)

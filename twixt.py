@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from twixt.ipc.scene.groups import ColorBy, Group
     from twixt.sim.engines.mujoco import mujoco_viewer as mujoco_viewer
+    from twixt.sim.process.viewer_command import freeze_support
     from twixt.sim.show.show import show
     from twixt.sim.world.bodies import Bodies
     from twixt.sim.world.columns import Column
@@ -60,6 +61,7 @@ _HOMES = {
     "Marks": "twixt.sim.world.marks",
     "Surfaces": "twixt.sim.world.surfaces",
     "show": "twixt.sim.show.show",
+    "freeze_support": "twixt.sim.process.viewer_command",
     **dict.fromkeys(
         (
             "Scene",
@@ -119,6 +121,7 @@ __all__ = [
     "Toggle",
     "TwixtError",
     "World",
+    "freeze_support",
     "main",
     "show",
 ]
@@ -172,9 +175,12 @@ def _main(arguments: list[str]) -> int:
 
     try:
         if arguments[:1] == ["_view"]:
+            from twixt.ipc.process import viewer_environ
+
+            is_owned = viewer_environ.take_over()  # before numpy is imported: sets where it is found
             from twixt.render.viewer.owned_viewer import view_as_child
 
-            return view_as_child()
+            return view_as_child(is_owned)
         if not _needs_viewer(arguments):
             return _run_command(arguments)
         from twixt.sim.process.viewer_process import early_viewer
@@ -186,12 +192,19 @@ def _main(arguments: list[str]) -> int:
         print(f"twixt: {error}", file=sys.stderr)
         return error.exit_code
     except Exception as error:
-        from twixt.ipc.errors import READER_GONE, damaged_module_advice, exhaustion_advice, has_reader_gone
+        from twixt.ipc.errors import (
+            READER_GONE,
+            damaged_module_advice,
+            exhaustion_advice,
+            has_reader_gone,
+            missing_package_advice,
+        )
 
         if has_reader_gone(error):
             _discard_output()
             return READER_GONE
-        if not (advice := exhaustion_advice(error) or damaged_module_advice(error)):
+        advice = exhaustion_advice(error) or damaged_module_advice(error) or missing_package_advice(error)
+        if not advice:
             raise
         print(f"twixt: {advice}", file=sys.stderr)
         _discard_output()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import IO, Any
 
 import twixt
 from twixt.ipc.errors import TwixtError
+from twixt.sim.process.viewer_command import python_flags, python_program, twixt_command
 
 # Longest wait for a process (seconds): a world of a million bodies takes long to make.
 PATIENCE_S = 90.0
@@ -28,13 +28,13 @@ FAREWELL_S = 5.0
 
 def command(*arguments: str) -> list[str]:
     """Command `twixt ARGUMENTS...`, run by this Python and this twixt."""
-    return [sys.executable, "-P", str(twixt.__file__), *arguments]
+    return twixt_command(*arguments)
 
 
 def python(code: str) -> list[str]:
     """Command that runs code by this Python, where `import twixt` finds this twixt."""
     folder = os.path.dirname(os.path.abspath(str(twixt.__file__)))
-    return [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {folder!r})\n{code}"]
+    return [python_program(), *python_flags(), "-P", "-c", f"import sys; sys.path.insert(0, {folder!r})\n{code}"]
 
 
 @contextmanager

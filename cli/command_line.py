@@ -19,6 +19,7 @@ from twixt.cli.flags import argument, complete_simulations, complete_worlds, opt
 from twixt.cli.lazy_commands import CommandGroup, CommandTable
 from twixt.ipc.config.config import BOTH, MEASURE, SIM, VIEW
 from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED
+from twixt.ipc.process.notices import print_lines
 from twixt.ipc.trace import startup_times
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def command_line(arguments: list[str]) -> int:
     try:
         code = group().main(args=arguments, prog_name="twixt", standalone_mode=False, obj=arguments)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        print_lines(shown.getvalue())
         return REFUSED
     except click.exceptions.Exit as leave:
         return leave.exit_code

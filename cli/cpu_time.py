@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from twixt.sim.process.viewer_command import python_program
 
 # A busy program at normal priority, which ends with the process that started it.
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    for _ in range(10**6): pass"
@@ -128,7 +129,7 @@ def busy_loops(count: int) -> Iterator[list[int]]:
     try:
         for _ in range(count):
             # In a process group of its own: Ctrl-C reaches the measurement alone, which ends them.
-            loops.append(subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0))
+            loops.append(subprocess.Popen([python_program(), "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0))
         yield [loop.pid for loop in loops]
     finally:
         for loop in loops:

@@ -30,7 +30,6 @@ imported when something is printed.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +37,8 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.config.output_files import check_file, write_json, write_text
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import is_terminal, print_notice
+from twixt.render.measure.report.text_output import print_table, standard_output
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
@@ -200,15 +201,14 @@ def _markdown_of(part: Part, path: str) -> str:
 
 def show(*parts: Part) -> None:
     """Prints these parts, each note on one line; pictures are left out."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = standard_output()
     if not console.is_terminal and WIDTH_VARIABLE not in os.environ:
         console.width = max(console.width, FILE_WIDTH)
     for part in parts:
         if isinstance(part, Table):
-            console.print(part.grid())
+            print_table(console, part.grid())
         elif isinstance(part, Notes):
             for line in part.lines:
                 console.print(Text(f"- {line}"), soft_wrap=True)
@@ -228,7 +228,7 @@ def leave_each(*ways: Callable[[], None]) -> None:
         except TwixtError as error:
             failed.append(error)
     for other in failed[1:]:
-        print(f"twixt: {other}", file=sys.stderr)
+        print_notice(str(other))
     if failed:
         raise failed[0]
 
@@ -236,11 +236,15 @@ def leave_each(*ways: Callable[[], None]) -> None:
 @contextmanager
 def progress(is_logged: bool = False) -> Iterator[Say]:
     """Shows the current step on standard error. is_logged: where that is no terminal, steps are printed as lines."""
+    if not is_terminal():
+        yield print_notice if is_logged else _drop
+        return
     from rich.console import Console
 
     console = Console(stderr=True)
-    with console.status("") as status:
-        if console.is_terminal or not is_logged:
-            yield status.update
-        else:
-            yield lambda text: print(f"twixt: {text}", file=sys.stderr)
+    with console.status("", spinner="line" if console.options.ascii_only else "dots") as status:
+        yield status.update
+
+
+def _drop(text: str) -> None:
+    pass

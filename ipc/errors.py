@@ -26,6 +26,18 @@ READER_GONE = 141
 LONGEST_VALUE = 200
 LARGE = "a larger whole number"
 
+# Packages that twixt cannot do without: by the name in `import`, the name to install.
+PACKAGES = {
+    "click": "click",
+    "glcontext": "glcontext",
+    "glfw": "glfw",
+    "imgui_bundle": "imgui-bundle",
+    "moderngl": "moderngl",
+    "numpy": "numpy",
+    "PIL": "pillow",
+    "rich": "rich",
+}
+
 DISPLAY_VARIABLES: tuple[str, ...] = ("DISPLAY", "WAYLAND_DISPLAY") if sys.platform == "linux" else ()
 NO_DISPLAY = f"no display ({' and '.join(DISPLAY_VARIABLES)} are not set)"
 
@@ -75,6 +87,15 @@ def exhaustion_advice(error: Exception) -> str:
     return ""
 
 
+def is_utf8(name: str) -> bool:
+    """False for a file name with bytes that are not UTF-8. Python and twixt open such a file, some libraries cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def has_reader_gone(error: BaseException | None) -> bool:
     """True if `error` or what caused it is a write to standard output that nobody reads any more."""
     seen = set[int]()  # what imports raise may be a circle of causes
@@ -102,6 +123,29 @@ def damaged_module_advice(error: Exception) -> str:
         return ""
     path = trace.tb_frame.f_locals.get("bytecode_path")
     return f"Python finds its compiled module {path!r} damaged ({error}), as a full disk leaves it; delete it"
+
+
+def missing_package_advice(error: BaseException | None) -> str:
+    """Advice where a package of `PACKAGES` is missing, or is of another Python; empty for other errors."""
+    cause = error
+    while isinstance(cause, ImportError):
+        package = (cause.name or _raising_module(cause)).partition(".")[0]
+        if package in PACKAGES:
+            is_missing = isinstance(cause, ModuleNotFoundError) and cause.name == package
+            fault = "is missing" if is_missing else f"cannot be imported ({str(cause).strip().partition(chr(10))[0]})"
+            return (
+                f"the package {PACKAGES[package]!r}, which twixt needs, {fault}; "
+                f"install it for the Python that runs here, {sys.executable}"
+            )
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
+
+def _raising_module(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
 
 
 def _is(error: OSError | ImportError, number: int) -> bool:

@@ -131,7 +131,8 @@ class Snapshot:
     dtype `MARK`, shape (m,); m is another in each snapshot. vertices: of all deforming bodies, one after the other,
     (v, 3) metres, each body's in its own frame; none: they have their rest shapes. part_columns: name -> array of p
     rows, one a part of the bodies. part_bodies: (p,), index into `bodies` for each part, -1 for a body that is not
-    among them; empty where the scene is not known. world_columns: name -> array of one row.
+    among them; empty where the scene is not known. world_columns: name -> array of one row. scene_version: of the scene
+    that these bodies belong to.
     """
 
     sim_time_ns: int
@@ -149,6 +150,7 @@ class Snapshot:
     part_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     part_bodies: NDArray[np.intp] = field(default_factory=lambda: NO_PARTS)
     world_columns: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    scene_version: int = 0
 
 
 def new_bodies(count: int) -> NDArray[np.void]:

@@ -15,7 +15,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -25,8 +24,10 @@ from typing import TYPE_CHECKING, Any
 from twixt.cli.against.noise import MachineLoad, Noise
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.endings import AskedToEnd, interrupted_by_signals
-from twixt.cli.pages import Say, leave_each
+from twixt.cli.pages import Say, leave_each, progress
 from twixt.ipc.errors import FAILED, INTERRUPTED, REFUSED, TwixtError
+from twixt.ipc.process.notices import print_notice
+from twixt.sim.process.viewer_command import twixt_command
 
 if TYPE_CHECKING:
     from twixt.cli.against.differences import Compared
@@ -157,7 +158,7 @@ def measure(
         check_file("--json", json_file)
     longest_s = max(read(words) for words in arguments.values()) + PATIENCE_S
     if repeat < FEWEST_RUNS:
-        print(f"twixt: --repeat {repeat} gives no verdict: {FEWEST_RUNS} runs of each side are needed", file=sys.stderr)
+        print_notice(f"--repeat {repeat} gives no verdict: {FEWEST_RUNS} runs of each side are needed")
     turns = _with_progress(arguments, repeat, longest_s)
     compared, noise, counting = compare(turns)
     flags = {side: shlex.join(words) for side, words in arguments.items()}
@@ -172,7 +173,7 @@ def measure(
     leave_each(*ways)
     broken = tables.broken(limits, compared)
     for line in broken:
-        print(f"twixt: limit broken: {line}", file=sys.stderr)
+        print_notice(f"limit broken: {line}")
     nothing = any(all(run.fault for run in turns.runs if run.side == side) for side in SIDES)
     return INTERRUPTED if turns.interrupted else FAILED if broken or nothing else 0
 
@@ -199,13 +200,9 @@ def compare(turns: Turns, seed: int = 0) -> tuple[list[Compared], Noise, set[int
 
 
 def _with_progress(arguments: dict[str, list[str]], repeat: int, longest_s: float) -> Turns:
-    from rich.console import Console
-
     from twixt.cli.against.tables import figures_of
 
-    console = Console(stderr=True)
-    with console.status("") as status:
-        say = status.update if console.is_terminal else lambda text: print(f"twixt: {text}", file=sys.stderr)
+    with progress(is_logged=True) as say:
         return take_turns(arguments, repeat, longest_s, figures_of, say)
 
 
@@ -236,12 +233,10 @@ def take_turns(
 def _run(
     side: str, arguments: list[str], longest_s: float, pick: Callable[[dict[str, Any]], dict[str, float | None]]
 ) -> Run:
-    import twixt
-
     begin = CpuTime.now()
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
         path = os.path.join(folder, "report.json")
-        command = [sys.executable, "-P", str(twixt.__file__), "measure", *arguments, "--json", path]
+        command = twixt_command("measure", *arguments, "--json", path)
         last_line, code = ended(command, longest_s)
         end = CpuTime.now()
         load = MachineLoad(usable_cores(), end.others_since(begin), end.stolen_since(begin))

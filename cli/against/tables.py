@@ -14,6 +14,7 @@ from twixt.cli.against.differences import FALSE_ALARMS, NO_VERDICT, Compared
 from twixt.cli.against.noise import MachineLoad, Noise
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.report.report import as_text, machine
+from twixt.render.measure.report.text_output import print_table, standard_output
 from twixt.render.measure.report_keys import OPERATORS, Limit, read_limits
 
 SCHEMA = "twixt-against/1"
@@ -72,10 +73,9 @@ def broken(limits: Sequence[Limit], compared: Sequence[Compared]) -> list[str]:
 
 def show(compared: Sequence[Compared], noise: Noise, notes: Sequence[str], flags: dict[str, str]) -> None:
     """Prints the table, with a verdict for each figure, and the notes."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = standard_output()
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     for side, typed in flags.items():
@@ -93,7 +93,7 @@ def show(compared: Sequence[Compared], noise: Noise, notes: Sequence[str], flags
         between = "-" if one.low is None else f"{as_text(one.low)} .. {as_text(one.high)}"
         table.add_row(one.figure, as_text(one.a), as_text(one.b), as_text(one.difference), between, _verdict(one))
         reasons += [f"no verdict: {one.why}"] if one.why else []
-    console.print(table)
+    print_table(console, table)
     reasons += [f"not measured: {', '.join(unmeasured)}"] if unmeasured else []
     for line in dict.fromkeys([*reasons, *notes, *noise.notes]):
         console.print(f"- {line}", soft_wrap=True)

@@ -15,7 +15,6 @@ import math
 import os
 import platform
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -35,6 +34,7 @@ from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.intervals import intervals
 from twixt.render.measure.motion import motion
 from twixt.render.measure.report.report import machine
+from twixt.sim.process.viewer_command import python_program, twixt_command
 
 SCHEMA = "twixt-evenness/1"
 # An animation error that an eye may notice, in ms of display time.
@@ -172,7 +172,7 @@ COLUMNS = (
 def run(choice: EvennessOptions, results: Results) -> int:
     """Measures, shows and writes; the exit code. Raises TwixtError before anything is measured."""
     results.check_files()
-    commands = {HERE: [sys.executable, "-P", str(twixt.__file__)]}
+    commands = {HERE: twixt_command()}
     if choice.before is not None:
         commands[BEFORE] = command_in(choice.before)
     runs: list[CaseRun] = []
@@ -193,7 +193,7 @@ def command_in(folder: str) -> list[str]:
     if not os.path.isfile(program):
         raise TwixtError(f"--before {folder!r} is no checkout of twixt: it has no twixt.py; give a folder that has one")
     python = os.path.join(os.path.abspath(folder), ".venv", "bin", "python")
-    return [python if os.path.exists(python) else sys.executable, "-P", program]
+    return [python if os.path.exists(python) else python_program(), "-P", program]
 
 
 def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple[int, Case]]:

@@ -21,6 +21,8 @@ from twixt.cli.doctor.presents import BAD, GOOD, USABLE, Verdict
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.quantiles import distribution
 from twixt.render.measure.intervals import fit_grid
+from twixt.render.measure.report.text_output import standard_output
+from twixt.sim.process.viewer_command import python_program
 
 if TYPE_CHECKING:
     from twixt.render.pacing.refresh.refresh_estimate import Refresh
@@ -42,10 +44,9 @@ POLICIES = ("SCHED_BATCH", "SCHED_IDLE", *REAL_TIME)
 
 def examine() -> int:
     """Prints each verdict when it is reached. Returns the exit code: 1 where one is bad."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = standard_output()
     colours = {GOOD: "green", USABLE: "yellow", BAD: "red"}
     bad = False
     for verdict in verdicts():
@@ -231,7 +232,7 @@ def _swaps(window: Any) -> Iterator[Verdict]:
 
 def _child_clock() -> int:
     shown = subprocess.run(
-        [sys.executable, "-S", "-c", "import time; print(time.perf_counter_ns())"],
+        [python_program(), "-S", "-c", "import time; print(time.perf_counter_ns())"],
         capture_output=True,
         timeout=LONGEST_CHILD_S,
         check=True,

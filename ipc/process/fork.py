@@ -16,11 +16,12 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import sys
 import threading
 import weakref
 from collections.abc import Iterable
 from typing import Protocol
+
+from twixt.ipc.process.notices import print_current_exception
 
 
 class Guarded(Protocol):
@@ -95,7 +96,7 @@ def _in_child() -> None:
         try:
             owner.close_in_child()
         except Exception:  # an error of one must not keep the child from closing the others
-            sys.excepthook(*sys.exc_info())
+            print_current_exception()
     _after()
 
 

@@ -1,17 +1,116 @@
-"""Lines on standard error: the one place that prints them. Never raises: no message of twixt ends the user's loop."""
+"""Messages on standard error: the one place that prints them, in the user's process and in ours.
+
+Always: a call raises nothing but an interrupt (KeyboardInterrupt), and waits at most WAIT_MS for a reader that lags;
+after it gave up, calls wait no more until text fits again. Text that cannot be written is dropped. Where the stream is
+the process's own, bytes go to its descriptor: text that a full disk refuses would stay in Python's buffer, and fail
+again at exit, with exit code 120.
+"""
 
 from __future__ import annotations
 
+import io
+import os
+import select
 import sys
+
+TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
+if TYPE_CHECKING:
+    from typing import Any
+
+# Longest wait for a pipe or terminal that is full, ms. A loop waits meanwhile, but losing the reason of an end is worse.
+WAIT_MS = 100
+# Bytes that a pipe takes without blocking once it is ready for writing.
+PIPE_BYTES = getattr(select, "PIPE_BUF", 512)
+
+_gave_up = False
 
 
 def print_notice(text: str, traceback_text: str = "") -> None:
     """Prints `twixt: {text}` on standard error, after `traceback_text` (whole lines, printed as they are)."""
-    stream = sys.stderr
-    if stream is None:
+    print_lines(f"{traceback_text}twixt: {text}\n")
+
+
+def print_lines(text: str) -> None:
+    """Prints whole lines on standard error, as they are."""
+    try:
+        stream = sys.stderr
+        if stream is None:
+            return
+        if stream is sys.__stderr__ and type(stream) is io.TextIOWrapper:
+            _write_bytes(stream, text.encode(stream.encoding, "backslashreplace"))
+        else:
+            _write_text(stream, text)
+    except Exception:  # full disk, closed stream, end of the interpreter, or whatever a replaced stream raises
+        pass
+
+
+def print_current_exception() -> None:
+    """Passes the exception that is being handled to the user's `sys.excepthook`, or prints its traceback."""
+    hook = sys.excepthook
+    if hook is not sys.__excepthook__:
+        try:
+            hook(*sys.exc_info())
+            return
+        except Exception:  # both errors are printed: its context is the one that it was called for
+            pass
+    try:
+        import traceback  # late: it takes 8 ms
+
+        print_lines(traceback.format_exc())
+    except Exception:  # at the end of the interpreter modules are gone
+        pass
+
+
+def is_terminal() -> bool:
+    """True if standard error is a terminal."""
+    try:
+        return sys.stderr.isatty()
+    except Exception:  # none, closed, or a replaced stream without it
+        return False
+
+
+def _write_bytes(stream: io.TextIOWrapper, content: bytes) -> None:
+    descriptor = stream.fileno()
+    if not _is_ready(descriptor):
         return
     try:
-        stream.write(f"{traceback_text}twixt: {text}\n")
-        stream.flush()
-    except (OSError, ValueError):  # a full disk, a pipe that nobody reads, a closed stream
+        stream.flush()  # a line that the program has begun comes first
+    except OSError:
         pass
+    rest = memoryview(content)
+    while rest and _is_ready(descriptor):
+        rest = rest[os.write(descriptor, rest[:PIPE_BYTES]) :]
+
+
+def _write_text(stream: Any, text: str) -> None:
+    """Writes to a stream that replaces Python's: Jupyter's, a test's, a log file."""
+    try:
+        descriptor = stream.fileno()
+    except Exception:  # most have none
+        descriptor = None
+    size = len(text) if descriptor is None else PIPE_BYTES // 4  # a character has at most 4 bytes
+    for start in range(0, len(text), size):
+        if descriptor is not None and not _is_ready(descriptor):
+            return
+        piece = text[start : start + size]
+        try:
+            stream.write(piece)
+        except UnicodeError:
+            encoding = getattr(stream, "encoding", None) or "ascii"
+            stream.write(piece.encode(encoding, "backslashreplace").decode(encoding))
+        if hasattr(stream, "flush"):
+            stream.flush()
+
+
+def _is_ready(descriptor: int) -> bool:
+    """True if a write to the descriptor will not block. False where nobody will ever read it: a write could end the
+    process, where the program has given SIGPIPE its default action back."""
+    global _gave_up
+    try:
+        poller = select.poll()
+        poller.register(descriptor, select.POLLOUT)
+        found = poller.poll(0 if _gave_up else WAIT_MS)
+    except (AttributeError, OSError, TypeError, ValueError):  # no poll on this system, or no real descriptor
+        return True
+    _gave_up = not found
+    return bool(found) and not found[0][1] & (select.POLLERR | select.POLLHUP | select.POLLNVAL)

@@ -218,6 +218,7 @@ class Segment:
             vertices=vertices,
             part_columns=copied[PART_ROWS],
             world_columns=copied[WORLD_ROW],
+            scene_version=head.scene_version,
         )
 
     def _sequence_word(self, number: int) -> int:

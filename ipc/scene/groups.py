@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twixt.ipc.config import config
 from twixt.ipc.config.column_rules import is_reference, is_rule, unknown_rule
 from twixt.ipc.errors import text_of
@@ -152,3 +155,12 @@ def check_parents(parents: Mapping[int, int]) -> dict[int, int]:
             body = checked[body]
         ends.update(way)
     return checked
+
+
+def rows_of_parents(parents: Mapping[int, int], count: int) -> NDArray[np.int32]:
+    """Index of the parent for each of `count` bodies, -1 for none or one that does not exist, shape (count,)."""
+    rows = np.full(count, -1, np.int32)
+    for child, parent in parents.items():
+        if child < count and parent < count:
+            rows[child] = parent
+    return rows

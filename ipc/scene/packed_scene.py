@@ -26,7 +26,7 @@ from twixt.ipc.shapes.shape_checks import SceneError
 if TYPE_CHECKING:
     from twixt.ipc.scene.scene import Scene
 
-FORMAT = 9
+FORMAT = 10
 
 
 class PackedScene(NamedTuple):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import text_of
-from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents
+from twixt.ipc.scene.groups import ColorBy, Group, check_columns, check_groups, check_parents, rows_of_parents
 from twixt.ipc.scene.packed_scene import PackedScene, packed_scene, unpacked_fields
 from twixt.ipc.scene.scene_camera import Camera, check_camera
 from twixt.ipc.scene.scene_parts import part_bodies
@@ -117,6 +117,12 @@ class Scene:
         set_field(other, "camera", camera)
         return other
 
+    def with_children(self, parents: Mapping[int, int]) -> Scene:
+        """This scene with other parents, unchecked: together, those of several scenes may form a cycle."""
+        other = copy.copy(self)
+        set_field(other, "parents", parents)
+        return other
+
     @property
     def is_plain(self) -> bool:
         """True if shapes are drawn in their plain colours, without light and shadows."""
@@ -163,11 +169,7 @@ class Scene:
 
     def parent_rows(self, count: int) -> NDArray[np.int32]:
         """Index of the parent for each of `count` bodies, -1 for none or one that does not exist, shape (count,)."""
-        rows = np.full(count, -1, np.int32)
-        for child, parent in self.parents.items():
-            if child < count and parent < count:
-                rows[child] = parent
-        return rows
+        return rows_of_parents(self.parents, count)
 
     def group_rows(self, count: int) -> NDArray[np.int32]:
         """Index into `groups` for each of `count` bodies, -1 for none, shape (count,)."""

@@ -15,17 +15,25 @@ from twixt.ipc.errors import text_of
 from twixt.ipc.scene.groups import body_index
 from twixt.ipc.shapes.shape_checks import SceneError, Vector, flag, lengths, number, set_field, vector
 
+# Least angle between `up` and the line of sight.
+LEAST_ANGLE_RAD = 1e-6
+Z_UP: Vector = (0.0, 0.0, 1.0)
+CENTRE = (0.0, 0.0)
+
 
 @dataclass(frozen=True)
 class Camera:
-    """Camera at `eye`, looking at `target`, z up. Metres and degrees. Seen from straight above, x points right and y
-    up, as on a map.
+    """Camera at `eye`, looking at `target`. Metres and degrees.
 
     orthographic: False: perspective. A number: no perspective, and the picture is this high, metres. True: the same, as
     high as `fov_y_deg` sees at the target; it is kept as that number. Without perspective nothing is too near to be
     seen, and the distance of `eye` does not matter.
     body: None, or the index of a body that the camera moves with: `eye` and `target` are then in that body's frame.
     turns: False: the camera moves with that body, but does not turn with it.
+    up: direction that points up in the picture, of any length; with `body`, in that body's frame. Along the line of
+    sight only the default is allowed: seen from straight above, x then points right and y up, as on a map.
+    principal_point: where `target` is seen, as shares of the picture's height from its middle, to the right and up, each
+    from -1 to 1. (0, 0): in the middle. Angles and heights in the picture are as without it.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
@@ -34,6 +42,8 @@ class Camera:
     body: int | None = None
     orthographic: bool | float = False
     turns: bool = True
+    up: Vector = Z_UP
+    principal_point: tuple[float, float] = CENTRE
 
     def __post_init__(self) -> None:
         for name in ("eye", "target"):
@@ -45,8 +55,39 @@ class Camera:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
+        # Checks take their time, and a camera that follows is made with each step.
+        if self.up is not Z_UP:
+            set_field(self, "up", vector("Camera.up", self.up))
+            self._require_up()
+        if self.principal_point is not CENTRE:
+            set_field(self, "principal_point", self._principal_point())
         set_field(self, "orthographic", self._height())
         set_field(self, "turns", flag("Camera.turns", self.turns))
+
+    def _require_up(self) -> None:
+        x, y, z = _unit(self.up)
+        if not x and not y and z:
+            return
+        (to_x, to_y, to_z), (from_x, from_y, from_z) = self.target, self.eye
+        across, along, deep = _unit((to_x - from_x, to_y - from_y, to_z - from_z))
+        if math.hypot(y * deep - z * along, z * across - x * deep, x * along - y * across) <= LEAST_ANGLE_RAD:
+            raise SceneError(
+                f"Camera.up must not be 0 and not point along the line of sight, got {text_of(self.up)}; "
+                "leave it out for z up"
+            )
+
+    def _principal_point(self) -> tuple[float, float]:
+        given = self.principal_point
+        try:
+            x, y = (number("Camera.principal_point", value) for value in given)
+            if max(abs(x), abs(y)) <= 1:
+                return x, y
+        except (SceneError, TypeError, ValueError):
+            pass
+        raise SceneError(
+            "Camera.principal_point must be two numbers from -1 to 1, shares of the picture's height from its middle, "
+            f"got {text_of(given)}"
+        )
 
     def _height(self) -> float | Literal[False]:
         """Height of an orthographic picture, metres; False for perspective."""
@@ -61,6 +102,16 @@ class Camera:
                 "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that "
                 f"fov_y_deg sees at the target, or False for perspective, got {text_of(given)}"
             ) from None
+
+
+def _unit(vector: Vector) -> Vector:
+    """The vector with a length of 1; zero stays zero."""
+    largest = max(map(abs, vector))
+    if not largest:
+        return vector
+    x, y, z = (value / largest for value in vector)  # squares of small numbers would be 0
+    length = math.hypot(x, y, z)
+    return x / length, y / length, z / length
 
 
 def check_camera(name: str, camera: Any) -> None:

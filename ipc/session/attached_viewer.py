@@ -14,7 +14,6 @@ import contextlib
 import os
 import select
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +21,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from twixt.ipc.process import fork
+from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.scene import Camera, Scene
+from twixt.ipc.scene.parent_log import ParentLog, to_field
 from twixt.ipc.session import wire
 
 if TYPE_CHECKING:
@@ -42,11 +43,12 @@ SECOND_NS = 1_000_000_000
 
 
 class WrittenScene(NamedTuple):
-    """Scene of a host, ready to be sent, and the version that its camera counts as."""
+    """Scene of a host, ready to be sent, the version that its camera counts as, and the parents of the latest scenes."""
 
     version: int
     packed: PackedScene
     camera_version: int
+    parents: ParentLog = ()
 
     def unpacked(self) -> Scene:
         """A copy of the scene, with the camera that it was written with."""
@@ -131,7 +133,12 @@ class AttachedViewer:
 
     def post_scene(self, scene: WrittenScene) -> None:
         """Queue a scene, without the meshes and textures that the viewer has from the scene before."""
-        fields = {"version": scene.version, "camera_version": scene.camera_version, "since": self._known.version}
+        fields = {
+            "version": scene.version,
+            "camera_version": scene.camera_version,
+            "since": self._known.version,
+            "parents_before": to_field(scene.parents),
+        }
         self.post("scene", wire.encode("scene", fields, scene.packed.to_bytes(self._known.digests)))
         self._queued = KnownContents(scene.version, frozenset(scene.packed.contents))
 
@@ -237,7 +244,7 @@ def encode_or_drop(kind: str, fields: dict[str, Any], theirs: str, descriptors: 
     try:
         return wire.encode(kind, fields, descriptors=descriptors)
     except wire.WireError:
-        sys.excepthook(*sys.exc_info())
+        print_current_exception()
         return wire.encode(kind, {**fields, theirs: None}, descriptors=descriptors)
 
 
@@ -246,5 +253,5 @@ def call_guarded(callback: Callable[[], Any] | None) -> Any:
     try:
         return callback() if callback is not None else None
     except Exception:
-        sys.excepthook(*sys.exc_info())
+        print_current_exception()
         return None

@@ -28,6 +28,7 @@ from twixt.ipc.ring.layout import ColumnForm, Layout, part_count
 from twixt.ipc.ring.slot import OpenSlot, RecordsKept
 from twixt.ipc.ring.writer import Stored
 from twixt.ipc.scene import Camera, Scene
+from twixt.ipc.scene.parent_log import logged
 from twixt.ipc.session.attached_viewer import WrittenCamera, WrittenScene, call_guarded
 from twixt.ipc.session.listener import Listener
 from twixt.ipc.session.overlay_messages import WrittenOverlay
@@ -58,7 +59,8 @@ class Host:
         describe: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.on_report: Callable[[], dict[str, Any]] | None = None
-        self.scene, self.camera = WrittenScene(1, scene.packed(), 1), WrittenCamera(1, scene.camera)
+        self.scene = WrittenScene(1, scene.packed(), 1, logged((), 1, scene.parents))
+        self.camera = WrittenCamera(1, scene.camera)
         self.overlays: dict[str, WrittenOverlay] = {}
         self._listener, self._describe = listener, describe
         self._ending = threading.Lock()
@@ -208,7 +210,8 @@ class Host:
             self._segments.require_running()
             version, camera_version = self.scene.version + 1, self.camera.version + 1
             self.camera = WrittenCamera(camera_version, scene.camera)
-            self.scene = WrittenScene(version, packed, camera_version)
+            parents = logged(self.scene.parents, version, scene.parents)
+            self.scene = WrittenScene(version, packed, camera_version, parents)
             self._segments.write_scene_version(version)
         self._service.notify()
         return version

@@ -34,21 +34,40 @@ LOCK_PATIENCE_S = 5.0
 # Longest wait for that lock in a frame, which removes the socket of a killed simulation.
 TIDY_PATIENCE_S = 0.05
 SUFFIX = ".socket"
+# Folders for temporary files, as Python looks for them, and the one of shared memory.
+TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
+SHARED_MEMORY = "/dev/shm"
+
+# Modules of the standard library that twixt uses as they are, by the package that may have replaced them, and the call
+# that leaves them alone.
+REAL_MODULES = {
+    "gevent.monkey": ("threading", "_thread", "socket", "select", "os", "subprocess", "queue"),
+    "eventlet.patcher": ("thread", "socket", "select", "os"),
+}
+WITHOUT_REAL = {
+    "gevent.monkey": "monkey.patch_all(thread=False, socket=False, select=False, os=False, subprocess=False, "
+    "queue=False, signal=False)",
+    "eventlet.patcher": "eventlet.monkey_patch(thread=False, socket=False, select=False, os=False)",
+}
 
 
 class ListenerError(TwixtError):
     """A name or folder that cannot be used, a name that is taken, no simulation of a name, or another user's."""
 
 
+class NoFolder(ListenerError):
+    """No folder for the sockets can be written."""
+
+
 class Listener:
-    """Listening socket of a name. Made by `open_listener`. path: of the socket's file."""
+    """Listening socket of a name. Made by `open_listener`. path: of the socket's file; "" where viewers cannot connect."""
 
     def __init__(self, name: str, bound: socket.socket, path: str) -> None:
         self.name = name
         self.socket = bound
         self.path = path
         # At the interpreter's exit a file that is left is removed. Not in a forked child, whose parent owns it.
-        self._unlink = weakref.finalize(self, _unlink_own, path, _identity(path))
+        self._unlink = weakref.finalize(self, _unlink_own, path, _identity(path) if path else (0, 0, 0))
 
     def give_back(self) -> None:
         """Free the name by removing the socket's file. Connections stay open. Idempotent."""
@@ -69,7 +88,7 @@ def open_listener(name: str) -> Listener:
     """Take the name. From now on viewers can connect; they wait until a `Host` answers.
 
     Replaces the socket of a killed simulation. Raises ListenerError where a running simulation has the name, for an
-    invalid name, and where no socket can be made.
+    invalid name, and where no socket can be made; NoFolder where there is no folder for it.
     """
     check_system()
     check_name(name)
@@ -95,6 +114,15 @@ def open_listener(name: str) -> Listener:
                 ) from error
             bound.setblocking(False)
             fork.guard(listener)
+    return listener
+
+
+def unreachable_listener(name: str) -> Listener:
+    """A listener to which nobody can connect, for a loop that goes on where there is no folder."""
+    check_name(name)
+    with fork.LOCK:
+        listener = Listener(name, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), "")
+        fork.guard(listener)
     return listener
 
 
@@ -157,7 +185,15 @@ def tidy(name: str) -> bool:
 
 
 def check_system() -> None:
-    """Raises ListenerError on a system without Unix sockets or `poll`."""
+    """Raises ListenerError on a system without Unix sockets or `poll`, and where gevent or eventlet has replaced
+    threads: a greenlet that waits for the viewer would stop the whole program."""
+    for package, is_patched in (("gevent.monkey", "is_module_patched"), ("eventlet.patcher", "is_monkey_patched")):
+        asked = getattr(sys.modules.get(package), is_patched, None)
+        if asked is not None and any(asked(name) for name in REAL_MODULES[package]):
+            raise ListenerError(
+                f"{package.partition('.')[0]} has replaced threads and sockets by its own, and twixt needs the real ones; "
+                f"leave them out: {WITHOUT_REAL[package]}"
+            )
     if not hasattr(socket, "AF_UNIX") or not hasattr(select, "poll"):
         raise ListenerError(f"twixt needs Unix sockets and poll, which {sys.platform} lacks; it runs on Linux so far")
 
@@ -169,37 +205,58 @@ def check_name(name: str) -> None:
 
 
 def runtime_folder() -> str:
-    """Folder of the sockets, made if it is missing. Raises ListenerError unless it is this user's, with mode 0700.
+    """Folder of the sockets, made if it is missing: the first of `_folders` that can be written.
 
-    `twixt` in XDG_RUNTIME_DIR where that is a folder of this user, else `twixt-<uid>` in the temporary folder.
+    Raises ListenerError unless it is this user's, with mode 0700, and NoFolder where none can be written.
     """
+    refused = ""
+    for folder in _folders():
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+            status = os.lstat(folder)
+            _check_closed(folder, status)
+            if os.access(folder, os.W_OK | os.X_OK):
+                return folder
+            reason = "it cannot be written"
+        except OSError as error:
+            reason = error.strerror or str(error)
+        refused = refused or f"cannot use {folder} for the simulations' names: {reason}"
+    raise NoFolder(f"{refused}; set XDG_RUNTIME_DIR to a folder of your own")
+
+
+def _folders() -> Iterator[str]:
+    """`twixt` in XDG_RUNTIME_DIR where that is a folder of this user; `twixt-<uid>` in the temporary folder, then in
+    shared memory, which read-only containers have. The working folder, which Python takes where it finds no other for
+    temporary files, comes last: viewers that start elsewhere would not look there."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
-        folder = os.path.join(given, "twixt")
-    else:
-        import tempfile
+        yield os.path.join(given, "twixt")
+    import tempfile
 
-        folder = os.path.join(tempfile.gettempdir(), f"twixt-{os.geteuid()}")
     try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
-        status = os.lstat(folder)
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise ListenerError(
-                f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
-                "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
-            )
-        if stat.S_IMODE(status.st_mode) & 0o077:  # others may have put something there already
-            raise ListenerError(
-                f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
-                "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
-            )
-    except OSError as error:
+        parents = [tempfile.gettempdir(), SHARED_MEMORY]
+    except FileNotFoundError:  # no folder for temporary files can be written
+        parents = [TEMPORARY[0], SHARED_MEMORY]
+    with contextlib.suppress(OSError):  # the working folder was removed
+        named = (*TEMPORARY, *map(os.environ.get, ("TMPDIR", "TEMP", "TMP")))
+        if parents[0] == os.getcwd() and parents[0] not in named:
+            parents.reverse()
+    for parent in parents:
+        yield os.path.join(parent, f"twixt-{os.geteuid()}")
+
+
+def _check_closed(folder: str, status: os.stat_result) -> None:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise ListenerError(
-            f"cannot use {folder} for the simulations' names: {error.strerror}; "
-            "set XDG_RUNTIME_DIR to a folder of your own"
-        ) from error
-    return folder
+            f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
+            "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+        )
+    if stat.S_IMODE(status.st_mode) & 0o077:  # others may have put something there already
+        raise ListenerError(
+            f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
+            "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+        )
 
 
 def check_peer(connection: socket.socket, whom: str) -> None:
@@ -316,6 +373,8 @@ def _unlink(path: str) -> None:
 
 
 def _unlink_own(path: str, identity: tuple[int, int, int]) -> None:
+    if not path:
+        return
     with contextlib.suppress(OSError, ListenerError), _locked(os.path.dirname(path)):
         if _identity(path) == identity:
             os.unlink(path)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import select
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from typing import Any
 from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
+from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.session import overlay_messages, wire
 from twixt.ipc.session.attached_viewer import AttachedViewer, HostRequests, call_guarded, encode_or_drop, flush_all
 from twixt.ipc.session.listener import Listener, check_peer
@@ -205,7 +205,7 @@ class ServiceThread:
         except OSError:
             self._disconnect(viewer)
         except Exception:  # an error of ours must not end the service for all others
-            sys.excepthook(*sys.exc_info())
+            print_current_exception()
             self._disconnect(viewer)
 
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:

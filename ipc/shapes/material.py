@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import sys
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import text_of
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.shapes.shape_checks import SceneError, flag, lengths, number, paint_or_none, set_field
 
 # Largest side of an image, px. One of 4096 x 4096 px takes 48 MiB of a scene's message, and 64 MiB on the GPU with its
@@ -174,11 +174,7 @@ def _colors(name: str, first: Any, second: Any) -> NDArray[np.uint8]:
 @cache
 def _say_shrunk(file: str, had: str, has: str) -> None:
     """Says once for each file that it is drawn smaller than it is."""
-    print(
-        f"twixt: {file} has {had} px and is drawn as {has} px; a side has at most {MOST_SIDE_PX} px",
-        file=sys.stderr,
-        flush=True,
-    )
+    print_notice(f"{file} has {had} px and is drawn as {has} px; a side has at most {MOST_SIDE_PX} px")
 
 
 def _pixels_of_file(path: Any) -> NDArray[np.uint8]:

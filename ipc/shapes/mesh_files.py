@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.errors import is_utf8
 from twixt.ipc.shapes.mesh_cache import MeshArrays, mesh_cache
 from twixt.ipc.shapes.shape_checks import SceneError
 
@@ -61,6 +62,8 @@ class MeshFile:
 
 def _parsed(file: Path) -> MeshArrays:
     trimesh = _trimesh(file)
+    if not is_utf8(str(file)):
+        raise SceneError(f"{file}: trimesh opens files with UTF-8 names only; rename the file, or its folder")
     try:
         arrays = _joined(file, trimesh.load_scene(file, process=False))
     except SceneError:

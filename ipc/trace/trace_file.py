@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from dataclasses import replace
 
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace.spans import KINDS, NOT_RECORDED, PHYSICS, SIDES, VIEWER, Recorded, Span, SpanMemory, Spans
 
@@ -75,7 +75,7 @@ class Trace:
                 if one.overwritten
             ]
             line = "; ".join([f"trace in {self.path}, to be opened at ui.perfetto.dev or chrome://tracing", *lost])
-        print(f"twixt: {line}", file=sys.stderr, flush=True)
+        print_notice(line)
 
 
 def open_trace(config: Config, side: int) -> Trace | None:

@@ -55,6 +55,7 @@ class Window:
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
         self._gone = False
+        self._number = 0  # of an X window
         self._place: WindowPlace | None = None
         self.at_gone: Callable[[TwixtError], int] = _say
         context.prepare_driver()
@@ -87,6 +88,9 @@ class Window:
                 f"this display gives no OpenGL 3.3 core context ({self._error()}); update its driver, "
                 f"use software OpenGL with LIBGL_ALWAYS_SOFTWARE=1, or {OFFSCREEN_HINT}"
             )
+        if self.backend == "x11":
+            self._number = int(glfw.get_x11_window(self.handle))
+            x11_errors.watch(_address(glfw.get_x11_display()), self._number)
         glfw.make_context_current(self.handle)
         find = _function_finder()
         self.context = context.of_window(find)
@@ -123,7 +127,7 @@ class Window:
 
     @property
     def should_close(self) -> bool:
-        return bool(glfw.window_should_close(self.handle))
+        return bool(glfw.window_should_close(self.handle)) or x11_errors.is_destroyed(self._number)
 
     @property
     def is_called(self) -> bool:

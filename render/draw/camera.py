@@ -1,10 +1,11 @@
 """Orbit camera: eye, target and angles, and the view and projection matrices.
 
-The one idea: a camera is a target, a distance and two angles; mouse movements change those four, and the
-matrices are computed from them for the size of the picture at hand. An orthographic camera shows as much of the plane
+A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed from
+them for the size of the picture at hand. An orthographic camera shows as much of the plane
 through its target as a perspective one at the same distance, so that it moves by the same rules.
 
-Always: z stays up, the target stays in the middle of the picture, and `near_m > 0`. Pure: numbers in, numbers out.
+Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns a rolled camera upright, z up.
+Pure: numbers in, numbers out.
 It knows no window; to follow a body, give `follow` its drawn position of the same frame.
 """
 
@@ -22,10 +23,12 @@ from twixt.render.draw.framing import FramedView, bounds_of, framed_balls, grain
 
 # Limits of the elevation: straight below and straight above. Beyond them the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
-# A camera whose horizontal offset is below this share of its distance looks straight down or up. Then x points to the
-# right, as on a map.
+# A camera whose horizontal offset is below this share of its distance looks straight down or up. Then, without an `up` of
+# its own, x points to the right, as on a map.
 VERTICAL_SHARE = 1e-6
 MAP_AZIMUTH_RAD = math.radians(-90)
+# A roll below this is what rounding leaves of none.
+LEAST_ROLL_RAD = 1e-9
 # A drag across the whole height of the window turns the camera by this angle.
 ORBIT_RAD_PER_HEIGHT = math.pi
 # One notch of a mouse wheel changes the distance by this factor.
@@ -47,8 +50,10 @@ FAR_REACHES = 8
 DEFAULT_AZIMUTH_RAD = math.radians(-60)
 DEFAULT_ELEVATION_RAD = math.radians(24)
 DEFAULT_FOV_Y_DEG = 40.0
+CENTRE = (0.0, 0.0)
 
 Matrix = NDArray[np.float32]
+Viewport = tuple[int, int, int, int]  # left, bottom, width, height, px
 
 
 class CameraMatrices(NamedTuple):
@@ -80,8 +85,12 @@ class OrbitCamera:
     distance_m: float = 10.0
     azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # of the eye, from +x towards +y
     elevation_rad: float = DEFAULT_ELEVATION_RAD
+    roll_rad: float = (
+        0.0  # of the camera about its line of sight, clockwise as it sees: the picture turns the other way
+    )
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
+    principal_point: tuple[float, float] = CENTRE  # see `Camera`
     reach_m: float = 0.0  # radius of the whole scene around the target, for the far plane
     among: Surroundings | None = None  # for the near plane
 
@@ -92,23 +101,39 @@ class OrbitCamera:
         distance_m, fov_y_deg = float(np.linalg.norm(offset)), camera.fov_y_deg
         elevation_rad = math.atan2(offset[2], math.hypot(offset[0], offset[1]))
         is_vertical = math.hypot(offset[0], offset[1]) < VERTICAL_SHARE * distance_m
+        azimuth_rad = math.atan2(offset[1], offset[0])
+        if is_vertical:  # then it needs no roll
+            below, (x, y, _) = -math.copysign(1.0, offset[2]), camera.up
+            azimuth_rad = math.atan2(below * y, below * x) if x or y else MAP_AZIMUTH_RAD
         if camera.orthographic:
             fov_y_deg = DEFAULT_FOV_Y_DEG
             distance_m = camera.orthographic / 2 / math.tan(math.radians(fov_y_deg) / 2)
             distance_m = min(max(distance_m, MIN_DISTANCE_M), MAX_DISTANCE_M)
-        return OrbitCamera(
+        made = OrbitCamera(
             target=_three(camera.target),
             distance_m=distance_m,
-            azimuth_rad=MAP_AZIMUTH_RAD if is_vertical else math.atan2(offset[1], offset[0]),
+            azimuth_rad=azimuth_rad,
             elevation_rad=elevation_rad,
             fov_y_deg=fov_y_deg,
             orthographic=bool(camera.orthographic),
+            principal_point=camera.principal_point,
         )
+        if not is_vertical:
+            right, up, _ = made._axes()
+            roll_rad = math.atan2(float(right @ camera.up), float(up @ camera.up))
+            made.roll_rad = roll_rad if abs(roll_rad) > LEAST_ROLL_RAD else 0.0
+        return made
 
     def as_camera(self, body: int | None = None, turns: bool = True) -> Camera:
         """The camera of a scene that has this view. body, turns: of the body that carries it."""
         height_m = 2 * self.distance_m * math.tan(math.radians(self.fov_y_deg) / 2)
-        return Camera(self.eye, self.target, self.fov_y_deg, body, height_m if self.orthographic else False, turns)
+        is_vertical = math.cos(self.elevation_rad) < VERTICAL_SHARE
+        is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
+        up = (0.0, 0.0, 1.0) if is_upright else _three(self._axes()[1])
+        orthographic = height_m if self.orthographic else False
+        return Camera(
+            self.eye, self.target, self.fov_y_deg, body, orthographic, turns, up, self.principal_point
+        )  # fmt: skip
 
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
@@ -122,10 +147,11 @@ class OrbitCamera:
         return camera
 
     def frame(self, scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> None:
-        """Moves the camera so that it shows all bodies from its present direction.
+        """Moves the camera so that it shows all bodies from its present direction, in the middle of the picture.
 
         bodies: dtype `BODY`, shape (n,). aspect: width / height of the picture.
         """
+        self.principal_point = CENTRE
         tangent = math.tan(math.radians(self.fov_y_deg) / 2)
         view = FramedView(*self._axes(), tangent, aspect, self.orthographic)
         self.target, distance_m = place_for(framed_balls(scene, bodies), view)
@@ -141,8 +167,14 @@ class OrbitCamera:
         self.among = Surroundings(middle, bounds.radius_m, grain_of(scene, bodies))
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
-        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards."""
+        """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled camera
+        is turned upright by as large an angle."""
         turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
+        if self.roll_rad:
+            cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
+            upright_rad = math.hypot(dx_px, dy_px) * turn
+            dx_px, dy_px = dx_px * cosine - dy_px * sine, dx_px * sine + dy_px * cosine
+            self.roll_rad = math.copysign(max(0.0, abs(self.roll_rad) - upright_rad), self.roll_rad)
         self.azimuth_rad = math.remainder(self.azimuth_rad - dx_px * turn, math.tau)
         self.elevation_rad = max(-MAX_ELEVATION_RAD, min(MAX_ELEVATION_RAD, self.elevation_rad + dy_px * turn))
 
@@ -186,8 +218,22 @@ class OrbitCamera:
         """Far clipping distance, metres."""
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
+    def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
+        """The smallest viewport around `viewport` with the principal point in its middle, for which `matrices` are."""
+        if self.principal_point == CENTRE:
+            return viewport
+        left_px, bottom_px, width_px, height_px = viewport
+        height = height_px * _narrowed((width_px, height_px), window_px)
+        across_px, along_px = (round(share * height) for share in self.principal_point)
+        return (
+            left_px + min(0, 2 * across_px),
+            bottom_px + min(0, 2 * along_px),
+            width_px + 2 * abs(across_px),
+            height_px + 2 * abs(along_px),
+        )
+
     def matrices(self, size_px: tuple[int, int], window_px: tuple[int, int] | None = None) -> CameraMatrices:
-        """View and projection for a picture of this size.
+        """View and projection for a picture of this size, which is drawn into the viewport `around_axis`.
 
         window_px: size of the window, if the picture is a part of it. A part that is narrower in its proportions sees
         as much to the left and right as the whole window would.
@@ -197,10 +243,9 @@ class OrbitCamera:
         view = np.eye(4)
         view[:3, :3] = right, up, backward
         view[:3, 3] = -view[:3, :3] @ eye
-        width_px, height_px = max(size_px[0], 1), max(size_px[1], 1)
-        focal = 1 / math.tan(math.radians(self.fov_y_deg) / 2)
-        if window_px is not None:
-            focal *= min(1.0, width_px / height_px * max(window_px[1], 1) / max(window_px[0], 1))
+        size_px = max(size_px[0], 1), max(size_px[1], 1)
+        _, _, width_px, height_px = self.around_axis((0, 0, *size_px), window_px)
+        focal = _narrowed(size_px, window_px) / math.tan(math.radians(self.fov_y_deg) / 2) * size_px[1] / height_px
         projection = self._parallel(focal) if self.orthographic else self._perspective(focal)
         projection[0, 0] *= height_px / width_px
         with np.errstate(over="ignore"):  # beyond float32's range nothing is seen
@@ -232,7 +277,17 @@ class OrbitCamera:
         cos_e, sin_e = math.cos(self.elevation_rad), math.sin(self.elevation_rad)
         right = np.array([-sin_a, cos_a, 0.0])
         up = np.array([-sin_e * cos_a, -sin_e * sin_a, cos_e])
+        if self.roll_rad:
+            cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
+            right, up = cosine * right - sine * up, sine * right + cosine * up
         return right, up, np.array([cos_e * cos_a, cos_e * sin_a, sin_e])
+
+
+def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
+    """Factor on the focal length for a picture of this size that is a part of a window."""
+    if window_px is None:
+        return 1.0
+    return min(1.0, max(size_px[0], 1) / max(size_px[1], 1) * max(window_px[1], 1) / max(window_px[0], 1))
 
 
 def carried(camera: CameraMatrices, position: NDArray[np.floating], turn: NDArray[np.floating]) -> CameraMatrices:

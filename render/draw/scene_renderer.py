@@ -119,6 +119,11 @@ class SceneRenderer:
             self._flat.outline.set(scene.outline)
         self._bodies.take_scene(scene)
 
+    def begin_scene(self) -> None:
+        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they were in
+        the snapshots before."""
+        self._bodies.begin_scene()
+
     def forget_pixels(self) -> None:
         """Discards the pixels cached from earlier frames: some may have been outside a smaller window."""
         self._background.forget_pixels()
@@ -164,6 +169,19 @@ class SceneRenderer:
             part_columns = {name: values[:rows] for name, values in part_columns.items()}
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns)
 
+    def bodies(self, slot: int) -> tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]:
+        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. Colours of bodies
+        whose parts have their own are not in a slot: they are white. Waits for OpenGL where there are many."""
+        drawn = self._bodies
+        records, stretches = drawn.ring.read(slot)
+        rows = slice(None) if drawn.parts is None else drawn.parts.first[: drawn.parts.bodies_of(len(records))]
+        bodies = records[rows].copy()
+        if drawn.members.part_colors is not None:
+            bodies["color"] = 255
+        if stretches is None or SCALE3 in self._scene.part_columns:
+            return bodies, {}
+        return bodies, {SCALE3: stretches[rows].copy()}
+
     def upload_surfaces(self, slot: int, vertices: NDArray[np.float32], bodies: memoryview | NDArray[np.void]) -> None:
         """Takes the vertices (v, 3) of the snapshot in `slot`, none for rest shapes. bodies: its records."""
         epochs = NO_EPOCHS
@@ -189,9 +207,11 @@ class SceneRenderer:
         camera: CameraMatrices,
         viewport: Viewport,
         marks: NDArray[np.void] = NO_MARKS,
+        clip: Viewport | None = None,
     ) -> None:
         """Draws the layers into a part of the framebuffer in use. viewport: left, bottom, width, height, px.
 
+        clip: the part of `viewport` that is drawn, by default all of it; the viewport may reach beyond the framebuffer.
         marks: of this picture, (m,) of dtype `MARK`, finite and of known kinds; an array is not changed once drawn.
         Pictures drawn before `finish` make one frame, side by side. Raises TwixtError for an unknown layer or method.
         """
@@ -201,7 +221,7 @@ class SceneRenderer:
             target.begin()
             self._timers.begin_frame()
             self._panels.begin()
-        target.cover(viewport)
+        target.cover(viewport, clip or viewport)
         before = self._view
         self._materials.begin()
         self._marks.take(marks)

@@ -25,16 +25,13 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
     parent_rows: (n,), the row of each body's parent, -1 for none; a row that `poses` has not counts as none, and
     so do bodies beyond `parent_rows`. Without any parent `poses` itself is returned.
     """
-    count = len(poses)
-    parents = np.full(count, -1, np.int64)
-    parents[: len(parent_rows)] = parent_rows[:count]
-    parents[(parents < 0) | (parents >= count)] = -1
+    parents = within(parent_rows, len(poses))
     if not (parents >= 0).any():
         return poses
     position = poses.position.copy()
     orientation = normalized(poses.orientation)
     drawable = poses.drawable.copy()
-    for generation in _generations(parents):
+    for generation in generations(parents):
         parent = parents[generation]
         drawable[generation] &= drawable[parent]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -51,7 +48,15 @@ def compose(poses: Poses, parent_rows: NDArray[np.integer]) -> Poses:
     )
 
 
-def _generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
+def within(parent_rows: NDArray[np.integer], count: int) -> NDArray[np.int64]:
+    """Parents of `count` bodies, (count,); -1 for none, for one beyond them, and for bodies beyond `parent_rows`."""
+    parents = np.full(count, -1, np.int64)
+    parents[: len(parent_rows)] = parent_rows[:count]
+    parents[(parents < 0) | (parents >= count)] = -1
+    return parents
+
+
+def generations(parents: NDArray[np.int64]) -> list[NDArray[np.intp]]:
     """Rows of children of bodies without parents, then the children of those, and so on."""
     generations = []
     placed = parents < 0

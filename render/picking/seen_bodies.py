@@ -62,7 +62,7 @@ class SeenBodies:
             return None
         matrices = stage.view.matrices(stage.main, viewport[2:], size_px)
         self.axes, self.eye = matrices.view[:3, :3].astype(np.float64), np.array(matrices.eye)
-        return ray_of(matrices, viewport, x_px, y_px, size_px[1])
+        return ray_of(matrices, stage.view.around_axis(viewport, size_px), x_px, y_px, size_px[1])
 
     def _watch(self, rows: NDArray[np.intp] | None) -> None:
         past = [as_drawn(snapshot, self._stage.scene) for snapshot in self._link.latest_pair()]

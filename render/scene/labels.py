@@ -100,10 +100,12 @@ def at_borders(
     return placed
 
 
-def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int) -> list[PlacedLabel]:
+def place(
+    labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, height_px: int, part: Viewport | None = None
+) -> list[PlacedLabel]:
     """Labels whose position is visible to `camera`, placed in `viewport`, farthest first.
 
-    height_px: of the whole framebuffer. Positions that are not finite, or outside the view, are left out.
+    height_px: of the whole framebuffer. part: what is drawn of `viewport`, by default all of it. Positions that are not finite, or outside the view, are left out.
     """
     if not labels:
         return []
@@ -113,13 +115,15 @@ def place(labels: Sequence[Label], camera: CameraMatrices, viewport: Viewport, h
         points[:, :3] = np.subtract([label.position for label in labels], camera.eye) @ camera.view[:3, :3].T
         clip = points @ camera.projection.T
         seen = (np.abs(clip[:, :3]) <= clip[:, 3:]).all(axis=1) & (clip[:, 3] > 0) & np.isfinite(clip).all(axis=1)
-        at = (clip[:, :2] / clip[:, 3:] + 1) / 2
+        at = (clip[:, :2] / clip[:, 3:] + 1) / 2 * (width, height) + (left, bottom)
+    if part is not None:
+        seen &= ((at >= part[:2]) & (at <= np.add(part[:2], part[2:]))).all(axis=1)
     order = np.flatnonzero(seen)
     order = order[np.argsort(points[order, 2], kind="stable")]
     return [
         PlacedLabel(
-            left + float(at[i, 0]) * width, height_px - bottom - float(at[i, 1]) * height, labels[i].text,
-            labels[i].color, _border(viewport, height_px),
+            float(at[i, 0]), height_px - float(at[i, 1]), labels[i].text,
+            labels[i].color, _border(part or viewport, height_px),
         )
         for i in order.tolist()
     ]  # fmt: skip

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete
-from twixt.render.interpolation import create
-from twixt.render.interpolation.parents import compose
+from twixt.render.interpolation import Method, create
 from twixt.render.interpolation.poses import Poses, no_poses
+from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, use
 from twixt.render.scene.method_change import Blend, blended, taken
+from twixt.render.scene.scene_parents import SceneParents
 from twixt.render.snapshots.intake import colors
 
 ColumnRules = Mapping[str, str | Callable[..., Any]]
@@ -29,13 +30,13 @@ ColumnRules = Mapping[str, str | Callable[..., Any]]
 class PosingRules:
     """Rules of a scene for the poses of its bodies.
 
-    parent_rows: (n,) each body's parent, -1 for none; None: no body has one. columns: blending rule by column.
+    parents: of the bodies, by the scene of a snapshot; None: no body has one. columns: blending rule by column.
     chase_ms: parameter of the method `chase`; None: its default. named_by: the flag or group that asked for a method
     of the user's own, by the method's name; for error texts. color_by: the column whose blended values give the
     colours; None: colours themselves are blended. discrete: fields that the shaders do not blend.
     """
 
-    parent_rows: NDArray[np.int32] | None = None
+    parents: SceneParents | None = None
     columns: ColumnRules = field(default_factory=dict)
     chase_ms: float | None = None
     named_by: Mapping[str, str] = field(default_factory=dict)
@@ -48,18 +49,19 @@ class Poser:
 
     def __init__(self, rows: NDArray[np.intp] | None, rules: PosingRules) -> None:
         self.rows, self._rules = rows, rules
-        parent_rows = rules.parent_rows
-        self._fed = rows if rows is None or parent_rows is None else with_ancestors(rows, parent_rows)
-        self._parents = _within(parent_rows, self._fed)
-        self._methods: dict[str, _Fed] = {}
+        self._frames: FramesInTime | None = None  # None: no scene held has parents
+        self._fed = rows
+        self._methods: MethodsInUse = {}  # without parents
+        if rules.parents is not None:
+            self._fed = None if rows is None else rules.parents.with_ancestors(rows)
+            self._frames = FramesInTime(rules.parents, self._fed, self._create)
 
     def use(self, names: frozenset[str]) -> None:
         """Sets the methods that receive snapshots from now on; drops others. Raises TwixtError for unknown ones."""
-        for name in names - self._methods.keys():
-            named_by = self._rules.named_by.get(name, "--interpolation")
-            self._methods[name] = _Fed(create(name, self._rules.columns, self._rules.chase_ms, named_by))
-        for name in self._methods.keys() - names:
-            del self._methods[name]
+        if self._frames is None:
+            use(self._methods, names, self._create)
+        else:
+            self._frames.use(names)
 
     def add(self, snapshot: Snapshot) -> None:
         """Adds a snapshot with memory of its own to every method in use."""
@@ -68,22 +70,25 @@ class Poser:
             columns = {name: values[rows] for name, values in snapshot.columns.items()}
             of_parts = _places_in(rows, snapshot.part_bodies)
             snapshot = replace(snapshot, bodies=snapshot.bodies[rows], columns=columns, part_bodies=of_parts)
+        if self._frames is not None:
+            self._frames.add(snapshot)
+            return
         for method in self._methods.values():
             method.add(snapshot)
 
     def is_ready(self, name: str, draw_time_ns: int) -> bool:
         """True if the method `name` can compute poses at `draw_time_ns` (simulated time)."""
-        method = self._methods.get(name)
+        method = self._at(draw_time_ns).get(name)
         return method is not None and method.covers(draw_time_ns)
 
     def is_settled(self, name: str, draw_time_ns: int) -> bool:
         """True if the method also has the snapshot before: its poses are then those of one that received them all."""
-        method = self._methods.get(name)
+        method = self._at(draw_time_ns).get(name)
         return method is not None and method.knows_before(draw_time_ns)
 
     def reach_ns(self, name: str) -> int:
         """Extrapolation that the method allows, in ns of simulated time beyond the newest snapshot."""
-        method = self._methods.get(name)
+        method = (self._methods if self._frames is None else self._frames.newest).get(name)
         return 0 if method is None else int(getattr(method.method, "reach_ns", 0))
 
     def poses(self, draw_time_ns: int, blend: Blend) -> Poses:
@@ -97,57 +102,20 @@ class Poser:
         return taken(poses, there[there < len(poses)])
 
     def _posed(self, name: str, draw_time_ns: int) -> Poses:
-        method = self._methods.get(name)
+        method = self._at(draw_time_ns).get(name)
         poses = no_poses() if method is None else method.method.sample(draw_time_ns)
         color_by = self._rules.color_by
         if color_by is not None and color_by.column in poses.columns:
             values = poses.columns[color_by.column][: len(poses)]
             poses.color[: len(values), :3] = colors(values, color_by)
-        if self._parents is None:
-            return poses
-        parents = np.full(len(poses), -1, np.int32)
-        known = min(len(poses), len(self._parents))
-        parents[:known] = self._parents[:known]
-        parents[parents >= len(poses)] = -1
-        return compose(poses, parents)
+        return poses if self._frames is None else self._frames.in_world(poses, draw_time_ns)
 
+    def _at(self, draw_time_ns: int) -> MethodsInUse:
+        return self._methods if self._frames is None else self._frames.methods_at(draw_time_ns)
 
-class _Fed:
-    """A method, and the first instants of the current world epoch that it received."""
-
-    def __init__(self, method: Any) -> None:
-        self.method = method
-        self._world_epoch: int | None = None
-        self._oldest_ns: int | None = None
-        self._second_ns: int | None = None
-
-    def add(self, snapshot: Snapshot) -> None:
-        if snapshot.world_epoch != self._world_epoch:
-            if self._world_epoch is not None:
-                self.method.reset()
-            self._world_epoch, self._oldest_ns, self._second_ns = snapshot.world_epoch, None, None
-        self.method.add(snapshot)
-        if self._oldest_ns is None:
-            self._oldest_ns = snapshot.sim_time_ns
-        elif self._second_ns is None and snapshot.sim_time_ns > self._oldest_ns:
-            self._second_ns = snapshot.sim_time_ns
-
-    def covers(self, draw_time_ns: int) -> bool:
-        return self._oldest_ns is not None and self._second_ns is not None and self._oldest_ns <= draw_time_ns
-
-    def knows_before(self, draw_time_ns: int) -> bool:
-        return self._second_ns is not None and self._second_ns <= draw_time_ns
-
-
-def with_ancestors(rows: NDArray[np.intp], parent_rows: NDArray[np.int32]) -> NDArray[np.intp]:
-    """`rows` and all their ancestors, ascending."""
-    known = np.unique(rows[rows < len(parent_rows)])
-    while True:
-        parents = parent_rows[known]
-        more = np.union1d(known, parents[parents >= 0])
-        if len(more) == len(known):
-            return np.union1d(rows, known).astype(np.intp)
-        known = more
+    def _create(self, name: str) -> Method:
+        rules = self._rules
+        return create(name, rules.columns, rules.chase_ms, rules.named_by.get(name, "--interpolation"))
 
 
 def _places_in(rows: NDArray[np.intp], bodies: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -156,17 +124,3 @@ def _places_in(rows: NDArray[np.intp], bodies: NDArray[np.intp]) -> NDArray[np.i
         return np.full(len(bodies), -1)
     places = np.minimum(np.searchsorted(rows, bodies), len(rows) - 1)
     return np.where(rows[places] == bodies, places, -1)
-
-
-def _within(parent_rows: NDArray[np.int32] | None, rows: NDArray[np.intp] | None) -> NDArray[np.int32] | None:
-    """Each row's parent as an index into `rows`; None where no row has one."""
-    if parent_rows is None:
-        return None
-    if rows is None:
-        return parent_rows if (parent_rows >= 0).any() else None
-    parents = np.full(len(rows), -1, np.int32)
-    known = rows < len(parent_rows)
-    parents[known] = parent_rows[rows[known]]
-    has_one = parents >= 0
-    parents[has_one] = np.searchsorted(rows, parents[has_one])
-    return parents if has_one.any() else None

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.ipc.scene.groups import CHILDREN
+from twixt.ipc.scene.groups import CHILDREN, rows_of_parents
+from twixt.ipc.scene.parent_log import ParentEntry, ParentLog
 from twixt.render.draw.frame.layers import Discrete
 from twixt.render.interpolation.poses import Poses, no_poses
 from twixt.render.scene.method_change import copied
 from twixt.render.scene.numpy_poser import PosingRules
 from twixt.render.scene.picture_part import DrawnPart, PartDefinition, PicturePart
+from twixt.render.scene.scene_parents import SceneParents, merged_parents
 from twixt.render.snapshots.history import History
 from twixt.render.snapshots.intake import rules_of_drawn
 
@@ -89,20 +91,25 @@ class Picture:
         for part in self._parts:
             part.choose(method)
 
-    def set_scene(self, scene: Scene, count: int, past: Sequence[Snapshot] = ()) -> tuple[PicturePart, ...]:
-        """Sets the scene and the number of bodies. past: private copies of the held snapshots, for new parts.
+    def set_scene(
+        self, scene: Scene, count: int, past: Sequence[Snapshot] = (), log: ParentLog = ()
+    ) -> tuple[PicturePart, ...]:
+        """Sets the scene and the number of bodies. past: private copies of the held snapshots, for new parts. log: parents
+        of the scenes of held snapshots; empty: those of the scene alone. A child of one of these is a child.
 
         Unchanged parts are kept. Returns the parts that are no longer drawn.
         """
-        parent_rows = scene.parent_rows(count) if scene.parents else None
+        merged = merged_parents(log) if log else scene.parents
+        parent_rows = rows_of_parents(merged, count) if merged else None
+        parents = SceneParents(log or (ParentEntry(0, scene.parents),), count) if merged else None
         key = (
-            b"" if parent_rows is None else parent_rows.tobytes(),
+            None if parents is None else parents.key,
             dict(scene.columns),
             scene.part_columns,
             scene.color_by,
         )
         before = {part.definition.identity: part for part in self._parts} if key == self._rules_key else {}
-        rules = self._posing_rules(scene, parent_rows)
+        rules = self._posing_rules(scene, parents)
         gone, self._rules_key, self._parts = self._parts, key, []
         for definition in self._definitions(scene, count, parent_rows):
             part = before.get(definition.identity)
@@ -186,12 +193,12 @@ class Picture:
         for part in self._parts:
             part.release(history)
 
-    def _posing_rules(self, scene: Scene, parent_rows: NDArray[np.int32] | None) -> PosingRules:
+    def _posing_rules(self, scene: Scene, parents: SceneParents | None) -> PosingRules:
         groups = scene.groups.items()
         named_by = {group.interpolation: f'group "{name}"' for name, group in groups if group.interpolation}
         drawn_rules = rules_of_drawn(scene)
         return PosingRules(
-            parent_rows,
+            parents,
             scene.columns,
             self.options.chase_ms,
             named_by | dict(self.options.named_by),

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.config.config import Config
-from twixt.ipc.snapshot import NO_MARKS
+from twixt.ipc.scene.parent_log import ParentLog, from_version
+from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.render.cores.frame_time_parts import DRAW, USER
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.scene_renderer import SceneRenderer
@@ -23,6 +24,7 @@ from twixt.render.playback import PlaybackClock
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
 from twixt.render.scene.picture import DrawnPicture, MethodOptions, Picture
 from twixt.render.scene.picture_part import OF_THE_NEWEST
+from twixt.render.scene.scene_parents import merged_parents
 from twixt.render.scene.stage_camera import Bodies, StageCamera
 from twixt.render.snapshots.held_marks import HeldMarks
 from twixt.render.snapshots.history import HeldSnapshot, History
@@ -30,7 +32,7 @@ from twixt.render.snapshots.history import HeldSnapshot, History
 if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
     from twixt.ipc.scene import Camera, Scene
-    from twixt.ipc.snapshot import Head, Snapshot
+    from twixt.ipc.snapshot import Head
     from twixt.render.cores.frame_time_parts import PartMeter
     from twixt.render.scene.trails import PictureTrails
     from twixt.render.scene.user_drawing import UserDrawing
@@ -41,6 +43,8 @@ PLAIN = ("none", "")
 # Slots for poses of one picture, one for each part: more than a scene may have groups.
 POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # watcher of poses: see Picture.watch
+# Held snapshots that are copied from the GPU where bodies become children: the clock draws a few behind the newest.
+MOST_COPIED = 16
 # Pixels of the black line between two halves.
 LINE_PX = 2
 
@@ -48,19 +52,22 @@ LINE_PX = 2
 class Stage:
     """All pictures of a window. Needs a current OpenGL context.
 
-    slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. Raises
-    TwixtError for a `--draw` function that cannot be loaded.
+    slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. parents: of the
+    latest scenes, `scene` last; empty: snapshots of all scenes have those of `scene`. Raises TwixtError for a `--draw` function that cannot be loaded.
     """
 
-    def __init__(self, config: Config, context: Any, scene: Scene, slots: int, bodies: Bodies) -> None:
+    def __init__(
+        self, config: Config, context: Any, scene: Scene, slots: int, bodies: Bodies, parents: ParentLog = ()
+    ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
+        self._parents = parents  # of scenes that snapshots may belong to
         self.history, self.marks = History(slots), HeldMarks()
-        self.renderer = SceneRenderer(context, scene, slots)
+        self.renderer = SceneRenderer(context, self._scene_of_children, slots)
         clock = PlaybackClock(config.clock)
         clock.prefer, clock.buffer_ms = config.prefer, config.buffer_ms
         named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
         self.main = Picture(MAIN, clock, config.interpolation, slots, MethodOptions(config.chase_ms, named_by))
-        self.main.set_scene(scene, self.count)
+        self.main.set_scene(scene, self.count, (), parents)
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
         self.labels: list[PlacedLabel] = []  # of marks and of the user's own drawing, in the last frame
@@ -105,11 +112,13 @@ class Stage:
 
     # -- scenes, snapshots and plans
 
-    def set_scene(self, scene: Scene) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept."""
+    def set_scene(self, scene: Scene, parents: ParentLog = ()) -> None:
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents: of
+        the latest scenes, this one last; held snapshots are composed with those of their own."""
         self.view.set_scene(scene)
-        self.scene = scene
-        self.renderer.set_scene(scene)
+        self.scene, self._parents = scene, parents
+        self._forget_old_parents()
+        self.renderer.set_scene(self._scene_of_children)
         self._divide_anew()
 
     def set_camera(self, camera: Camera | None) -> None:
@@ -120,14 +129,14 @@ class Stage:
         for picture in self.pictures:
             self.view.watch(picture, past)
 
-    def begin_anew(self, scene: Scene, bodies: Bodies) -> None:
+    def begin_anew(self, scene: Scene, bodies: Bodies, parents: ParentLog = ()) -> None:
         """Takes another simulation's scene and drops all snapshots. In an equal scene the user's view is kept."""
         self.count = len(scene.shapes)
         self.history.clear()
         self.marks.clear()
         self._copies.clear()
         self.view.begin_anew(scene, bodies)
-        self.set_scene(scene)
+        self.set_scene(scene, parents)
 
     def add(self, snapshot: Snapshot, slot: int) -> None:
         """Adds a private copy of the snapshot in `slot`."""
@@ -140,7 +149,7 @@ class Stage:
         """Passes a new snapshot to the clocks, with the instant at which it was published."""
         if head.count > self.count:
             self.count = head.count
-            if self.scene.groups or self.scene.parents:
+            if self.scene.groups or self._scene_of_children.parents:
                 self._divide_anew()
             else:
                 self._watch_trails()
@@ -203,7 +212,7 @@ class Stage:
                 clock.select(mode)
             main = self.main
             self.left = Picture(LEFT, clock, method or main.method, main.first_slot + POSE_SLOTS, main.options)
-            self.left.set_scene(self.scene, self.count, self._past())
+            self.left.set_scene(self.scene, self.count, self._past(), self._parents)
             self.view.watch(self.left, self._past())
         self._watch_trails()
 
@@ -222,10 +231,41 @@ class Stage:
         if self._trails is not None:
             self._trails.watch(self.pictures, self.scene, self.count, self._past())
 
+    @property
+    def _scene_of_children(self) -> Scene:
+        """The scene, in which bodies that had a parent in the scene of a held snapshot are children too."""
+        return self.scene if len(self._parents) < 2 else self.scene.with_children(merged_parents(self._parents))
+
+    def _forget_old_parents(self) -> bool:
+        """Forgets parents of scenes that no held snapshot has. True if fewer bodies are children now."""
+        oldest = self.history.oldest
+        kept = self._parents if oldest is None else from_version(self._parents, oldest.head.scene_version)
+        if len(kept) == len(self._parents):
+            return False
+        before, self._parents = self._parents, kept
+        return merged_parents(before).keys() != merged_parents(kept).keys()
+
+    def _copy_held(self) -> None:
+        """Copies of the latest held snapshots that only the GPU has: bodies become children."""
+        for slot, head in self.history.entries[-MOST_COPIED:]:
+            known = self._copies.get(slot)
+            if known is None or known.tick != head.tick:
+                bodies, columns = self.renderer.bodies(slot)
+                self._copies[slot] = Snapshot(
+                    head.sim_time_ns,
+                    bodies,
+                    columns,
+                    tick=head.tick,
+                    world_epoch=head.world_epoch,
+                    scene_version=head.scene_version,
+                )
+
     def _divide_anew(self) -> None:
+        if self._scene_of_children.parents:
+            self._copy_held()
         past = self._past()
         for picture in self.pictures:
-            for part in picture.set_scene(self.scene, self.count, past):
+            for part in picture.set_scene(self.scene, self.count, past, self._parents):
                 part.release(self.history)
             self.view.watch(picture, past)
         self._watch_trails()
@@ -247,6 +287,9 @@ class Stage:
             self.renderer.clear()
         self.labels = []
         drawn, newest = None, self.history.newest
+        if len(self._parents) > 1 and self._forget_old_parents():
+            self.renderer.set_scene(self._scene_of_children)
+            self._divide_anew()
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
@@ -257,7 +300,8 @@ class Stage:
             matrices = self.view.matrices(picture, viewport[2:], size_px)
             layers = [part.layer for part in drawn.parts if part.layer is not None]
             marks = self._marks_of(drawn, newest)
-            self.renderer.draw(layers, matrices, viewport, marks)
+            around = self.view.around_axis(viewport, size_px)
+            self.renderer.draw(layers, matrices, around, marks, viewport)
             words: Sequence[Label] = labels_of(marks, self.scene.labels)
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
@@ -265,7 +309,7 @@ class Stage:
                 self.hand(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
-            self.labels += place(words, matrices, viewport, size_px[1])
+            self.labels += place(words, matrices, around, size_px[1], viewport)
         self._present_ns = present_ns
         if self._copies and not self.needs_copies:
             self._copies.clear()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera
-from twixt.render.draw.camera import CameraMatrices, OrbitCamera, carried, shift_px
+from twixt.render.draw.camera import CameraMatrices, OrbitCamera, Viewport, carried, shift_px
 
 if TYPE_CHECKING:
     from twixt.ipc.scene import Scene
@@ -80,7 +80,9 @@ class StageCamera:
             orbit.distance_m,
             orbit.azimuth_rad,
             orbit.elevation_rad,
+            orbit.roll_rad,
             orbit.fov_y_deg,
+            orbit.principal_point,
             self._scene.camera,
         )
 
@@ -118,8 +120,9 @@ class StageCamera:
         elif self._is_to_frame:
             camera.frame(self._scene, self._bodies(), window_px[0] / window_px[1])
         self._is_to_frame = False
-        place = camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad
-        key = place, camera.fov_y_deg, camera.orthographic, camera.reach_m, camera.among, size_px, window_px
+        place = camera.target, camera.distance_m, camera.azimuth_rad, camera.elevation_rad, camera.roll_rad
+        lens = camera.fov_y_deg, camera.orthographic, camera.principal_point
+        key = place, lens, camera.reach_m, camera.among, size_px, window_px
         if key != self._key or self._lens is None:
             self._key, self._lens = key, camera.matrices(size_px, window_px)
         if not self._is_carried:
@@ -131,6 +134,11 @@ class StageCamera:
             self._carriers[picture.name] = poses.position[0], turn
         carrier = self._carriers.get(picture.name)
         return self._lens if carrier is None else self._rested(picture.name, self._lens, *carrier, size_px[1])
+
+    def around_axis(self, viewport: Viewport, window_px: tuple[int, int]) -> Viewport:
+        """The viewport for the matrices of a picture that is seen in `viewport`; after `matrices`."""
+        assert self.orbit is not None
+        return self.orbit.around_axis(viewport, window_px)
 
     def _rested(
         self,

@@ -9,7 +9,6 @@ viewer goes on without it. Nothing here draws: what it adds is returned as plain
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import crash_of
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.render.interpolation.poses import Poses
@@ -155,7 +155,7 @@ class UserDrawing:
         except (Exception, SystemExit) as error:  # sys.exit in the user's code must not end the viewer
             crash = crash_of(self.name, error)
             self.failed = str(crash)
-            print(f"{crash.traceback_text}twixt: {crash}; drawing goes on without it", file=sys.stderr, flush=True)
+            print_notice(f"{crash}; drawing goes on without it", crash.traceback_text)
             return UserAdditions()
 
 

@@ -11,6 +11,7 @@ by any other rule the column itself is blended in numpy, and colours are made of
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,6 +46,9 @@ LARGE_BYTES = 4 << 20
 # Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second does
 # not ask the kernel in each.
 PATIENCE_NS = 4_000_000
+# Snapshots that are held back because their scene has not come: it comes by a socket, mostly within a millisecond. Where
+# large meshes take longer, motion goes on with the scene at hand.
+MOST_HELD_BACK = 16
 
 
 class Taken(NamedTuple):
@@ -61,6 +65,13 @@ class Taken(NamedTuple):
 NOTHING = Taken()
 
 
+class HeldBack(NamedTuple):
+    """A snapshot that came before its scene, in memory of its own."""
+
+    head: Head
+    snapshot: Snapshot
+
+
 class Intake:
     """Intake of one simulation's snapshots into one stage. byte_budget: see `BYTE_BUDGET`. link: of the simulation."""
 
@@ -73,6 +84,9 @@ class Intake:
         self._allocated: dict[int, int] = {}  # bodies for which a slot has memory, by slot
         self._limit_slots()
         self.make_room()
+        self._held_back: deque[HeldBack] = deque()
+        self._entered_version = 0  # of the newest scene of a snapshot
+        self._waived_version = 0  # of the newest scene that is not waited for
         self._world_epoch: int | None = None
         self._worlds_before = 0  # worlds of the simulations followed before: world epochs are counted on
         self.plan: Plan = link.plan()
@@ -84,7 +98,9 @@ class Intake:
         self._worlds_before = max(self._world_epoch or 0, self.plan.world_epoch) + 1
         self.link, self._newest_tick = link, 0
         self._scene_version, self._cameras = link.scene_version, link.received.cameras
-        self._stage.begin_anew(link.scene, link.newest_bodies)
+        self._held_back.clear()
+        self._entered_version = self._waived_version = 0
+        self._stage.begin_anew(link.scene, link.newest_bodies, link.received.parents)
         self._limit_slots()
         self._replan(link.plan())
 
@@ -110,7 +126,7 @@ class Intake:
         is_news = False
         if link.scene_version != self._scene_version:
             self._scene_version = link.scene_version
-            stage.set_scene(link.scene)
+            stage.set_scene(link.scene, link.received.parents)
             self._limit_slots()
             is_news = True
         if link.received.cameras != self._cameras:
@@ -121,29 +137,53 @@ class Intake:
         if plan.number != self.plan.number:
             self._replan(plan)
             is_news = True
-        if not link.has_unread:
+        if not link.has_unread and not self._held_back:
             return Taken(0, True) if is_news else NOTHING
         steps = 0
-        for claim in self._unread():
-            head = claim.head
-            if self._worlds_before:
-                head = head._replace(world_epoch=head.world_epoch + self._worlds_before)
-            if head.world_epoch != self._world_epoch:
-                self._world_epoch = head.world_epoch
-                self._newest_tick = head.tick
-            slot = stage.history.slot_for(head)
-            if slot is None:  # it will not be drawn, but the clock observes its times
-                stage.observe(head)
-                continue
-            if not self._upload(claim, slot, head.world_epoch):
-                stage.history.discard(slot)
-                continue
-            stage.history.commit(slot, head)
-            stage.observe(head)
-            steps += max(0, head.tick - self._newest_tick)
+        while self._held_back and self._is_scene_there(self._held_back[0].head):
+            steps += self._enter(self._held_back.popleft())
+            is_news = True
+        if link.has_unread:
+            for claim in self._unread():
+                if self._held_back or not self._is_scene_there(claim.head):
+                    copied = claim.copy()
+                    if copied is not None:
+                        self._held_back.append(HeldBack(claim.head, copied))
+                else:
+                    steps += self._enter(claim)
+                is_news = True
+        return Taken(steps, is_news)
+
+    def _is_scene_there(self, head: Head) -> bool:
+        """True if the scene that a snapshot belongs to has come, or is not waited for any longer."""
+        if len(self._held_back) >= MOST_HELD_BACK or self.link.ended is not None:
+            self._waived_version = max(self._waived_version, head.scene_version)
+        return head.scene_version <= max(self._scene_version, self._waived_version)
+
+    def _enter(self, found: Claim | HeldBack) -> int:
+        """Enters a snapshot into the history; returns the ticks since the one before."""
+        stage, head = self._stage, found.head
+        if self._worlds_before:
+            head = head._replace(world_epoch=head.world_epoch + self._worlds_before)
+        if head.world_epoch != self._world_epoch:
+            self._world_epoch = head.world_epoch
             self._newest_tick = head.tick
-            self.newest = head
-        return Taken(steps, True)
+        if head.scene_version > self._entered_version:
+            self._entered_version = head.scene_version
+            stage.renderer.begin_scene()
+        slot = stage.history.slot_for(head)
+        if slot is None:  # it will not be drawn, but the clock observes its times
+            stage.observe(head)
+            return 0
+        if not self._upload(found, slot, head.world_epoch):
+            stage.history.discard(slot)
+            return 0
+        stage.history.commit(slot, head)
+        stage.observe(head)
+        steps = max(0, head.tick - self._newest_tick)
+        self._newest_tick = head.tick
+        self.newest = head
+        return steps
 
     def _replan(self, plan: Plan) -> None:
         self.plan = plan._replace(world_epoch=plan.world_epoch + self._worlds_before)
@@ -170,11 +210,13 @@ class Intake:
                         return
             yield claim
 
-    def _upload(self, claim: Claim, slot: int, world_epoch: int) -> bool:
+    def _upload(self, claim: Claim | HeldBack, slot: int, world_epoch: int) -> bool:
         """Uploads a snapshot into a slot, without a copy where no method and no rule needs one. Returns False if it was
         overwritten meanwhile."""
         stage, count = self._stage, claim.head.count
-        if not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
+        if isinstance(claim, HeldBack):
+            copied: Snapshot | None = claim.snapshot
+        elif not stage.needs_copies and is_drawn_as_published(stage.scene, claim.columns):
             stage.renderer.upload(slot, claim.bodies, count, arrays_of(claim.part_columns, claim.layout))
             if SCALE3 in claim.columns:
                 stage.renderer.upload_scale3(slot, np.frombuffer(claim.columns[SCALE3], "<f4").reshape(count, 3))
@@ -183,7 +225,8 @@ class Intake:
             if is_valid := claim.is_valid():
                 stage.marks.put(slot, marks)
             return is_valid
-        copied = claim.copy()
+        else:
+            copied = claim.copy()
         if copied is None:
             return False
         snapshot = as_drawn(replace(copied, world_epoch=world_epoch), stage.scene)

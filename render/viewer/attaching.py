@@ -9,12 +9,12 @@ Always: a search has one result, which does not change: a link, or the error tha
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session import listener
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def attach_when_running(name: str | None) -> BackgroundAttach:
                     raise
                 if str(error) != refusal:
                     refusal = str(error)
-                    print(f"twixt: {refusal}; waiting on", file=sys.stderr, flush=True)
+                    print_notice(f"{refusal}; waiting on")
             is_given_up.wait(RETRY_S if refusal else LOOK_S)
         return None
 
@@ -120,7 +120,7 @@ def wait_until_running(name: str | None, is_asked_to_stop: Callable[[], bool]) -
     attaching = attach_when_running(name)
     if not attaching.wait(LOOK_S):
         whom = "a simulation" if name is None else f'the simulation "{name}"'
-        print(f"twixt: waiting for {whom}; Ctrl-C ends this", file=sys.stderr, flush=True)
+        print_notice(f"waiting for {whom}; Ctrl-C ends this")
     while not attaching.wait(LOOK_S):
         if is_asked_to_stop():
             attaching.give_up()
@@ -143,7 +143,7 @@ class Reconnection:
             self.notice = f'waiting for "{self._name}" to come back'
             because = f" ({ended.message})" if ended.message else ""
             end = MAY_RETURN[ended.kind]
-            print(f"twixt: the simulation {end}{because}; {self.notice}", file=sys.stderr, flush=True)
+            print_notice(f"the simulation {end}{because}; {self.notice}")
         return self._attaching is not None
 
     def link(self) -> Link | None:
@@ -152,7 +152,7 @@ class Reconnection:
         if self._attaching is None or not self._attaching.wait(0):
             return None
         link, self._attaching, self.notice = self._attaching.link, None, ""
-        print(f'twixt: "{self._name}" is back', file=sys.stderr, flush=True)
+        print_notice(f'"{self._name}" is back')
         return link
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ class FrameLoop:
         self._slow_render_ns = round(config.slow_render_ms * 1e6)
         self._resizes = 0  # of the display, as last seen
         set_code_folders(link.description.get(CODE_FOLDERS, ()))
-        self.stage = Stage(config, display.context, link.scene, MOST_SLOTS, link.newest_bodies)
+        self.stage = Stage(config, display.context, link.scene, MOST_SLOTS, link.newest_bodies, link.received.parents)
         self.stage.parts = timer.parts
         is_processor = is_software(display.renderer)
         governor = Governor(config.quality, is_processor, pacer.unlimited)

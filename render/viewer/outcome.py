@@ -13,7 +13,8 @@ import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc.config.output_files import write_json
-from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, REFUSED, TwixtError, missing_package_advice
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import error_text
 from twixt.ipc.trace import startup_times
 
@@ -47,7 +48,9 @@ def of_simulation(ended: Ended, owned: bool) -> Outcome:
 
 
 def of_fault(error: Exception) -> Outcome:
-    """Outcome of a viewer that an error stopped, with the traceback for a bug report."""
+    """Outcome of a viewer that an error stopped: the missing package, else the traceback for a bug report."""
+    if missing := missing_package_advice(error):
+        return Outcome(REFUSED, missing)
     message = f"the viewer ends, because it could not draw on: {error_text(error)}"
     return Outcome(FAILED, message, "".join(traceback.format_exception(error)))
 
@@ -104,18 +107,18 @@ def leave_report(
             from twixt.render.measure.report.plots import frame_pacing
 
             frame_pacing(rows, config.plot, config.command, swap_blocks=display["swap_blocks"])
-            print(f"twixt: frame-pacing plot in {config.plot}", file=sys.stderr)
+            print_notice(f"frame-pacing plot in {config.plot}")
     except TwixtError as error:
         unwritten = _say_unwritten(error)
     if config.json != "-":  # last: if nobody reads the output, or the disk is full, the files are written already
         report.show(made)
     broken = check(made, list(config.fail_if))
     for line in broken:
-        print(f"twixt: limit broken: {line}", file=sys.stderr)
+        print_notice(f"limit broken: {line}")
     return unwritten or (FAILED if broken else FINISHED)
 
 
 def _say_unwritten(error: TwixtError) -> int:
     """Prints the error; returns its exit code. Raised further, it would be taken for the end of physics."""
-    print(f"twixt: {error}", file=sys.stderr)
+    print_notice(str(error))
     return error.exit_code

@@ -20,7 +20,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import twixt
-from twixt.ipc.errors import NoDisplay, TwixtError
+from twixt.ipc.errors import REFUSED, NoDisplay, TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.trace import startup_times
 from twixt.render.viewer.outcome import send_exit_code
 from twixt.render.viewer.start_up import Loading
@@ -32,19 +33,23 @@ if TYPE_CHECKING:
 DYING_S = 0.1
 
 
-def view_as_child() -> int:
+def view_as_child(owned: bool) -> int:
     """Waits for the run's message, and runs the viewer that it describes. Returns the exit code, and sends it to the
-    run (see `send_exit_code`). Raises TwixtError."""
+    run (see `send_exit_code`). owned: its end ends the run. Raises TwixtError, and ImportError where a package is
+    missing."""
     try:
-        code = _view()
+        code = _view(owned)
     except TwixtError as error:
         send_exit_code(error.exit_code)
+        raise
+    except ImportError:
+        send_exit_code(REFUSED)
         raise
     send_exit_code(code)
     return code
 
 
-def _view() -> int:
+def _view(owned: bool) -> int:
     startup_times.ended("viewer_interpreter", twixt.STARTED_NS)
     _write_from_the_background()
     gc.disable()  # nothing that is imported is garbage
@@ -61,7 +66,7 @@ def _view() -> int:
         if order.config.profile is None:  # else its trace must still be written, so nothing may end the process
             loading.watch(order.name, order.pid)
         try:
-            return view(order.config, order.name, owned=os.environ.get("TWIXT_OWNED") == "1", loading=loading)
+            return view(order.config, order.name, owned=owned, loading=loading)
         except NoDisplay as error:  # the run that started this viewer prints the reason
             return error.exit_code
         except TwixtError:
@@ -140,6 +145,18 @@ def _wait_for_end(pid: int) -> None:
     os.close(process)
 
 
+def _has_ended(pid: int) -> bool:
+    """True if the process has died, or dies within `DYING_S`. It need not be the parent: a frozen program's viewer may
+    be a grandchild."""
+    if not hasattr(os, "pidfd_open"):
+        time.sleep(DYING_S)
+        return os.getppid() != pid
+    ended = threading.Thread(target=_wait_for_end, args=(pid,), daemon=True)
+    ended.start()
+    ended.join(DYING_S)
+    return not ended.is_alive()
+
+
 def _answers(name: str) -> bool:
     from twixt.ipc.session.listener import tidy
 
@@ -148,8 +165,7 @@ def _answers(name: str) -> bool:
 
 def _without_physics(pid: int) -> int:
     """Exit code of a viewer that never attached. Prints the reason if the process of physics is gone."""
-    time.sleep(DYING_S)
-    return 0 if os.getppid() == pid else _say_lost()
+    return _say_lost() if _has_ended(pid) else 0
 
 
 def _say_lost() -> int:
@@ -157,5 +173,5 @@ def _say_lost() -> int:
     from twixt.render.viewer.outcome import of_simulation
 
     outcome = of_simulation(LOST, owned=True)
-    print(f"twixt: {outcome.message}", file=sys.stderr, flush=True)
+    print_notice(outcome.message)
     return outcome.exit_code

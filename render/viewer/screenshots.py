@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -84,13 +84,12 @@ class Screenshots:
         for written in self._written:
             error = written.exception()
             if error is not None:
-                print(f"twixt: no screenshot: {error}", file=sys.stderr)
+                print_notice(f"no screenshot: {error}")
         self._written.clear()
         if self._path is not None:
-            print(
-                f"twixt: no screenshot in {self._path}: the run ended before its instant, {self._at_s:g} s after the "
-                "first frame; choose an earlier --at",
-                file=sys.stderr,
+            print_notice(
+                f"no screenshot in {self._path}: the run ended before its instant, {self._at_s:g} s after the "
+                "first frame; choose an earlier --at"
             )
             self._path = None
 
@@ -117,4 +116,4 @@ def save_png(path: str, pixels: NDArray[np.uint8]) -> None:
             with contextlib.suppress(OSError):  # no part of a picture is left
                 os.unlink(path)
         raise TwixtError(f"cannot write the screenshot {path!r}: {error}; make room, or name another file") from None
-    print(f"twixt: screenshot in {path}", file=sys.stderr)
+    print_notice(f"screenshot in {path}")

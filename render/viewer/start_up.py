@@ -11,13 +11,13 @@ get no extra lines.
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from twixt.ipc.process.notices import is_terminal, print_notice
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace import startup_times
 from twixt.render.controls.key_bindings import bound
@@ -207,7 +207,7 @@ class StartNotice:
     def __init__(self, begun_ns: int | None) -> None:
         self._begun_ns = time.perf_counter_ns() if begun_ns is None else begun_ns
         self._over = threading.Event()
-        if sys.stderr is not None and sys.stderr.isatty():
+        if is_terminal():
             threading.Thread(target=self._watch, name="start notice", daemon=True).start()
 
     def close(self) -> None:
@@ -219,7 +219,7 @@ class StartNotice:
         wait_s = max(0.0, (self._begun_ns + PATIENCE_NS - time.perf_counter_ns()) / 1e9)
         while not self._over.wait(wait_s) and (busy := busy_with(startup_times.has_ended)):
             if busy != reported:
-                print(f"twixt: starting: {busy}", file=sys.stderr, flush=True)
+                print_notice(f"starting: {busy}")
             reported, wait_s = busy, LOOK_S
 
 

@@ -10,7 +10,6 @@ import contextlib
 import gc
 import os
 import signal
-import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import FINISHED, INTERRUPTED, TwixtError
 from twixt.ipc.process import fork, interrupts
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.trace import spans as kinds
 from twixt.ipc.trace import startup_times
 from twixt.ipc.trace.spans import NOT_RECORDED, Spans
@@ -202,9 +202,9 @@ def _leave(viewer: _Viewer, link: Link, loop: FrameLoop, outcome: Outcome) -> in
     log.close()
     link.close()
     if outcome.message:
-        print(f"{outcome.traceback_text}twixt: {outcome.message}", file=sys.stderr)
+        print_notice(outcome.message, outcome.traceback_text)
     if log.failure:
-        print(f"twixt: {log.failure}", file=sys.stderr)
+        print_notice(log.failure)
     if not config.report or (outcome.exit_code == INTERRUPTED and not viewer.is_report_asked):
         return outcome.exit_code
     shown_on = {

@@ -5,11 +5,11 @@ Raises TwixtError with value, rule and way out, before anything runs. Checks not
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.sim.schedule.schedule import FASTEST, SLOWEST
 from twixt.sim.schedule.step_multiple import MAX_STEP_MS, FixedStride, Stride, Widening
 from twixt.sim.world.world import LONGEST_DT, SHORTEST_DT
@@ -68,11 +68,8 @@ def _replay_of(config: Config, path: str, dt_s: float) -> ReplayedSteps:
     log = read_dt_log(path)
     check_origin(path, log, _origin_of(config, dt_s))
     if not log.has_end:
-        print(
-            f"twixt: --dt-replay {path!r} has no end, its run was killed; the {len(log.multiples)} steps it holds "
-            "are made",
-            file=sys.stderr,
-            flush=True,
+        print_notice(
+            f"--dt-replay {path!r} has no end, its run was killed; the {len(log.multiples)} steps it holds are made"
         )
     return ReplayedSteps(log.multiples)
 

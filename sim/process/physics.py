@@ -11,7 +11,6 @@ the wait `wait` are passed in.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from twixt.ipc.commands import CONTROL, Command
 from twixt.ipc.config.config import Config
 from twixt.ipc.config.troubles import FIELDS
 from twixt.ipc.interaction.world_controls import to_status
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import UserCodeCrashed, calling_user_code
 from twixt.ipc.ring.slot import RecordsKept
 from twixt.ipc.scene import Scene
@@ -342,4 +342,4 @@ class Physics:
 
     def _warn(self, warning: str) -> None:
         self.warning = warning
-        print(f"twixt: {warning}", file=sys.stderr, flush=True)
+        print_notice(warning)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import FINISHED, TwixtError, exit_code_of, has_reader_gone
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.process.user_code import CODE_FOLDERS, UserCodeCrashed, code_folders
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.session.host import Host
@@ -211,7 +211,7 @@ class PhysicsRun:
             self._viewer.stop(FAREWELL_S)
             return FINISHED
         if (code < 0 or not self._viewer.is_code_known) and watchdog.signal is None:
-            print(f"twixt: the viewer {self._viewer.ending}, so the run ends", file=sys.stderr, flush=True)
+            print_notice(f"the viewer {self._viewer.ending}, so the run ends")
         return exit_code_of(code)
 
     def end_by_signal(self, number: int) -> int:
@@ -238,8 +238,7 @@ class PhysicsRun:
 
     def _end_crashed(self, error: TwixtError) -> int:
         """Prints the traceback of the user's world; the viewer shows the message for some seconds."""
-        print(getattr(error, "traceback_text", ""), end="", file=sys.stderr)
-        print(f"twixt: {error}", file=sys.stderr, flush=True)
+        print_notice(str(error), getattr(error, "traceback_text", ""))
         if self._host is not None and self._viewer is not None:
             self._host.end("crashed", str(error))
             try:
@@ -267,7 +266,7 @@ class PhysicsRun:
 
     def abort(self) -> None:
         """Ends viewer and socket: the process is about to exit under a step that hangs."""
-        print("twixt: the world's step does not return; the process ends without it", file=sys.stderr, flush=True)
+        print_notice("the world's step does not return; the process ends without it")
         self._listener.close()
         if self._viewer is not None:
             self._viewer.kill()
@@ -299,12 +298,10 @@ class PhysicsRun:
         physics, _ = self._made()
         tick = physics.schedule.tick
         if physics.is_half_made:
-            print(
-                f"twixt: no hash: the step after step {tick} was interrupted, its state is half made", file=sys.stderr
-            )
+            print_notice(f"no hash: the step after step {tick} was interrupted, its state is half made")
             return None
         if was_interrupted:
-            print(f"twixt: the hash is that of the state after step {tick}", file=sys.stderr)
+            print_notice(f"the hash is that of the state after step {tick}")
         return state_hash(physics.world)
 
     def _describe(self, world: World) -> dict[str, Any]:

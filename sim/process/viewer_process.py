@@ -14,22 +14,19 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 
-import twixt
-from twixt.ipc.errors import FAILED, TwixtError
+from twixt.ipc.errors import FAILED, exhaustion_advice
 from twixt.ipc.process import fork
+from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, viewer_command
 
 TYPE_CHECKING = False  # as in `typing`, whose import would delay the viewer's start
 if TYPE_CHECKING:
     from twixt.ipc.config.config import Config
     from twixt.ipc.trace.trace_file import Trace
 
-# Set for a child that belongs to the simulation which started it.
-OWNED_VARIABLE = "TWIXT_OWNED"
 # numpy's linear algebra starts a thread per core, each of which spins for 40 ms, also on the core where physics starts.
 # A viewer has no work for them.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -48,7 +45,10 @@ def early_viewer() -> Iterator[None]:
     not used, or if it still runs, as after an early Ctrl-C.
     """
     global _early
-    begun = _early = ViewerProcess(_command(), awaits_order=True) if sys.executable else None
+    try:
+        begun = _early = _start()
+    except NoViewerProgram:  # `start_viewer` raises it again, if the command needs a viewer
+        begun = None
     try:
         yield
     finally:
@@ -64,14 +64,11 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
 
     It writes to this process's standard output and error. on_end: called once it has ended, on a thread of its own.
     The viewer of a user's own loop is in a process group of its own, so that it does not receive an interrupt of the
-    loop's group. With `config.profile`, the trace begins here and is shared with the viewer. Raises TwixtError if
-    Python does not know its own program.
+    loop's group. With `config.profile`, the trace begins here and is shared with the viewer. Raises NoViewerProgram if
+    there is no program that may be started as a viewer, or if its start failed.
     """
-    if not sys.executable:
-        raise TwixtError(
-            "cannot start a viewer: this Python does not know its own program (sys.executable is empty); "
-            f"start one yourself with: twixt view {name}"
-        )
+    has_early = on_end is None and _early is not None
+    command = None if has_early else viewer_command()
     trace = None
     if config.profile is not None:
         from twixt.ipc.trace.spans import PHYSICS
@@ -79,15 +76,27 @@ def start_viewer(name: str, config: Config, on_end: Callable[[ViewerProcess], No
 
         trace = open_trace(config, PHYSICS)
         config = config if trace is None else trace.shared_with(config)
-    viewer = _take_early() if on_end is None else None
-    viewer = viewer or ViewerProcess(_command(), on_end, awaits_order=True, has_own_group=config.users_loop)
+    viewer = _take_early() if has_early else None
+    viewer = viewer or _start(command, on_end, config.users_loop)
     viewer.trace = trace
     viewer.send_order(name, config)
     return viewer
 
 
-def _command() -> list[str]:
-    return [sys.executable, "-P", str(twixt.__file__), "_view"]
+def _start(
+    command: ViewerCommand | None = None,
+    on_end: Callable[[ViewerProcess], None] | None = None,
+    has_own_group: bool = False,
+) -> ViewerProcess:
+    """Starts a viewer that awaits its order, by default by `viewer_command`. Raises NoViewerProgram."""
+    command = command or viewer_command()
+    try:
+        return ViewerProcess(command.arguments, on_end, True, has_own_group, command.environ())
+    except OSError as error:
+        if exhaustion_advice(error):
+            raise
+        program = command.arguments[0]
+        raise NoViewerProgram(f"the viewer's program {program!r} cannot be started ({error.strerror})") from None
 
 
 def _take_early() -> ViewerProcess | None:
@@ -101,7 +110,8 @@ class ViewerProcess:
 
     awaits_order: it waits for `send_order`, and ends by itself if this process ends first. has_own_group: it is in a
     process group of its own, but not in a session: Linux would schedule that as a group, whatever its nice value.
-    trace: of its run, None without one. is_code_known: False if it ended and its exit code is not known.
+    trace: of its run, None without one. is_code_known: False if it ended and its exit code is not known. environ: its
+    environment, None: that of this process.
     """
 
     def __init__(
@@ -110,6 +120,7 @@ class ViewerProcess:
         on_end: Callable[[ViewerProcess], None] | None = None,
         awaits_order: bool = False,
         has_own_group: bool = False,
+        environ: dict[str, str] | None = None,
     ) -> None:
         self.trace: Trace | None = None
         self.is_to_end = False  # True before it is ended on purpose: its end is then not reported
@@ -120,7 +131,7 @@ class ViewerProcess:
         self._ended = threading.Event()
         self._on_end = on_end
         self._socket: socket.socket | None = None  # its standard input: carries its order, and its exit code back
-        environ = {**ONE_THREAD, **os.environ, OWNED_VARIABLE: "1"}
+        environ = {**ONE_THREAD, **(os.environ if environ is None else environ)}
         self._spawned_ns = time.perf_counter_ns()
         with fork.LOCK, contextlib.ExitStack() as theirs:
             reads = subprocess.DEVNULL
@@ -128,7 +139,12 @@ class ViewerProcess:
                 self._socket, its_end = socket.socketpair()
                 reads = theirs.enter_context(its_end).fileno()
             group = 0 if has_own_group else None
-            self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=group)
+            try:
+                self._process = subprocess.Popen(command, stdin=reads, env=environ, process_group=group)
+            except OSError:
+                if self._socket is not None:
+                    self._socket.close()
+                raise
             self._pidfd = _pidfd_of(self._process.pid)
             fork.guard(self)
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()

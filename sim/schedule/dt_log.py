@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 
 HEADER = "twixt dt log 1"
 # Most steps between two writes: a killed run loses at most these.
@@ -109,7 +109,7 @@ class DtLog:
             why = error.strerror or str(error)
         self._file.close()
         written = self._steps - self._pending
-        print(f"twixt: --dt-log {self._path!r} ends with step {written:,}: {why}", file=sys.stderr, flush=True)
+        print_notice(f"--dt-log {self._path!r} ends with step {written:,}: {why}")
 
 
 class ReplayedSteps:

@@ -47,6 +47,11 @@ class RecordsByIndex(_Copyable):
         self._count = 0
         self._same = Match(slice(0, 0), NONE, NONE)
 
+    @property
+    def rows(self) -> Rows | slice:
+        """The record of each body of the last match."""
+        return self._same.rows
+
     def match(self, count: int) -> Match:
         """Match `count` bodies. With fewer than before the last ones are gone."""
         before, self._count = self._count, count
@@ -70,6 +75,11 @@ class RecordsById(_Copyable):
         self._sorted_ids: NDArray[Any] = np.zeros(0, np.int64)
         self._sorted_rows = NONE
         self._is_taken = np.zeros(0, bool)
+
+    @property
+    def rows(self) -> Rows | slice:
+        """The record of each body of the last match."""
+        return self._match.rows
 
     def match(self, ids: ArrayLike) -> Match:
         """Match the bodies with these ids, shape (n,). Raises TwixtError for equal ids, or ids of another type."""

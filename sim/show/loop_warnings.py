@@ -1,39 +1,62 @@
-"""Warnings of a user's own loop: values that are not finite, in its terminal and in the overlay.
+"""Warnings of a user's own loop, in its terminal and in the overlay: values that cannot be drawn, motion that is lost.
 
-Always: at most one warning of such values in the life of a view, so that a loop that goes on with them is not flooded.
-What is checked in each publish costs little (`finite_check`).
+Always: at most one warning of each kind in the life of a view, so that a loop that goes on is not flooded. What is
+checked in each publish costs little (`finite_check`, `lost_motion`).
 """
 
 from __future__ import annotations
 
-import sys
+import math
+import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.ring.slot import OpenSlot
+from twixt.ipc.scene import Scene
+from twixt.ipc.session.host import Host
 from twixt.sim.show.shown_bodies import ShownBodies
 from twixt.sim.show.users_side import LoopStatus
+from twixt.sim.world.field_checks import HALF_ZERO
 from twixt.sim.world.finite_check import FiniteCheck, look_in
+from twixt.sim.world.lost_motion import LEAST_INTERVAL, LOOK_INTERVAL_S, LostMotion
 from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.small_shapes import small_shape
 from twixt.sim.world.surfaces import Surfaces
 
 WAY_OUT = look_in("the loop")
+# Looks for lost motion after `LEAST_INTERVAL` publishes each; later ones follow the clock. Publishes between two, at most.
+EARLY_LOOKS, MOST_INTERVAL = 5, 8192
 
 
 class LoopWarnings:
-    """Warnings of a user's own loop, in its terminal and in the overlay; at most one of values that are not finite."""
+    """Warnings of the loop that publishes on `host`.
 
-    def __init__(self, status: LoopStatus, dt_ns: int) -> None:
-        self.is_quiet = False  # after such a value was reported
+    lost_motion_tick: tick at which `check_motion` is to be called next.
+    """
+
+    def __init__(self, host: Host, status: LoopStatus, dt_ns: int) -> None:
+        self.is_quiet = False  # after a value that cannot be drawn was reported
         self._status, self._dt_s = status, dt_ns / 1e9
         self._finite, self._look_tick = FiniteCheck(WAY_OUT), 0
+        self._motion = LostMotion(lambda: host.scene.unpacked())
+        self.lost_motion_tick: float = LEAST_INTERVAL
+        self._looks_left, self._looked_ns = EARLY_LOOKS, time.perf_counter_ns()
+        self._interval, self._has_said_time = LEAST_INTERVAL, False
 
     def check_all(self, opened: OpenSlot, bodies: ShownBodies, tick: int) -> None:
         """Check all bodies, and warn of the first one with a value that is not finite."""
         warning = FiniteCheck(WAY_OUT, bodies.name_of).check_all(opened.records, tick)
         if not warning and "color" in bodies.not_drawable:
             warning = f"a color is not finite after step {tick}; its body is drawn in white"
+        if not warning and "scale" in bodies.not_drawable:
+            warning = (
+                f"a scale after step {tick} is so small that float16, its type in a snapshot, has 0 for it: its body is "
+                f"not drawn; give scales above {HALF_ZERO:.0e}, and the shape a smaller size"
+            )
         self._warn_once(warning)
 
     def check_in_turn(self, records: NDArray[np.void], tick: int) -> None:
@@ -41,6 +64,43 @@ class LoopWarnings:
         if tick >= self._look_tick and not self.is_quiet:
             self._look_tick = tick + self._finite.steps_until_next(len(records), self._dt_s)
             self._warn_once(self._finite.check_next(records, tick))
+
+    def check_motion(
+        self,
+        records: NDArray[np.void],
+        tick: int,
+        sim_time_ns: int,
+        exact: NDArray[Any] | None = None,
+        name_of: Callable[[int], object] = int,
+    ) -> None:
+        """Look for motion that float32 cannot hold, and warn of the first body that loses it. exact: positions as they
+        were given, see `LostMotion.look`."""
+        text = self._motion.look(records, tick, sim_time_ns / 1e9, exact, name_of)
+        if text:
+            self.lost_motion_tick = math.inf
+            return self.warn(text)
+        now_ns, interval = time.perf_counter_ns(), LEAST_INTERVAL
+        if self._looks_left:
+            self._looks_left -= 1
+        else:
+            publishes = self._interval * LOOK_INTERVAL_S * 1e9 / max(1, now_ns - self._looked_ns)
+            interval = round(min(max(publishes, LEAST_INTERVAL), MOST_INTERVAL))
+        self._interval, self._looked_ns = interval, now_ns
+        self.lost_motion_tick = tick + interval
+
+    def check_scene(self, scene: Scene) -> None:
+        """Warn of a shape that is too small to be seen."""
+        if text := small_shape(scene):
+            self.warn(text)
+
+    def check_time(self, before_s: float | None, sim_time_s: float) -> None:
+        """Warn once of two states whose times, in seconds, differ by less than snapshots hold."""
+        if before_s is not None and sim_time_s > before_s and not self._has_said_time:
+            self._has_said_time = True
+            self.warn(
+                f"sim_time went on by {sim_time_s - before_s:.2g} s, and snapshots hold whole nanoseconds: such a state "
+                "replaces the one before at the same instant; publish less often, or in a larger unit of time"
+            )
 
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:
         """Warn of the first mark or vertex with a value that is not finite."""
@@ -51,7 +111,7 @@ class LoopWarnings:
 
     def warn(self, text: str) -> None:
         """Write `text` to the terminal and the overlay."""
-        print(f"twixt: {text}", file=sys.stderr, flush=True)
+        print_notice(text)
         self._status.say(warning=text)
 
     def _warn_once(self, text: str) -> None:

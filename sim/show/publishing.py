@@ -66,7 +66,8 @@ class Publishing:
         self._bodies: ShownBodies | None = None  # after `publish` was called
         self._surfaces = ShownSurfaces(self._host)
         self._has_slots = self._is_publishing = False
-        self._warnings = LoopWarnings(session.status, dt_ns)
+        self._given_s: float | None = None  # the last `sim_time` passed, seconds
+        self._warnings = LoopWarnings(self._host, session.status, dt_ns)
         self._body_limit = BodyLimit(self._host, self._warnings.warn)
 
     def publish(
@@ -94,12 +95,13 @@ class Publishing:
         passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)}, the
         vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms; those
         not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by default
-        `dt` after the last one. Smaller than the last one: the world restarts (a new world epoch). Equal: this state
+        `dt` after the last one; kept as whole nanoseconds. Smaller than the last one: the world restarts (a new world epoch). Equal: this state
         replaces the last one, at once and without a blend, and simulated time does not advance.
 
         Raises TwixtError for shapes, types and ranges that are wrong, and while another publish is under way. A number
         that is not finite is reported once, in the terminal and in the overlay: that body is not drawn, a velocity is
-        not used, a colour is drawn in white, and the loop goes on.
+        not used, a colour is drawn in white, and the loop goes on. So is an orientation of zeros: that body is drawn
+        as if not turned. Positions are kept as float32, see `Bodies`: motion that is lost by that is reported once.
 
         A new id below the number of shapes gets the shape of that number if it is free, any other id the lowest
         that is free; without ids, the i-th body has the i-th shape. After `close` it does nothing. For corrections
@@ -150,6 +152,9 @@ class Publishing:
                 raise
             if bodies.not_drawable and not self._warnings.is_quiet:
                 self._warnings.check_all(opened, bodies, now.tick)
+            if now.tick >= self._warnings.lost_motion_tick:
+                exact = bodies.exact_positions(fields.get("position"))
+                self._warnings.check_motion(opened.records, now.tick, sim_time_ns, exact, bodies.name_of)
             if extras is not NO_EXTRAS:
                 self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
             self._send(sim_time_ns, opened, begin_ns, extras.vertices)
@@ -210,6 +215,8 @@ class Publishing:
             self._fill_new(opened)
             yield opened.records
             self._warnings.check_in_turn(opened.records, now.tick)
+            if now.tick >= self._warnings.lost_motion_tick:
+                self._warnings.check_motion(opened.records, now.tick, sim_time_ns)
             self._warnings.check_extras(marks, None if surfaces is None else written, now.tick)
             if len(extras.records):
                 opened.write_marks(extras.records)
@@ -237,6 +244,8 @@ class Publishing:
         self._has_slots = True
         sim_time_ns, tick = self._time_of(sim_time), now.tick
         self._warnings.check_in_turn(records, tick)
+        if tick >= self._warnings.lost_motion_tick:
+            self._warnings.check_motion(records, tick, sim_time_ns)
         try:
             self._begin_send(sim_time_ns)
             now.tick, now.sim_time_ns = tick + 1, sim_time_ns  # first: an interruption may leave out a tick
@@ -250,7 +259,11 @@ class Publishing:
             return 0 if self._now.sim_time_ns is None else self._now.sim_time_ns + self._dt_ns
         if not (isinstance(sim_time, int | float | np.number) and abs(sim_time) < LONGEST_S):
             raise TwixtError(f"sim_time must be seconds, a finite number, got {text_of(sim_time)}")
-        return round(sim_time * 1e9)
+        sim_time_ns = round(sim_time * 1e9)
+        if sim_time_ns == self._now.sim_time_ns and self._given_s != sim_time:
+            self._warnings.check_time(self._given_s, sim_time)
+        self._given_s = sim_time
+        return sim_time_ns
 
     def _require(self, holds: bool, wanted: str, used: str) -> None:
         if not holds:

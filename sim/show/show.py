@@ -27,6 +27,7 @@ from twixt.ipc.process.user_code import CODE_FOLDERS, code_folders, near_name
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.scene.surface_records import surface_records
 from twixt.ipc.session import Host, open_listener
+from twixt.ipc.session.listener import NoFolder, unreachable_listener
 from twixt.sim.show.publishing import LONGEST_S
 from twixt.sim.show.view import View
 from twixt.sim.show.viewer_session import ViewerSession
@@ -56,8 +57,9 @@ def show(
     `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds` ends the view after that time.
     Raises TwixtError for invalid arguments, a name that is taken, and where memory is short.
 
-    Without a display, and when the viewer crashes, the loop goes on; one line on standard error reports it. See
-    `View.is_open`, `View.closed_because` and `View.reopen`. Ctrl-C reaches the loop alone, not its viewer.
+    Without a display, where no folder for the socket can be written (XDG_RUNTIME_DIR), and when the viewer crashes, the
+    loop goes on; one line on standard error reports it. See `View.is_open`, `View.closed_because`
+    and `View.reopen`. Ctrl-C reaches the loop alone, not its viewer.
     """
     if not isinstance(scene, Scene):
         raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")
@@ -78,7 +80,11 @@ def show(
     config = _config(name, options)
 
     about = {"world": config.world, "loop": "user"}
-    listener = open_listener(name)
+    unreachable = ""
+    try:
+        listener = open_listener(name)
+    except NoFolder as error:  # such as in a read-only container
+        listener, unreachable = unreachable_listener(name), str(error)
     try:
         host = Host(
             listener,
@@ -92,8 +98,10 @@ def show(
         raise
     session = None
     try:
-        session = ViewerSession(host, config, viewer)
-        return View(session, len(scene.shapes), capacity, round(dt * 1e9), own)
+        session = ViewerSession(host, config, viewer, unreachable)
+        view = View(session, len(scene.shapes), capacity, round(dt * 1e9), own)
+        view._warnings.check_scene(scene)
+        return view
     except BaseException:
         if session is not None:
             session.leave()

@@ -166,6 +166,21 @@ class ShownBodies:
         matcher = self._now.next_state.matcher
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
 
+    def exact_positions(self, value: ArrayLike | None) -> NDArray[Any] | None:
+        """Positions as they were passed to the last write, a row for each record, NaN for one without a body; None where
+        they were not passed, or with no more digits than a record has."""
+        if value is None:
+            return None
+        passed, state = field_checks.array_of("position", value), self._now.next_state
+        if passed.dtype == np.float32:
+            return None
+        rows = state.matcher.rows if state.matcher is not None else slice(0, len(passed))
+        if isinstance(rows, slice) and len(passed) == state.used:
+            return passed
+        exact = np.full((state.used, 3), np.nan)
+        exact[rows] = passed
+        return exact
+
     def record_count(self, fields: Mapping[str, ArrayLike], ids: ArrayLike | None) -> int:
         """Number of records after a `write` of these fields of bodies without ids. Raises TwixtError."""
         if ids is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.host_segments import HostEnded
@@ -19,6 +19,12 @@ from twixt.sim.show.publishing import Publishing
 from twixt.sim.show.users_side import UsersSide
 from twixt.sim.show.viewer_session import ViewerSession
 from twixt.sim.world.columns import Column, Columns, scene_with_columns
+
+# Message for `copy`, `deepcopy` and pickle.
+NOT_COPIED = (
+    "{} cannot be copied or pickled, it is one window; leave it out of the copy: "
+    "define __deepcopy__ or __getstate__ on the object that holds it"
+)
 
 
 class View(Publishing, UsersSide):
@@ -62,6 +68,7 @@ class View(Publishing, UsersSide):
             return
         scene = scene_with_columns(scene, self._now.columns.declared)
         scene.check_bodies(max(len(scene.shapes), self._capacity))
+        self._warnings.check_scene(scene)
         self._now.columns.set_scene(scene)
         self._shapes = len(scene.shapes)
         try:
@@ -115,6 +122,10 @@ class View(Publishing, UsersSide):
         Raises TwixtError after `close`.
         """
         self._session.reopen()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Raises TypeError: a view is one window and one piece of memory (`copy.copy`, `copy.deepcopy`, pickle)."""
+        raise TypeError(NOT_COPIED.format("a view of twixt.show"))
 
     def close(self) -> None:
         """Send the end to all viewers, close the window and free everything. From any thread; idempotent."""

@@ -20,9 +20,11 @@ from twixt.ipc.commands import CONTROL
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import FINISHED, NO_DISPLAY, NoDisplay, TwixtError
 from twixt.ipc.process import interrupts
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.session.host import Host
 from twixt.ipc.trace.spans import PHYSICS
 from twixt.ipc.trace.trace_file import open_trace
+from twixt.sim.process.viewer_command import NoViewerProgram
 from twixt.sim.process.viewer_process import ViewerProcess, start_viewer
 from twixt.sim.show.users_side import LoopStatus
 
@@ -35,31 +37,36 @@ VIEWER_PATIENCE_S = 3.0
 # (seconds); usually ms. If the garbage collector drops it while that thread holds a lock that closing needs, this wait
 # ends first, and the view is closed afterwards.
 LEAVE_PATIENCE_S = 2.0
+DROPPED = (
+    "the view was closed before its window opened, because its last reference ended; "
+    "keep it in a variable: view = twixt.show(...), viewer = launch_passive(...)"
+)
 
 
 class ViewerSession:
     """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
 
-    status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now. trace: of this process, None without --profile.
+    status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now.
+    unreachable: reason why no viewer can connect. trace: of this process, None without --profile.
     """
 
-    def __init__(self, host: Host, config: Config, has_viewer: bool) -> None:
+    def __init__(self, host: Host, config: Config, has_viewer: bool, unreachable: str = "") -> None:
         self.host, self.status = host, LoopStatus(host)
         self.is_closed = False  # True: nothing can be published any more
-        self._config = config
+        self._config, self._unreachable = config, unreachable
         self._closing = threading.RLock()  # a signal handler may close what is being closed
         self._process: ViewerProcess | None = None
         self._leaving: list[ViewerProcess] = []  # viewers that were replaced and may not have exited yet
         self._ending = ""  # reason of the end
+        self._no_viewer_because = "no viewer was asked for (viewer=False)"  # while there is no process
         self._has_quit = False
         self._owner_pid = os.getpid()
         self._opened_ns = time.perf_counter_ns()
-        if has_viewer:
-            self._process = start_viewer(host.name, config, self._report_crash)
-            self.trace = self._process.trace
+        if not (has_viewer or unreachable):
+            self._say(f"{self._no_viewer_because}; the loop goes on without one")
         else:
-            self.trace = open_trace(config, PHYSICS)
-            self._say("no viewer was asked for (viewer=False); the loop goes on without one")
+            self._process = self._start_viewer(config)
+        self.trace = open_trace(config, PHYSICS) if self._process is None else self._process.trace
         atexit.register(self.close)
         self._workers_exit = _at_workers_exit(self.close)
 
@@ -89,7 +96,7 @@ class ViewerSession:
             return f"its {self._config.seconds:g} s are over" if self._are_seconds_over else "its window was closed"
         process = self._process
         if process is None:
-            return "no viewer was asked for (viewer=False)"
+            return self._no_viewer_because
         code = process.poll()
         if code is None:
             return None
@@ -126,7 +133,7 @@ class ViewerSession:
             config = replace(self._config, log=None, screenshot=None, profile=None)
             self._opened_ns, self._has_quit = time.perf_counter_ns(), False
             self.host.viewer_came.clear()
-            self._process = start_viewer(self.host.name, config, self._report_crash)
+            self._process = self._start_viewer(config)
 
     def close(self, kind: str = "ended", message: str = "") -> None:
         """Send the end to all viewers, close the window, wait for its process and free everything. kind, message: as
@@ -141,9 +148,13 @@ class ViewerSession:
             self._apart(self._await_viewer)
 
     def leave(self) -> None:
-        """`close` without a wait for the viewer, after the last reference to the view is gone."""
+        """`close` without a wait for the viewer, after the last reference to the view is gone. Reported where its window
+        never opened and at most one state was published: most likely the result of `show` was not kept."""
         if self.is_closed or os.getpid() != self._owner_pid:
             return
+        newest = self.host.newest()
+        if self._process is not None and not self.host.viewer_came.is_set() and (newest is None or newest.number == 1):
+            print_notice(DROPPED)
         is_free = threading.Event()
 
         def close() -> None:
@@ -206,9 +217,21 @@ class ViewerSession:
         else:
             self._say(f"the viewer {viewer.ending}; the loop goes on without it")
 
-    def _say(self, what: str) -> None:
-        see = f"see it with view.reopen(), or in a terminal: twixt view {self.host.name}"
-        print(f"twixt: {what}; {see}", file=sys.stderr, flush=True)
+    def _start_viewer(self, config: Config) -> ViewerProcess | None:
+        """None where no viewer can connect or there is no program to start: it is reported, and the loop goes on."""
+        if self._unreachable:
+            self._no_viewer_because = self._unreachable
+            print_notice(f"{self._unreachable}; the loop goes on without a viewer")
+            return None
+        try:
+            return start_viewer(self.host.name, config, self._report_crash)
+        except NoViewerProgram as error:
+            self._no_viewer_because = str(error)
+            self._say(f"{error}; the loop goes on without a viewer", "")
+            return None
+
+    def _say(self, what: str, reopen: str = "with view.reopen(), or ") -> None:
+        print_notice(f"{what}; see it {reopen}in a terminal: twixt view {self.host.name}")
 
 
 def _at_workers_exit(close: Callable[[], None]) -> Finalize | None:

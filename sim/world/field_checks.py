@@ -2,8 +2,8 @@
 
 A field of all bodies is checked with one dot product: a sum of squares is finite only if every value is, and small
 only if every value is, so that errors of quaternions cannot cancel. Every error names the field, the value, the
-rule and the way out. A value that is not finite is reported without an error: it is a state of the simulation, and a
-long computation must not end because of its picture. Pure; writes nothing.
+rule and the way out. A value that is not finite and a quaternion of zeros are reported without an error: they are a
+state of the simulation, and a long computation must not end because of its picture. Pure; writes nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twixt.ipc.errors import TwixtError, text_of
 from twixt.sim.world.columns import Column, Columns
+from twixt.sim.world.finite_check import NO_LENGTH
 
 WIDTHS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
 # Largest difference from length 1 that counts as rounding; beyond it a quaternion is not a unit quaternion.
@@ -24,6 +25,8 @@ LENGTH_OFF_MAX = 0.01
 # Difference of the squared length from 1 below which the length is within `LENGTH_OFF_MAX` of 1.
 SQUARE_OFF_MAX = 2 * LENGTH_OFF_MAX - LENGTH_OFF_MAX**2
 HALF_MAX = 65504.0
+# A scale up to this one is 0 in a record: half of the smallest number that float16 has.
+HALF_ZERO = 2.0**-25
 FLOAT32_MAX = 3.4028235e38
 ONE = np.ones((), np.float32)  # an array: numpy is slower with a Python number
 # Longer dot products are split among threads, which take a core from the viewer and cost more than they gain.
@@ -40,7 +43,8 @@ Values = NDArray[Any]
 
 
 class Checked(NamedTuple):
-    """Values in the type of the record's field. is_well: False if one may be not finite, or too large to be drawn."""
+    """Values in the type of the record's field. is_well: False if one may be not finite, too large or too small
+    to be drawn, or a quaternion of zeros."""
 
     values: Values
     is_well: bool
@@ -210,7 +214,10 @@ def _scale(value: ArrayLike, count: int) -> Checked:
     array = array_of("scale", value)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
         raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {_kind(array)}")
-    is_well = not array.size or bool(array.min() >= 0 and array.max() <= HALF_MAX)
+    least = array.min() if array.size else 1.0
+    is_well = not array.size or bool(least >= 0 and array.max() <= HALF_MAX)
+    if is_well and least <= HALF_ZERO:
+        return Checked(np.full(count, array, np.float16), not ((array > 0) & (array <= HALF_ZERO)).any())
     if not is_well:
         finite = array[np.isfinite(array)]
         if finite.size and not (finite.min() >= 0 and finite.max() <= HALF_MAX):
@@ -239,9 +246,12 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
 
 
 def array_of(field: str, value: ArrayLike) -> Values:
-    """`value` as an array in main memory. Raises TwixtError for what is none, as an array on a GPU."""
+    """`value` as an array in main memory; masked entries as NaN. Raises TwixtError for what is none, as an array on a
+    GPU."""
     try:
-        return np.asarray(_host_array(value))
+        return np.asarray(without_mask(field, _host_array(value)))
+    except TwixtError:
+        raise
     except Exception as error:  # another library's array type may raise anything when it is converted
         if isinstance(value, list | tuple):
             raise TwixtError(f"{field} must be lists of numbers, each as long as the others ({error})") from error
@@ -249,6 +259,20 @@ def array_of(field: str, value: ArrayLike) -> Values:
             f"{field} must be a numpy array or lists of numbers, got {type(value).__name__} ({error}); "
             "copy it to a numpy array in main memory first"
         ) from error
+
+
+def without_mask(field: str, value: Any) -> Any:
+    """A masked array of floats with NaN for masked entries, which are thus reported as not given; others unchanged.
+    Raises TwixtError for masked entries of another type, which has no such value."""
+    if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):
+        return value
+    masked = int(np.ma.count_masked(value))
+    if masked and value.dtype.kind != "f":
+        raise TwixtError(
+            f"{field} must have a value in each entry, got {masked} masked ones of {value.dtype}; fill them, "
+            "array.filled(value), or leave these bodies out"
+        )
+    return value.filled(np.nan) if masked else value.data
 
 
 def _host_array(value: Any) -> ArrayLike:
@@ -274,7 +298,7 @@ def _sum_of_squares(flat: Values) -> float:
 
 def _refuse_unless_unit(values: Values) -> None:
     lengths = np.linalg.norm(values.astype(np.float64), axis=1)
-    bad = np.flatnonzero(np.isfinite(lengths) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+    bad = np.flatnonzero(np.isfinite(lengths) & (lengths > NO_LENGTH) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
     if bad.size:
         raise TwixtError(
             f"orientation must be unit quaternions (x, y, z, w), got {values[bad[0]].tolist()} "

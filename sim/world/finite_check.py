@@ -1,4 +1,4 @@
-"""Checks that bodies are finite and small enough to draw; reports the first that is not.
+"""Checks that bodies are finite, small enough to draw, and turned by something; reports the first that is not.
 
 Checking a million bodies at once would delay a step visibly, so some thousands are checked after a step and the next
 ones after a later step. Sums of squares are computed first; single values are checked only if a sum is not finite.
@@ -37,7 +37,9 @@ class CheckedField(NamedTuple):
     outcome: str  # of a value that is not finite
 
 
-NOT_DRAWN, UNUSED = "it is not drawn", "it is drawn as if none were given"
+NOT_DRAWN, UNUSED, NOT_TURNED = "it is not drawn", "it is drawn as if none were given", "it is drawn as if not turned"
+# A quaternion whose parts are all smaller has no length for a viewer.
+NO_LENGTH = 1e-15
 FIELDS = (
     CheckedField("position", range(3), VISIBLE, NOT_DRAWN),
     CheckedField("orientation", range(4, 8), VISIBLE, NOT_DRAWN),
@@ -45,6 +47,8 @@ FIELDS = (
     CheckedField("velocity", range(8, 11), VISIBLE | HAS_VELOCITY, UNUSED),
     CheckedField("angular_velocity", range(12, 15), VISIBLE | HAS_ANGULAR_VELOCITY, UNUSED),
 )
+WITHOUT_LENGTH = CheckedField("orientation", range(4, 8), VISIBLE, NOT_TURNED)
+GIVE_A_LENGTH = "not turned is (0, 0, 0, 1), x y z w"
 
 
 def look_in(place: str) -> str:
@@ -55,7 +59,7 @@ def look_in(place: str) -> str:
 class FiniteCheck:
     """Check of one world's bodies, some after each step.
 
-    way_out: what to do, for the error text, as of `look_in`. name_of: a body's name by its row, by default
+    way_out: what to do about numbers that are not finite, for the error text, as of `look_in`. name_of: a body's name by its row, by default
     the row itself.
     """
 
@@ -84,20 +88,31 @@ class FiniteCheck:
 
     def _fault(self, bodies: NDArray[np.void], start: int, tick: int) -> str:
         part = bodies[start : start + CHUNK]
-        for name, places, flags, outcome in FIELDS:
+        for field in FIELDS:
             with np.errstate(all="ignore"):
-                if _are_finite(part, name, places):
+                if _are_finite(part, field.name, field.places):
                     continue
-                is_fine = (np.abs(part[name]) < FARTHEST).reshape(len(part), -1).all(axis=1)
-            wrong = np.flatnonzero(~is_fine & ((part["flags"] & flags) == flags))
-            if len(wrong):
-                first = wrong[0]
-                value = np.array2string(part[name][first], separator=", ")
-                return (
-                    f"body {self._name_of(start + first)} has the {name} {value} after step {tick}; {outcome}; "
-                    f"{self._way_out}"
-                )
-        return ""
+                is_fine = (np.abs(part[field.name]) < FARTHEST).reshape(len(part), -1).all(axis=1)
+            if fault := self._first(part, start, tick, field, is_fine):
+                return fault
+        without = np.abs(part["orientation"][:, 3]) < NO_LENGTH  # of few bodies, which are looked at in full
+        if without.any():
+            without[without] = (np.abs(part["orientation"][without]) < NO_LENGTH).all(axis=1)
+        return self._first(part, start, tick, WITHOUT_LENGTH, ~without) if without.any() else ""
+
+    def _first(
+        self, part: NDArray[np.void], start: int, tick: int, field: CheckedField, is_fine: NDArray[np.bool_]
+    ) -> str:
+        """Text about the first body in `part` that is shown and not fine; "" if there is none."""
+        wrong = np.flatnonzero(~is_fine & ((part["flags"] & field.flags) == field.flags))
+        if not len(wrong):
+            return ""
+        value = np.array2string(part[field.name][wrong[0]], separator=", ")
+        way_out = GIVE_A_LENGTH if field is WITHOUT_LENGTH else self._way_out
+        return (
+            f"body {self._name_of(start + wrong[0])} has the {field.name} {value} after step {tick}; {field.outcome}; "
+            f"{way_out}"
+        )
 
 
 def _are_finite(bodies: NDArray[np.void], name: str, places: range) -> bool:

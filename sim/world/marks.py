@@ -93,7 +93,7 @@ class Marks:
         mark, or any number for custom drawing.
 
         Raises TwixtError for kinds, shapes, types and ranges that are wrong. A number that is not finite sets `fault`:
-        that mark is not drawn.
+        that mark is not drawn. So does an orientation of zeros.
         """
         number = _kind_number(kind)
         places = _vectors("position", position, None)
@@ -123,6 +123,8 @@ class Marks:
         rows["key"] = keys | np.uint64(number << KEY_BITS)
         self._count += count
         self._of_kind[kind] = self._of_kind.get(kind, 0) + count
+        if turns is not None and to is None:
+            self._leave_out_unturned(kind, rows)
         if not self.fault:
             self.fault = _fault(kind, rows)
 
@@ -136,6 +138,25 @@ class Marks:
         self._count += len(records)
         if len(records) and not self.fault:
             self.fault = _fault("", rows)
+
+    def _leave_out_unturned(self, kind: str, rows: NDArray[np.void]) -> None:
+        """Sets the fault of marks with an orientation of zeros, which have no direction, and has them not drawn."""
+        without = ~rows["orientation"].any(axis=1)
+        if without.any():
+            self.fault = self.fault or f"a mark of kind {kind!r} has the orientation [0., 0., 0., 0.]"
+            rows["orientation"][without] = np.nan
+
+    def replace(self, rows: NDArray[np.intp], records: NDArray[np.void]) -> None:
+        """Writes other marks, (n,) of dtype `MARK`, in place of those at `rows`, (n,); otherwise as `extend`."""
+        self.records.view(RECORD)[rows] = records.view(RECORD)
+        if len(records) and not self.fault:
+            self.fault = _fault("", records)
+
+    def keep(self, count: int) -> None:
+        """Removes all marks but the first `count`."""
+        if count < self._count:
+            self._count = count
+            self._of_kind.clear()
 
     def _keys(self, kind: str, key: ArrayLike | None, count: int) -> NDArray[np.uint64]:
         if key is not None:
@@ -214,7 +235,7 @@ def _quaternions(value: ArrayLike, count: int) -> NDArray[np.float64]:
     turns = np.broadcast_to(array, (count, 4)).astype(np.float64)
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(turns, axis=1)
-        off = np.flatnonzero(np.isfinite(lengths) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
+        off = np.flatnonzero(np.isfinite(lengths) & (lengths > 0) & (np.abs(lengths - 1) > LENGTH_OFF_MAX))
     if len(off):
         raise TwixtError(
             f"Marks.add(orientation) must be unit quaternions (x, y, z, w), got {turns[off[0]].tolist()} of length "

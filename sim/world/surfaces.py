@@ -34,6 +34,7 @@ from twixt.ipc.scene.surface_records import (
     unpacked,
 )
 from twixt.ipc.snapshot import MARK, NO_MARKS, vertex_records
+from twixt.sim.world.field_checks import without_mask
 
 
 class Surfaces:
@@ -113,7 +114,7 @@ class Surfaces:
 def checked_vertices(name: str, vertices: ArrayLike, count: int) -> NDArray[Any]:
     """`vertices` as an array of numbers, (count, 3). Raises TwixtError for another shape or type."""
     try:
-        array = np.asarray(vertices)
+        array = np.asarray(without_mask(name, vertices))
     except (ValueError, TypeError) as error:
         raise TwixtError(
             f"{name} must be numbers of shape ({count}, 3), got {type(vertices).__name__} ({error})"

@@ -8,6 +8,7 @@ Always: what was accepted can be published and drawn.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any
@@ -25,7 +26,9 @@ from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.sim.world.bodies import Bodies
 from twixt.sim.world.finite_check import FiniteCheck, look_in
+from twixt.sim.world.lost_motion import LEAST_INTERVAL, LOOK_INTERVAL_S, LostMotion
 from twixt.sim.world.marks import Marks, fault_text
+from twixt.sim.world.small_shapes import small_shape
 from twixt.sim.world.surfaces import Surfaces
 from twixt.sim.world.world import (
     LONGEST_DT,
@@ -195,6 +198,9 @@ class GuardedWorld:
         self._way_out = getattr(world, "way_out", "") or look_in(f"{self.name}.step")
         self._guard, self._finite = WorldGuard(world, warn), FiniteCheck(self._way_out)
         self._next_check_tick, self._has_fault = 1, False
+        self._motion, self._next_motion_tick = LostMotion(lambda: self.world.scene), float(LEAST_INTERVAL)
+        if small := small_shape(world.scene):
+            warn(small)
 
     def step(self, dt_s: float) -> None:
         """Makes one step of `dt_s` seconds. Raises UserCodeCrashed."""
@@ -212,7 +218,8 @@ class GuardedWorld:
         if not reset_world(self.world, self._seed):
             self.world = self._remake()
             self.writes_in_place = writes_in_place(self.world)
-        self._next_check_tick = 1
+        self._next_check_tick, self._motion = 1, LostMotion(lambda: self.world.scene)
+        self._next_motion_tick = math.inf if self._next_motion_tick == math.inf else LEAST_INTERVAL
         return self._guard.check_reset(self.world)
 
     def write_bodies(self, records: NDArray[np.void]) -> None:
@@ -276,11 +283,14 @@ class GuardedWorld:
         return self._guard.check_step(self.world, step)
 
     def check_some_bodies(self, tick: int, dt_s: float, host: Host) -> None:
-        """Checks the next bodies, if due, and warns of the first that cannot be drawn; one warning in a run.
+        """Checks the next bodies, if due, and warns of the first that cannot be drawn, and of the first that loses its
+        motion; one warning of each in a run.
 
         tick: of the last step, of `dt_s` seconds. Bodies that the world writes in place are read as last published on
         `host`.
         """
+        if tick >= self._next_motion_tick:
+            self._check_motion(tick, dt_s, host)
         if tick < self._next_check_tick:
             return
         self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
@@ -290,6 +300,17 @@ class GuardedWorld:
             self._warn_of(self._finite.check_next(self.world.bodies.records, tick))
         elif (newest := host.newest()) is not None:
             self._warn_of(self._finite.check_next(newest.bodies, newest.head.tick))
+
+    def _check_motion(self, tick: int, dt_s: float, host: Host) -> None:
+        fault = ""
+        if not self.writes_in_place:
+            fault = self._motion.look(self.world.bodies.records, tick, tick * dt_s)
+        elif (newest := host.newest()) is not None:
+            fault = self._motion.look(newest.bodies, newest.head.tick, newest.head.sim_time_ns / 1e9)
+        self._next_motion_tick = tick + max(LEAST_INTERVAL, math.ceil(LOOK_INTERVAL_S / dt_s))
+        if fault:
+            self._next_motion_tick = math.inf
+            self._warn(fault)
 
     def check_all_bodies(self, tick: int) -> None:
         """Checks all bodies at once; the same warning as of `check_some_bodies`."""

@@ -146,11 +146,11 @@ class Starter:
         """`twixt ARGUMENTS`, with these changes to the display's environment."""
         return self.start([sys.executable, FRONT_DOOR, *arguments], **environ)
 
-    def script(self, text: str) -> Run:
+    def script(self, text: str, **environ: str) -> Run:
         """A user's own script; `twixt` is found as if installed."""
         path = self.folder / "script.py"
         path.write_text(text)
-        return self.start([sys.executable, str(path)], PYTHONPATH=str(Path(FRONT_DOOR).parent))
+        return self.start([sys.executable, str(path)], PYTHONPATH=str(Path(FRONT_DOOR).parent), **environ)
 
     def start(self, command: list[str], **environ: str) -> Run:
         run = Run(command, {**self.display, **environ}, self.folder, self.runtime_folder)

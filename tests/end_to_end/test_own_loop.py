@@ -108,7 +108,7 @@ def start_without_display(tmp_path: Path) -> Iterator[Starter]:
         yield starts
 
 
-@pytest.mark.parametrize("how", ["Esc", "kill -9"])
+@pytest.mark.parametrize("how", ["Esc", "kill -9", "destroyed by another client"])
 def test_a_loop_of_the_users_own_goes_on_without_its_viewer(start: Starter, how: str) -> None:
     script = start.script(SHOW)
     script.hear("published")
@@ -117,8 +117,11 @@ def test_a_loop_of_the_users_own_goes_on_without_its_viewer(start: Starter, how:
         script.hear("without a window because the viewer was killed by SIGKILL")
         script.hear("see it with view.reopen(), or in a terminal: twixt view show-")
     script.viewer()
-    focus(script, start.display)
-    xdotool(start.display, "key", "Escape")
+    window = focus(script, start.display)
+    if how == "destroyed by another client":
+        xdotool(start.display, "windowclose", window)
+    else:
+        xdotool(start.display, "key", "Escape")
     script.hear("over because its window was closed")
     assert script.end() == 0
     assert script.left() == []

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from twixt.ipc.errors import exhaustion_advice
+from twixt.ipc.errors import exhaustion_advice, is_utf8
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,8 @@ def test_a_system_that_gives_no_more_is_said_with_the_way_out(number: int, says:
 def test_it_is_the_number_of_an_os_error_that_counts_and_not_its_words(number: int) -> None:
     assert os.strerror(number) in exhaustion_advice(OSError(number, "the camera does not open"))
     assert exhaustion_advice(OSError(errno.EIO, os.strerror(number))) == ""
+
+
+def test_a_name_with_bytes_that_are_not_utf_8_is_known() -> None:
+    assert is_utf8("caf\u00e9.xml")
+    assert not is_utf8(os.fsdecode(b"caf\xe9.xml"))

@@ -38,7 +38,15 @@ FULL = Scene(
         Cylinder(0.3, 0.01),
         Ellipsoid((3, 2, 1)),
     ],
-    camera=Camera(eye=(1, 2, 3), target=(0, 1, 0), fov_y_deg=50, body=2, orthographic=2.5),
+    camera=Camera(
+        eye=(1, 2, 3),
+        target=(0, 1, 0),
+        fov_y_deg=50,
+        body=2,
+        orthographic=2.5,
+        up=(1, 0, 0.5),
+        principal_point=(0.5, -1),
+    ),
     look="flat",
     pattern=True,
     labels=["left", "größer", "\n", ""],
@@ -117,6 +125,10 @@ ORTHOGRAPHIC = (
     "Camera.orthographic must be the height of the picture in metres, > 0, or True for the height that fov_y_deg sees at "
     "the target, or False for perspective, got"
 )
+WRONG_POINT = (
+    "Camera.principal_point must be two numbers from -1 to 1, shares of the picture's height from its middle, got {}"
+)
+WRONG_UP = "Camera.up must not be 0 and not point along the line of sight, got {}; leave it out for z up"
 
 
 @pytest.mark.parametrize(
@@ -129,10 +141,17 @@ ORTHOGRAPHIC = (
             {"eye": (1, 1, 1), "target": (1, 1, 1)},
             "Camera.eye and Camera.target must differ, got (1.0, 1.0, 1.0) for both",
         ),
+        ({"up": (0, 1)}, "Camera.up must be three finite numbers, got (0, 1)"),
+        ({"up": (0, 0, 0)}, WRONG_UP.format("(0.0, 0.0, 0.0)")),
+        ({"up": (-3, 4, -2.5)}, WRONG_UP.format("(-3.0, 4.0, -2.5)")),
         ({"fov_y_deg": "wide"}, "Camera.fov_y_deg must be a finite number, got 'wide'"),
         ({"fov_y_deg": 0.99}, "Camera.fov_y_deg must be from 1 to 170, got 0.99"),
         ({"fov_y_deg": 171}, "Camera.fov_y_deg must be from 1 to 170, got 171.0"),
         ({"body": -2}, "Camera.body must be indices of bodies, whole numbers >= 0, got -2"),
+        ({"principal_point": (0, 1.01)}, WRONG_POINT.format("(0, 1.01)")),
+        ({"principal_point": (0, 0, 0)}, WRONG_POINT.format("(0, 0, 0)")),
+        ({"principal_point": float("nan")}, WRONG_POINT.format("nan")),
+        ({"principal_point": (float("nan"), 0)}, WRONG_POINT.format("(nan, 0)")),
         ({"orthographic": 0}, f"{ORTHOGRAPHIC} 0"),
         ({"orthographic": "yes"}, f"{ORTHOGRAPHIC} 'yes'"),
         ({"orthographic": float("inf")}, f"{ORTHOGRAPHIC} inf"),
@@ -343,7 +362,7 @@ def test_a_damaged_scene_is_refused_in_words(damage: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ({"format": 1}, "this viewer reads scenes of format 9, got format 1"),
+        ({"format": 1}, "this viewer reads scenes of format 10, got format 1"),
         ({"bodies": 8}, "a scene of 8 bodies came with 42 bytes of indices"),
         ({"parents": -1}, "a scene of 7 bodies came with 42 bytes of indices"),
         ({"parents": 4, "members": [-1, 0]}, "a scene of 7 bodies came with 42 bytes of indices"),

@@ -91,6 +91,17 @@ def test_nobody_takes_an_item_of_a_pair_that_may_be_empty(folder: str) -> None:
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
+def test_one_module_alone_decides_which_program_is_started() -> None:
+    """`sys.executable` is the user's program where that is frozen or embeds Python. Errors name it in a message."""
+    used = {
+        str(path.relative_to(ROOT))
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.executable"
+    }
+    assert used == {"sim/process/viewer_command.py", "ipc/errors.py"}
+
+
 def loaded_by(code: str) -> set[str]:
     listed = subprocess.run(
         [sys.executable, "-P", "-c", f"import sys; sys.path.append({str(ROOT)!r})\n{code}\nprint(*sys.modules)"],

@@ -54,6 +54,26 @@ WORLDS = """
         def act(self):
             self.bodies.position[2] = np.nan
 
+    class DrivesAtANorthing(Good):
+        def act(self):
+            self.bodies.position[1] = 0.0, 5.4e6 + 0.01 * self.made, 0.0
+
+    class AddsInPlace(Good):
+        def act(self):
+            if self.made == 1:
+                self.bodies.position[:, 0] = 1000.0
+                self.bodies.velocity[2, 0] = 0.02
+            self.bodies.position += self.bodies.velocity * self.dt
+
+    class WritesInPlace(Good):
+        def write_bodies(self, records):
+            records[:] = Bodies(3).records
+            records["position"][1] = 0.0, 5.4e6 + 0.01 * self.made, 0.0
+
+    class TurnsByNothing(Good):
+        def act(self):
+            self.bodies.orientation[1] = 0.0
+
     class Resizes(Good):
         def act(self):
             self.bodies = Bodies(7)
@@ -336,6 +356,7 @@ def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(users_folde
         ("Nan", "body 2 has the position [nan, nan, nan] after step 1; it is not drawn;"),
         ("Infinite", "body 1 has the velocity [inf, inf, inf] after step 1; it is drawn as if none were given;"),
         ("Sizeless", "body 1 has the scale nan after step 1; it is not drawn;"),
+        ("TurnsByNothing", "body 1 has the orientation [0., 0., 0., 0.] after step 1; it is drawn as if not turned;"),
         ("TellsTooMuch", "TellsTooMuch.diagnostics gives 100,000 figures; viewers are told 64"),
     ],
 )
@@ -344,6 +365,23 @@ def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(users_folder: Pa
     assert ended.returncode == 0
     assert said in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("world", "said"),
+    [
+        ("DrivesAtANorthing", "body 1 at y = 5,400,0"),
+        ("WritesInPlace", "body 1 at y = 5,400,0"),
+        ("AddsInPlace", "body 2 at x = 1,000 m stands still, though its velocity there is 0.02 m/s"),
+    ],
+)
+def test_motion_that_float32_cannot_hold_is_named_once(users_folder: Path, world: str, said: str) -> None:
+    ended = twixt_sim(users_folder, f"bad:{world}", "--steps", "3000", "--physics-hz", "1000", "--time-scale", "100")
+    assert ended.returncode == 0
+    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.startswith(f"twixt: {said}")
+    assert "float32" in ended.stderr
+    assert "subtract an origin" in ended.stderr
 
 
 def test_a_reset_that_raises_is_a_crash_that_viewers_are_told_of(users_folder: Path, runtime_folder: Path) -> None:

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import twixt
 from twixt.cli.against.differences import FEWEST_RUNS, HIGHER, NO_DIFFERENCE, NO_VERDICT
 from twixt.cli.against.runs_in_turns import ended
 from twixt.cli.pages import Say
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.report.report import machine
+from twixt.sim.process.viewer_command import twixt_command
 
 KINDS = {"equal": "", "slowed": "--slow-render 3"}
 FOUND_IN = "frames.cpu_ms.p50"
@@ -131,7 +130,7 @@ def _quoted(words: Sequence[str]) -> list[str]:
 def _run_command(kind: str, flags: str) -> CommandResult:
     with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
         path = os.path.join(folder, "against.json")
-        command = [sys.executable, "-P", str(twixt.__file__), *typed(flags), "--json", path]
+        command = twixt_command(*typed(flags), "--json", path)
         words, code = ended(command, LONGEST_S)
         try:
             with open(path, encoding="utf-8") as file:

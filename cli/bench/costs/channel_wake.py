@@ -11,7 +11,6 @@ thread's work, each time a viewer asks to be woken.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import BODY
+from twixt.sim.process.viewer_command import python_program
 
 # Rounds of a whole run: one to two seconds for each row.
 ROUNDS = 400
@@ -107,7 +107,7 @@ def sleeper() -> Iterator[Callable[[], object]]:
     """A process that sleeps until a byte arrives. Yields a function that writes one."""
     reading, writing = os.pipe()
     try:
-        with process([sys.executable, "-I", "-S", "-c", SLEEPER, str(reading)], pass_fds=[reading]):
+        with process([python_program(), "-I", "-S", "-c", SLEEPER, str(reading)], pass_fds=[reading]):
             yield lambda: os.write(writing, b"w")
     finally:
         os.close(reading)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from twixt.ipc.ring.layout import Layout
 from twixt.ipc.snapshot import BODY
 from twixt.render.display import glfw_library
 from twixt.render.snapshots.intake import gpu_slots
+from twixt.sim.process.viewer_command import python_program
 
 # World of a start, limit of the time to its first picture (s), and rounds of about two seconds.
 START_WORLD, START_BAR, START_ROUNDS = "balls", "figure <= 0.5", 7
@@ -125,8 +125,8 @@ def bare_s() -> float:
     environ = dict(os.environ)
     glfw_library.choose(environ)  # the bare window is spared the same search for a library as twixt's
     with (
-        process([sys.executable, "-P", "-c", NUMPY]) as numpy,
-        process([sys.executable, "-P", LEAN_WINDOW], environ) as window,
+        process([python_program(), "-P", "-c", NUMPY]) as numpy,
+        process([python_program(), "-P", LEAN_WINDOW], environ) as window,
     ):
         for each in (window, numpy):
             each.wait()
@@ -218,6 +218,6 @@ def _report_with_log(count: int, seconds: float) -> dict[str, Any]:
 
 def _bare_p99_ms(seconds: float) -> float:
     variant = {"PYGLFW_LIBRARY_VARIANT": "wayland"} if "WAYLAND_DISPLAY" in os.environ else {}
-    with process([sys.executable, "-P", LEAN_WINDOW, str(seconds)], {**os.environ, **variant}) as bare:
+    with process([python_program(), "-P", LEAN_WINDOW, str(seconds)], {**os.environ, **variant}) as bare:
         bare.wait()
         return json.loads(bare.out)["p99"]

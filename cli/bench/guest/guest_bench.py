@@ -15,7 +15,6 @@ import json
 import os
 import platform
 import signal
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from twixt.cli.child_process import process
 from twixt.cli.cpu_time import CpuTime, busy_loops, free_cores, usable_cores
 from twixt.cli.pages import Notes, Results, Say, Table, TableColumn, progress
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
+from twixt.sim.process.viewer_command import python_program
 
 BODIES = (1_000, 10_000, 100_000)
 LOADS = ("none", "loop")
@@ -307,7 +307,7 @@ def _command(case: LoopCase, rounds: int, turn_s: float, log: str) -> list[str]:
         f"import runpy, sys; sys.path.insert(0, {case.folder!r}); sys.argv[0] = 'guest_loop'; "
         f"runpy.run_path({loop!r}, run_name='__main__')"
     )
-    return [sys.executable, "-P", "-c", code, case.way, *numbers, "--log", log]
+    return [python_program(), "-P", "-c", code, case.way, *numbers, "--log", log]
 
 
 def _text(value: float | None, form: str) -> str:

@@ -21,6 +21,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.snapshot import BODY, RECORD
 from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Members, Membership
+from twixt.render.draw.bodies.part_changes import moved_parts
 from twixt.render.draw.bodies.part_rows import are_alike, moved_rows, part_rows
 from twixt.render.draw.bodies.still_planes import plane_rows
 from twixt.render.draw.context import gl_function
@@ -74,7 +75,7 @@ class BodyDraws:
         self.ring, self.is_software = ring, is_software
         self.programs = BodyPrograms(context)
         self.room = ring.capacity
-        self.parts = part_rows(scene, self.room)
+        self.parts = self._parts_of_held = part_rows(scene, self.room)
         self.members = Membership(context, scene, self.room, self.parts)
         ring.transparent_shapes, ring.plane_rows = self.members.transparent, plane_rows(self.members.kinds)
         self._scene = scene
@@ -101,6 +102,14 @@ class BodyDraws:
         if not are_alike(before, self.parts) or not self.members.is_as_opaque_as(was) or is_colored_anew:
             color = self.members.colored_records if is_colored_anew else None
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
+
+    def begin_scene(self) -> None:
+        """Call it before the first snapshot of another scene is uploaded: parts that it moved stay where they were in the
+        snapshots that are held. Not where bodies are stretched along their own axes."""
+        moved = moved_parts(self._parts_of_held, self.parts)
+        self._parts_of_held = self.parts
+        if moved is not None and (SCALE3 not in self._scene.columns or SCALE3 in self._scene.part_columns):
+            self.ring.rearrange(np.arange, moved.kept_in_place)
 
     def make_room(self, count: int) -> None:
         """Makes the lists for at least `count` bodies."""

@@ -271,7 +271,7 @@ class DotsAndLines:
         """Draws the rows set last into the picture at `viewport`."""
         framebuffer = target.framebuffer
         framebuffer.use()
-        framebuffer.viewport = framebuffer.scissor = viewport
+        target.limit(viewport)
         self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND | rows.flags)
         framebuffer.depth_mask = False
         rows.draw()

@@ -31,6 +31,9 @@ ENDLESS_M = 1e30
 # Height at which a body no longer casts a shadow on the ground, see `Floor`.
 NEAR_FADE_RADII = 0.9
 
+# moderngl reads from GL_COLOR_ATTACHMENT0 and this number: of a window, which has no attachments, from GL_BACK.
+WINDOWS_BUFFER = 0x0405 - 0x8CE0
+
 # std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(
     [
@@ -131,21 +134,28 @@ class FrameTarget:
         self.framebuffer: moderngl.Framebuffer = context.fbo
         self.size_px = (1, 1)
         self.is_begun = False
+        self.is_cut = False  # the picture covers less than its viewport
+        self._clip: Viewport = (0, 0, 1, 1)
 
     def begin(self) -> None:
         """Begins a frame, without pictures yet, in the framebuffer in use."""
         self.framebuffer, self.size_px, self.is_begun = self._context.fbo, (1, 1), True
 
-    def cover(self, viewport: Viewport) -> None:
-        """Adds a picture in this part, and limits drawing to it by viewport and scissor."""
-        left_px, bottom_px, width_px, height_px = viewport
+    def cover(self, viewport: Viewport, clip: Viewport) -> None:
+        """Adds the picture in the part `clip` of this viewport, and limits drawing to it by viewport and scissor."""
+        left_px, bottom_px, width_px, height_px = clip
         self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
-        self.framebuffer.viewport = self.framebuffer.scissor = viewport
+        self.is_cut, self._clip = clip != viewport, clip
+        self.limit(viewport)
+
+    def limit(self, viewport: Viewport) -> None:
+        """Limits drawing to the picture added last, of this viewport."""
+        self.framebuffer.viewport, self.framebuffer.scissor = viewport, self._clip
 
     @contextmanager
     def diverted(self, framebuffer: moderngl.Framebuffer, viewport: Viewport) -> Iterator[None]:
         """Draws into this part of another framebuffer meanwhile; afterwards into the part that was set before."""
-        before, part = self.framebuffer, self.framebuffer.viewport
+        before, part, clip = self.framebuffer, self.framebuffer.viewport, self.framebuffer.scissor
         self.framebuffer = framebuffer
         framebuffer.use()
         framebuffer.viewport = framebuffer.scissor = viewport
@@ -155,7 +165,7 @@ class FrameTarget:
             framebuffer.scissor = None  # type: ignore[assignment]  # stubs
             self.framebuffer = before
             before.use()
-            before.viewport = before.scissor = part
+            before.viewport, before.scissor = part, clip
 
     def uncut(self) -> None:
         """Removes the scissor."""
@@ -164,7 +174,8 @@ class FrameTarget:
     def read(self) -> NDArray[np.uint8]:
         """The pixels that pictures cover, RGB, shape (height, width, 3), top row first."""
         width_px, height_px = self.size_px
-        raw = self.framebuffer.read(viewport=(0, 0, width_px, height_px), components=3, alignment=1)
+        attachment = 0 if self.framebuffer.glo else WINDOWS_BUFFER
+        raw = self.framebuffer.read((0, 0, width_px, height_px), 3, attachment=attachment, alignment=1)
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
 
 

@@ -36,6 +36,7 @@ from twixt.render.draw.glsl.pose_variants import (
 from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 from twixt.render.draw.spheres.sphere_detail import sampled_rows
 from twixt.render.draw.transparency.transparent_rows import NO_ROWS, TransparentRows, transparent_of
+from twixt.render.draw.vertex_arrays import vertex_array
 
 Made = TypeVar("Made")
 STRETCH_BYTES = 12
@@ -196,6 +197,17 @@ class SnapshotRing:
             buffer.write(np.ascontiguousarray(rows, np.float32))
         held.stretched = len(rows)
 
+    def read(self, slot: int) -> tuple[NDArray[np.void], NDArray[np.float32] | None]:
+        """All records of the slot, dtype `BODY`, and the scales along their own axes, if they have any. Waits for OpenGL
+        unless they are kept in main memory. To be copied, not kept."""
+        held = self._slots.get(slot, _EMPTY)
+        records = self.few(slot) if self.records(slot) is None else self.records(slot)
+        if records is None:
+            records = _read(held.records, BODY, held.count)
+        if not self.is_stretched(slot):
+            return records, None
+        return records, _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)
+
     def rearrange(
         self,
         rows_of: Callable[[int], NDArray[np.intp]],
@@ -207,11 +219,7 @@ class SnapshotRing:
         Reads what OpenGL holds, and waits for it. Raises TwixtError if the GPU has no memory left.
         """
         for slot, held in list(self._slots.items()):
-            records, stretches = self.records(slot), None
-            if records is None:
-                records = _read(held.records, BODY, held.count)
-            if self.is_stretched(slot):
-                stretches = _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)
+            records, stretches = self.read(slot)
             rows = rows_of(held.count)
             moved = records[rows]
             self.upload(slot, (moved if changed is None else changed(moved)).view(np.uint8).data, len(rows))
@@ -247,10 +255,7 @@ class SnapshotRing:
                 if stretched and role != "before":
                     buffer = self._slots[slot if self.is_stretched(slot) else slots[0]].stretches
                     content.append((buffer, STRETCH_FORMAT, *_named(role, STRETCH_FIELDS)))
-            # skip_errors: attributes that the program does not use are left out.
-            array = self._context.vertex_array(
-                program, content, index_buffer=indices, index_element_size=4, skip_errors=True
-            )
+            array = vertex_array(self._context, program, content, index_buffer=indices, index_element_size=4)
             if len(self._vertex_arrays) >= MOST_VERTEX_ARRAYS:
                 self._vertex_arrays.pop(next(iter(self._vertex_arrays))).release()
         self._vertex_arrays[key] = array  # now the last to be evicted

@@ -17,6 +17,7 @@ from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, Scen
 from twixt.render.draw.glsl.pose_variants import GIVEN, GIVEN_ATTRIBUTES, GIVEN_FORMAT, PoseVariant
 from twixt.render.draw.marks.cones import cone_program
 from twixt.render.draw.marks.mark_solids import SOLID
+from twixt.render.draw.vertex_arrays import vertex_array
 
 CONES = "cones"
 MARK_PASSES = {**PASSES, CONES: Pass("marks", cone_program, QUADS)}
@@ -85,7 +86,7 @@ class SolidRows:
         array = self._arrays.get(key)
         if array is None:
             content = [(self._buffer, GIVEN_FORMAT, *GIVEN_ATTRIBUTES)]
-            array = self._context.vertex_array(self._programs.get(key), content, skip_errors=True)
+            array = vertex_array(self._context, self._programs.get(key), content)
             self._arrays[key] = array
         if isinstance(uniform := array.program.get("range_px", None), moderngl.Uniform):
             uniform.value = range_px

@@ -27,6 +27,7 @@ from twixt.render.draw.meshes.mesh_geometry import is_closed, mesh_geometry
 from twixt.render.draw.meshes.mesh_glsl import MESH_POSE, POSE_INPUTS, POSE_OUTPUTS
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS, SHADOWS
 from twixt.render.draw.meshes.surface_blending import SurfaceBlending
+from twixt.render.draw.vertex_arrays import vertex_array
 
 # Edges that are tested for soft silhouettes in a picture, at most, where the CPU draws and where a GPU does.
 MOST_EDGES_SOFTWARE, MOST_EDGES_GPU = 20_000, 4_000_000
@@ -227,8 +228,7 @@ class MeshDrawing:
         content: list[tuple[object, ...]] = [(mesh.vertices, "3f 3f", "place", "normal")]
         if mesh.uv is not None:
             content.append((mesh.uv, "2f", "uv"))
-        # skip_errors: attributes that the program does not use are left out.
-        return self._context.vertex_array(self._program(name), content, index_buffer=indices, skip_errors=True)
+        return vertex_array(self._context, self._program(name), content, index_buffer=indices)
 
     def _apply(self, program: moderngl.Program, material: Material, mesh: MeshOnGpu) -> None:
         """Sets a program's uniforms for a mesh of this material."""
@@ -241,8 +241,8 @@ class MeshDrawing:
         array = layer.arrays.get((SHADOWS, ALL))
         if array is None:
             form = " ".join(form for form, _ in POSE_INPUTS.values())
-            array = layer.arrays[SHADOWS, ALL] = self._context.vertex_array(
-                program, [(layer.poses, form, *POSE_OUTPUTS)], skip_errors=True
+            array = layer.arrays[SHADOWS, ALL] = vertex_array(
+                self._context, program, [(layer.poses, form, *POSE_OUTPUTS)]
             )
         return array
 

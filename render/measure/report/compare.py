@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import Any
 
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.process.notices import print_notice
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable
 from twixt.render.measure.report.report import as_text, of_log
+from twixt.render.measure.report.text_output import print_table, standard_output
 from twixt.render.measure.report_keys import BELOW, OLDER_SCHEMAS, SCHEMA, SECTIONS, SPREAD
 
 # Statistics of a distribution that are compared: the usual value and the bad ones.
@@ -89,10 +90,9 @@ def _check(path: str, report: dict[str, Any]) -> None:
 
 def _leave_out_other_units(path: str, report: dict[str, Any]) -> None:
     """Removes an older report's animation errors, in ms of simulated time, and its causes; prints a warning."""
-    print(
-        f"twixt: {path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
-        "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json",
-        file=sys.stderr,
+    print_notice(
+        f"{path!r} is of the form {report['schema']}: its animation errors are in ms of simulated time, others in "
+        "ms of display time; they and its causes are left out. A report anew from its frame log: twixt report LOG --json"
     )
     report["motion"].pop("animation_error_ms", None)
     report["causes"] = {}
@@ -121,7 +121,6 @@ def _titles(a: str, b: str) -> tuple[str, str]:
 
 
 def _show(a: dict[str, Any], b: dict[str, Any], titles: tuple[str, str]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -130,7 +129,7 @@ def _show(a: dict[str, Any], b: dict[str, Any], titles: tuple[str, str]) -> None
         table.add_column(title, justify="right")
     for name, first, second in differences(a, b):
         table.add_row(name, as_text(first), as_text(second), _change(first, second))
-    Console(highlight=False, markup=False, emoji=False).print(table)
+    print_table(standard_output(), table)
 
 
 def _change(first: Any, second: Any) -> str:

@@ -19,6 +19,7 @@ from twixt.ipc.config.output_files import write_json
 from twixt.ipc.quantiles import distribution
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameRow, FrameTable
+from twixt.render.measure.report.text_output import print_table, standard_output
 from twixt.render.measure.report_keys import (
     COUNTS,
     NAMES,
@@ -204,13 +205,12 @@ NOT_MEASURED = "-"
 
 def show(report: dict[str, Any], console: Console | None = None) -> None:
     """Prints the report for people. Standard output by default."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = console or Console(highlight=False, markup=False, emoji=False)
+    console = console or standard_output()
     console.print(Text(verdict(report), style="bold"), soft_wrap=True)
-    console.print(_spreads(report))
-    console.print(_figures(report))
+    print_table(console, _spreads(report))
+    print_table(console, _figures(report))
     for line in report["conditions"]:
         console.print(Text(f"- {line}", style="dim"), soft_wrap=True)
 

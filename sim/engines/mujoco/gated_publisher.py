@@ -118,7 +118,7 @@ class GatedPublisher:
             # On a grid, so that the mean rate is publish_hz; at most one period is made up for.
             self._next_ns = max(self._next_ns, now_ns - self._period_ns) + self._period_ns
             self._drop_aside(now_ns)  # this state is newer
-            geoms = self._marks.take()
+            geoms = self._marks.take(is_lasting=False)
             marks = None if geoms is None else self._marks.marks(geoms)
             self._shown.refresh(False, self._plain.is_model_fixed)  # after the marks, whose labels may be new
             if self._surfaces.count:
@@ -215,6 +215,7 @@ class GatedPublisher:
             else:
                 self._poses.write_poses(records[:bodies], aside)
             surfaces.write_flags(records[bodies:])
+            self._poses.write_surface_epochs(records[bodies:])
 
     def _put_aside(self, now_ns: int, geoms: TakenGeoms | None, is_published: bool) -> None:
         if is_published:

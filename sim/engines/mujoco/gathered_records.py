@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import new_bodies
+from twixt.sim.engines.mujoco.model.state_jumps import TINY, pose_weights
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 MOST_GATHERED = 150
 # Longest block that is seen as one, bytes.
 MOST_BYTES = 1 << 26
-# Numbers below which no product of two is too large for a record. Most states are below: within `np.errstate` each call
-# of numpy takes twice as long.
-MOST = 1e15
+# Sum of weighted numbers below which no product of two of them is too large for a record. Most states are below: within
+# `np.errstate` each call of numpy takes twice as long. A weighted sum, as all numbers that it is not finite for are not
+# finite, and large ones would have to cancel each other to the last digits.
+MOST = 1e8
 # Axes before and after each axis.
 AFTER, BEFORE = [1, 2, 0], [2, 0, 1]
 
@@ -61,6 +63,11 @@ class GatheredRecords:
             linear,
         ]
         self._places = np.concatenate([part.ravel() for part in wanted])
+        of_position, of_quaternion = pose_weights(model)
+        weights = [np.full(part.shape, TINY) for part in wanted]
+        weights[0][:, 0], weights[0][:, 1], weights[1][:] = of_position, of_quaternion[:, 1:], of_quaternion[:, 0]
+        self._weights = np.concatenate([part.ravel() for part in weights])
+        self._total = 0.0
         self._taken = taken = np.zeros(self._places.size)
         ends = np.cumsum([part.size for part in wanted]).tolist()
         self._taken_fields, self._taken_w = taken[: ends[0]].reshape(count, 4, 3), taken[ends[0] : ends[1]]
@@ -75,11 +82,17 @@ class GatheredRecords:
         addresses = [array.ctypes.data for array in (data.xpos, data.xquat, data.cvel, data.subtree_com)]
         return model.nbody <= MOST_GATHERED and max(addresses) - min(addresses) < MOST_BYTES
 
-    def write(self) -> None:
-        """Writes the present poses and velocities into `records`."""
+    def take(self) -> float:
+        """Takes the present poses and velocities; returns the sum of poses for `StateJumps`."""
         taken = self._taken
         self._memory.take(self._places, out=taken, mode="clip")
-        if taken.item(taken.argmax()) < MOST and taken.item(taken.argmin()) > -MOST:  # False for a NaN
+        # Of equal lengths it is the scalar product, which `dot` would compute with a warning for infinite numbers.
+        self._total = total = np.correlate(taken, self._weights).item()
+        return total
+
+    def write(self) -> None:
+        """Writes what was taken into `records`; once after each `take`."""
+        if -MOST < self._total < MOST:  # False for a NaN
             self._compute()
         else:  # a model that diverges
             with np.errstate(over="ignore", invalid="ignore"):

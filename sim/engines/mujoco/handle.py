@@ -12,7 +12,7 @@ from collections.abc import Callable
 from operator import index
 from time import perf_counter_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from twixt.ipc.errors import text_of
 from twixt.sim.engines.mujoco.body_poses import BodyPoses
@@ -29,6 +29,7 @@ from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
 from twixt.sim.engines.mujoco.visual.visual_marks import VisualMarks
 from twixt.sim.show.show import show
+from twixt.sim.show.view import NOT_COPIED
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjrRect, MjvCamera, MjvOption, MjvPerturb, MjvScene
@@ -50,7 +51,7 @@ class Handle:
         **options: Any,
     ) -> None:
         self._model, self._data = model, data
-        poses = BodyPoses(model, data)
+        poses = BodyPoses(model, data, watches_jumps=True)
         self._users = UserGeoms(model)
         self._unsupported = Unsupported(model, self._users)
         self._unsupported.note_model()
@@ -125,6 +126,7 @@ class Handle:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
                 self._aside.look()
+                self._mouse.end()  # here, too: a loop may call `sync` no more
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
@@ -175,6 +177,10 @@ class Handle:
         self._publisher.end()
         self._mouse.end()
         self._view.close()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Raises TypeError: a handle is one window (`copy.copy`, `copy.deepcopy`, pickle)."""
+        raise TypeError(NOT_COPIED.format("a handle of launch_passive"))
 
     def __enter__(self) -> Self:
         return self

@@ -41,6 +41,9 @@ FLOOR_POINTS = np.array([(0, 0, 0), *((r * math.cos(a), r * math.sin(a), 0) for 
 BALL_POINTS = 400
 
 
+Rows = NDArray[np.float64]
+
+
 class Light(NamedTuple):
     """towards: the light, unit vector. brightness: factor on that of bodies."""
 
@@ -59,10 +62,13 @@ class ModelLights(NamedTuple):
 
     @staticmethod
     def of(model: MjModel) -> ModelLights:
-        """Those of a model that are on."""
+        """The model's lights that are on, as they stand where its bodies start."""
         on = model.light_active != 0
-        towards, diffuse = -model.light_dir0[on], model.light_diffuse[on].mean(axis=1)
-        reach = np.array([reaching(model, light) for light in np.flatnonzero(on).tolist()]).reshape(-1, 2)
+        places, directions = starting_poses(model)
+        towards, diffuse = -directions[on], model.light_diffuse[on].mean(axis=1)
+        reach = np.array(
+            [reaching(model, light, places[light], directions[light]) for light in np.flatnonzero(on).tolist()]
+        ).reshape(-1, 2)
         ambient, head = model.light_ambient[on].mean(axis=1).sum(), model.vis.headlight
         if head.active:
             towards, diffuse = np.vstack([towards, TO_EYE]), np.append(diffuse, np.mean(head.diffuse))
@@ -81,19 +87,31 @@ class ModelLights(NamedTuple):
         return min(float(np.maximum(self.towards[:, 2], 0.0) @ self.on_floor) + self.ambient, WHITE)
 
 
-def reaching(model: MjModel, light: int) -> tuple[float, float]:
-    """Shares of a light's strength that reach the model's middle, and the floor around it on average."""
+def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
+    """Places of all lights from the origins of their bodies, metres, and directions, (n, 3) along the world's axes, at
+    the model's start: of its present arrays, as `light_pos0` and `light_dir0` stay what the compiler found."""
+    if not model.nlight:
+        return np.empty((0, 3)), np.empty((0, 3))
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_camlight(model, data)
+    return data.light_xpos - data.xpos[model.light_bodyid], data.light_xdir
+
+
+def reaching(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[float, float]:
+    """Shares of a light's strength that reach the model's middle, and the floor around it on average. place, direction:
+    (3,), see `starting_poses`."""
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_DIRECTIONAL):
         return 1.0, 1.0
     # One on a body stands about as far from what it lights as from its body.
     is_fixed = model.light_bodyid[light] == 0
-    place = model.light_pos0[light] - (model.stat.center if is_fixed else 0.0)
-    ways = model.stat.extent * FLOOR_POINTS - place
+    ways = model.stat.extent * FLOOR_POINTS - place + (model.stat.center if is_fixed else 0.0)
     away = np.linalg.norm(ways, axis=1)
     constant, linear, square = model.light_attenuation[light].tolist()
     shares = 1 / np.maximum(constant + linear * away + square * away**2, 1e-6)
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_SPOT):
-        along = np.clip(ways @ model.light_dir0[light] / np.maximum(away, 1e-9), 0.0, 1.0)
+        along = np.clip(ways @ direction / np.maximum(away, 1e-9), 0.0, 1.0)
         is_lit = along >= math.cos(math.radians(min(float(model.light_cutoff[light]), 180.0)))
         shares *= is_lit * along ** float(model.light_exponent[light])
     return float(shares[0]), float(shares.mean())

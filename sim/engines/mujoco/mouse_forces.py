@@ -1,17 +1,22 @@
-"""Bodies that a viewer's user drags, in MuJoCo's own terms: the perturbation, forces in `xfrc_applied`, mocap poses.
+"""Bodies that users of viewers drag, in MuJoCo's own terms: the perturbation, forces in `xfrc_applied`, mocap poses.
 
-The one idea: a pull sets MuJoCo's `MjvPerturb`, as its own viewer's mouse does; MuJoCo then computes the spring, with the
-body's true mass, and moves mocap bodies.
+A pull sets MuJoCo's `MjvPerturb`, as its own viewer's mouse does; MuJoCo then computes the spring, with the body's true
+mass, and moves mocap bodies. Several handles may show one `MjData`: their pulls add up, and are kept per data.
 
 Always: only what was added here is taken away again, and only where it is still there, number by number: what the program
 writes into `xfrc_applied` stays, to the last bit. When the drag ends, or the viewer goes, the force is gone with the next
-`sync`, and with `close`.
+`sync`, and with `close`. What the program adds with `+=` while a body is pulled cannot be told from a number that it
+writes: that number is the program's from then on, with the pull in it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +30,107 @@ if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjvPerturb
 
 
+class BodyForce(NamedTuple):
+    """Force (N) and torque (N m) on the centre of mass of a body, world frame, (6,)."""
+
+    body: int
+    force: NDArray[np.float64]
+
+
+class _Row(NamedTuple):
+    """A row of `xfrc_applied`: what the program wrote, and that plus all pulls, as written here last. (6,) each."""
+
+    own: NDArray[np.float64]
+    whole: NDArray[np.float64]
+
+
+class DataForces:
+    """Pulls of all handles on the bodies of one `data`. For any thread.
+
+    Always: an exception of a signal handler, wherever it comes, leaves each row as the program wrote it, or that plus
+    the pulls and known as such.
+    """
+
+    def __init__(self, data: MjData) -> None:
+        self._data = data
+        self._lock = threading.RLock()  # re-entrant: a signal handler may call `close`
+        self._is_busy = False
+        self._asked: deque[tuple[object, Callable[[], BodyForce | None] | None]] = deque()
+        self._pulls: dict[object, BodyForce] = {}
+        self._rows: dict[int, _Row] = {}
+
+    @staticmethod
+    def of(data: MjData) -> DataForces:
+        """The one object for `data`, which it keeps alive."""
+        with _known_lock:
+            found = _known.get(id(data))
+            if found is None:
+                found = _known[id(data)] = DataForces(data)
+            return found
+
+    def pull(self, puller: object, force: Callable[[], BodyForce | None]) -> None:
+        """Replaces the force of one puller. force: returns it, and may use `xfrc_applied` meanwhile."""
+        self._asked.append((puller, force))
+        with self._lock:
+            self._carry_out()
+
+    def release(self, puller: object) -> None:
+        """Takes the force of one puller away."""
+        self._asked.append((puller, None))
+        with self._lock:
+            self._carry_out()
+
+    def forget(self, puller: object) -> None:
+        """`release` that never waits, for a puller that was dropped: if another thread is here, its next call does it."""
+        self._asked.append((puller, None))
+        if self._lock.acquire(blocking=False):
+            try:
+                self._carry_out()
+            finally:
+                self._lock.release()
+
+    def has(self, puller: object) -> bool:
+        """True if a force of the puller is applied."""
+        return puller in self._pulls
+
+    def _carry_out(self) -> None:
+        if (
+            self._is_busy
+        ):  # called by a signal handler or by the garbage collector: the call that they came into does it
+            return
+        self._is_busy = True
+        try:
+            while self._asked:
+                puller, force = self._asked.popleft()
+                pull = None if force is None else force()
+                if pull is None:
+                    self._pulls.pop(puller, None)
+                else:
+                    self._pulls[puller] = pull
+                for body in {*self._rows, *(each.body for each in self._pulls.values())}:
+                    self._write(body)
+        finally:
+            self._is_busy = False
+
+    def _write(self, body: int) -> None:
+        row, known = self._data.xfrc_applied[body], self._rows.get(body)
+        own = row.copy()
+        if known is not None:
+            is_ours = (row == known.whole) | (np.isnan(row) & np.isnan(known.whole))  # NaN: a body without a place
+            own[is_ours] = known.own[is_ours]
+        forces = [pull.force for pull in self._pulls.values() if pull.body == body]
+        row[:] = own
+        self._rows.pop(body, None)
+        if forces:
+            # Known before it is written: after an interruption between the two the row is the program's own.
+            self._rows[body] = known = _Row(own, own + sum(forces))
+            row[:] = known.whole
+
+
+_known: weakref.WeakValueDictionary[int, DataForces] = weakref.WeakValueDictionary()
+_known_lock = threading.Lock()
+
+
 class MouseForces:
     """Pulls of the users of one view on the bodies of `data`. perturb: MuJoCo's struct, which the program may read, and
     set itself."""
@@ -33,10 +139,11 @@ class MouseForces:
         self._model, self._data, self._perturb, self._users = model, data, perturb, users
         self._scene: Any = None  # MuJoCo's struct, which `mjv_initPerturb` asks for
         self._pull = Pull()  # the one that `perturb` has
+        self._grabbed: tuple[int, tuple[float, float, float]] | None = None  # body and point that `perturb` has
         self._begun_turn: NDArray[np.float64] = np.zeros(4)
         self._is_on = False  # there is something to be taken away, or to be watched
-        # Body, what it has now, what it had without our part.
-        self._left: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._forces, self._puller = DataForces.of(data), object()
+        weakref.finalize(self, self._forces.forget, self._puller).atexit = False
 
     @property
     def is_needed(self) -> bool:
@@ -50,33 +157,37 @@ class MouseForces:
         pulls, perturb = self._users.pulls, self._perturb
         if pulls or self._pull.body is not None:
             self._follow(pulls[-1] if pulls else Pull())
-        if perturb.active or perturb.active2 or self._left is not None:
-            self._take_away()
-            if perturb.active or perturb.active2:
-                self._add()
-        self._is_on = bool(self._left is not None or self._pull.body is not None or perturb.active2)
+        if perturb.active or perturb.active2:
+            self._forces.pull(self._puller, self._force)
+        elif self._forces.has(self._puller):
+            self._forces.release(self._puller)
+        is_pulling = self._forces.has(self._puller)
+        self._is_on = bool(is_pulling or self._pull.body is not None or perturb.active2)
 
     def end(self) -> None:
         """Takes the force away: the viewer goes."""
-        self._take_away()
+        self._forces.release(self._puller)
 
     def _follow(self, pull: Pull) -> None:
         """Sets `perturb` to the user's pull."""
-        before, self._pull, perturb = self._pull, pull, self._perturb
+        self._pull, perturb = pull, self._perturb
         if pull.body is None or pull.body >= self._model.nbody:
             perturb.active = perturb.select = 0
+            self._grabbed = None
             return
-        if (pull.body, pull.point) != (before.body, before.point):
+        if (pull.body, pull.point) != self._grabbed:
             perturb.select, perturb.flexselect, perturb.skinselect = pull.body, -1, -1
             perturb.localpos[:] = pull.point
+            self._grabbed = pull.body, pull.point
         if not pull.is_held:
             perturb.active = 0
             return
         kind = mujoco.mjtPertBit.mjPERT_ROTATE if pull.is_turn else mujoco.mjtPertBit.mjPERT_TRANSLATE
         if perturb.active != int(kind):
             if self._scene is None:
-                self._scene = mujoco.MjvScene(self._model, 1)
-                mujoco.mjv_updateCamera(self._model, self._data, default_camera(self._model), self._scene)
+                scene = mujoco.MjvScene(self._model, 1)
+                mujoco.mjv_updateCamera(self._model, self._data, default_camera(self._model), scene)
+                self._scene = scene  # kept once it is complete: a signal handler may raise at any place
             mujoco.mjv_initPerturb(self._model, self._data, self._scene, perturb)
             self._begun_turn = np.array(perturb.refquat)
             perturb.active = int(kind)
@@ -89,27 +200,21 @@ class MouseForces:
             perturb.refpos[:] += pull.target - perturb.refselpos
             perturb.refselpos[:] = pull.target
 
-    def _add(self) -> None:
+    def _force(self) -> BodyForce | None:
+        """The present force of `perturb`; None if there is none. Moves a mocap body."""
         perturb, data = self._perturb, self._data
         body = int(perturb.select)
         if not 0 < body < self._model.nbody:
-            return
+            return None
         mujoco.mjv_applyPerturbPose(self._model, data, perturb, 0)
         if not self._model.body_dofnum[self._model.body_weldid[body]]:
-            return  # a mocap body, or one that nothing moves
-        forces = data.xfrc_applied[body]
-        before = forces.copy()
-        forces[:] = 0
-        mujoco.mjv_applyPerturbForce(self._model, data, perturb)
-        is_pulled = forces.any()
-        forces += before
-        if is_pulled:
-            self._left = body, forces.copy(), before
-
-    def _take_away(self) -> None:
-        left, self._left = self._left, None
-        if left is not None:
-            body, whole, before = left
-            forces = self._data.xfrc_applied[body]
-            is_ours = (forces == whole) | (np.isnan(forces) & np.isnan(whole))  # a body without a place
-            forces[is_ours] = before[is_ours]
+            return None  # a mocap body, or one that nothing moves
+        row = data.xfrc_applied[body]
+        before = row.copy()
+        try:
+            row[:] = 0
+            mujoco.mjv_applyPerturbForce(self._model, data, perturb)
+            force = row.copy()
+        finally:
+            row[:] = before
+        return BodyForce(body, force) if force.any() else None

@@ -8,6 +8,7 @@ import os
 import select
 import socket
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
@@ -128,11 +129,55 @@ def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "gone"))
+    monkeypatch.setattr(listener, "SHARED_MEMORY", str(tmp_path / "gone"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", "")
     with pytest.raises(
         listener.ListenerError, match="^cannot use .*gone/twixt-.*: No such file or directory; set XDG_"
     ):
         listener.runtime_folder()
+
+
+def test_the_next_folder_serves_where_the_first_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for each in ("runtime", "temporary", "shared"):
+        (tmp_path / each).mkdir(0o700)
+    own = f"twixt-{os.geteuid()}"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr(listener, "SHARED_MEMORY", str(tmp_path / "shared"))
+    places = [tmp_path / "runtime" / "twixt", tmp_path / "temporary" / own, tmp_path / "shared" / own]
+    read_only: list[str] = []
+    monkeypatch.setattr(os, "access", lambda path, mode: path not in read_only)
+    for place in places:
+        assert listener.runtime_folder() == str(place)
+        read_only.append(str(place))
+    with pytest.raises(listener.NoFolder, match=f"^cannot use {places[0]} .*; set XDG_RUNTIME_DIR to a folder"):
+        listener.runtime_folder()
+
+
+def test_the_working_folder_comes_after_shared_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "")
+    monkeypatch.setattr(listener, "SHARED_MEMORY", str(tmp_path / "shared"))
+    (tmp_path / "shared").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    own = f"twixt-{os.geteuid()}"
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # the user's own choice
+    assert listener.runtime_folder() == str(tmp_path / own)
+    monkeypatch.delenv("TMPDIR")
+    assert listener.runtime_folder() == str(tmp_path / "shared" / own)
+    (tmp_path / "shared" / own).rmdir()
+    (tmp_path / "shared").rmdir()
+    assert listener.runtime_folder() == str(tmp_path / own)
+
+
+def test_nobody_can_connect_to_a_listener_without_a_folder(name: str, nothing_left: None) -> None:
+    with contextlib.closing(listener.unreachable_listener(name)) as made:
+        poller = select.poll()
+        poller.register(made.socket, select.POLLIN)
+        assert poller.poll(0) == []
+        assert not listener.is_running(name)
 
 
 @pytest.mark.parametrize(("module", "missing"), [(socket, "AF_UNIX"), (select, "poll")])
@@ -147,6 +192,35 @@ def test_a_system_that_lacks_what_is_needed_is_told_so(
             ask()
     assert listener.running() == []
     assert not listener.is_running("lab")
+
+
+@pytest.mark.parametrize(
+    ("patch", "way_out"),
+    [
+        (
+            "from gevent import monkey; monkey.patch_all({})",
+            "thread=False, socket=False, select=False, os=False, subpro",
+        ),
+        ("import eventlet; eventlet.monkey_patch({})", "thread=False, socket=False, select=False, os=False)"),
+    ],
+)
+def test_threads_and_sockets_that_were_replaced_are_refused_with_the_call_that_leaves_them(
+    names_folder: Path, patch: str, way_out: str
+) -> None:
+    """A greenlet that waited for the viewer's end stopped the user's loop for ever."""
+    opens = "from twixt.ipc.session import listener\ntry: listener.open_listener('lab').close(); print('opened')\n"
+    opens += "except listener.ListenerError as error: print(error)\n"
+    command = [sys.executable, "-W", "ignore", "-c"]
+
+    def said(arguments: str) -> str:
+        code = f"{patch.format(arguments)}\n{opens}"
+        return subprocess.run([*command, code], capture_output=True, text=True, timeout=60, check=True).stdout
+
+    told = said("")
+    assert "has replaced threads and sockets by its own, and twixt needs the real ones; leave them out: " in told
+    assert way_out in told
+    advised = told.strip().partition("(")[2].removesuffix(")")
+    assert said(advised) == "opened\n"
 
 
 def test_a_live_name_is_refused_and_free_again_once_closed(name: str, nothing_left: None) -> None:

@@ -238,3 +238,11 @@ def test_what_trimesh_says_of_a_damaged_file_is_not_printed(tmp_path: Path) -> N
     program = f"from twixt import Mesh; print(Mesh.from_file({str(file)!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_file_whose_name_is_not_utf_8_is_refused_in_plain_words(tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"caf\xe9.obj")
+    file.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    with pytest.raises(SceneError, match="UTF-8 names only; rename the file") as raised:
+        Mesh.from_file(file)
+    assert str(file) in str(raised.value)

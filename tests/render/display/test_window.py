@@ -134,6 +134,20 @@ def test_keys_mouse_and_size_arrive(xvfb_display: dict[str, str]) -> None:
         assert program.hear("size")["size"] == [500, 300]
 
 
+def test_a_window_that_another_client_destroys_is_closed_and_nothing_is_refused(xvfb_display: dict[str, str]) -> None:
+    xdotool = shutil.which("xdotool")
+    if xdotool is None:
+        pytest.skip("no xdotool; on Debian: apt-get install xdotool")
+    with client(xvfb_display, "events", stderr=subprocess.PIPE) as program:
+        program.hear("ready")
+        command = [xdotool, "search", "--name", "twixt under test", "windowclose"]
+        subprocess.run(command, env=xvfb_display, check=True, capture_output=True, timeout=30)
+        assert program.hear("closed")["closed"] is True
+        assert program.process.wait(LIMIT_S) == 0
+        assert program.process.stderr is not None
+        assert program.process.stderr.read() == ""
+
+
 def test_a_window_that_shrinks_and_grows_between_two_polls_leaves_no_hole_in_what_is_kept(
     xvfb_display: dict[str, str],
 ) -> None:

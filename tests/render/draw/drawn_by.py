@@ -2,17 +2,19 @@
 
 Mesa reads which driver and which version it is to be when the first context is made, so each needs a process.
 
-    drawn_by.py OUT.npy       writes the picture (height, width, 3) u1; prints {"version", "renderer", "programs"}
+    drawn_by.py OUT.npy [all]   writes the picture (height, width, 3) u1, draws it at all levels if asked to; prints {"version", "renderer", "programs", "errors"}
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 
 import moderngl
 import numpy as np
 
+from tests.render.draw.gl_errors import gl_errors
 from twixt.ipc.scene import Box, Capsule, Cylinder, Ellipsoid, Plane, Scene, Sphere, Texture
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.ipc.snapshot import MARK_KINDS, new_bodies
@@ -22,6 +24,7 @@ from twixt.render.draw.flat.image_rectangles import ImageRectangles
 from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
 from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.quality_levels import BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS, Level
 from twixt.render.draw.frame.snapshot_ring import LATE_FROM
 from twixt.render.draw.glsl.pose_variants import GIVEN, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
@@ -47,7 +50,7 @@ MARK_PROGRAMS = [
 ]
 
 
-def picture(context: moderngl.Context) -> np.ndarray:
+def picture(context: moderngl.Context, level: Level = FULL) -> np.ndarray:
     """Two of each shape between two snapshots, above a ground with shadows, with dots, lines, panes, a sheet and an image."""
     context.framebuffer([context.renderbuffer(SIZE_PX, 4)], context.depth_renderbuffer(SIZE_PX)).use()
     scene = Scene(SHAPES * 2, outline=((-3, -2, 0), (3, 2, 3)))
@@ -58,6 +61,7 @@ def picture(context: moderngl.Context) -> np.ndarray:
     older["orientation"] = newer["orientation"] = np.array([0.2, 0.3, 0.1, 0.927])
     camera = OrbitCamera.for_scene(scene, older, SIZE_PX[0] / SIZE_PX[1]).matrices(SIZE_PX)
     renderer = SceneRenderer(context, scene, 4, len(older))
+    renderer.level = level
     for slot, bodies in enumerate((older, newer)):
         renderer.upload_records(slot, bodies)
     renderer.draw([Layer(0, 1, alpha=0.5, gap_s=1.0, method="linear")], camera, WHOLE, some_marks())
@@ -114,12 +118,16 @@ def make_all(context: moderngl.Context) -> int:
     return len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS) + len(MARK_PROGRAMS)
 
 
-def main(path: str) -> None:
+def main(path: str, levels: Sequence[Level]) -> None:
     context = moderngl.create_standalone_context(require=330, backend="egl")
-    np.save(path, picture(context))
+    with gl_errors() as errors:
+        np.save(path, picture(context))
+        for level in levels:
+            picture(context, level)
+        programs = make_all(context)
     said = {"version": context.info["GL_VERSION"], "renderer": context.info["GL_RENDERER"]}
-    print(json.dumps(said | {"programs": make_all(context)}))
+    print(json.dumps(said | {"programs": programs, "errors": errors}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], [*LEVELS, *LIT_LEVELS, BEST_BY_PROCESSOR] if sys.argv[2:] else [])

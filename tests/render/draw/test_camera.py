@@ -58,6 +58,56 @@ def test_a_camera_straight_below_looks_up():
     assert seen(camera, (1, 0, 0))[0] > 500
 
 
+UPS = [((3, -4, 5), (1, 0, 0)), ((3, -4, 5), (0.2, 0.1, -1)), ((0, 0, 5), (-1, 1, 0)), ((0, 0, -5), (0.5, 1, 0)),
+       ((0, 1e-3, 5), (1, 0, 0)), ((3, -4, 0), (0, 0, -1))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("eye", "up"), UPS)
+@pytest.mark.parametrize("orthographic", [False, 6.0])
+def test_up_points_up_in_the_picture_and_is_the_same_as_a_camera_of_a_scene(eye, up, orthographic):
+    camera = OrbitCamera.from_camera(Camera(eye, (0, 0, 0), up=up, orthographic=orthographic))
+    x, y = seen(camera, np.array(up) * 0.1 / np.linalg.norm(up))
+    assert x == pytest.approx(400, abs=1e-2)
+    assert y < 299
+    again = OrbitCamera.from_camera(camera.as_camera())
+    np.testing.assert_allclose(again.matrices(SIZE_PX).view, camera.matrices(SIZE_PX).view, atol=2e-6)
+    assert camera.eye == pytest.approx(eye, abs=1e-6) or orthographic
+
+
+def test_an_upright_camera_has_the_default_up_and_one_turned_straight_above_keeps_its_direction():
+    assert OrbitCamera.from_camera(Camera((0, 0, 5), (0, 0, 0))).as_camera().up == (0, 0, 1)
+    assert OrbitCamera(azimuth_rad=1.3).as_camera().up == (0, 0, 1)
+    camera = OrbitCamera(azimuth_rad=1.3)
+    camera.orbit(0, 10_000, 600)
+    again = OrbitCamera.from_camera(camera.as_camera())
+    np.testing.assert_allclose(again.matrices(SIZE_PX).view, camera.matrices(SIZE_PX).view, atol=1e-6)
+
+
+@pytest.mark.parametrize(("eye", "up"), [UPS[0], UPS[1], UPS[5]])
+def test_orbiting_turns_a_rolled_camera_upright_without_a_jump_and_takes_the_near_side_along(eye, up):
+    camera = OrbitCamera.from_camera(Camera(eye, (0, 0, 0), up=up))
+    near_side = tuple(np.array(camera.eye) * 0.1)
+    for dx_px, dy_px in ((1, 0), (0, -1), (-1, 1)):
+        before, roll_rad = seen(camera, near_side), camera.roll_rad
+        camera.orbit(dx_px, dy_px, 600)
+        moved = np.subtract(seen(camera, near_side), before)
+        assert moved @ (dx_px, dy_px) > 0
+        assert np.linalg.norm(moved) < 10
+        assert 0 < abs(roll_rad) - abs(camera.roll_rad) < 0.01
+    for _ in range(100):
+        camera.orbit(6, 0, 600)
+        camera.orbit(-6, 0, 600)
+    assert camera.roll_rad == 0
+    assert camera.as_camera().up == (0, 0, 1)
+
+
+def test_panning_a_rolled_camera_keeps_the_point_under_the_pointer():
+    camera = OrbitCamera.from_camera(Camera((3, -4, 5), (1, 2, 3), up=(1, 0.3, 0)))
+    point = camera.target
+    camera.pan(120, -45, 600)
+    assert seen(camera, point) == pytest.approx((520, 255), abs=0.5)
+
+
 @given(st.floats(1, 1e6), st.floats(0, 2 * math.pi))
 def test_a_target_far_away_never_hides_what_is_near_among_the_bodies(target_m, way):
     eye = np.array((0.0, 0.0, 1.0))

@@ -94,7 +94,13 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str,
     }
     children = {
         name: subprocess.Popen(
-            [sys.executable, "-m", "tests.render.draw.drawn_by", str(folder / f"{name}.npy")],
+            [
+                sys.executable,
+                "-m",
+                "tests.render.draw.drawn_by",
+                str(folder / f"{name}.npy"),
+                *["all"][name != "here" :],
+            ],
             cwd=ROOT,
             env={**os.environ, **environ},
             stdout=subprocess.PIPE,
@@ -172,6 +178,10 @@ def test_a_driver_of_an_older_version_draws_the_very_same(version: str, drawn: A
     assert said["programs"] == len(PASSES) + len(MESH_PROGRAMS) + len(SHADINGS) + len(MARK_PROGRAMS)
     if is_software(said["renderer"]):
         assert (pixels == drawn["here"][1]).all()
+
+
+def test_no_driver_reports_an_error_of_opengl(drawn: Any) -> None:
+    assert {name: said["errors"] for name, (said, _) in drawn.items()} == {name: {} for name in drawn}
 
 
 def test_softpipe_draws_the_same_picture_but_for_edges(drawn: Any) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.render.draw.conftest import SIZE_PX, upload
 from tests.render.draw.test_scene_renderer import WHITE, bodies_at, dark
-from twixt.ipc.scene import Box, Scene, Sphere
+from twixt.ipc.scene import Box, Scene, Sphere, Texture
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.quality_levels import LEVELS, LIT_LEVELS
+from twixt.render.draw.frame.snapshot_ring import LATE_FROM
 
 HALF_PX = SIZE_PX[0] // 2, SIZE_PX[1]
 LEFT, RIGHT = (0, 0, *HALF_PX), (HALF_PX[0], 0, *HALF_PX)
@@ -101,3 +106,70 @@ def test_the_whole_is_drawn_again_after_halves(studio, renderer):
         renderer.draw([Layer(0)], OrbitCamera().matrices(HALF_PX), viewport)
     renderer.finish()
     np.testing.assert_array_equal(studio.draw(renderer, Layer(0, 1, alpha=0.2)), whole)
+
+
+PART = 60, 90, 160, 120
+MAGENTA = (255, 0, 255)
+
+
+def whole_framebuffer(studio):
+    """Its pixels, the bottom row first."""
+    width, height = SIZE_PX
+    return np.frombuffer(studio.framebuffer.read(components=3, alignment=1), np.uint8).reshape(height, width, 3)
+
+
+def part_of(pixels):
+    left, bottom, width, height = PART
+    return pixels[bottom : bottom + height, left : left + width]
+
+
+@pytest.fixture
+def cloud(studio):
+    """So many small spheres that arrays draw them where the processor draws, below a sky."""
+    bodies = bodies_at(*np.random.default_rng(0).normal(0, 0.7, (LATE_FROM + 1, 3)))
+    renderer = studio.renderer(Scene([Sphere(0.02)] * len(bodies), ground=None, background=SKY), capacity=len(bodies))
+    upload(renderer, 0, bodies)
+    upload(renderer, 1, bodies)
+    yield renderer
+    renderer.release()
+
+
+SKY = Texture.gradient((0.1, 0.2, 0.9), (0.9, 0.3, 0.1))
+
+
+@pytest.mark.parametrize("kind", ["renderer", "cloud"])
+@pytest.mark.parametrize("level", [*LEVELS, *LIT_LEVELS], ids=lambda level: level.name)
+@pytest.mark.parametrize(
+    ("point", "orthographic", "around"),
+    [
+        ((0.25, -0.25), False, (60, 30, 220, 180)),
+        ((-0.25, 0.125), True, (0, 90, 220, 150)),
+        ((-1.0, 0.0), False, (-180, 90, 400, 120)),
+    ],
+)
+def test_a_picture_off_its_centre_is_cut_out_of_a_larger_one(studio, request, kind, level, point, orthographic, around):
+    renderer = request.getfixturevalue(kind)
+    renderer.level = level
+    camera = OrbitCamera(distance_m=5, roll_rad=0.4, orthographic=orthographic, principal_point=point)
+    larger = replace(camera, principal_point=(0.0, 0.0))
+    larger.fov_y_deg = 2 * math.degrees(math.atan(math.tan(math.radians(camera.fov_y_deg) / 2) * around[3] / PART[3]))
+    assert camera.around_axis(PART) == around
+    layer = Layer(0, 1, alpha=0.4)
+    for _ in range(3):  # what is kept of a picture comes into the later ones
+        studio.framebuffer.use()
+        studio.framebuffer.clear(1.0, 0.0, 1.0, 1.0)
+        renderer.draw([layer], camera.matrices(PART[2:]), around, clip=PART)
+        marked(renderer)
+        renderer.finish()
+        found = whole_framebuffer(studio).copy()
+        outside = (found == MAGENTA).all(axis=2)
+        part_of(outside)[:] = True
+        assert outside.all()
+    assert renderer.read_pixels().shape == (PART[1] + PART[3], PART[0] + PART[2], 3)
+    studio.framebuffer.use()
+    renderer.draw([layer], larger.matrices(around[2:]), around)
+    marked(renderer)
+    renderer.finish()
+    wanted = part_of(whole_framebuffer(studio))
+    assert len(np.unique(wanted.reshape(-1, 3), axis=0)) > 50
+    assert_alike(part_of(found), wanted)

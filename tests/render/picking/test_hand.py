@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from tests.render.scene.staged import ONE, SIZE_PX, Show, along_x
 from twixt.ipc.interaction.user_actions import Pull, UserAction, UserEvent
+from twixt.ipc.scene import Camera, Scene
 from twixt.render.display.input import MouseButton, MouseMove
 from twixt.render.picking.hand import DOUBLE_NS, Hand
+from twixt.render.scene.stage import side_by_side
 
 CTRL = frozenset(("Ctrl",))
 MIDDLE = SIZE_PX[0] / 2, SIZE_PX[1] / 2
@@ -39,10 +42,10 @@ class Told:
 
 
 class Holding:
-    """A still body in the middle of the picture, and a hand."""
+    """A still body at the camera's target, by default in the middle of the picture, and a hand."""
 
-    def __init__(self, window: Any) -> None:
-        self.show = Show(window, ONE, lambda _k: along_x()(0))
+    def __init__(self, window: Any, scene: Scene = ONE) -> None:
+        self.show = Show(window, scene, lambda _k: along_x()(0))
         self.told = Told(self.show)
         self.hand = Hand(self.show.stage, self.told)  # type: ignore[arg-type]
         self.show.draw(150)
@@ -55,6 +58,12 @@ class Holding:
         last = self.told.actions[-1]
         assert isinstance(last, Pull)
         return last
+
+
+def middle_of(lit: np.ndarray) -> tuple[float, float]:
+    """Of the lit pixels, px from the top left."""
+    y, x = np.nonzero(lit)
+    return float(x.mean()) + 0.5, float(y.mean()) + 0.5
 
 
 @pytest.fixture
@@ -109,6 +118,31 @@ def test_a_drag_with_ctrl_pulls_towards_the_pointer_until_it_is_released(holding
     holding.take(MouseButton(button, False, 9))
     assert holding.report(1) == Pull()
     assert "hand" not in holding.show.stage.main._watching
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_rolled_camera_off_its_centre_shows_clicks_and_pulls_in_one_place(window: Any, split: bool) -> None:
+    camera = Camera((0, -10, 0), (0, 0, 0), up=(1, 0, 0.2), principal_point=(0.2, -0.3))
+    holding = Holding(window, replace(ONE, camera=camera))
+    show, left = holding.show, 0
+    if split:
+        show.choose(split=True)
+        left = side_by_side(SIZE_PX, 2)[1][0]
+    pixels = show.pixels(160)
+    x, y = middle_of(pixels[:, left:].max(axis=2) > 60)
+    width = SIZE_PX[0] - left
+    height = SIZE_PX[1] * width / SIZE_PX[0]  # of a picture that is as wide in all
+    assert (x, y) == pytest.approx((width / 2 + 0.2 * height, SIZE_PX[1] / 2 + 0.3 * height), abs=0.75)
+    if split:
+        assert middle_of(pixels[:, : left - 2].max(axis=2) > 60) == pytest.approx((x, y), abs=0.75)
+    holding.take(at(left + x, y), *click(1), at(left + width / 2, 40), *click(2 * DOUBLE_NS))
+    hit, beside = (event for event in holding.told.actions if isinstance(event, UserEvent))
+    assert (hit.body, beside.body) == (0, None)
+    assert hit.point == pytest.approx((0, -0.5, 0), abs=0.05)
+    holding.take(at(left + x, y), MouseButton("left", True, 3, CTRL), at(left + x + 30, y))
+    pull = holding.report()
+    moved = np.subtract(pull.target, pull.at)
+    assert moved / np.linalg.norm(moved) == pytest.approx(np.array((0.2, 0, -1)) / np.hypot(0.2, 1), abs=0.01)
 
 
 def test_a_selected_body_is_turned_by_the_left_button_and_pulled_by_the_right(holding: Holding) -> None:

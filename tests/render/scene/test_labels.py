@@ -49,6 +49,16 @@ def test_a_part_of_the_picture_has_its_labels_within_it() -> None:
     assert (placed.x_px, placed.y_px) == pytest.approx((600, 600 - 20 - 250), abs=0.01)
 
 
+def test_off_the_centre_a_label_is_at_the_principal_point_and_ends_at_the_borders_of_the_picture() -> None:
+    camera = OrbitCamera(target=(1.0, 2.0, 3.0), roll_rad=1.0, principal_point=(0.2, -0.3))
+    part = 401, 20, 399, 500
+    around = camera.around_axis(part)
+    beyond = at(*(np.array((1, 2, 3)) - 2.5 * np.array(camera.as_camera().up)))  # within `around`, below the picture
+    [placed] = place([at(1, 2, 3), beyond], camera.matrices(part[2:]), around, 600, part)
+    assert (placed.x_px, placed.y_px) == pytest.approx((401 + 399 / 2 + 100, 600 - 20 - 250 + 150), abs=0.5)
+    assert placed.within_px == (401, 80, 800, 580)
+
+
 def test_what_is_behind_the_camera_or_beside_the_picture_is_left_out() -> None:
     eye, target = np.array(CAMERA.eye), np.array(CAMERA.target)
     behind = at(*(eye + (eye - target)))

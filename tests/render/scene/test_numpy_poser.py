@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+from twixt.ipc.scene.parent_log import ParentEntry
 from twixt.ipc.snapshot import Snapshot, new_bodies
 from twixt.render.scene.method_change import Blend
-from twixt.render.scene.numpy_poser import Poser, PosingRules, with_ancestors
+from twixt.render.scene.numpy_poser import Poser, PosingRules
+from twixt.render.scene.scene_parents import SceneParents
 
 MS = 1_000_000
 HALF_TURN_ABOUT_Z = (0.0, 0.0, 1.0, 0.0)
@@ -17,7 +19,8 @@ def snapshot(time_ms: int, positions, world_epoch: int = 0) -> Snapshot:
 
 def poser(rows=None, parents=None, methods=("linear",)) -> Poser:
     rows = None if rows is None else np.array(rows)
-    made = Poser(rows, PosingRules(None if parents is None else np.array(parents, np.int32)))
+    log = (ParentEntry(1, {child: parent for child, parent in enumerate(parents or ()) if parent >= 0}),)
+    made = Poser(rows, PosingRules(None if parents is None else SceneParents(log, len(parents))))
     made.use(frozenset(methods))
     return made
 
@@ -72,9 +75,3 @@ def test_another_world_begins_from_nothing():
 
 def test_before_anything_came_there_are_no_poses():
     assert len(poser(rows=[0], parents=[-1]).poses(0, Blend("linear"))) == 0
-
-
-def test_all_ancestors_are_found():
-    parents = np.array([-1, 0, 1, -1, 3])
-    assert with_ancestors(np.array([2]), parents).tolist() == [0, 1, 2]
-    assert with_ancestors(np.array([0, 4]), parents).tolist() == [0, 3, 4]

@@ -15,7 +15,7 @@ import pytest
 import twixt
 from tests.ipc.ring.test_memory import in_forked_child
 from twixt.ipc.config.config import Config
-from twixt.ipc.errors import TwixtError
+from twixt.sim.process.viewer_command import NoViewerProgram
 from twixt.sim.process.viewer_process import ViewerProcess, early_viewer, start_viewer
 
 # Generous: these processes start and end within a fraction of a second.
@@ -171,10 +171,33 @@ def test_a_viewer_that_dies_before_it_is_told_breaks_nothing(monkeypatch: pytest
         assert start_viewer("lab", Config()).wait(PATIENCE_S) == 3
 
 
-def test_a_python_that_does_not_know_its_own_program_is_told_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """This process does not know its own program, and there is no other Python."""
     monkeypatch.setattr(sys, "executable", "")
-    with pytest.raises(TwixtError, match="twixt view lab"):
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
+
+
+@pytest.mark.usefixtures("no_python")
+def test_where_there_is_no_python_no_process_is_started_and_the_way_out_is_told() -> None:
+    before = psutil.Process().children()
+    with early_viewer(), pytest.raises(NoViewerProgram, match="set TWIXT_PYTHON to a Python"):
         start_viewer("lab", Config())
+    assert psutil.Process().children() == before
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
+def test_a_program_that_cannot_be_started_is_named_and_nothing_is_left_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broken = tmp_path / "python3"
+    broken.write_bytes(b"\x7fELF and no more")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(NoViewerProgram, match=f"the viewer's program '{broken}' cannot be started"):
+        start_viewer("lab", Config())
+    assert len(os.listdir("/proc/self/fd")) == descriptors
 
 
 def test_a_forked_child_never_ends_its_parents_viewer() -> None:

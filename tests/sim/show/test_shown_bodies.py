@@ -149,7 +149,7 @@ def test_what_is_refused_half_way_through_changes_nothing(shown: Shown, kind: An
     wrong[4_000] = np.nan
     wrong[9_000] *= 2
     wrong[9_500] = 0
-    with pytest.raises(TwixtError, match=r"orientation must be unit .* of length 2 for body 9000 and 1 more"):
+    with pytest.raises(TwixtError, match=r"orientation must be unit .* of length 2 for body 9000; divide"):
         shown.bodies.write({"position": position(count, 99), "orientation": wrong}, {"heat": 5}, None, None, None)
     newest = shown.host.newest()
     assert newest is not None
@@ -193,6 +193,20 @@ def test_a_quaternion_far_from_unit_length_is_found_in_any_piece(shown: Shown) -
         shown.show({"orientation": turns})
     turns[5_000] = (0, 0, 0, 1.002)  # rounding, as far as a body's own goes
     shown.show({"orientation": turns})
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_quaternion_of_zeros_is_shown_and_told_of_in_any_slot(shown: Shown, kind: Any) -> None:
+    turns = np.zeros((10_000, 4), kind)
+    turns[:, 3] = 1
+    turns[5_000] = 0
+    for _ in range(2 * SLOTS):
+        seen = np.frombuffer(shown.show({"orientation": turns})[: 10_000 * BODY.itemsize], BODY)
+        assert shown.bodies.not_drawable == ("orientation",)
+        assert (seen["orientation"] == turns).all()
+    turns[5_000, 0] = 0.5
+    with pytest.raises(TwixtError, match=r"unit quaternions .* of length 0\.5 for body 5000"):
+        shown.show({"orientation": turns})
 
 
 @pytest.mark.parametrize("publishes", [1, 2 * SLOTS])

@@ -274,11 +274,29 @@ def test_a_show_that_fails_for_want_of_memory_starts_no_viewer(
     assert own_descriptors() <= descriptors
 
 
-def test_a_show_whose_viewer_cannot_be_started_leaves_no_name_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.executable", "")
-    with pytest.raises(TwixtError, match="start one yourself with: twixt view"):
-        show(BALLS)
-    assert running() == []
+def test_a_loop_whose_viewer_cannot_be_started_goes_on_and_is_told_why_in_one_line(
+    opened: Callable[..., View], viewers: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    viewers("stays")
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.executable", "/opt/simulator")
+        patched.setattr("sys.base_prefix", str(tmp_path))
+        view = opened(name="lab")
+        publish(view)
+        assert view.is_open
+        assert str(view.closed_because).startswith(
+            "no Python to start a viewer with: sys.executable is '/opt/simulator'"
+        )
+        goes_on = (
+            f"twixt: {view.closed_because}; the loop goes on without a viewer; see it in a terminal: twixt view lab\n"
+        )
+        assert capfd.readouterr().err == goes_on
+        view.reopen()
+        assert capfd.readouterr().err == goes_on
+    view.reopen()
+    until(lambda: publish(view) or view._host.viewer_came.is_set(), "the viewer attaches")
+    assert view.closed_because is None
 
 
 def test_a_forked_child_neither_ends_nor_waits_for_its_parents_viewer(

@@ -300,3 +300,14 @@ def test_a_copy_is_written_and_grows_like_any_other_bodies(copied: Callable[[Bod
     assert published["heat"].tolist() == [2, 1, 0, 0]
     assert published[CORRECTION][1, 0] == -2
     assert (len(bodies), bodies.position[:, 0].tolist(), bodies.columns["heat"].tolist()) == (3, [0, 1, 0], [1, 1, 1])
+
+
+def test_masked_entries_become_nan_which_is_reported_and_not_their_hidden_values() -> None:
+    bodies = Bodies(2)
+    place = np.ma.masked_array(np.ones((2, 3)), [[False] * 3, [True] * 3])
+    bodies.position = place
+    assert np.isnan(bodies.position).all(axis=1).tolist() == [False, True]
+    bodies.teleport(0, place[1])
+    assert np.isnan(bodies.position[0]).all()
+    with pytest.raises(TwixtError, match=r"Bodies.position must have a value in each entry, got 3 masked ones of int"):
+        bodies.position = np.ma.masked_array(np.ones((2, 3), int), [[False] * 3, [True] * 3])

@@ -47,6 +47,27 @@ def test_a_velocity_that_is_none_is_told_of_where_it_is_given(name: str) -> None
     assert "drawn as if none were given" in said
 
 
+def test_a_quaternion_of_zeros_is_named_and_half_a_turn_is_not() -> None:
+    bodies = Bodies(50)
+    bodies.orientation[3] = (1, 0, 0, 0)
+    check = FiniteCheck(look_in("Orbit.step"))
+    assert check.check_all(bodies.records, 12) == ""
+    bodies.orientation[7] = 0
+    said = check.check_all(bodies.records, 12)
+    assert said == (
+        "body 7 has the orientation [0., 0., 0., 0.] after step 12; it is drawn as if not turned; not turned is "
+        "(0, 0, 0, 1), x y z w"
+    )
+    bodies.visible[7] = False
+    assert check.check_all(bodies.records, 12) == ""
+
+
+def test_a_body_spawned_with_a_quaternion_of_zeros_is_named() -> None:
+    bodies = Bodies(2)
+    bodies.spawn((1, 2, 3), orientation=(0, 0, 0, 0))
+    assert FiniteCheck(look_in("Orbit.step")).check_all(bodies.records, 1).startswith("body 2 has the orientation")
+
+
 def test_a_hidden_body_may_be_anywhere() -> None:
     bodies = Bodies(3)
     bodies.position[1] = np.nan

@@ -148,6 +148,10 @@ def test_wrong_values_are_refused_in_words_and_change_nothing(given: dict[str, A
         ({"position": [(0, 0, 0), (1e300, 0, 0)], "size": 1}, r"position \[inf,  0\.,  0\.\]"),
         ({"position": np.zeros((2, 3)), "size": [1, np.inf]}, r"size \[inf,  0\.,  0\.\]"),
         ({"position": np.zeros((2, 3)), "size": 1, "orientation": [(0, 0, 0, 1), (np.nan,) * 4]}, "orientation"),
+        (
+            {"position": np.zeros((2, 3)), "size": 1, "orientation": [(0, 0, 0, 1), (0,) * 4]},
+            r"orientation \[0\., 0\., 0\., 0\.\]",
+        ),
     ],
 )
 def test_a_number_that_is_not_finite_is_a_fault_and_no_error(given: dict[str, Any], fault: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.sim.lab import MakeHost
 from twixt.ipc.process.user_code import UserCodeCrashed
 from twixt.ipc.scene import ColorBy, Scene, Sphere
 from twixt.sim.world.bodies import Bodies
@@ -100,3 +101,29 @@ def test_a_step_whose_call_runs_nothing_is_refused(world: type[Still], words: st
     guarded = GuardedWorld(world(), world, 0, no_warning)
     with pytest.raises(UserCodeCrashed, match=words):
         guarded.step(0.01)
+
+
+def test_a_world_of_shapes_too_small_to_be_seen_is_told_so_when_it_begins() -> None:
+    world, warnings = Still(), list[str]()
+    world.scene = Scene([Sphere(1e-10)] * 3)
+    GuardedWorld(world, Still, 0, warnings.append)
+    assert [warning[:37] for warning in warnings] == ["the Sphere of body 0 is 2e-10 m large"]
+
+
+def test_motion_that_is_lost_is_reported_once_also_after_a_reset(make_host: MakeHost) -> None:
+    class Drives(Still):
+        def step(self, dt: float) -> None:
+            self.bodies.position[1, 0] += 1.0
+
+        def reset(self) -> None:
+            self.bodies.teleport(1, (5.4e6, 0, 0))
+
+    warnings, host = list[str](), make_host()
+    guarded = GuardedWorld(Drives(), Drives, 0, warnings.append)
+    for _ in range(3):
+        guarded.reset()
+        for tick in range(1, 400):
+            guarded.step(0.01)
+            guarded.check_some_bodies(tick, 0.01, host)
+        assert len(warnings) == 1
+    assert warnings[0].startswith("body 1 at x = 5,400,")

@@ -93,7 +93,7 @@ class ModelParts(NamedTuple):
     def geoms(model: MjModel) -> ModelParts:
         """All geoms of the model."""
         return ModelParts(
-            model.geom_type, model.geom_size, model.geom_pos, model.geom_quat, model.geom_bodyid, model.geom_group,
+            model.geom_type, model.geom_size, *_local_poses(model, "geom"), model.geom_bodyid, model.geom_group,
             model.geom_matid, model.geom_rgba, model.geom_dataid, model.geom_contype | model.geom_conaffinity,
         )  # fmt: skip
 
@@ -102,10 +102,40 @@ class ModelParts(NamedTuple):
         """All sites of the model."""
         dataid = getattr(model, "site_dataid", None)  # since MuJoCo 4.0
         return ModelParts(
-            model.site_type, model.site_size, model.site_pos, model.site_quat, model.site_bodyid, model.site_group,
+            model.site_type, model.site_size, *_local_poses(model, "site"), model.site_bodyid, model.site_group,
             model.site_matid, model.site_rgba, np.full(model.nsite, -1, np.int32) if dataid is None else dataid,
             np.zeros(model.nsite, np.int32),
         )  # fmt: skip
+
+
+Rows = NDArray[np.float64]
+
+
+def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
+    """Positions and quaternions of all geoms ("geom") or sites ("site") in the frames of their bodies, as MuJoCo's
+    kinematics has them: where `sameframe` names a frame of the body, their own pose does not count."""
+    position, quaternion, frame = (getattr(model, f"{kind}_{name}") for name in ("pos", "quat", "sameframe"))
+    if not frame.any():
+        return position, quaternion
+    body, names = getattr(model, f"{kind}_bodyid"), mujoco.mjtSameFrame
+    has_place = frame == int(names.mjSAMEFRAME_INERTIA)
+    has_turn = has_place | (frame == int(names.mjSAMEFRAME_INERTIAROT))
+    if has_turn.any():
+        of_inertia = _in_own_frame(model.body_sameframe, model.body_ipos, model.body_iquat)
+        position = np.where(has_place[:, None], of_inertia[0][body], position)
+        quaternion = np.where(has_turn[:, None], of_inertia[1][body], quaternion)
+    return _in_own_frame(frame, position, quaternion)
+
+
+def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) -> tuple[Rows, Rows]:
+    """The poses, without those that are the frame of the body itself."""
+    names = mujoco.mjtSameFrame
+    is_there = frame == int(names.mjSAMEFRAME_BODY)
+    is_turned = is_there | (frame == int(names.mjSAMEFRAME_BODYROT))
+    return (
+        np.where(is_there[:, None], 0.0, position),
+        np.where(is_turned[:, None], (1.0, 0.0, 0.0, 0.0), quaternion),
+    )
 
 
 # Surfaces of assets, by how they are shown.

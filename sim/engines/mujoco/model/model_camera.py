@@ -1,7 +1,6 @@
 """MuJoCo's abstract camera as the camera of a scene.
 
-Always: z stays up, so that a rolled camera is drawn upright. A camera of the model that is fixed to a body is carried by
-that body.
+Always: a camera of the model that is fixed to a body is carried by that body.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 
 LEAST_DISTANCE_M = 1e-6
+# A camera looks straight down or up where the horizontal share of its direction is below this.
+VERTICAL_SHARE = 1e-6
 # Farthest that a camera or its target may be, m: of a program that follows a body that has diverged.
 FARTHEST_M = 1e9
 
@@ -47,6 +48,10 @@ def scene_camera(model: MjModel, camera: MjvCamera) -> Camera:
     eye = target - min(max(_finite(camera.distance), _least_distance(target)), FARTHEST_M) * forward
     # Of an orthographic camera `fovy` is the height of the picture.
     view = _looking(eye, target, float(model.vis.global_.fovy), tracked, turns=False)
+    if math.cos(elevation) < VERTICAL_SHARE:  # straight down or up, or upside down
+        tilt = math.sin(elevation)
+        up = -tilt * math.cos(azimuth), -tilt * math.sin(azimuth), min(0.0, math.cos(elevation))
+        view = dataclasses.replace(view, up=up)
     return _orthographic(view, float(model.vis.global_.fovy)) if camera.orthographic else view
 
 
@@ -59,10 +64,17 @@ def take_over(camera: MjvCamera, seen: Camera) -> None:
         return
     forward = np.subtract(seen.target, seen.eye)
     camera.distance = float(np.linalg.norm(forward))
-    camera.azimuth = math.degrees(math.atan2(forward[1], forward[0]))
+    across = forward if math.hypot(forward[0], forward[1]) > VERTICAL_SHARE * camera.distance else _ahead(seen)
+    camera.azimuth = math.degrees(math.atan2(across[1], across[0]))
     camera.elevation = math.degrees(math.atan2(forward[2], math.hypot(forward[0], forward[1])))
     if camera.type != mujoco.mjtCamera.mjCAMERA_TRACKING:
         camera.lookat[:] = seen.target
+
+
+def _ahead(seen: Camera) -> tuple[float, float]:
+    """Horizontal direction of a camera that looks straight down or up: as it would look after tilting to the horizon."""
+    x, y, _ = seen.up if any(seen.up[:2]) else (0.0, 1.0, 0.0)
+    return (x, y) if seen.target[2] < seen.eye[2] else (-x, -y)
 
 
 def tracked_body(model: MjModel, camera: MjvCamera) -> int | None:
@@ -82,7 +94,20 @@ def _fixed(model: MjModel, number: int) -> Camera:
     forward = -turn.reshape(3, 3)[:, 2]
     fov = float(model.cam_fovy[number])
     view = _looking(eye, eye + forward * model.stat.extent, fov, body or None, turns)
-    return _orthographic(view, fov) if _is_orthographic(model, number) else view
+    view = dataclasses.replace(view, up=tuple(turn.reshape(3, 3)[:, 1].tolist()))
+    if _is_orthographic(model, number):
+        return _orthographic(view, fov)
+    return dataclasses.replace(view, principal_point=_principal_point(model, number))
+
+
+def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
+    """Of a camera that has a sensor, as shares of its height; (0, 0) of another one, and where it is far outside."""
+    height_m = float(model.cam_sensorsize[number][1])
+    focal_x, focal_y, x, y = (float(value) for value in model.cam_intrinsic[number])
+    if not (model.cam_sensorsize[number] > 0).all() or not min(focal_x, focal_y) > 0:
+        return 0.0, 0.0
+    point = -x / focal_x * focal_y / height_m, y / height_m
+    return point if max(map(abs, point)) <= 1 else (0.0, 0.0)
 
 
 def _least_distance(target: NDArray[np.float64]) -> float:

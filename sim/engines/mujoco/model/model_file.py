@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from twixt.ipc.errors import TwixtError, text_of
+from twixt.ipc.errors import TwixtError, is_utf8, text_of
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ def loaded_model(path: str | os.PathLike[str]) -> MjModel:
     name = os.fspath(path)
     if not os.path.isfile(name):
         raise TwixtError(f"no file {text_of(name)}; give the path of a MuJoCo model, such as humanoid.xml")
+    if not is_utf8(os.fsdecode(name)):
+        raise TwixtError(
+            f"MuJoCo opens files with UTF-8 names only, got {text_of(name)}; rename the file, or its folder"
+        )
     load = mujoco.MjModel.from_binary_path if name.endswith(".mjb") else mujoco.MjModel.from_xml_path
     try:
         return load(name)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 # Points along a side of a height field, at most: a square of them is 260,000 vertices, 10 MB of a scene's message.
 MOST_HFIELD_POINTS = 512
+# MuJoCo's renderer draws a corner of a mesh without texture coordinates with its face's normal where the cosine of the
+# angle to the mesh's normal is below this (MuJoCo 4.0, mjr_uploadMesh).
+SHARP_EDGE_COSINE = 0.8
 
 
 class Surface(NamedTuple):
@@ -28,7 +31,7 @@ class Surface(NamedTuple):
 
 
 def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
-    """Surface of mesh asset number `mesh`, with the asset's own normals; None for one without faces."""
+    """Surface of mesh asset number `mesh`, with the asset's own normals and MuJoCo's sharp edges; None for one without faces."""
     vertices = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
     faces = _rows(model.mesh_face, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
     if not len(faces):
@@ -37,6 +40,8 @@ def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
     of_corner = _rows(model.mesh_facenormal, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
     if not len(normals):
         return Surface(vertices, faces, "smooth")
+    if model.mesh_texcoordadr[mesh] < 0:
+        normals, of_corner = _with_sharp_edges(vertices[faces], normals, of_corner)
     # MuJoCo numbers normals, and places in a texture, apart from vertices: a vertex at an edge has several. Here each
     # combination is a vertex.
     numbers, lengths, in_image = [faces.ravel(), of_corner.ravel()], [len(vertices), len(normals)], None
@@ -88,6 +93,19 @@ def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
         vertices.append(np.concatenate([foot, edge]))
         faces.append(_grid_faces(np.arange(2 * len(edge)).reshape(2, -1)) + begin)
     return Surface(np.concatenate(vertices).astype(np.float32), np.concatenate(faces), "smooth")
+
+
+def _with_sharp_edges(
+    corners: NDArray[np.float32], normals: NDArray[np.float32], of_corner: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Normals, and the number of each corner's (f, 3), where a corner gets its face's own normal if the mesh's is too
+    far from it. corners: positions (f, 3, 3)."""
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    lengths = np.linalg.norm(across, axis=1, keepdims=True)
+    of_face = np.divide(across, lengths, out=np.zeros_like(across), where=lengths > 0)
+    is_sharp = np.einsum("fck,fk->fc", normals[of_corner], of_face) < SHARP_EDGE_COSINE
+    numbers = len(normals) + np.arange(len(corners))[:, None]
+    return np.concatenate([normals, of_face]), np.where(is_sharp & (lengths > 0), numbers, of_corner)
 
 
 def _rows(array: Any, start: int, count: int) -> NDArray[Any]:

@@ -10,11 +10,12 @@ the world. Metres.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from twixt.ipc.errors import TwixtError, text_of
-from twixt.ipc.scene import Camera, Color, Compound, Part, Scene, Texture
+from twixt.ipc.scene import Camera, Compound, Part, Scene, Texture
 from twixt.ipc.shapes.shape import Shape
 from twixt.sim.engines.mujoco.model.geom_shapes import FoundParts, ModelParts, PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
@@ -79,16 +80,24 @@ def scene_of(
     parts_of: list[list[Part]] = [[] for _ in range(model.nbody)]
     for body, _, part in chain.from_iterable(of_a_kind.parts for of_a_kind in found):
         parts_of[body].append(part)
-    lit, sky = light(model), maker.sky if shown.shows_sky else None
-    return Scene(
+    made = Scene(
         shapes=[*[_shape(parts) for parts in parts_of], *surface_shapes(model, maker, shown.shows_materials)],
         camera=camera,
         labels=labels,
-        background=_dimmed(Scene().background, lit.brightness) if sky is None else sky,
-        light=lit.towards,
-        brightness=lit.brightness,
+        background=Scene().background if not shown.shows_sky or maker.sky is None else maker.sky,
         ground=None if _has_ground(model) else 0.0,
     )
+    return lit_scene(made, model)
+
+
+def lit_scene(scene: Scene, model: MjModel) -> Scene:
+    """The scene in the model's present light."""
+    lit, background, usual = light(model), scene.background, Scene().background
+    if not isinstance(background, Texture) and not isinstance(usual, Texture):
+        # As dim as the bodies before it, so that they differ as much as in bright light.
+        red, green, blue = (min(lit.brightness, 1.0) * part for part in usual)
+        background = red, green, blue
+    return replace(scene, light=lit.towards, brightness=lit.brightness, background=background)
 
 
 def _shape(parts: list[Part]) -> Shape:
@@ -96,14 +105,6 @@ def _shape(parts: list[Part]) -> Shape:
     if len(parts) == 1 and parts[0].position == NOWHERE and parts[0].orientation == NO_TURN:
         return parts[0].shape
     return Compound(parts)
-
-
-def _dimmed(background: Color | Texture, brightness: float) -> Color | Texture:
-    """A colour as dim as the bodies before it, so that they differ as much as in bright light."""
-    if isinstance(background, Texture):
-        return background
-    red, green, blue = (min(brightness, 1.0) * part for part in background)
-    return red, green, blue
 
 
 def _has_ground(model: MjModel) -> bool:

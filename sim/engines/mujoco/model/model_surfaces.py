@@ -51,6 +51,10 @@ class ModelSurfaces:
         self._skins_alone.flags[:] = 0
         self._skins_alone.flags[_flag("SKIN")] = 1
         self._scratch = mujoco.MjData(model)
+        # As they are now: a program that changes them has no other surface shown.
+        self._skin_rows = [_places(model.skin_vertadr, model.skin_vertnum, skin) for skin in range(model.nskin)]
+        self._flex_rows = [_places(model.flex_vertadr, model.flex_vertnum, flex) for flex in range(model.nflex)]
+        self._edges = {flex: _edges(model, flex) for flex in self._flexes if model.flex_dim[flex] == 1}
 
     def take(self) -> NDArray[np.float64] | None:
         """What of the present state its poses do not say: a copy of the flexes' vertices; None without flexes."""
@@ -70,13 +74,15 @@ class ModelSurfaces:
             mujoco.mjv_updateScene(model, self._scratch, self._skins_alone, self._perturb, self._camera, 0, self._scene)
             all_vertices = self._scene.skinvert.reshape(-1, 3)
             for skin in np.flatnonzero(shown[:skins]).tolist():
-                found[int(model.nbody) + skin] = _rows(all_vertices, model.skin_vertadr, model.skin_vertnum, skin)
+                found[int(model.nbody) + skin] = all_vertices[self._skin_rows[skin]]
         if taken is not None and not taken.any():  # `mj_resetData` leaves flexes without vertices until the next step
             taken = self._after_reset()
-        for flex in self._flexes if taken is not None else ():
-            if shown[skins + flex]:
-                vertices = _rows(taken, model.flex_vertadr, model.flex_vertnum, flex)
-                found[int(model.nbody) + skins + flex] = _shown_vertices(model, flex, vertices)
+        for flex in self._flexes:
+            if taken is not None and shown[skins + flex]:
+                vertices = taken[self._flex_rows[flex]]
+                if flex in self._edges:
+                    vertices = tubes(vertices, self._edges[flex], float(model.flex_radius[flex]))
+                found[int(model.nbody) + skins + flex] = vertices
         return found
 
     def _shown(self) -> NDArray[np.bool_]:
@@ -179,7 +185,12 @@ def _in_groups(group: NDArray[np.int32], shown_groups: NDArray[np.uint8]) -> NDA
 
 
 def _rows(array: Any, starts: Any, counts: Any, number: int) -> NDArray[Any]:
-    return array.reshape(-1, 3)[int(starts[number]) : int(starts[number]) + int(counts[number])]
+    found: NDArray[Any] = array.reshape(-1, 3)[_places(starts, counts, number)]
+    return found
+
+
+def _places(starts: Any, counts: Any, number: int) -> slice:
+    return slice(int(starts[number]), int(starts[number]) + int(counts[number]))
 
 
 def _flag(name: str) -> int:

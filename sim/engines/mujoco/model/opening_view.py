@@ -1,8 +1,8 @@
 """Camera with which a model opens that is run without code.
 
-The one idea: MuJoCo's own camera frames the whole model, floors and arenas with it; what users look at is what moves.
-So where that would be small in the picture, or cut off, the camera stands at another distance along the same line of
-sight.
+MuJoCo's own camera frames the whole model, floors and arenas with it; what users look at is what moves. So where that
+would be small in the picture, or cut off, the camera stands at another distance along the same line of sight. Skins and
+flexes count as a whole as soon as one of their bodies does, height fields as geoms.
 
 Always: a tree of bodies that can go anywhere is followed, from its place at the start. One that turns about a fixed
 place is framed with all that it can reach, where that is small. Several trees that can go anywhere are framed together,
@@ -13,13 +13,16 @@ rails, keeps MuJoCo's own camera.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Camera
+from twixt.sim.engines.mujoco.body_poses import TakenPoses
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
+from twixt.sim.engines.mujoco.model.model_surfaces import ModelSurfaces
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 
 if TYPE_CHECKING:
@@ -38,10 +41,13 @@ Rows = NDArray[np.float64]
 
 class Subject(NamedTuple):
     """middle: metres, world. half_sizes: along the picture's x and y, metres. body: that carries it, or None. is_whole:
-    it should never be cut off."""
+    it should never be cut off. places, radii: balls in which all of it lies, metres: (n, 3) along the picture's x, y and
+    forward, and (n, 1)."""
 
     middle: Rows
     half_sizes: tuple[float, float]
+    places: Rows
+    radii: Rows
     body: int | None = None
     is_whole: bool = True
 
@@ -55,17 +61,25 @@ def opening_view(model: MjModel) -> Camera:
     subject = _subject(model, data, axes)
     if subject is None or usual.orthographic:
         return usual
-    distance = math.dist(usual.eye, usual.target) * math.tan(math.radians(usual.fov_y_deg) / 2)
+    slope = math.tan(math.radians(usual.fov_y_deg) / 2)
+    eye_m = math.dist(usual.eye, usual.target)
     aside = np.abs(axes[:2] @ (subject.middle - usual.target))
     half_sizes = np.array(subject.half_sizes)
     needed, farthest = float((half_sizes / SCREEN).max()), float(((half_sizes + aside) / SCREEN).max())
-    is_cut_off = farthest > MOST_FILL * distance and subject.is_whole
-    if not 0 < needed < math.inf or not (needed < LEAST_FILL * distance or is_cut_off):
+    is_cut_off = farthest > MOST_FILL * slope * eye_m or _nearest_eye_m(subject, usual.target, axes, slope) > eye_m
+    if not 0 < needed < math.inf or not (needed < LEAST_FILL * slope * eye_m or (is_cut_off and subject.is_whole)):
         return usual
     start = np.zeros(3) if subject.body is None else data.xpos[subject.body]
     target = subject.middle - start
-    eye = target - axes[2] * needed / (FILL * math.tan(math.radians(usual.fov_y_deg) / 2))
+    eye = target - axes[2] * max(needed / (FILL * slope), _nearest_eye_m(subject, subject.middle, axes, slope))
     return Camera(tuple(eye.tolist()), tuple(target.tolist()), usual.fov_y_deg, subject.body, turns=False)
+
+
+def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows, slope: float) -> float:
+    """Least distance from the target at which an eye sees the whole subject: what is nearer to it looks larger."""
+    places = subject.places - axes @ np.asarray(target)
+    across = ((np.abs(places[:, :2]) + subject.radii) / SCREEN).max(axis=1)
+    return float((across / (MOST_FILL * slope) - places[:, 2]).max())
 
 
 def _subject(model: MjModel, data: MjData, axes: Rows) -> Subject | None:
@@ -110,18 +124,47 @@ def _of_tree(model: MjModel, data: MjData, root: int, axes: Rows) -> Subject | N
         return None
     start = data.xpos[root]
     reach = float(np.linalg.norm(framed.middle - start)) + math.hypot(*framed.half_sizes)
-    return Subject(start.copy(), (reach, reach), is_whole=False)
+    return Subject(start.copy(), (reach, reach), (axes @ start)[None], np.array([[reach]]), is_whole=False)
 
 
 def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows) -> Subject | None:
-    """All geoms of these bodies, by the balls around them."""
+    """All geoms of these bodies, by the balls around them, and the skins and flexes that they move, by their vertices."""
     geoms = bodies[model.geom_bodyid] & (model.geom_rbound > 0)
-    if not geoms.any():
+    soft = _surface_vertices(model, data, bodies)
+    if not geoms.any() and not len(soft):
         return None
-    places, radii = data.geom_xpos[geoms] @ axes.T, model.geom_rbound[geoms][:, None]
+    places = np.concatenate([data.geom_xpos[geoms], soft]) @ axes.T
+    radii = np.append(model.geom_rbound[geoms], np.zeros(len(soft)))[:, None]
     low, high = (places - radii).min(axis=0), (places + radii).max(axis=0)
     half_x, half_y, _ = ((high - low) / 2).tolist()
-    return Subject((low + high) / 2 @ axes, (half_x, half_y))
+    return Subject((low + high) / 2 @ axes, (half_x, half_y), places, radii)
+
+
+def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -> Rows:
+    """Vertices, (v, 3), of all shown skins and flexes that one of these bodies carries, whole."""
+    surfaces = ModelSurfaces(model, data)
+    if not surfaces.count:
+        return np.zeros((0, 3))
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_flex(model, data)
+    found = surfaces.vertices(TakenPoses(None, data.xpos, data.xquat), surfaces.take())
+    chosen = [vertices for body, vertices in found.items() if bodies[_carriers(model, body - int(model.nbody))].any()]
+    return np.concatenate([np.zeros((0, 3)), *chosen])
+
+
+def _carriers(model: MjModel, surface: int) -> NDArray[np.int32]:
+    """Bodies that move a skin or flex, by its number among `ModelSurfaces`."""
+    if surface < model.nskin:
+        return _part(model.skin_bonebodyid, model.skin_boneadr, model.skin_bonenum, surface)
+    flex = surface - int(model.nskin)
+    vertices = _part(model.flex_vertbodyid, model.flex_vertadr, model.flex_vertnum, flex)
+    nodes = _part(model.flex_nodebodyid, model.flex_nodeadr, model.flex_nodenum, flex)
+    carriers = np.concatenate([vertices, nodes])
+    return carriers[carriers >= 0]  # vertices that nodes move have no body
+
+
+def _part(values: NDArray[np.int32], starts: NDArray[np.int32], counts: NDArray[np.int32], i: int) -> NDArray[np.int32]:
+    return values[int(starts[i]) : int(starts[i]) + int(counts[i])]
 
 
 def _axes(camera: Camera) -> Rows:

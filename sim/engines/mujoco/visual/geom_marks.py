@@ -90,6 +90,7 @@ class _Tables:
                 number = int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
                 self.kind[number], self.size[number] = KIND[kind], size
                 self.is_compound[number] = shapes is COMPOUNDS
+        self.marks_each = (self.kind != NO_KIND) & ~self.is_compound  # True: one, False: none, or several
         sides = {"ARROW2": None, "LINEBOX": _BOX_SIDES, "TRIANGLE": _TRIANGLE_SIDES}
         self.compounds = [(int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}")), each) for name, each in sides.items()]
 
@@ -100,6 +101,16 @@ _tables: _Tables | None = None
 def kinds_of(types: NDArray[np.int32]) -> NDArray[np.uint8]:
     """Numbers of the kinds of marks for kinds of geoms; `NO_KIND` for those that are not drawn."""
     return _loaded().kind.take(types, mode="clip")  # memory that was never set holds any number
+
+
+def is_drawn(types: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """True for kinds of geoms that have marks."""
+    return np.asarray(kinds_of(types) != NO_KIND)
+
+
+def are_one_each(types: NDArray[np.int32]) -> bool:
+    """True if each geom of these kinds has one mark."""
+    return bool(_loaded().marks_each.take(types, mode="clip").all())
 
 
 def mark_records(
@@ -117,8 +128,11 @@ def mark_records(
     marks["key"] = keys | (kinds.astype(np.uint64) << np.uint64(KEY_BITS))
     marks["position"] = geoms["pos"]
     marks["orientation"] = quaternions(geoms["mat"])
-    marks["size"] = np.einsum("ni,nij->nj", geoms["size"], tables.size.take(types, axis=0))
-    marks["color"] = np.rint(np.clip(np.nan_to_num(geoms["rgba"]), 0, 1) * 255)
+    if len(types) and (types == types[0]).all():
+        marks["size"] = geoms["size"] @ tables.size[types[0]]
+    else:
+        marks["size"] = np.einsum("ni,nij->nj", geoms["size"], tables.size.take(types, axis=0))
+    marks["color"] = np.rint(np.fmin(np.fmax(geoms["rgba"], 0), 1) * 255)  # a NaN counts as 0
     if labels is not None:
         marks["label"] = labels
     is_compound = tables.is_compound.take(types)

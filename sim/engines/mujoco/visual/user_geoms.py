@@ -63,9 +63,9 @@ class UserGeoms:
         return self._records[: self.count]
 
 
-def user_keys(geoms: NDArray[np.void], named_bit: int) -> NDArray[np.uint64]:
-    """Keys of the user's geoms, (n,): the place, or `named_bit` and 48 bits made of the label."""
-    keys = np.arange(len(geoms), dtype=np.uint64)
+def user_keys(geoms: NDArray[np.void], places: NDArray[np.intp], named_bit: int) -> NDArray[np.uint64]:
+    """Keys of the user's geoms at these places, (n,): the place, or `named_bit` and 48 bits made of the label."""
+    keys = places.astype(np.uint64)
     named = np.flatnonzero(geoms["label"][:, 0])
     if len(named):
         letters = geoms["label"][named]

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.visual.asked_geoms import AskedGeoms
 from twixt.sim.engines.mujoco.visual.contact_keys import ContactKeys
-from twixt.sim.engines.mujoco.visual.geom_marks import NO_KIND, kinds_of, mark_records
+from twixt.sim.engines.mujoco.visual.geom_marks import is_drawn, mark_records
 from twixt.sim.engines.mujoco.visual.geom_memory import geom_records
 from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
-from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms, not_drawn, user_keys
+from twixt.sim.engines.mujoco.visual.user_geoms import UserGeoms
+from twixt.sim.engines.mujoco.visual.user_marks import PIECE, UserMarks
 from twixt.sim.world.marks import Marks
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 # Geoms that a scene of ours has room for, at first and at most; 256 bytes each.
 FIRST_GEOMS, MOST_GEOMS = 1_000, 1_000_000
-# Geoms that are made marks at once: what numpy allocates for them is memory that it already has (10,000: a third of the
-# time).
-PIECE = 1_000
 ALL_CATEGORIES = 7
 # Kinds of objects that are told apart.
 OBJECTS = ("UNKNOWN", "TENDON", "ACTUATOR", "CAMERA", "SENSOR")
@@ -47,15 +45,18 @@ FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
 class TakenGeoms:
-    """Geoms of one state, in memory of their own: first MuJoCo's, then those of contacts, then the user's.
+    """Geoms of one state, in memory of their own: first MuJoCo's, then those of contacts; beside them the user's.
 
-    decor, contacts, users: number of each. pairs, positions: of all contacts, (c, 2) and (c, 3).
+    decor, contacts, users: number of each. pairs, positions: of all contacts, (c, 2) and (c, 3). user_geoms: None: as
+    in the marks that were made last.
     """
 
     def __init__(self, model: MjModel) -> None:
         self._model = model
         self._scene, self._all = _new_scene(model, FIRST_GEOMS)
         self.decor = self.contacts = self.users = 0
+        self.user_geoms: NDArray[np.void] | None = None
+        self._copies: NDArray[np.void] | None = None
         self.pairs, self.positions = np.zeros((0, 2), np.int64), np.zeros((0, 3))
 
     def __len__(self) -> int:
@@ -63,8 +64,8 @@ class TakenGeoms:
 
     @property
     def records(self) -> NDArray[np.void]:
-        """All geoms, as of `geom_records`."""
-        return self._all[: len(self)]
+        """Geoms of the model and of contacts, as of `geom_records`."""
+        return self._all[: self.decor + self.contacts]
 
     def take_decor(self, data: MjData, opt: MjvOption, perturb: MjvPerturb, camera: MjvCamera) -> None:
         """Takes all but contacts."""
@@ -85,18 +86,21 @@ class TakenGeoms:
         contact = data.contact
         self.pairs, self.positions = _sides(contact), np.array(contact.pos)
 
-    def take_users(self, geoms: NDArray[np.void]) -> None:
-        """Takes the user's geoms, after the others."""
+    def take_users(self, geoms: NDArray[np.void], is_lasting: bool) -> None:
+        """Takes the user's geoms. is_lasting: in a copy."""
         self.users = len(geoms)
-        begin = self.decor + self.contacts
-        if begin + self.users > len(self._all):
-            self._grow(begin + self.users)
-        words = self._all[begin : begin + self.users].view(np.uint32)
-        words[...] = geoms.view(np.uint32)
+        if not is_lasting:
+            self.user_geoms = geoms
+            return
+        if self._copies is None or self.users > len(self._copies):
+            self._copies = np.empty(max(self.users, 0 if self._copies is None else 2 * len(self._copies)), geoms.dtype)
+        self.user_geoms = copy = self._copies[: self.users]
+        copy.view(np.uint32)[...] = geoms.view(np.uint32)
 
     def clear(self) -> None:
         """Drops all geoms."""
         self.decor = self.contacts = self.users = 0
+        self.user_geoms = None
 
     def _is_full(self) -> bool:
         """Makes twice the room if the last geom of the scene is used; True if it did."""
@@ -106,7 +110,7 @@ class TakenGeoms:
         return True
 
     def _grow(self, count: int) -> None:
-        kept = self._all[: self.decor + self.contacts].copy()
+        kept = self.records.copy()
         self._scene, self._all = _new_scene(self._model, count)
         self._all[: len(kept)] = kept
 
@@ -140,6 +144,7 @@ class VisualMarks:
         self._kinds = {name: int(getattr(mujoco.mjtObj, f"mjOBJ_{name}")) for name in OBJECTS}
         self._label, self._decor = int(mujoco.mjtGeom.mjGEOM_LABEL), int(mujoco.mjtCatBit.mjCAT_DECOR)
         self._marks = Marks()
+        self._user_marks = UserMarks(self._marks, self._texts, OF_USER, OF_NAMED_USER)
         # As lists: `pop` and `append` cannot be interrupted, so that two threads need no lock.
         self._spare: list[TakenGeoms] = []
         self._not_drawn: list[str] = []  # to be said by the user's thread
@@ -157,8 +162,9 @@ class VisualMarks:
         self.give_back(taken)
         return None if taken is None else self.marks(taken)
 
-    def take(self) -> TakenGeoms | None:
-        """Copies the geoms of the present state; None if there are none. On the user's thread; to be given back."""
+    def take(self, is_lasting: bool = True) -> TakenGeoms | None:
+        """Copies the geoms of the present state; None if there are none. On the user's thread; to be given back.
+        is_lasting: False: they become `marks` at once, so that the user's need no copy."""
         asked, users = self._asked, self._users.count
         asked.is_changed()
         has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
@@ -181,7 +187,7 @@ class VisualMarks:
             if asked.has_contacts:
                 taken.take_contacts(self._data, asked.contacts, self._perturb)
         if users:
-            taken.take_users(self._users.records())
+            taken.take_users(self._users.records(), is_lasting)
         if not len(taken):
             self._spare.append(taken)
             return None
@@ -194,34 +200,32 @@ class VisualMarks:
 
     def marks(self, taken: TakenGeoms) -> Marks:
         """Marks of a state, valid until the next call. On one thread at a time, in the order of states."""
+        if taken.users:
+            self._user_marks.show(taken.user_geoms)
+            taken.user_geoms, self._not_drawn = None, self._user_marks.not_drawn
+        else:
+            self._user_marks.clear()
         geoms = taken.records
         keys = np.empty(len(geoms), np.uint64)
-        is_shown = kinds_of(geoms["type"]) != NO_KIND
+        is_shown = is_drawn(geoms["type"])
         is_shown[: taken.decor] |= geoms["label"][: taken.decor, 0] != 0
-        of_users = taken.decor + taken.contacts
         if taken.decor:
             decor = slice(taken.decor)
             keys[decor], shown = self._of_model(geoms[decor])
             is_shown[decor] &= shown
         if taken.contacts:
-            contacts = slice(taken.decor, of_users)
+            contacts = slice(taken.decor, len(geoms))
             keys[contacts], shown = self._of_contacts(geoms[contacts], taken)
             is_shown[contacts] &= shown
-        if taken.users:
-            own = geoms[of_users:]
-            keys[of_users:] = np.uint64(OF_USER) + user_keys(own, OF_USER ^ OF_NAMED_USER)
-            self._not_drawn = not_drawn(own)
         if not is_shown.all():
             rows = np.flatnonzero(is_shown)
             geoms, keys = geoms.view(f"V{geoms.itemsize}")[rows].view(geoms.dtype), keys[rows]
-        marks = self._marks
-        marks.clear()
         for begin in range(0, len(geoms), PIECE):
             piece = slice(begin, begin + PIECE)
             labels = geoms["label"][piece]
             numbers = self._texts.numbers(labels) if labels[:, 0].any() else None
-            marks.extend(mark_records(geoms[piece], keys[piece], numbers))
-        return marks
+            self._marks.extend(mark_records(geoms[piece], keys[piece], numbers))
+        return self._marks
 
     def _of_model(self, geoms: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         """Keys of geoms of the model, and True for those that no body shows."""

@@ -52,3 +52,5 @@ def test_a_model_that_diverges_is_written_without_a_warning() -> None:
     model, data = moving(MOVING)
     data.xpos[1], data.cvel[2], data.xpos[3] = 1e300, np.inf, np.nan
     assert not np.isfinite(BodyPoses(model, data).written()["position"][1]).any()
+    data.xpos[1], data.xpos[2] = np.inf, -np.inf
+    assert not np.isfinite(BodyPoses(model, data).written()["position"][1:3]).any()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ import pytest
 
 from tests.sim.engines.mujoco.models import MOVING, Launch, Reader
 from tests.sim.interrupts import Interrupt, on_its_own_thread
+from twixt.ipc.interaction.user_actions import Pull
+from twixt.ipc.session import wire
 from twixt.sim.engines.mujoco.gated_publisher import GatedPublisher
+from twixt.sim.engines.mujoco.mujoco_viewer import launch_passive
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -53,6 +57,35 @@ def test_a_sync_that_is_interrupted_anywhere_leaves_the_next_one_whole(launch: L
         require_last_state(handle, reader)
         number += 1
     assert number > 50
+
+
+@pytest.mark.parametrize("is_beside_another", [False, True])
+@on_its_own_thread
+def test_a_pull_that_is_interrupted_anywhere_leaves_the_programs_forces(
+    launch: Launch, is_beside_another: bool
+) -> None:
+    handle, _ = launch(MOVING)
+    other = launch_passive(handle.m, handle.d, viewer=False)
+    own = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+
+    def pull(puller: Any, by: Pull) -> None:
+        puller._view.actions.take("viewer", wire.Message(by.KIND, by.to_fields()))
+        puller.sync()
+
+    handle.d.xfrc_applied[1] = own
+    number, is_inside = 1, True
+    while is_inside:
+        if is_beside_another:
+            pull(other, Pull(1, target=(3, 4, 5)))
+        is_inside = is_interrupted_at(number, partial(pull, handle, Pull(1, target=(1, 2, number))))
+        if number % 2:
+            is_interrupted_at(number // 2, lambda: pull(handle, Pull()))
+        pull(handle, Pull())
+        pull(other, Pull())
+        assert handle.d.xfrc_applied[1].tolist() == own.tolist(), number
+        number += 1
+    assert number > 20
+    other.close()
 
 
 @on_its_own_thread

@@ -19,6 +19,7 @@ from twixt.sim.engines.mujoco.model_light import (
     folded,
     light,
     reaching,
+    starting_poses,
 )
 
 mujoco = pytest.importorskip("mujoco")
@@ -34,6 +35,11 @@ def model_of(world: str, before: str = "") -> mujoco.MjModel:
 def lights_of(*strengths: float, towards: Vector = (0, 0, 1), ambient: float = 0.0) -> ModelLights:
     found = np.array(strengths)
     return ModelLights(np.full((len(found), 3), towards, float), found, found, ambient)
+
+
+def reach_of(model: mujoco.MjModel) -> tuple[float, float]:
+    places, directions = starting_poses(model)
+    return reaching(model, 0, places[0], directions[0])
 
 
 def of_floor(made: Light) -> float:
@@ -87,18 +93,18 @@ def test_the_headlight_lights_what_the_camera_sees() -> None:
 
 def test_a_spot_lights_the_middle_and_less_of_the_floor_around_it() -> None:
     spot = model_of('<light pos="0 0 2" dir="0 0 -1" cutoff="3" exponent="0"/>')
-    middle, floor = reaching(spot, 0)
+    middle, floor = reach_of(spot)
     assert middle == 1
     assert 0 < floor < 1
-    assert reaching(model_of('<light pos="5 0 2" dir="0 0 -1" cutoff="30"/>'), 0) == (0, 0)
+    assert reach_of(model_of('<light pos="5 0 2" dir="0 0 -1" cutoff="30"/>')) == (0, 0)
     far = model_of('<light pos="0 0 2" dir="0 0 -1" cutoff="180" exponent="0" attenuation="1 1 0"/>')
-    assert reaching(far, 0)[0] == pytest.approx(1 / 3, rel=0.05)
-    assert reaching(model_of('<light directional="true" pos="50 0 2"/>'), 0) == (1, 1)
+    assert reach_of(far)[0] == pytest.approx(1 / 3, rel=0.05)
+    assert reach_of(model_of('<light directional="true" pos="50 0 2"/>')) == (1, 1)
 
 
 def test_lights_that_are_not_finite_leave_a_light() -> None:
     model = model_of('<light diffuse="1 1 1" dir="1 0 -1"/>')
-    model.light_diffuse[:], model.light_dir0[:] = np.nan, np.nan
+    model.light_diffuse[:], model.light_dir[:] = np.nan, np.nan
     made = light(model)
     assert np.isfinite([*made.towards, made.brightness]).all()
 

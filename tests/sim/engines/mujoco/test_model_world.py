@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import twixt
 from tests.sim.engines.mujoco.models import HUNG, KINDS, MOVING
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.interaction.world_controls import Control
+from twixt.sim.engines.mujoco.model.model_file import loaded_model
 from twixt.sim.engines.mujoco.model_world import world_of_file
 from twixt.sim.engines.mujoco.visual.show_switches import FOLD
 from twixt.sim.world.world import MOST_FIGURES, World, filled_bodies, reset_world, state_hash
@@ -317,3 +319,11 @@ def test_an_actuator_whose_range_no_slider_can_show_has_the_usual_one(users_fold
     (users_folder / "wide.xml").write_text(TUNED.replace('ctrlrange="-2 2"', 'ctrlrange="-1e30 1e30"'))
     world = load_world("wide.xml")
     assert world.controls[1].shown == (0, -1, 1)
+
+
+def test_a_model_whose_name_is_not_utf_8_is_refused_in_plain_words(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.xml")
+    path.write_text(HUNG)
+    with pytest.raises(TwixtError, match=r"UTF-8 names only, got '.*caf\\udce9.xml'; rename the file") as raised:
+        loaded_model(path)
+    assert raised.value.exit_code == 2

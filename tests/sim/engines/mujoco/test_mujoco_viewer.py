@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.sim.engines.mujoco.models import MOVING
+from tests.sim.engines.mujoco.models import MOVING, Launch
 from twixt.ipc.errors import TwixtError
 from twixt.sim.engines.mujoco.mujoco_package import version_note
 
@@ -93,6 +93,33 @@ def test_a_loop_of_ones_own_publishes_on_its_view() -> None:
         mujoco_viewer.publish(view, other)  # without a step: MuJoCo has not computed any pose
         newest = view._host.newest()
         assert newest.bodies["position"][1].tolist() == [0, 0, 7]
+
+
+FAR = """<mujoco><option timestep="0.02" gravity="0 0 0"/><worldbody>
+  <body pos="5.4e6 0 0"><joint type="slide" axis="1 0 0"/><geom size="1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("is_passive", [True, False])
+def test_a_body_so_far_away_that_it_moves_in_visible_steps_is_named_once(
+    launch: Launch, capfd: pytest.CaptureFixture[str], is_passive: bool
+) -> None:
+    handle, _ = launch(FAR, publish_hz=1000)
+    data, view = handle.d, handle._view
+    data.qvel[0] = 3.0
+    capfd.readouterr()
+    while view._now.tick < 200:  # publishes
+        mujoco.mj_step(handle.m, data)
+        tick = view._now.tick
+        if not is_passive:
+            mujoco_viewer.publish(view, data)
+        for _ in range(1_000_000):
+            if view._now.tick != tick:
+                break
+            handle.sync()
+        assert view._now.tick != tick
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("twixt: body 1 at x = 5,400,0")
+    assert "moves in steps of 0.5 m" in line
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:

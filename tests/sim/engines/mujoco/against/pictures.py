@@ -10,14 +10,15 @@ follow the bodies. Pictures are (height, width, 3) u1, labels (height, width) i4
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import moderngl
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.scene import Compound, Part, Plane, Scene
-from twixt.ipc.snapshot import BODY, NO_VERTICES, new_bodies
+from twixt.ipc.scene import Camera, Compound, Part, Plane, Scene
+from twixt.ipc.snapshot import BODY, NO_MARKS, NO_VERTICES, new_bodies
 from twixt.render.draw.camera import OrbitCamera, carried
 from twixt.render.draw.frame.layers import Layer, SurfacePair
 from twixt.render.draw.scene_renderer import SceneRenderer
@@ -46,12 +47,15 @@ class Seen(NamedTuple):
     objects: Labels
 
 
-class _State(NamedTuple):
-    """records: of dtype BODY, (n,). vertices: of all deforming bodies, (v, 3)."""
+class State(NamedTuple):
+    """records: of dtype BODY, (n,). vertices: of all deforming bodies, (v, 3). marks: of dtype MARK. part_columns: as of a
+    snapshot."""
 
     scene: Scene
     records: NDArray[np.void]
     vertices: NDArray[np.float32]
+    marks: NDArray[np.void] = NO_MARKS
+    part_columns: Mapping[str, NDArray[Any]] = {}
 
 
 class TwixtPictures:
@@ -64,8 +68,13 @@ class TwixtPictures:
         self._framebuffer = self.context.framebuffer([buffers[0]], buffers[1])
 
     def seen(self, model: Any, data: Any, camera: Any = None) -> Seen:
-        """Labels and unlit colours. camera: an MjvCamera, by default the one with which viewers open the model."""
-        state = _state(model, data, camera)
+        """Labels and unlit colours. camera: an MjvCamera or a Camera, by default the one with which viewers open the
+        model."""
+        return self.seen_state(_state(model, data, camera))
+
+    def seen_state(self, state: State) -> Seen:
+        """Labels and unlit colours of a state, without its marks."""
+        state = state._replace(marks=NO_MARKS, part_columns={})
         plain = dataclasses.replace(state.scene, unlit=True, ground=None, background=BLACK, pattern=False)
         colors = self.picture(state._replace(scene=plain))
         rgb = self.picture(state._replace(scene=_labelled(plain))).astype(np.int32)
@@ -76,20 +85,22 @@ class TwixtPictures:
         """The state as the viewer shows it."""
         return self.picture(_state(model, data, camera))
 
-    def picture(self, state: _State) -> Pixels:
+    def picture(self, state: State) -> Pixels:
         """A scene with its bodies and surfaces."""
         scene, records = state.scene, state.records
         with self.context:
             self._framebuffer.use()
             renderer = SceneRenderer(self.context, scene, 3, len(records))
-            renderer.upload_records(0, records)
+            renderer.upload_records(0, records, state.part_columns)
             renderer.upload_surfaces(0, state.vertices, records)
-            matrices = OrbitCamera.for_scene(scene, records, self.size_px[0] / self.size_px[1]).matrices(self.size_px)
+            orbit = OrbitCamera.for_scene(scene, records, self.size_px[0] / self.size_px[1])
+            matrices, whole = orbit.matrices(self.size_px), (0, 0, *self.size_px)
             body = None if scene.camera is None else scene.camera.body
             if scene.camera is not None and body is not None:
                 turn = records["orientation"][body] if scene.camera.turns else np.array(NO_TURN)
                 matrices = carried(matrices, records["position"][body], turn)
-            renderer.draw([Layer(0, surfaces=SurfacePair(0, None, 0.0))], matrices, (0, 0, *self.size_px))
+            layer = Layer(0, surfaces=SurfacePair(0, None, 0.0))
+            renderer.draw([layer], matrices, orbit.around_axis(whole), state.marks, clip=whole)
             renderer.finish()
             pixels = renderer.read_pixels()
             renderer.release()
@@ -176,8 +187,10 @@ def viewers_camera(model: Any) -> Any:
     return default_camera(model)
 
 
-def _state(model: Any, data: Any, camera: Any) -> _State:
-    shown = scene(model, camera=scene_camera(model, default_camera(model) if camera is None else camera))
+def _state(model: Any, data: Any, camera: Any) -> State:
+    if not isinstance(camera, Camera):
+        camera = scene_camera(model, default_camera(model) if camera is None else camera)
+    shown = scene(model, camera=camera)
     poses, skins = BodyPoses(model, data), ModelSurfaces(model, data)
     records = new_bodies(poses.count + skins.count).view(BODY)
     poses.write(records[: poses.count])
@@ -188,7 +201,7 @@ def _state(model: Any, data: Any, camera: Any) -> _State:
         for body, places in skins.vertices(poses.present(), skins.take()).items():
             surfaces[body] = places
         vertices = surfaces.vertices
-    return _State(shown, records, vertices)
+    return State(shown, records, vertices)
 
 
 def _labelled(shown: Scene) -> Scene:

@@ -54,10 +54,32 @@ SKY = """
   <worldbody><geom size="0.001"/><camera pos="0 0 5" xyaxes="{look}" fovy="80"/></worldbody>
 </mujoco>
 """
-CAMERAS = """
-    <camera name="wall" pos="1 -9 3" xyaxes="1 0 0 0 0.3 1" fovy="60"/>
-    <camera name="above" pos="1 1 12" xyaxes="1 0 0 0 1 0" fovy="50"/>
+# Without a floor, so that they are seen from below.
+BOXES = """
+<mujoco>
+  <worldbody>
+    <geom type="box" size="1 0.3 0.2"/>
+    <body pos="1.2 0.9 0.5" euler="20 40 10"><geom type="box" size="0.5 0.4 0.3"/></body>
+    <body pos="-1 -1.4 0.3"><geom type="box" size="0.2 0.8 0.3"/></body>
+  </worldbody>
+</mujoco>
 """
+CAMERAS = {
+    "wall": 'pos="1 -9 3" xyaxes="1 0 0 0 0.3 1" fovy="60"',
+    "above": 'pos="1 1 12" xyaxes="1 0 0 0 1 0" fovy="50"',
+    "above, turned": 'pos="1 1 12" xyaxes="0 1 0 -1 0 0" fovy="50"',
+    "above, turned by 200 degrees": 'pos="1 1 12" euler="0 0 200" fovy="50"',
+    "nearly above": 'pos="1 1 12" euler="0.01 0 90" fovy="50"',
+    "rolled": 'pos="1 -9 3" xyaxes="1 0 0.5 -0.2 0.3 1" fovy="60"',
+    "upside down": 'pos="1 -9 3" xyaxes="-1 0 0 0 -0.3 -1" fovy="60"',
+    "off centre": 'pos="1 -9 3" xyaxes="1 0 0 0 0.3 1" focal="0.03 0.03" sensorsize="0.048 0.036" principal="0.008 0.005"',
+    "off centre, rolled": 'pos="1 -9 3" xyaxes="1 0 0.5 -0.2 0.3 1" focal="0.02 0.02" sensorsize="0.048 0.036" '
+    'principal="-0.012 -0.008"',
+    "off centre, above": 'pos="1 1 12" xyaxes="0 1 0 -1 0 0" focal="0.04 0.04" sensorsize="0.048 0.036" '
+    'principal="0 -0.015"',
+    "rolled, orthographic": 'pos="1 -9 3" xyaxes="1 0 0.5 -0.2 0.3 1" fovy="9" {orthographic}',
+}
+ORTHOGRAPHIC = 'projection="orthographic"' if hasattr(mujoco, "mjtProjection") else 'orthographic="true"'
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +87,13 @@ def pictures() -> Iterator[TwixtPictures]:
     made = TwixtPictures(SIZE_PX)
     yield made
     made.release()
+
+
+def fixed(number: int) -> Any:
+    """A camera of the model, as an MjvCamera."""
+    camera = mujoco.MjvCamera()
+    camera.type, camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, number
+    return camera
 
 
 def stepped(text: str, steps: int = 20) -> tuple[Any, Any]:
@@ -97,11 +126,32 @@ def test_a_mesh_that_is_no_surface_of_a_body_covers_what_it_covers_in_mujoco(pic
     assert found.overlap >= 0.99
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["wall", "above"])
-def test_a_camera_of_the_model_sees_what_it_sees_in_mujoco(pictures: TwixtPictures, number: int) -> None:
-    model, data = stepped(OPAQUE.replace("<worldbody>", f"<worldbody>{CAMERAS}"))
-    camera = mujoco.MjvCamera()
-    camera.type, camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, number
+@pytest.mark.parametrize("name", CAMERAS)
+def test_a_camera_of_the_model_sees_what_it_sees_in_mujoco(pictures: TwixtPictures, name: str) -> None:
+    camera_xml = f"<camera {CAMERAS[name].format(orthographic=ORTHOGRAPHIC)}/>"
+    found = of_state(pictures, *stepped(OPAQUE.replace("<worldbody>", f"<worldbody>{camera_xml}")), camera=fixed(0))
+    assert found.pixels > 1000
+    assert found.overlap >= 0.99
+
+
+def test_a_rolled_camera_on_a_body_that_turns_sees_what_it_sees_in_mujoco(pictures: TwixtPictures) -> None:
+    head = '<freejoint/><geom size="0.1" pos="0 1 0"/><camera pos="0.1 0.2 0.3" euler="3 5 40" fovy="60"/>'
+    body = f'<body pos="0 0 5">{head}</body>'
+    model, data = stepped(BOXES.replace("</worldbody>", f"{body}</worldbody>"), steps=0)
+    data.qpos[:3], data.qpos[3:] = (0.5, -3.5, 3.5), (0.93, 0.36, 0.05, 0.06)
+    mujoco.mj_forward(model, data)
+    found = of_state(pictures, model, data, camera=fixed(0))
+    assert found.pixels > 1000
+    assert found.overlap >= 0.99
+
+
+@pytest.mark.parametrize(("azimuth", "elevation"), [(0, -90), (90, -90), (200, -90), (30, 90), (60, 120)])
+def test_a_free_camera_straight_above_or_below_sees_what_it_sees_in_mujoco(
+    pictures: TwixtPictures, azimuth: float, elevation: float
+) -> None:
+    model, data = stepped(BOXES)
+    camera = viewers_camera(model)
+    camera.azimuth, camera.elevation = azimuth, elevation
     found = of_state(pictures, model, data, camera=camera)
     assert found.pixels > 1000
     assert found.overlap >= 0.99

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from tests.sim.engines.mujoco.against.pictures import TwixtPictures
 from twixt.ipc.scene import Camera
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera
 from twixt.sim.engines.mujoco.model.opening_view import FILL, opening_view
 
 mujoco = pytest.importorskip("mujoco")
 
+SIZE_PX = 320, 240
 FREE = "<freejoint/>"
 CART = '<joint type="slide" axis="1 0 0" range="-2 2" limited="true"/>'
 PLANAR = '<joint type="slide" axis="1 0 0"/><joint type="hinge" axis="0 1 0"/>'
@@ -106,3 +109,64 @@ def test_an_empty_model_and_one_that_is_not_finite_have_a_camera() -> None:
     broken.qpos0[:] = np.nan
     broken.geom_pos[:] = np.nan
     assert np.isfinite(opening_view(broken).eye).all()
+
+
+CLOTH = """<flexcomp name="soft" type="grid" dim="2" count="9 9 1" spacing=".125 .125 .1" pos="0 {at} .5" radius=".005"
+    mass=".2">{pin}<edge equality="true"/><contact selfcollide="none"/></flexcomp>"""
+HELD, LOOSE = CLOTH.format(at=0.6, pin='<pin id="4"/>'), CLOTH.format(at=0.6, pin="")
+ROPE = """<flexcomp name="soft" type="grid" dim="1" count="9 1 1" spacing=".2 .1 .1" pos="0 0 0" radius=".02" mass=".2">
+    <pin id="0"/><edge equality="true"/></flexcomp>"""
+SPONGE = """<flexcomp name="soft" type="grid" dof="trilinear" dim="3" count="4 4 4" spacing=".3 .3 .3" pos="0 0 0"
+    radius=".005" mass="1"><elasticity young="1e4"/></flexcomp>"""
+HAND = '<body name="hand" pos="0 0 1"><freejoint/><geom type="box" size=".04 .04 .04"/>{}</body>'
+BANNER = """<asset/><deformable><skin name="soft" vertex="0 0 0  2 0 0  2 0 2  0 0 2  0 0 0  2 0 0  2 0 2  0 0 2"
+    face="0 1 2  2 3 0  2 1 0  0 3 2"><bone body="hand" bindpos="0 0 0" bindquat="1 0 0 0"
+    vertid="0 1 2 3 4 5 6 7" vertweight="1 1 1 1 1 1 1 1"/></skin></deformable>"""
+HILL = """<asset><hfield name="hill" nrow="3" ncol="3" size="1 1 .3 .1" elevation="0 0 0 0 1 0 0 0 0"/></asset>"""
+WITH_SOFT_PARTS = {
+    "a cloth in a hand": (HAND.format(HELD), ""),
+    "a cloth beside a hand": (HAND.format("") + LOOSE, ""),
+    "a cloth alone": (LOOSE, ""),
+    "a rope in a hand": (HAND.format(ROPE), ""),
+    "a sponge beside a hand": (HAND.format("") + SPONGE, ""),
+    "a cloth that nothing moves": (CLOTH.format(at=3, pin='<pin gridrange="0 0 8 8"/>') + '<geom size=".04"/>', ""),
+    "a skin on a hand": (HAND.format(""), BANNER),
+    "a hill in a hand": (HAND.format('<geom type="hfield" hfield="hill" pos="0 1 0"/>'), HILL),
+    "a hill that nothing moves": ('<geom type="hfield" hfield="hill" pos="0 3 0"/><geom size=".04"/>', HILL),
+}
+
+
+@pytest.fixture(scope="module")
+def pictures() -> Iterator[TwixtPictures]:
+    made = TwixtPictures(SIZE_PX)
+    yield made
+    made.release()
+
+
+def label_of_soft(model: mujoco.MjModel) -> int:
+    """Number in `Seen.labels` of the model's skin, flex or height field."""
+    if model.nskin + model.nflex:
+        return int(model.nbody) + 1
+    is_hill = model.geom_type == int(mujoco.mjtGeom.mjGEOM_HFIELD)
+    return int(model.geom_bodyid[is_hill][0]) + 1
+
+
+@pytest.mark.parametrize("extent", [0.2, 2.0, 20.0])
+@pytest.mark.parametrize("name", WITH_SOFT_PARTS)
+def test_flexes_skins_and_height_fields_are_in_the_picture_as_a_whole(
+    pictures: TwixtPictures, name: str, extent: float
+) -> None:
+    bodies, more = WITH_SOFT_PARTS[name]
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option gravity="0 0 0"/><statistic extent="{extent}" center="0 0 0"/>{more}<worldbody>
+        <geom type="plane" size="20 20 .1"/>{bodies}</worldbody></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    labels = pictures.seen(model, data, opening_view(model)).labels
+    is_shown = labels > 0
+    border = np.concatenate([is_shown[0], is_shown[-1], is_shown[:, 0], is_shown[:, -1]])
+    rows, columns = np.flatnonzero(is_shown.any(axis=1)), np.flatnonzero(is_shown.any(axis=0))
+    assert not border.any()  # each thing is connected: it is in the picture as a whole, or not at all
+    assert (labels == label_of_soft(model)).sum() > 100
+    assert max(np.ptp(rows) / SIZE_PX[1], np.ptp(columns) / SIZE_PX[0]) > 0.3

@@ -1,0 +1,216 @@
+"""Frames of reference in which methods blend bodies, over simulated time.
+
+A child is blended in its parent's frame. Where its parent changes between two snapshots it is blended in the world's
+frame, from the older snapshot, composed with that one's parents, to the newer one, composed with its own. So each frame
+holds from one snapshot to the next, with methods of its own, which receive all snapshots expressed in it.
+
+Always: as long as no parent changes there is one frame, and snapshots go to its methods as they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.snapshot import Snapshot
+from twixt.render.interpolation.parent_frames import in_frames_of
+from twixt.render.interpolation.parents import compose
+from twixt.render.interpolation.poses import Poses
+from twixt.render.scene.scene_parents import ParentRows, SceneParents
+
+if TYPE_CHECKING:
+    from twixt.render.interpolation import Method
+
+# Snapshots that the methods of a new frame receive at first: as many as tell the usual gap, and a filter the motion.
+# Fewer where they are large, but as many as a blend over three intervals needs.
+MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
+# Before all snapshots, ns.
+EVER = -(1 << 62)
+
+
+class Fed:
+    """A method, and the first instants of the current world epoch that it received."""
+
+    def __init__(self, method: Method) -> None:
+        self.method = method
+        self._world_epoch: int | None = None
+        self._oldest_ns: int | None = None
+        self._second_ns: int | None = None
+
+    def add(self, snapshot: Snapshot) -> None:
+        if snapshot.world_epoch != self._world_epoch:
+            if self._world_epoch is not None:
+                self.method.reset()
+            self._world_epoch, self._oldest_ns, self._second_ns = snapshot.world_epoch, None, None
+        self.method.add(snapshot)
+        if self._oldest_ns is None:
+            self._oldest_ns = snapshot.sim_time_ns
+        elif self._second_ns is None and snapshot.sim_time_ns > self._oldest_ns:
+            self._second_ns = snapshot.sim_time_ns
+
+    def covers(self, draw_time_ns: int) -> bool:
+        return self._oldest_ns is not None and self._second_ns is not None and self._oldest_ns <= draw_time_ns
+
+    def knows_before(self, draw_time_ns: int) -> bool:
+        return self._second_ns is not None and self._second_ns <= draw_time_ns
+
+
+MethodsInUse = dict[str, Fed]
+Create = Callable[[str], "Method"]
+
+
+def use(methods: MethodsInUse, names: frozenset[str], create: Create) -> None:
+    """Creates the methods that are missing, drops those that are not among `names`."""
+    for name in names - methods.keys():
+        methods[name] = Fed(create(name))
+    for name in methods.keys() - names:
+        del methods[name]
+
+
+class _Past(NamedTuple):
+    """A snapshot, as published, and the parents of its scene."""
+
+    snapshot: Snapshot
+    parents: ParentRows
+
+
+@dataclass(eq=False)
+class _Frame:
+    """Frames of `parents`, from start_ns on. has_parents: of any body."""
+
+    parents: ParentRows
+    start_ns: int
+    methods: MethodsInUse
+
+    def __post_init__(self) -> None:
+        self.has_parents = bool((self.parents >= 0).any())
+
+    def add(self, past: _Past) -> None:
+        """Adds a snapshot to the methods, expressed in this frame."""
+        snapshot = past.snapshot
+        if past.parents is not self.parents:
+            bodies = in_frames_of(snapshot.bodies, past.parents, self.parents)
+            if bodies is not snapshot.bodies:
+                snapshot = replace(snapshot, bodies=bodies)
+        for method in self.methods.values():
+            method.add(snapshot)
+
+
+class FramesInTime:
+    """Methods of a poser whose bodies have parents. rows: (k,) bodies of its snapshots, ascending; None: all."""
+
+    def __init__(self, parents: SceneParents, rows: NDArray[np.intp] | None, create: Create) -> None:
+        self._scenes, self._create = parents, create
+        self._parents = [within_rows(of_scene, rows) for of_scene in parents.rows]
+        self._names: frozenset[str] = frozenset()
+        self._past: deque[_Past] = deque(maxlen=MOST_PAST)
+        self._drawn_ns = EVER
+        self._frames = [_Frame(self._parents[-1], EVER, {})]
+
+    @property
+    def newest(self) -> MethodsInUse:
+        """Methods of the newest frame."""
+        return self._frames[-1].methods
+
+    def use(self, names: frozenset[str]) -> None:
+        """Sets the methods that receive snapshots from now on."""
+        self._names = names
+        for frame in self._frames:
+            use(frame.methods, names, self._create)
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Adds a snapshot of the rows."""
+        now = _Past(snapshot, self._parents[self._scenes.index(snapshot.scene_version)])
+        last = self._past[-1] if self._past else None
+        if last is None or snapshot.world_epoch > last.snapshot.world_epoch:
+            self._begin(now)
+        elif snapshot.world_epoch < last.snapshot.world_epoch:
+            return
+        elif snapshot.sim_time_ns < last.snapshot.sim_time_ns:  # it came late
+            for frame in self._frames:
+                frame.add(now)
+            return
+        elif now.parents is not last.parents:
+            if snapshot.sim_time_ns == last.snapshot.sim_time_ns:
+                self._replace_last(now)
+                return
+            self._change(last, now)
+        self._enter(now)
+
+    def methods_at(self, draw_time_ns: int) -> MethodsInUse:
+        """Methods of the frame at that instant."""
+        return self._at(draw_time_ns).methods
+
+    def in_world(self, poses: Poses, draw_time_ns: int) -> Poses:
+        """World poses, of those that the methods at that instant sampled."""
+        self._drawn_ns = draw_time_ns
+        frame = self._at(draw_time_ns)
+        return compose(poses, frame.parents) if frame.has_parents else poses
+
+    def _at(self, draw_time_ns: int) -> _Frame:
+        frames = self._frames
+        if len(frames) > 1:
+            return next((frame for frame in frames[::-1] if frame.start_ns <= draw_time_ns), frames[0])
+        return frames[0]
+
+    def _begin(self, first: _Past) -> None:
+        """Begins with the first snapshot, or the first of another world."""
+        self._past.clear()
+        methods = self._frames[-1].methods
+        self._frames = [_Frame(first.parents, EVER, methods)]
+
+    def _enter(self, now: _Past) -> None:
+        size = now.snapshot.bodies.nbytes
+        while len(self._past) >= LEAST_PAST and len(self._past) * size > PAST_BYTES:
+            self._past.popleft()
+        self._past.append(now)
+        for frame in self._frames:
+            frame.add(now)
+
+    def _change(self, last: _Past, now: _Past) -> None:
+        """Adds the frames between two snapshots whose scenes have other parents, and from the newer one on."""
+        while len(self._frames) > 1 and self._frames[1].start_ns <= self._drawn_ns:
+            self._frames.pop(0)
+        between = np.where(last.parents == now.parents, last.parents, np.int32(-1))
+        past = [*self._past]
+        self._frames += [
+            self._made(between, last.snapshot.sim_time_ns, past[-LEAST_PAST:]),
+            self._made(now.parents, now.snapshot.sim_time_ns, past),
+        ]
+
+    def _replace_last(self, now: _Past) -> None:
+        """Puts a snapshot of the same instant, whose scene has other parents, in place of the last one."""
+        past = [one.snapshot for one in self._past][:-1]
+        self._past.clear()
+        self._frames = [_Frame(now.parents, EVER, {})]
+        use(self.newest, self._names, self._create)
+        for snapshot in (*past, now.snapshot):
+            self.add(snapshot)
+
+    def _made(self, parents: ParentRows, start_ns: int, past: Sequence[_Past]) -> _Frame:
+        """A frame whose methods have received these snapshots, and were drawn last when the others were."""
+        frame = _Frame(parents, start_ns, {})
+        use(frame.methods, self._names, self._create)
+        for one in past:
+            frame.add(one)
+        if self._drawn_ns != EVER:
+            for method in frame.methods.values():
+                method.method.sample(self._drawn_ns)
+        return frame
+
+
+def within_rows(parent_rows: ParentRows, rows: NDArray[np.intp] | None) -> ParentRows:
+    """Each row's parent as an index into `rows`, -1 for none."""
+    if rows is None:
+        return parent_rows
+    parents = np.full(len(rows), -1, np.int32)
+    known = rows < len(parent_rows)
+    parents[known] = parent_rows[rows[known]]
+    has_one = parents >= 0
+    parents[has_one] = np.searchsorted(rows, parents[has_one])
+    return parents

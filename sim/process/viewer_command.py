@@ -1,0 +1,171 @@
+"""Command that starts a viewer, or another process of twixt's, from a program of any kind.
+
+Usually `sys.executable` is a Python. In a frozen program, and in one that embeds Python, it is the user's program:
+started as a viewer, it would run the user's loop again, which starts the next one.
+
+Always: the user's program is started only if it is frozen and has called `freeze_support`; a process that was started
+as a viewer starts none. No executable is started to find out its kind: its name decides.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import twixt
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.process import viewer_environ
+
+# Python to start where `sys.executable` is none: a path, or a name on PATH.
+PYTHON_VARIABLE = "TWIXT_PYTHON"
+VIEW = "_view"
+
+_is_freeze_supported = False
+
+
+class NoViewerProgram(TwixtError):
+    """No program may be started as a viewer, or its start failed. The message is the reason and the way out."""
+
+
+class ViewerCommand:
+    """Program and arguments of a viewer, and the variables by which its environment differs (None: without it)."""
+
+    __slots__ = ("arguments", "variables")
+
+    def __init__(self, arguments: list[str], variables: dict[str, str | None]) -> None:
+        self.arguments = arguments
+        self.variables = {viewer_environ.OWNED_VARIABLE: "1", **variables}
+
+    def environ(self) -> dict[str, str]:
+        """The whole environment of the viewer."""
+        changed = {**os.environ, **self.variables}
+        return {name: value for name, value in changed.items() if value is not None}
+
+
+def freeze_support() -> None:
+    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze), which is then started again as viewer.
+
+    Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer it draws
+    and exits; in the program, and in one that is not frozen, it returns at once.
+    """
+    global _is_freeze_supported
+    if not is_frozen():
+        return
+    _is_freeze_supported = True
+    if sys.argv[1:] == [VIEW] and viewer_environ.OWNED_VARIABLE in os.environ:
+        sys.exit(twixt.main([VIEW]))
+
+
+def viewer_command() -> ViewerCommand:
+    """Command of a viewer of this program. Raises NoViewerProgram."""
+    if viewer_environ.OWNED_VARIABLE in os.environ:
+        raise NoViewerProgram(
+            f"this process was itself started as a viewer ({viewer_environ.OWNED_VARIABLE} is set), so it starts none; "
+            "a frozen program calls twixt.freeze_support() before anything else"
+        )
+    if is_frozen():
+        if _is_freeze_supported and not os.environ.get(PYTHON_VARIABLE):
+            return ViewerCommand([sys.executable, VIEW], {})
+        return ViewerCommand(twixt_command(VIEW), _library_paths(os.environ))
+    return ViewerCommand(twixt_command(VIEW), {viewer_environ.PATH_VARIABLE: viewer_environ.path_text(sys.path)})
+
+
+def twixt_command(*arguments: str) -> list[str]:
+    """Command `twixt ARGUMENTS...`, run by this program's Python with its flags. Raises NoViewerProgram."""
+    start = [python_program(), "-P"]
+    start[1:1] = python_flags(start[0] == sys.executable)
+    program = str(twixt.__file__)
+    if os.path.isfile(program):
+        return [*start, program, *arguments]
+    # In an archive, or frozen: imported from the archive, or as that Python finds it.
+    archive = os.path.dirname(os.path.dirname(program))
+    found = f"sys.path.insert(0, {archive!r}); " if os.path.isfile(archive) else ""
+    return [*start, "-c", f"import sys; {found}import twixt; sys.exit(twixt.main())", *arguments]
+
+
+def python_program() -> str:
+    """Path of the Python that runs this code, or of one like it. Raises NoViewerProgram."""
+    executable = sys.executable or ""
+    if not is_frozen() and is_python(executable):
+        return executable
+    if named := os.environ.get(PYTHON_VARIABLE):
+        return _named_python(named, executable)
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    names = ("python.exe",) if os.name == "nt" else (os.path.join("bin", f"python{version}"),)
+    for name in names:
+        beside = os.path.join(sys.base_prefix, name)
+        if _is_program(beside) and not _is_same(beside, executable):
+            return beside
+    if is_frozen():
+        raise NoViewerProgram(
+            "this frozen program cannot start a viewer: twixt.freeze_support() was not called; call it first under "
+            f'if __name__ == "__main__", or set {PYTHON_VARIABLE} to a Python {version} that has twixt'
+        )
+    raise NoViewerProgram(
+        f"no Python to start a viewer with: sys.executable is {executable!r}, which is not one, and there is none in "
+        f"{sys.base_prefix!r}; set {PYTHON_VARIABLE} to a Python {version}"
+    )
+
+
+def is_frozen() -> bool:
+    """True in a program made by PyInstaller, cx_Freeze, py2app and the like."""
+    return bool(getattr(sys, "frozen", False))
+
+
+def is_python(path: str) -> bool:
+    """True for a program that is there and has the name of a Python: python, python3.12, python3.13t, pypy3, ..."""
+    name = os.path.basename(path).lower().removesuffix(".exe")
+    kind = next((kind for kind in ("python", "pypy") if name.startswith(kind)), None)
+    # w: without a console; t: free-threaded; d, dbg: with debugging.
+    is_name = kind is not None and name[len(kind) :].strip("0123456789.-") in (
+        "",
+        "w",
+        "t",
+        "d",
+        "td",
+        "_d",
+        "dbg",
+        "intel",
+    )
+    return is_name and _is_program(path)
+
+
+def python_flags(can_do_without_site: bool = True) -> list[str]:
+    """Flags of this Python that decide which packages a child finds, and its encoding: -I, -E, -s, -S, -X utf8.
+
+    Others are not passed on: -Werror or -X importtime concern this program alone. Of a frozen program none is: they
+    keep it from the packages of the machine. can_do_without_site: False leaves out -S, for another Python than this.
+    """
+    flags = sys.flags
+    if is_frozen():
+        return []
+    if flags.isolated:
+        found = ["-I"]
+    else:
+        found = [*["-E"] * bool(flags.ignore_environment), *["-s"] * bool(flags.no_user_site)]
+    return [*found, *["-S"] * bool(flags.no_site and can_do_without_site), *["-X", "utf8"] * bool(flags.utf8_mode)]
+
+
+def _named_python(named: str, executable: str) -> str:
+    import shutil  # takes ms, and is needed here alone
+
+    found = shutil.which(named)
+    if found is None or _is_same(found, executable):
+        why = "is not a program that can be run" if found is None else "is this program itself"
+        raise NoViewerProgram(f"{PYTHON_VARIABLE} is {named!r}, which {why}; set it to the path of a Python")
+    return found
+
+
+def _library_paths(environ: os._Environ[str] | dict[str, str]) -> dict[str, str | None]:
+    """Restores what PyInstaller changed for its own libraries, with which another program's would not load."""
+    if not hasattr(sys, "_MEIPASS"):
+        return {}
+    return {name: environ.get(f"{name}_ORIG") for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

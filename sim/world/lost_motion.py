@@ -1,0 +1,215 @@
+"""Motion that float32 cannot hold: bodies far from the origin that move in visible steps, or do not move at all.
+
+A snapshot holds positions as float32, of which there are 2**23 between 2**n and 2**(n + 1) metres: at 1,000 m they are
+61 micrometres apart, at 5,400,000 m half a metre. Two losses are found in a sample of the bodies, at intervals:
+
+- Uneven steps. A body moves by less than `FEW_SPACINGS` of these distances a publish, and one distance is a visible
+  share of its size. Found in the positions themselves; in positions given as float64 from the first move on.
+- Standstill. A world that adds to float32 positions in place loses what is below half a distance, and positions never
+  change. Found only where velocities are given: they say that the body should have moved.
+
+Not found: a standstill without velocities, as such a body looks like one at rest; bodies that are not in the sample yet.
+
+Always: at most `MOST_WATCHED` bodies are looked at, some numpy calls each time; changes nothing. Reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE
+
+# Steps or publishes between two looks, at least, and seconds: a look finds its code and data cold, and takes 0.2 ms.
+LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
+# Bodies looked at, and those of which they are chosen: the farthest, and of the others some in turn.
+MOST_WATCHED, CHUNK = 256, 8192
+# Looks after which other bodies are chosen, where there are more. A slow body has moved visibly until then.
+LOOKS_OF_A_SAMPLE = 64
+# Nearer to the origin positions are at most 0.06 micrometres off.
+LEAST_DISTANCE = 1.0
+# With steps of fewer spacings, a step's length is off by more than a tenth: the motion is visibly uneven.
+FEW_SPACINGS = 10.0
+# Looks that find such a motion before it is reported. A body that was put elsewhere without a cut has moved in one look
+# alone, by more than `FEW_SPACINGS`: that is not counted.
+LOOKS_TO_REPORT = 3
+# Share of a body's size that is visible: a body that fills 200 pixels is off by one pixel with half of it.
+VISIBLE_SHARE = 0.01
+# Spacings by which a body's velocity must have moved it, while it stood still.
+LEAST_LOST = 3.0
+# Share of a spacing by which the rounding of a position must have changed, where positions are known exactly.
+CHANGED_SHARE = 0.25
+
+
+class LostMotion:
+    """Looks at the bodies of one view or world. scene: returns their scene."""
+
+    def __init__(self, scene: Callable[[], Scene]) -> None:
+        self._scene = scene
+        self._looks = self._rounds = 0
+        self._tick, self._time_s = 0, 0.0
+        self._rows: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def look(
+        self,
+        bodies: NDArray[np.void],
+        tick: int,
+        time_s: float,
+        exact: NDArray[Any] | None = None,
+        name_of: Callable[[int], object] = int,
+    ) -> str:
+        """Looks at the bodies after step or publish number `tick`; returns a warning about the first that loses its
+        motion, else "".
+
+        bodies: dtype `BODY`, shape (n,). time_s: simulated. exact: positions as the user gave them, (n, 3), None where
+        nothing better than float32 is known. name_of: a body's name by its row.
+        """
+        self._looks += 1
+        if len(self._rows) and self._rows[-1] < len(bodies) and self._looks % LOOKS_OF_A_SAMPLE:
+            with np.errstate(all="ignore"):
+                row, text = self._compare(bodies, tick, time_s, exact)
+            if text:
+                return f"body {name_of(row)} {text}"
+        else:
+            self._choose(bodies, tick, exact)
+        self._tick, self._time_s = tick, time_s
+        return ""
+
+    def _choose(self, bodies: NDArray[np.void], tick: int, exact: NDArray[Any] | None) -> None:
+        sweep, chunk = divmod(self._rounds, max(1, -(-len(bodies) // CHUNK)))
+        start = chunk * CHUNK
+        self._rounds += 1
+        part = bodies[start : start + CHUNK]
+        farthest = _farthest(part["position"])
+        far = np.flatnonzero((farthest >= LEAST_DISTANCE) & (part["flags"] & VISIBLE != 0))
+        if len(far) > MOST_WATCHED:
+            half = MOST_WATCHED // 2
+            order = np.argpartition(farthest[far], -half)
+            others, stride = np.sort(order[:-half]), -(-(len(far) - half) // half)
+            far = far[np.sort(np.concatenate((order[-half:], others[sweep % stride :: stride])))]
+        self._rows = rows = far + start
+        self._epoch = bodies["epoch"][rows]
+        self._position = bodies["position"][rows]
+        self._exact = _taken(exact, rows)
+        self._since = np.full(len(rows), tick)
+        self._moves, self._is_moving = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
+        self._size: NDArray[np.float64] | None = None
+        self._lost, self._stands = np.zeros((len(rows), 3)), np.zeros(len(rows), np.int64)
+        self._still = self._position
+
+    def _compare(
+        self, bodies: NDArray[np.void], tick: int, time_s: float, exact: NDArray[Any] | None
+    ) -> tuple[int, str]:
+        rows = self._rows
+        position, epoch = bodies["position"][rows], bodies["epoch"][rows]
+        spacings = np.spacing(np.abs(position))
+        spacing = spacings.max(axis=1)
+        if self._has_moved(position, epoch, spacing, tick, _taken(exact, rows)):
+            ready = np.flatnonzero(self._moves >= LOOKS_TO_REPORT)
+            sizes = self._sizes(bodies)[ready]
+            seen = ready[(sizes > 0) & (spacing[ready] >= VISIBLE_SHARE * sizes)]
+            if len(seen):
+                first = seen[0]
+                return int(rows[first]), (
+                    f"at {_place(position[first])} moves in steps of {spacing[first]:.2g} m: snapshots hold positions "
+                    "as float32, which is no finer so far from the origin; subtract an origin near the bodies from all "
+                    "positions"
+                )
+            self._moves[ready] = -LOOKS_OF_A_SAMPLE  # its size does not change
+        if exact is not None and exact.dtype != np.float32:
+            return 0, ""
+        velocity = np.where((bodies["flags"][rows] & HAS_VELOCITY != 0)[:, None], bodies["velocity"][rows], 0)
+        if self._has_stood(position, spacings, velocity, tick, time_s):
+            lost = np.abs(self._lost)
+            ready = np.flatnonzero((self._stands >= LOOKS_TO_REPORT) & (lost >= LEAST_LOST * spacings).any(axis=1))
+            sizes = self._sizes(bodies)[ready]
+            seen = ready[(sizes > 0) & (lost[ready].max(axis=1) >= VISIBLE_SHARE * sizes)]
+            if len(seen):
+                first = seen[0]
+                axis = int(lost[first].argmax())
+                return int(rows[first]), (
+                    f"at {_place(position[first], axis)} stands still, though its velocity there is "
+                    f"{velocity[first, axis]:.2g} m/s: what a step adds is less than float32 holds there, "
+                    f"{spacings[first, axis]:.2g} m; keep positions in float64 and assign them, or subtract an origin "
+                    "near the bodies from all positions"
+                )
+        return 0, ""
+
+    def _has_moved(
+        self,
+        position: NDArray[np.float32],
+        epoch: NDArray[np.uint32],
+        spacing: NDArray[np.float32],
+        tick: int,
+        exact: NDArray[np.float64] | None,
+    ) -> bool:
+        """Counts looks in which a body moved unevenly; True if one has enough of them."""
+        if exact is None or self._exact is None:
+            moved = np.abs(position - self._position).max(axis=1)
+            is_moved = moved > 0
+        else:
+            moved = np.abs(exact - self._exact).max(axis=1)
+            rounding, before = position - exact, self._position - self._exact
+            is_moved = np.abs(rounding - before).max(axis=1) >= CHANGED_SHARE * spacing
+        is_even = moved >= FEW_SPACINGS * spacing * (tick - self._since)
+        is_cut = epoch != self._epoch
+        is_uneven = is_moved & ~is_even & ~is_cut
+        self._moves += is_uneven & (self._is_moving | (moved <= FEW_SPACINGS * spacing))
+        self._moves[is_even | is_cut] = 0
+        self._is_moving = is_uneven
+        is_new = is_moved | is_even | is_cut
+        if is_new.any():
+            self._position = np.where(is_new[:, None], position, self._position)
+            self._since[is_new] = tick
+        if exact is None or self._exact is None:
+            self._exact = exact
+        else:
+            self._exact = np.where(is_new[:, None], exact, self._exact)
+        self._epoch = epoch
+        return bool((self._moves >= LOOKS_TO_REPORT).any())
+
+    def _has_stood(
+        self,
+        position: NDArray[np.float32],
+        spacings: NDArray[np.float32],
+        velocity: NDArray[np.float32],
+        tick: int,
+        time_s: float,
+    ) -> bool:
+        """Adds up by how much the velocities of bodies that stand still should have moved them; True if one of them did
+        so for some looks."""
+        passed_s, steps = time_s - self._time_s, tick - self._tick
+        step = np.abs(velocity) * (passed_s / max(1, steps))
+        is_lost = (position == self._still) & (step > 0) & (step < 0.5 * spacings)
+        self._lost = np.where(is_lost, self._lost + velocity * passed_s, 0.0)
+        self._stands = np.where(is_lost.any(axis=1), self._stands + 1, 0)
+        self._still = position
+        return bool((self._stands >= LOOKS_TO_REPORT).any())
+
+    def _sizes(self, bodies: NDArray[np.void]) -> NDArray[np.float64]:
+        """Diameters of the bodies in the sample, metres; 0 for one without a shape."""
+        if self._size is None:
+            scene, rows = self._scene(), self._rows
+            shapes, places = np.unique(scene.shape_rows(int(rows[-1]) + 1)[rows], return_inverse=True)
+            reach = np.array([scene.distinct_shapes[shape].reach if scene.distinct_shapes else 0.0 for shape in shapes])
+            self._size = 2 * reach[places] * bodies["scale"][rows]
+        return self._size
+
+
+def _farthest(position: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The largest coordinate of each position, without its sign, (n,)."""
+    x, y, z = np.abs(position[:, 0]), np.abs(position[:, 1]), np.abs(position[:, 2])
+    return np.maximum(np.maximum(x, y), z)
+
+
+def _taken(exact: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    return None if exact is None or exact.dtype == np.float32 else exact[rows].astype(np.float64)
+
+
+def _place(position: NDArray[np.float32], axis: int | None = None) -> str:
+    axis = int(np.abs(position).argmax()) if axis is None else axis
+    return f"{'xyz'[axis]} = {position[axis]:,.10g} m"
