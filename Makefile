@@ -37,7 +37,7 @@ WAY_OUT := setup: pip stopped, it says why above; the same make tries again (pac
 pip_install = { $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-color --progress-bar off $(1) \
   2>&1; echo "pip ended with $$?"; } | awk -v all=$(2) -v way_out="$(WAY_OUT)" "$$PIP_LINES"
 
-.PHONY: help setup packages types run test check bench fuzz mutants coverage frozen kill-orders soak clean
+.PHONY: help setup packages types run test pythons check bench fuzz mutants coverage frozen kill-orders soak clean
 
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -88,6 +88,9 @@ run: setup      ## the default world, in a window (offscreen with a report where
 
 test: setup     ## all tests, most of them in parallel
 	$(BIN)/python -m tests.suite $(ARGS)
+
+pythons: setup  ## tests that need no window, under every Python from 3.11 on that is installed (ARGS=--quick: a few)
+	@$(BIN)/python -m tests.pythons $(ARGS)
 
 check: setup    ## format, lint, types, fast tests
 	$(BIN)/ruff format --check .

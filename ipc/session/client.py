@@ -34,6 +34,8 @@ from twixt.ipc.snapshot import Snapshot, new_bodies
 
 # Longest wait for the simulation's answer: it may still be importing its world.
 ATTACH_PATIENCE_S = 20.0
+# Longest wait, also where more is given, or infinity: `poll` takes a number of ms in 31 bits.
+LONGEST_WAIT_S = 2_000_000.0
 # Least change of the lead that is reported: physics runs ahead by milliseconds.
 LEAD_STEP_NS = 1_000_000
 # Receives of 64 KiB in one poll: a limit, so that a simulation that sends without pause delays no frame.
@@ -245,7 +247,7 @@ class Link:
 
     def _attach(self, timeout_s: float) -> None:
         deadline_ns = _deadline_ns(timeout_s)
-        self._connection.connect(self.name, timeout_s)
+        self._connection.connect(self.name, min(LONGEST_WAIT_S, timeout_s))
         self._send_message("attach")
         while True:
             self._receive_all()
@@ -328,7 +330,7 @@ class Link:
 
 
 def _deadline_ns(seconds_from_now: float) -> int:
-    return time.perf_counter_ns() + round(seconds_from_now * 1e9)
+    return time.perf_counter_ns() + round(min(LONGEST_WAIT_S, seconds_from_now) * 1e9)
 
 
 def _only_one() -> str:

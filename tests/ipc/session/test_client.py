@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import socket
@@ -200,6 +201,20 @@ def test_waiting_for_nothing_ends_when_the_time_is_over(channel: Any) -> None:
     host.set_status({"a": 1})
     assert not link.wait(0.05)
     assert not link.wait(0)
+
+
+@pytest.mark.parametrize("timeout_s", [1e7, 1e12, 1e300, math.inf, math.nan])
+def test_a_wait_without_an_end_is_no_error(channel: Any, timeout_s: float) -> None:
+    host = channel.open()
+    link = session.attach(channel.name, timeout_s)
+    channel.links.append(link)
+    publish = threading.Timer(0.05, channel.publish)  # while it waits, or before; it wakes in both cases
+    link.wake_when_newer()
+    publish.start()
+    assert link.wait(timeout_s)
+    publish.join()
+    assert link.ask_report(0) is None
+    assert not host.is_ended
 
 
 @pytest.mark.parametrize("kind", ["ended", "crashed", "interrupted"])
