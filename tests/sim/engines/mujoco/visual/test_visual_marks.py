@@ -282,14 +282,13 @@ def test_a_geom_that_is_not_finite_is_reported_and_the_loop_goes_on(
 
 def test_marks_of_the_last_state_are_shown_when_nothing_follows(launch: Launch) -> None:
     handle, reader = launch(HUNG, publish_hz=SELDOM)
-    tick = reader.newest().tick
     for place in range(3):
         handle.user_scn.ngeom = 0
         add_sphere(handle.user_scn, (place, 0, 0))
         mujoco.mj_step(handle.m, handle.d)
         handle.sync()
     handle.user_scn.ngeom = 0  # the program goes on with its geoms, and does not call sync
-    seen = reader.until_tick(tick + 1)
+    seen = reader.of_time(handle.d.time)  # on a busy machine an earlier state may come first
     assert of_kind(seen.marks, "sphere")["position"].tolist() == [[2, 0, 0]]
     assert len(of_kind(seen.marks, "capsule")) >= 4
 
