@@ -236,7 +236,7 @@ def changes(model: Any, name: str) -> list[Any]:
     owner, last = _owner(model, name)
     value = getattr(owner, last)
     if not isinstance(value, np.ndarray):
-        return [value * 1.7 + 0.3, value * 0.1] if isinstance(value, float) else [1 - value, value + 1]
+        return [value * 1.7 + 0.3, value * 0.1] if isinstance(value, float) else [int(not value), value + 1]
     if not value.size:
         return []
     if value.dtype.kind == "f":
