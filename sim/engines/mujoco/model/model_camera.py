@@ -92,20 +92,34 @@ def _fixed(model: MjModel, number: int) -> Camera:
     else:  # moves with its body, and looks where it looked at first
         eye, turn = model.cam_pos0[number], np.array(model.cam_mat0[number])
     forward = -turn.reshape(3, 3)[:, 2]
-    fov = float(model.cam_fovy[number])
+    fov = _height_angle(model, number)
     view = _looking(eye, eye + forward * model.stat.extent, fov, body or None, turns)
     view = dataclasses.replace(view, up=tuple(turn.reshape(3, 3)[:, 1].tolist()))
     if _is_orthographic(model, number):
-        return _orthographic(view, fov)
+        return _orthographic(view, float(model.cam_fovy[number]))
     return dataclasses.replace(view, principal_point=_principal_point(model, number))
+
+
+def _has_sensor(model: MjModel, number: int) -> bool:
+    """True if the camera's picture follows from a sensor and focal lengths, else from its angle of view."""
+    return bool((model.cam_sensorsize[number] > 0).all() and (model.cam_intrinsic[number][:2] > 0).all())
+
+
+def _height_angle(model: MjModel, number: int) -> float:
+    """Angle over the height of a fixed camera's picture, degrees."""
+    if not _has_sensor(model, number):
+        return float(model.cam_fovy[number])
+    return math.degrees(
+        2 * math.atan2(float(model.cam_sensorsize[number][1]) / 2, float(model.cam_intrinsic[number][1]))
+    )
 
 
 def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
     """Of a camera that has a sensor, as shares of its height; (0, 0) of another one, and where it is far outside."""
+    if not _has_sensor(model, number):
+        return 0.0, 0.0
     height_m = float(model.cam_sensorsize[number][1])
     focal_x, focal_y, x, y = (float(value) for value in model.cam_intrinsic[number])
-    if not (model.cam_sensorsize[number] > 0).all() or not min(focal_x, focal_y) > 0:
-        return 0.0, 0.0
     point = -x / focal_x * focal_y / height_m, y / height_m
     return point if max(map(abs, point)) <= 1 else (0.0, 0.0)
 
