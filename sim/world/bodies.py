@@ -27,10 +27,12 @@ from twixt.ipc.snapshot import BODY, CONTINUITY_MASK, VISIBLE, new_bodies
 from twixt.sim.world.columns import Column, Columns, checked_columns, require_bodies
 from twixt.sim.world.field_checks import rgba, without_mask
 from twixt.sim.world.pending_corrections import CORRECTIONS_MASK, Corrections, count_corrections
-from twixt.sim.world.tracked_arrays import WrittenVelocities, plain, visibility_mask
+from twixt.sim.world.tracked_arrays import LostSums, WrittenVelocities, plain, visibility_mask
 
 # Spare records when the array grows, as a share of its length: spawning one by one copies each body a few times.
 GROWTH = 0.5
+# Bodies whose lost sums are noted, at most: 128 bytes each, for one step now and then.
+MOST_SUMMED = 32_768
 FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
 
 
@@ -41,7 +43,7 @@ class Bodies:
     metre. What a step adds below half of that is lost, and a body so far away moves in such steps. Near the origin all is
     well: subtract an origin near the bodies from all positions (of the first one, of a map's tile), and integrate in
     float64 arrays of your own that are written into `position`. A loss that can be seen is reported once; that of a world
-    which adds to `position` in place only where it gives `velocity`, as its bodies look like bodies at rest.
+    which adds to single numbers or selected bodies (`position[mask] += v`) only where it gives `velocity`.
 
     Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
     `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to all rows: `bodies.position = p`.
@@ -67,7 +69,7 @@ class Bodies:
 
     def __getstate__(self) -> dict[str, Any]:
         """State of a copy or a pickle, without views: a copy makes views of its own records."""
-        return self.__dict__ | {"_records": len(self), "_views": {}}
+        return self.__dict__ | {"_records": len(self), "_views": {}, "_sums": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -82,7 +84,7 @@ class Bodies:
     @property
     def position(self) -> NDArray[np.float32]:
         """Metres, shape (n, 3)."""
-        return self._views["position"]
+        return self._views["position"] if self._sums is None else self._sums.view
 
     @position.setter
     def position(self, value: ArrayLike) -> None:
@@ -156,6 +158,19 @@ class Bodies:
         """Forms of `published_columns`, by name."""
         own = self._columns.layout
         return own if self._corrections is None else own | self._corrections.layout
+
+    def note_lost_sums(self) -> None:
+        """Has what a world adds in place to `position`, without changing it, noted until `lost_sums`."""
+        if len(self) <= MOST_SUMMED:
+            self._sums = LostSums(self._views["position"])
+
+    def lost_sums(self) -> NDArray[np.float64] | None:
+        """What was added since `note_lost_sums` and is lost, metres, (n, 3); None if that was not noted."""
+        sums, self._sums = self._sums, None
+        if sums is None:
+            return None
+        sums.is_over = True
+        return sums.amounts
 
     def published_columns(self, sim_time_ns: int, count: int | None = None) -> dict[str, NDArray[Any]]:
         """Columns published beside the first `count` `records` (None: all) at `sim_time_ns`, by name, as views.
@@ -323,3 +338,4 @@ class Bodies:
             self._corrections.resize(count)
         self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}
         self._written.attach(self._views)
+        self._sums: LostSums | None = None  # while they are noted; of these records

@@ -6,9 +6,9 @@ A snapshot holds positions as float32, of which there are 2**23 between 2**n and
 - Uneven steps. A body moves by less than `FEW_SPACINGS` of these distances a publish, and one distance is a visible
   share of its size. Found in the positions themselves; in positions given as float64 from the first move on.
 - Standstill. A world that adds to float32 positions in place loses what is below half a distance, and positions never
-  change. Found only where velocities are given: they say that the body should have moved.
+  change. Found where velocities are given, or where what was added is known: either says that the body should have moved.
 
-Not found: a standstill without velocities, as such a body looks like one at rest; bodies that are not in the sample yet.
+Not found: a standstill without either, as such a body looks like one at rest; bodies that are not in the sample yet.
 
 Always: at most `MOST_WATCHED` bodies are looked at, some numpy calls each time; changes nothing. Reads no clock.
 """
@@ -63,12 +63,14 @@ class LostMotion:
         time_s: float,
         exact: NDArray[Any] | None = None,
         name_of: Callable[[int], object] = int,
+        added: NDArray[np.float64] | None = None,
     ) -> str:
         """Looks at the bodies after step or publish number `tick`; returns a warning about the first that loses its
         motion, else "".
 
         bodies: dtype `BODY`, shape (n,). time_s: simulated. exact: positions as the user gave them, (n, 3), None where
-        nothing better than float32 is known. name_of: a body's name by its row.
+        nothing better than float32 is known. name_of: a body's name by its row. added: what one step has added to the
+        positions without changing them, (n, 3), None where it is not known.
         """
         self._looks += 1
         rows = self._rows
@@ -76,7 +78,7 @@ class LostMotion:
             rows, self._size = self._choice(bodies), None
         if len(rows) and np.array_equal(rows, self._rows):
             with np.errstate(all="ignore"):
-                row, text = self._compare(bodies, tick, time_s, exact)
+                row, text = self._compare(bodies, tick, time_s, exact, added)
             if text:
                 return f"body {name_of(row)} {text}"
         else:
@@ -112,7 +114,12 @@ class LostMotion:
         self._rows = rows
 
     def _compare(
-        self, bodies: NDArray[np.void], tick: int, time_s: float, exact: NDArray[Any] | None
+        self,
+        bodies: NDArray[np.void],
+        tick: int,
+        time_s: float,
+        exact: NDArray[Any] | None,
+        added: NDArray[np.float64] | None,
     ) -> tuple[int, str]:
         rows = self._rows
         position, epoch = bodies["position"][rows], bodies["epoch"][rows]
@@ -133,6 +140,9 @@ class LostMotion:
         if exact is not None and exact.dtype != np.float32:
             return 0, ""
         velocity = np.where((bodies["flags"][rows] & HAS_VELOCITY != 0)[:, None], bodies["velocity"][rows], 0)
+        if added is not None and time_s > self._time_s:
+            sums = added[rows]
+            velocity = np.where(sums != 0, sums * ((tick - self._tick) / (time_s - self._time_s)), velocity)
         if self._has_stood(position, spacings, velocity, tick, time_s):
             lost = np.abs(self._lost)
             ready = np.flatnonzero((self._stands >= LOOKS_TO_REPORT) & (lost >= LEAST_LOST * spacings).any(axis=1))
@@ -142,7 +152,7 @@ class LostMotion:
                 first = seen[0]
                 axis = int(lost[first].argmax())
                 return int(rows[first]), (
-                    f"at {_place(position[first], axis)} stands still, though its velocity there is "
+                    f"at {_place(position[first], axis)} stands still, though it should move by "
                     f"{velocity[first, axis]:.2g} m/s: what a step adds is less than float32 holds there, "
                     f"{spacings[first, axis]:.2g} m; keep positions in float64 and assign them, or subtract an origin "
                     "near the bodies from all positions"

@@ -1,4 +1,4 @@
-"""Array views that report when a world writes them: velocities and visibility.
+"""Array views that report when a world writes them: velocities, visibility, and what is added to positions.
 
 A write by `a[...] = v`, by `a += v`, or as the `out` of a numpy function is reported; other results are plain arrays.
 
@@ -53,6 +53,56 @@ def _untracked_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], opti
 def _report(target: Any) -> None:
     if isinstance(target, TrackedArray) and target.on_write is not None:
         target.on_write(target)
+
+
+class SummedArray(TrackedArray):
+    """A view of positions. sums: where `a += v` and `a -= v` are noted."""
+
+    sums: LostSums | None = None
+
+    def __array_finalize__(self, obj: Any) -> None:
+        super().__array_finalize__(obj)
+        self.sums = getattr(obj, "sums", None)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        target = options.get("out", (None,))[0]
+        is_sum = ufunc in (np.add, np.subtract) and method == "__call__" and set(options) == {"out"}
+        sums = target.sums if is_sum and isinstance(target, SummedArray) and inputs[0] is target else None
+        if sums is None or sums.is_over:
+            return super().__array_ufunc__(ufunc, method, *inputs, **options)
+        before = plain(target).copy()
+        given = super().__array_ufunc__(ufunc, method, *inputs, **options)
+        sums.note(plain(target), before, np.negative(inputs[1]) if ufunc is np.subtract else plain(inputs[1]))
+        return given
+
+
+class LostSums:
+    """What was added in place to the positions of bodies, and was too little to change them.
+
+    position: (n, 3) f4, the field of the records. Parts of `view` are found by their place in memory, so columns and
+    slices are noted; a selection by a mask or by indices is a copy, and is not. is_over: True ends the notes.
+    """
+
+    def __init__(self, position: NDArray[np.float32]) -> None:
+        self.is_over = False
+        self.view: NDArray[np.float32] = position.view(SummedArray)
+        self.view.sums = self  # type: ignore[attr-defined]
+        self._start, self._bytes = position.__array_interface__["data"][0], position.strides[0] * len(position)
+        # Twice as far apart as the positions: an amount stands at twice the distance from the start.
+        self._amounts = np.zeros((len(position), position.strides[0] // position.itemsize))
+
+    @property
+    def amounts(self) -> NDArray[np.float64]:
+        """Metres, (n, 3); 0 where nothing was added, or where it changed the position."""
+        return self._amounts[:, :3]
+
+    def note(self, part: NDArray[np.float32], before: NDArray[np.float32], added: Any) -> None:
+        """Adds up what `part` did not take. before: its values before the sum."""
+        start = part.__array_interface__["data"][0] - self._start
+        if 0 <= start < self._bytes:
+            places = np.ndarray(part.shape, np.float64, self._amounts, 2 * start, tuple(2 * s for s in part.strides))
+            with np.errstate(all="ignore"):
+                places += np.where(part == before, added, 0.0)
 
 
 class WrittenVelocities:

@@ -291,6 +291,8 @@ class GuardedWorld:
         """
         if tick >= self._next_motion_tick:
             self._check_motion(tick, dt_s, host)
+        if tick + 1 >= self._next_motion_tick and not self.writes_in_place:
+            self.world.bodies.note_lost_sums()  # of the next step, after which motion is looked at
         if tick < self._next_check_tick:
             return
         self._next_check_tick = tick + self._finite.steps_until_next(len(self.world.bodies), dt_s)
@@ -304,7 +306,8 @@ class GuardedWorld:
     def _check_motion(self, tick: int, dt_s: float, host: Host) -> None:
         fault = ""
         if not self.writes_in_place:
-            fault = self._motion.look(self.world.bodies.records, tick, tick * dt_s)
+            bodies = self.world.bodies
+            fault = self._motion.look(bodies.records, tick, tick * dt_s, added=bodies.lost_sums())
         elif (newest := host.newest()) is not None:
             fault = self._motion.look(newest.bodies, newest.head.tick, newest.head.sim_time_ns / 1e9)
         self._next_motion_tick = tick + max(LEAST_INTERVAL, math.ceil(LOOK_INTERVAL_S / dt_s))

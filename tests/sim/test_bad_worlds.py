@@ -65,6 +65,12 @@ WORLDS = """
                 self.bodies.velocity[2, 0] = 0.02
             self.bodies.position += self.bodies.velocity * self.dt
 
+    class AddsWithoutVelocity(Good):
+        def act(self):
+            if self.made == 1:
+                self.bodies.position[0, 0] = 1000.0
+            self.bodies.position[:, 0] += 1e-5
+
     class WritesInPlace(Good):
         def write_bodies(self, records):
             records[:] = Bodies(3).records
@@ -372,11 +378,23 @@ def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(users_folder: Pa
     [
         ("DrivesAtANorthing", "body 1 at y = 5,400,0"),
         ("WritesInPlace", "body 1 at y = 5,400,0"),
-        ("AddsInPlace", "body 2 at x = 1,000 m stands still, though its velocity there is 0.02 m/s"),
+        ("AddsInPlace", "body 2 at x = 1,000 m stands still, though it should move by 0.02 m/s"),
+        ("AddsWithoutVelocity", "body 0 at x = 1,000 m stands still, though it should move by 0.01 m/s"),
     ],
 )
 def test_motion_that_float32_cannot_hold_is_named_once(users_folder: Path, world: str, said: str) -> None:
-    ended = twixt_sim(users_folder, f"bad:{world}", "--steps", "3000", "--physics-hz", "1000", "--time-scale", "100")
+    ended = twixt_sim(
+        users_folder,
+        f"bad:{world}",
+        "--steps",
+        "3000",
+        "--physics-hz",
+        "1000",
+        "--time-scale",
+        "100",
+        "--publish-hz",
+        "1000",
+    )
     assert ended.returncode == 0
     assert len(ended.stderr.splitlines()) == 1
     assert ended.stderr.startswith(f"twixt: {said}")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from twixt.ipc.corrections import CORRECTION
 from twixt.ipc.errors import TwixtError
@@ -311,3 +312,66 @@ def test_masked_entries_become_nan_which_is_reported_and_not_their_hidden_values
     assert np.isnan(bodies.position[0]).all()
     with pytest.raises(TwixtError, match=r"Bodies.position must have a value in each entry, got 3 masked ones of int"):
         bodies.position = np.ma.masked_array(np.ones((2, 3), int), [[False] * 3, [True] * 3])
+
+
+def sums_lost(change: Callable[[Bodies], object]) -> NDArray[np.float64] | None:
+    """What `change` adds in vain to three bodies of which the last is at x = 1000."""
+    bodies = Bodies(3)
+    bodies.position[2, 0] = 1000.0
+    bodies.note_lost_sums()
+    change(bodies)
+    assert bodies.position[2, 0] == 1000.0
+    lost = bodies.lost_sums()
+    assert type(bodies.position) is np.ndarray
+    return lost
+
+
+def add_to_all(bodies: Bodies) -> None:
+    bodies.position += (1e-5, 0.0, 0.0)
+
+
+def add_to_columns(bodies: Bodies) -> None:
+    bodies.position[:, 0] += np.full(3, 2e-5)
+    bodies.position[::-1, 0] -= 1e-5
+
+
+def add_to_rows(bodies: Bodies) -> None:
+    bodies.position[1:] += np.array([[1e-5, 0.0, 0.0]])
+    bodies.position[2] += (0.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("change", [add_to_all, add_to_columns, add_to_rows])
+def test_what_is_added_in_vain_to_positions_is_noted(change: Callable[[Bodies], object]) -> None:
+    lost = sums_lost(change)
+    assert lost is not None
+    np.testing.assert_allclose(lost, [[0, 0, 0], [0, 0, 0], [1e-5, 0, 0]], atol=1e-12)
+
+
+def test_sums_that_count_and_copies_are_not_noted() -> None:
+    def change(bodies: Bodies) -> None:
+        own = bodies.position.copy()
+        own += 1e-5
+        bodies.position[:, 1] += 0.5
+        bodies.position[:, 0] * 2.0 + 1e-5
+        assert type(bodies.position + 1.0) is np.ndarray
+
+    lost = sums_lost(change)
+    assert lost is not None
+    assert not lost.any()
+
+
+def test_sums_are_noted_until_they_are_asked_for_and_bodies_that_grow_are_not_lost() -> None:
+    bodies = Bodies(1)
+    assert bodies.lost_sums() is None
+    bodies.note_lost_sums()
+    kept = bodies.position
+    bodies.spawn((2.0, 0.0, 0.0))
+    bodies.position[1] += (0.5, 0.0, 0.0)
+    assert bodies.records["position"][1].tolist() == [2.5, 0.0, 0.0]
+    assert bodies.lost_sums() is None
+    kept += 1.0  # of the memory before it grew, as ever
+    bodies.note_lost_sums()
+    copied = copy.deepcopy(bodies)
+    copied.position += 1.0
+    assert bodies.position[0].tolist() == [0.0, 0.0, 0.0]
+    assert copied.position[0].tolist() == [1.0, 1.0, 1.0]
