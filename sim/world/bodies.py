@@ -62,6 +62,7 @@ class Bodies:
         self._free: dict[int, None] = {}  # rows of despawned bodies; the last is reused first
         self._columns = Columns(declared, int(count), scene)
         self._corrections: Corrections | None = None
+        self._sums: LostSums | None = None  # while they are noted
         self._take_views(int(count))
 
     def __len__(self) -> int:
@@ -338,4 +339,4 @@ class Bodies:
             self._corrections.resize(count)
         self._views: dict[str, NDArray[Any]] = {name: self._records[name] for name in BODY.names or ()}
         self._written.attach(self._views)
-        self._sums: LostSums | None = None  # while they are noted; of these records
+        self._sums = None  # it is of the records before

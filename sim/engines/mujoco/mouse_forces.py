@@ -94,9 +94,7 @@ class DataForces:
         return puller in self._pulls
 
     def _carry_out(self) -> None:
-        if (
-            self._is_busy
-        ):  # called by a signal handler or by the garbage collector: the call that they came into does it
+        if self._is_busy:  # a signal handler or the garbage collector calls: the call that they interrupted does it
             return
         self._is_busy = True
         try:
