@@ -93,7 +93,7 @@ def test_where_a_command_needs_temporary_files_it_names_the_variable(tmp_path: P
     done = read_only([FRONT_DOOR, *words], tmp_path, FOLDERS)
     assert done.returncode == 2, done.stderr
     last = done.stderr.splitlines()[-1]
-    assert last == "twixt: no folder for temporary files can be written; set TMPDIR to one that can"
+    assert last == "twixt: no folder for temporary files is writable; set TMPDIR to one that is"
     assert "Traceback" not in done.stderr
 
 
