@@ -51,7 +51,7 @@ class ModelSurfaces:
         self._skins_alone.flags[:] = 0
         self._skins_alone.flags[_flag("SKIN")] = 1
         self._scratch = mujoco.MjData(model)
-        # As they are now: a program that changes them has no other surface shown.
+        # Read once: if the program changes them later, the surfaces shown stay the same.
         self._skin_rows = [_places(model.skin_vertadr, model.skin_vertnum, skin) for skin in range(model.nskin)]
         self._flex_rows = [_places(model.flex_vertadr, model.flex_vertnum, flex) for flex in range(model.nflex)]
         self._edges = {flex: _edges(model, flex) for flex in self._flexes if model.flex_dim[flex] == 1}
