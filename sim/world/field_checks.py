@@ -24,7 +24,7 @@ LENGTH_OFF_MAX = 0.01
 # Difference of the squared length from 1 below which the length is within `LENGTH_OFF_MAX` of 1.
 SQUARE_OFF_MAX = 2 * LENGTH_OFF_MAX - LENGTH_OFF_MAX**2
 HALF_MAX = 65504.0
-# A scale up to this one is 0 in a record: half of the smallest number that float16 has.
+# Scales up to this one become 0 in a record: half of the smallest number above 0 in float16.
 HALF_ZERO = 2.0**-25
 FLOAT32_MAX = 3.4028235e38
 ONE = np.ones((), np.float32)  # an array: numpy is slower with a Python number
@@ -245,8 +245,8 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
 
 
 def array_of(field: str, value: ArrayLike) -> Values:
-    """`value` as an array in main memory; masked entries as NaN. Raises TwixtError for what is none, as an array on a
-    GPU."""
+    """`value` as an array in main memory; masked entries as NaN. Raises TwixtError for a value that cannot be one,
+    such as an array on a GPU."""
     if type(value) is np.ndarray:  # most are, several in each publish
         return value
     try:
@@ -263,14 +263,14 @@ def array_of(field: str, value: ArrayLike) -> Values:
 
 
 def without_mask(field: str, value: Any) -> Any:
-    """A masked array of floats with NaN for masked entries, which are thus reported as not given; others unchanged.
-    Raises TwixtError for masked entries of another type, which has no such value."""
+    """Replaces masked entries of a float array by NaN (not given); returns other values unchanged. Raises TwixtError for
+    masked entries of other types, which have no NaN."""
     if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):
         return value
     masked = int(np.ma.count_masked(value))
     if masked and value.dtype.kind != "f":
         raise TwixtError(
-            f"{field} must have a value in each entry, got {masked} masked ones of {value.dtype}; fill them, "
+            f"{field} must have a value in each entry, got {masked} masked entries of {value.dtype}; fill them, "
             "array.filled(value), or leave these bodies out"
         )
     return value.filled(np.nan) if masked else value.data

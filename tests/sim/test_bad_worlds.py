@@ -356,7 +356,7 @@ def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(users_folde
         ("Nan", "body 2 has the position [nan, nan, nan] after step 1; it is not drawn;"),
         ("Infinite", "body 1 has the velocity [inf, inf, inf] after step 1; it is drawn as if none were given;"),
         ("Sizeless", "body 1 has the scale nan after step 1; it is not drawn;"),
-        ("TurnsByNothing", "body 1 has the orientation [0., 0., 0., 0.] after step 1; it is drawn as if not turned;"),
+        ("TurnsByNothing", "body 1 has the orientation [0., 0., 0., 0.] after step 1; it is drawn without rotation;"),
         ("TellsTooMuch", "TellsTooMuch.diagnostics gives 100,000 figures; viewers are told 64"),
     ],
 )
@@ -372,7 +372,7 @@ def test_what_cannot_be_shown_is_named_once_and_the_run_goes_on(users_folder: Pa
     [
         ("DrivesAtANorthing", "body 1 at y = 5,400,0"),
         ("WritesInPlace", "body 1 at y = 5,400,0"),
-        ("AddsInPlace", "body 2 at x = 1,000 m stands still, though its velocity there is 0.02 m/s"),
+        ("AddsInPlace", "body 2 at x = 1,000 m stands still, though its velocity along this axis is 0.02 m/s"),
     ],
 )
 def test_motion_that_float32_cannot_hold_is_named_once(users_folder: Path, world: str, said: str) -> None:
