@@ -120,8 +120,8 @@ class SceneRenderer:
         self._bodies.take_scene(scene)
 
     def begin_scene(self) -> None:
-        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they were in
-        the snapshots before."""
+        """Keeps parts that a new scene moved where they were in older snapshots. Call it before the first snapshot of
+        that scene is uploaded."""
         self._bodies.begin_scene()
 
     def forget_pixels(self) -> None:

@@ -46,8 +46,8 @@ LARGE_BYTES = 4 << 20
 # Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second does
 # not ask the kernel in each.
 PATIENCE_NS = 4_000_000
-# Snapshots that are held back because their scene has not come: it comes by a socket, mostly within a millisecond. Where
-# large meshes take longer, motion goes on with the scene at hand.
+# Most snapshots that are held back because their scene has not arrived: it arrives by a socket, mostly within 1 ms. If
+# large meshes take longer, motion continues with the present scene.
 MOST_HELD_BACK = 16
 
 

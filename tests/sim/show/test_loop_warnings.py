@@ -125,7 +125,7 @@ def test_a_scale_that_is_nothing_in_a_snapshot_is_named_once_and_0_is_not(
         seen = watched.publish(position=np.zeros((3, 3)), scale=[1.0, 1e-9, 1.0])
     assert seen.bodies["scale"].tolist() == [1, 0, 1]
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith("twixt: a scale after step 2 is 0 as float16, its type in a snapshot: that body is not drawn")
+    assert line.startswith("twixt: a scale after step 2 is 0 as float16, its type in a snapshot: that body")
 
 
 def test_a_shape_too_small_to_be_seen_is_named(watched: Watched, capfd: pytest.CaptureFixture[str]) -> None:
