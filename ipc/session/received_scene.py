@@ -20,8 +20,8 @@ from twixt.ipc.session import overlay_messages, wire
 
 class ReceivedScene:
     """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of
-    cameras that came by themselves. images, figures: over the picture; new ones are another tuple. parents: of this scene
-    and of those before it."""
+    cameras that came by themselves. images, figures: over the picture; new ones are another tuple. parents: of this
+    scene and of those before it."""
 
     scene: Scene
 

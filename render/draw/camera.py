@@ -4,9 +4,9 @@ A camera is a target, a distance and three angles; mouse movements change those 
 them for the size of the picture. An orthographic camera shows as much of the plane through its target as a perspective
 one at the same distance, so that it moves by the same rules.
 
-Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns a
-rolled camera upright, z up. Pure: numbers in, numbers out. It knows no window; to follow a body, give `follow` its drawn
-position of the same frame.
+Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns
+a rolled camera upright, z up. Pure: numbers in, numbers out. It knows no window; to follow a body, give `follow` its
+drawn position of the same frame.
 """
 
 from __future__ import annotations

@@ -170,8 +170,8 @@ class SceneRenderer:
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns)
 
     def bodies(self, slot: int) -> tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]:
-        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. Colours of bodies
-        whose parts have their own are not in a slot: they are white. Waits for OpenGL where there are many."""
+        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. Colours of
+        bodies whose parts have their own are not in a slot: they are white. Waits for OpenGL where there are many."""
         drawn = self._bodies
         records, stretches = drawn.ring.read(slot)
         rows = slice(None) if drawn.parts is None else drawn.parts.first[: drawn.parts.bodies_of(len(records))]

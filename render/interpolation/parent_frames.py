@@ -1,7 +1,7 @@
 """Conversion of records of bodies into the frames of other parents than those with which they were published.
 
-A body whose parent changes between two snapshots is blended in the world's frame there. The neighbouring snapshots that a
-method reads are converted into the same frame.
+A body whose parent changes between two snapshots is blended in the world's frame there. The neighbouring snapshots that
+a method reads are converted into the same frame.
 
 Always: the pose in the world stays; a velocity that does not follow from those given (its own, the parent's, and the
 parent's angular velocity) counts as not given. Pure.

@@ -114,8 +114,8 @@ class Stage:
     # -- scenes, snapshots and plans
 
     def set_scene(self, scene: Scene, parents: ParentLog = ()) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents: of
-        the latest scenes, this one last; held snapshots are composed with those of their own."""
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents:
+        of the latest scenes, this one last; held snapshots are composed with those of their own."""
         self.view.set_scene(scene)
         self.scene, self._parents = scene, parents
         self._forget_old_parents()

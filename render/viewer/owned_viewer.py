@@ -35,8 +35,8 @@ DYING_S = 0.1
 
 def view_as_child(owned: bool) -> int:
     """Waits for the run's message, and runs the viewer that it describes. Returns the exit code, and sends it to the
-    run (see `send_exit_code`). owned: the end of this viewer ends the run. Raises TwixtError, and ImportError where a package is
-    missing."""
+    run (see `send_exit_code`). owned: the end of this viewer ends the run. Raises TwixtError, and ImportError where a
+    package is missing."""
     try:
         code = _view(owned)
     except TwixtError as error:

@@ -47,8 +47,8 @@ class ViewerCommand:
 def freeze_support() -> None:
     """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze): it is started again as the viewer.
 
-    Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer's process it
-    runs the viewer and exits; in the program itself, and in one that is not frozen, it returns at once.
+    Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer's process
+    it runs the viewer and exits; in the program itself, and in one that is not frozen, it returns at once.
     """
     global _is_freeze_supported
     if not is_frozen():

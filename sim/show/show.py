@@ -59,7 +59,8 @@ def show(
 
     The loop continues without a display, if no folder for the socket is writable (set XDG_RUNTIME_DIR), if no program
     can be started as the viewer (see `twixt.freeze_support`), and after the viewer crashed; one line on standard error
-    reports it. See `View.is_open`, `View.closed_because` and `View.reopen`. Ctrl-C reaches the loop alone, not its viewer.
+    reports it. See `View.is_open`, `View.closed_because` and `View.reopen`. Ctrl-C reaches the loop alone, not its
+    viewer.
     """
     if not isinstance(scene, Scene):
         raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")

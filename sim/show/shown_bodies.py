@@ -167,8 +167,8 @@ class ShownBodies:
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
 
     def exact_positions(self, value: ArrayLike | None) -> NDArray[Any] | None:
-        """Positions as passed to the last write, a row for each record, NaN for one without a body; None if they were not
-        passed, or passed as float32, the precision of a record."""
+        """Positions as passed to the last write, a row for each record, NaN for one without a body; None if they were
+        not passed, or passed as float32, the precision of a record."""
         if value is None:
             return None
         passed, state = field_checks.array_of("position", value), self._now.next_state

@@ -148,8 +148,8 @@ class ViewerSession:
             self._apart(self._await_viewer)
 
     def leave(self) -> None:
-        """`close` without a wait for the viewer, after the last reference to the view is gone. It is reported if the window
-        never opened and at most one state was published: most likely the result of `show` was not kept."""
+        """`close` without a wait for the viewer, after the last reference to the view is gone. It is reported if the
+        window never opened and at most one state was published: most likely the result of `show` was not kept."""
         if self.is_closed or os.getpid() != self._owner_pid:
             return
         newest = self.host.newest()
@@ -218,7 +218,8 @@ class ViewerSession:
             self._say(f"the viewer {viewer.ending}; the loop goes on without it")
 
     def _start_viewer(self, config: Config) -> ViewerProcess | None:
-        """Starts a viewer. None if no viewer can connect, or there is no program to start: reported; the loop continues."""
+        """Starts a viewer. None if no viewer can connect, or there is no program to start: reported; the loop
+        continues."""
         if self._unreachable:
             self._no_viewer_because = self._unreachable
             print_notice(f"{self._unreachable}; the loop goes on without a viewer")

@@ -37,11 +37,11 @@ FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
 class Bodies:
     """`count` visible bodies at the origin. Metres, radians, seconds; quaternions xyzw.
 
-    Positions and velocities are float32: at x = 1,000 m the spacing of positions is 0.06 mm, at 5,400,000 m half a metre.
-    A body there moves in such steps, and what a step adds in place is lost if it is less than half of that. To avoid it,
-    subtract an origin near the bodies (of the first one, of a map's tile) from all positions, and integrate in your own
-    float64 arrays that are written into `position`. A visible loss is reported once. In a world that adds to `position`
-    in place it is found only if `velocity` is given: otherwise its bodies look like bodies at rest.
+    Positions and velocities are float32: at x = 1,000 m the spacing of positions is 0.06 mm, at 5,400,000 m half a
+    metre. A body there moves in such steps, and what a step adds in place is lost if it is less than half of that. To
+    avoid it, subtract an origin near the bodies (of the first one, of a map's tile) from all positions, and integrate
+    in your own float64 arrays that are written into `position`. A visible loss is reported once. In a world that adds
+    to `position` in place it is found only if `velocity` is given: otherwise its bodies look like bodies at rest.
 
     Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
     `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to all rows: `bodies.position = p`.

@@ -263,8 +263,8 @@ def array_of(field: str, value: ArrayLike) -> Values:
 
 
 def without_mask(field: str, value: Any) -> Any:
-    """Replaces masked entries of a float array by NaN (not given); returns other values unchanged. Raises TwixtError for
-    masked entries of other types, which have no NaN."""
+    """Replaces masked entries of a float array by NaN (not given); returns other values unchanged. Raises TwixtError
+    for masked entries of other types, which have no NaN."""
     if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):
         return value
     masked = int(np.ma.count_masked(value))

@@ -57,8 +57,8 @@ def look_in(place: str) -> str:
 class FiniteCheck:
     """Check of one world's bodies, some after each step.
 
-    way_out: what to do about numbers that are not finite, for the error text, as of `look_in`. name_of: a body's name by
-    its row, by default the row itself.
+    way_out: what to do about numbers that are not finite, for the error text, as of `look_in`. name_of: a body's name
+    by its row, by default the row itself.
     """
 
     def __init__(self, way_out: str, name_of: Callable[[int], object] = int) -> None:

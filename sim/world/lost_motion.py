@@ -5,8 +5,8 @@ micrometres at 1,000 m and half a metre at 5,400,000 m. Two losses are found in 
 
 - Uneven steps. A body moves by less than `FEW_SPACINGS` spacings a publish, and one spacing is a visible share of its
   size. Found in the positions themselves; if they are given as float64, from the first move on.
-- Standstill. A world that adds to float32 positions in place loses steps of less than half a spacing, and positions never
-  change. Found only if velocities are given: they show that the body should have moved.
+- Standstill. A world that adds to float32 positions in place loses steps of less than half a spacing, and positions
+  never change. Found only if velocities are given: they show that the body should have moved.
 
 Not found: a standstill without velocities, since such a body looks like one at rest; bodies outside the sample.
 
@@ -35,8 +35,8 @@ LOOKS_OF_A_SAMPLE = 32
 LEAST_DISTANCE = 1.0
 # With fewer spacings a step, its length is off by more than a tenth: the motion is visibly uneven.
 FEW_SPACINGS = 10.0
-# Looks that find uneven motion before it is reported. A body that was moved elsewhere without a cut has moved in one look
-# only, by more than `FEW_SPACINGS`: that is not counted.
+# Looks that find uneven motion before it is reported. A body that was moved elsewhere without a cut has moved in one
+# look only, by more than `FEW_SPACINGS`: that is not counted.
 LOOKS_TO_REPORT = 3
 # Share of a body's size that is visible as a spacing: rounding is off by at most half of it, a pixel of 200.
 VISIBLE_SHARE = 0.01
@@ -126,8 +126,8 @@ class LostMotion:
                 first = seen[0]
                 return int(rows[first]), (
                     f"at {_place(position[first])} moves in steps of {spacing[first]:.2g} m: snapshots hold positions "
-                    "as float32, which has no finer steps so far from the origin; subtract an origin near the bodies from all "
-                    "positions"
+                    "as float32, which has no finer steps so far from the origin; subtract an origin near the bodies "
+                    "from all positions"
                 )
             self._moves[ready] = -LOOKS_OF_A_SAMPLE  # its size does not change
         if exact is not None and exact.dtype != np.float32:
@@ -190,8 +190,8 @@ class LostMotion:
         tick: int,
         time_s: float,
     ) -> bool:
-        """Adds up the motion that bodies which stand still should have made by their velocities; True if one has stood still
-        for LOOKS_TO_REPORT looks."""
+        """Adds up the motion that bodies which stand still should have made by their velocities; True if one has stood
+        still for LOOKS_TO_REPORT looks."""
         passed_s, steps = time_s - self._time_s, tick - self._tick
         step = np.abs(velocity) * (passed_s / max(1, steps))
         is_lost = (position == self._still) & (step > 0) & (step < 0.5 * spacings)

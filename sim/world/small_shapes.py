@@ -19,7 +19,7 @@ def small_shape(scene: Scene) -> str:
         if 0 < shape.reach < SMALLEST_M:
             body = int((scene.shape_index == place).argmax())
             return (
-                f"the {type(shape).__name__} of body {body} is {2 * shape.reach:.2g} m across, and a camera comes no nearer "
-                "than 1e-07 m: it is too small to be seen; give lengths in a larger unit, such as nanometres"
+                f"the {type(shape).__name__} of body {body} is {2 * shape.reach:.2g} m across, and a camera comes no "
+                "nearer than 1e-07 m: it is too small to be seen; give lengths in a larger unit, such as nanometres"
             )
     return ""

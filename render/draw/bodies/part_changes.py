@@ -1,8 +1,8 @@
 """Changes records of held snapshots when a new scene moves the parts of bodies.
 
 A part's pose in its body's frame is stored once for all snapshots on the GPU. So at the first snapshot of a newer scene
-the rows of older snapshots are changed: with the new pose each part is drawn where the old pose had it, and blended from
-there.
+the rows of older snapshots are changed: with the new pose each part is drawn where the old pose had it, and blended
+from there.
 
 Always: rows whose parts did not move stay as they are, byte by byte. Pure.
 """

@@ -3,10 +3,10 @@
 A pull sets MuJoCo's `MjvPerturb`, as its own viewer's mouse does; MuJoCo then computes the spring, with the body's true
 mass, and moves mocap bodies. Several handles may show one `MjData`: their forces add up, and are kept per data.
 
-Always: only forces that were added here are removed, and only where the number is unchanged: what the program writes into
-`xfrc_applied` stays, to the last bit. When the drag or the viewer ends, the force is removed by the next `sync`, or by
-`close`. A number that the program changes with `+=` while a body is pulled looks like one that it writes: it counts as the
-program's from then on, with the pull in it.
+Always: only forces that were added here are removed, and only where the number is unchanged: what the program writes
+into `xfrc_applied` stays, to the last bit. When the drag or the viewer ends, the force is removed by the next `sync`,
+or by `close`. A number that the program changes with `+=` while a body is pulled looks like one that it writes: it
+counts as the program's from then on, with the pull in it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class DataForces:
             self._carry_out()
 
     def forget(self, puller: object) -> None:
-        """`release` without waiting, for a puller that was dropped: if another thread has the lock, a later call does it."""
+        """`release` without waiting, for a puller that was dropped: if another thread has the lock, a later call does
+        it."""
         self._pending.append((puller, None))
         if self._lock.acquire(blocking=False):
             try:

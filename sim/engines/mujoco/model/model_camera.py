@@ -72,7 +72,8 @@ def take_over(camera: MjvCamera, seen: Camera) -> None:
 
 
 def _ahead(seen: Camera) -> tuple[float, float]:
-    """Horizontal direction of a camera that looks straight down or up: as it would look after tilting to the horizon."""
+    """Horizontal direction of a camera that looks straight down or up: as it would look after tilting to the
+    horizon."""
     x, y, _ = seen.up if any(seen.up[:2]) else (0.0, 1.0, 0.0)
     return (x, y) if seen.target[2] < seen.eye[2] else (-x, -y)
 

@@ -31,7 +31,8 @@ class Surface(NamedTuple):
 
 
 def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
-    """Surface of mesh asset number `mesh`, with the asset's own normals and MuJoCo's sharp edges; None without faces."""
+    """Surface of mesh asset number `mesh`, with the asset's own normals and MuJoCo's sharp edges; None without
+    faces."""
     vertices = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
     faces = _rows(model.mesh_face, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
     if not len(faces):

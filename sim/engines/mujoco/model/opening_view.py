@@ -41,8 +41,8 @@ Rows = NDArray[np.float64]
 
 class Subject(NamedTuple):
     """middle: metres, world. half_sizes: along the picture's x and y, metres. body: that carries it, or None. is_whole:
-    it should never be cut off. places, radii: bounding spheres of all of it, metres: centres (n, 3) along the picture's x,
-    y and forward axes, and radii (n, 1)."""
+    it should never be cut off. places, radii: bounding spheres of all of it, metres: centres (n, 3) along the picture's
+    x, y and forward axes, and radii (n, 1)."""
 
     middle: Rows
     half_sizes: tuple[float, float]

@@ -11,8 +11,8 @@ are tested because a body that is hit at rest gets its speed from another one. T
 that begins and ends within the gap: 1 cm at 120 states a second, half a metre at 15, a hundred metres at 1. So at a low
 rate of `sync` jumps can be missed, but no motion is cut.
 
-Bodies that a program moves all the time, as in a replay of recorded `qpos`, are blended: a jump counts only after a state
-whose motion the velocities explain.
+Bodies that a program moves all the time, as in a replay of recorded `qpos`, are blended: a jump counts only after a
+state whose motion the velocities explain.
 
 Always: bodies without a velocity (mocap bodies, what they carry, bodies welded to the world) are not compared. A number
 that is not finite is no jump.
@@ -47,8 +47,9 @@ ROUNDING = 2.0**-22
 
 
 class Motion(NamedTuple):
-    """Motion between two states, of one body or of many: roots of sums of squares. moved: metres. turned: of differences
-    of quaternions, halves of radians. speed, spin: of both states, added, m/s and rad/s. gap_s: seconds. bodies: number.
+    """Motion between two states, of one body or of many: roots of sums of squares. moved: metres. turned: of
+    differences of quaternions, halves of radians. speed, spin: of both states, added, m/s and rad/s. gap_s: seconds.
+    bodies: number.
     """
 
     moved: float
@@ -94,7 +95,8 @@ class StateJumps:
 
     def compare(self, older: NDArray[np.void], newer: NDArray[np.void], time_s: float) -> bool:
         """Compares a state that is suspect with the one before, records of dtype `BODY`, (n,); True if bodies have
-        jumped, and their epochs were changed. A jump does not raise the largest recent change, so that the next is found."""
+        jumped, and their epochs were changed. A jump does not raise the largest recent change, so that the next is
+        found."""
         gap_s, change = time_s - self.time_s, abs(self._change)
         # Not compared: the first state, a restarted world (it is cut anyway), and a state at the same time as the two
         # before, which it replaces without a blend.

@@ -3,8 +3,8 @@
 MuJoCo's arrays are adjacent in memory, so a few pieces of memory contain them all. A piece is compared as a whole; only
 if it differs are its fields compared one by one. `EFFECTS` has the effect of each field on the picture.
 
-Always: a look compares a limited number of bytes, and the next one continues there. A change is noted before the copy of
-the old content is replaced, so that an interrupted look loses none.
+Always: a look compares a limited number of bytes, and the next one continues there. A change is noted before the copy
+of the old content is replaced, so that an interrupted look loses none.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def _named(prefix: str, effect: int, names: str) -> dict[str, int]:
     return {prefix + name: effect for name in names.split()}
 
 
-# By field of `mjModel`. Not watched: fields for poses, marks and vertices of skins and flexes, which are computed from the
-# model for each state; and meshes, height fields and textures, for which programs call `update_mesh` and so on.
+# By field of `mjModel`. Not watched: fields for poses, marks and vertices of skins and flexes, which are computed from
+# the model for each state; and meshes, height fields and textures, for which programs call `update_mesh` and so on.
 EFFECTS: dict[str, int] = {
     **_named("geom_", SHAPES, "type dataid bodyid sameframe group matid size pos quat contype conaffinity"),
     **_named("site_", SHAPES, "type dataid bodyid sameframe group matid size pos quat"),
@@ -152,8 +152,8 @@ def _fields(model: MjModel, names: Iterable[str]) -> list[_Field]:
 
 @cache
 def _offsets() -> dict[str, int]:
-    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes: found by changing each in a model of
-    our own. Fields that are not found are left out."""
+    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes: found by changing each in a model
+    of our own. Fields that are not found are left out."""
     probe, found = mujoco.MjModel.from_xml_string("<mujoco/>"), dict[str, int]()
     start = probe.vis.headlight.ambient.ctypes.data - BEFORE
     memory = np.frombuffer(_memory(start, BEFORE + AFTER), np.uint8)

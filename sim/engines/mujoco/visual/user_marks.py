@@ -36,8 +36,8 @@ class UserMarks:
         self._is_one_each = True  # geom i has the mark i
 
     def show(self, geoms: NDArray[np.void] | None) -> None:
-        """Writes the marks of `geoms`, records as of `geom_records`, and removes all others. None: the geoms of the last
-        call."""
+        """Writes the marks of `geoms`, records as of `geom_records`, and removes all others. None: the geoms of the
+        last call."""
         marks = self._marks
         if geoms is None:
             marks.keep(self._rows)
