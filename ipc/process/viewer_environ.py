@@ -1,6 +1,6 @@
 """Environment variables of an owned viewer: its mark, and the search path of the program that started it.
 
-Always: both variables are gone from the viewer's environment before its first import from the path, so that programs
+Always: both variables are removed from the viewer's environment before its first import from the path, so that programs
 which the viewer's own code starts do not inherit them.
 """
 

@@ -66,7 +66,7 @@ NOTHING = Taken()
 
 
 class HeldBack(NamedTuple):
-    """A snapshot that came before its scene, in memory of its own."""
+    """Copy of a snapshot that arrived before its scene."""
 
     head: Head
     snapshot: Snapshot
@@ -154,7 +154,7 @@ class Intake:
         return Taken(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
-        """True if the scene that a snapshot belongs to has come, or is not waited for any longer."""
+        """True if the scene of a snapshot has arrived, or is no longer waited for."""
         if len(self._held_back) >= MOST_HELD_BACK or self.link.ended is not None:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)

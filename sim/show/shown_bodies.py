@@ -251,7 +251,7 @@ class ShownBodies:
             records = now.records
             for field, (values, _) in checked.items():
                 records.write(field, match.rows, values)
-            self.not_drawable = tuple(field for field, (_, is_well) in checked.items() if not is_well)
+            self.not_drawable = tuple(field for field, (_, is_valid) in checked.items() if not is_valid)
             self._write_columns(match.rows, own)
             if jumped is not None:
                 records.cut(np.arange(used)[match.rows][jumped])
