@@ -58,7 +58,5 @@ def merged_parents(log: ParentLog) -> Mapping[int, int]:
     found: dict[int, int] = {}
     for entry in log:
         for child, parent in entry.parents.items():
-            found[child] = min(
-                parent, found.get(child, parent)
-            )  # the smallest: one of an existing body, if there is one
+            found[child] = min(parent, found.get(child, parent))  # the smallest: the likeliest to exist
     return found
