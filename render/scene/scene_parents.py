@@ -58,5 +58,5 @@ def merged_parents(log: ParentLog) -> Mapping[int, int]:
     found: dict[int, int] = {}
     for entry in log:
         for child, parent in entry.parents.items():
-            found[child] = min(parent, found.get(child, parent))  # the smallest: the likeliest to exist
+            found[child] = min(parent, found.get(child, parent))  # the smallest index: it exists if any does
     return found

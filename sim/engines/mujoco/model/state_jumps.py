@@ -1,7 +1,7 @@
 """Detection of bodies that jump because the program writes `qpos`: they are drawn as cuts, not on the way.
 
 MuJoCo integrates `qpos` from `qvel`, so between two published states a body moves by no more than its speed times the
-time between them. A larger motion is a jump (`Motion.is_jump`) if
+time between them. A motion is a jump (`Motion.is_jump`) if
 
     moved > gap x (speed before + speed after) + acceleration x gap^2 / 2
 

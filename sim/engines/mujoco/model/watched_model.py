@@ -97,9 +97,7 @@ class WatchedModel:
         self.unshown: list[str] = []
         names = [name for name, effect in EFFECTS.items() if effect & effects]
         frames = np.concatenate([model.geom_sameframe, model.site_sameframe])
-        if not np.isin(
-            frames, INERTIA_FRAMES
-        ).any():  # then the bodies' inertia is not drawn; programs may change it often
+        if not np.isin(frames, INERTIA_FRAMES).any():  # then inertia is not drawn; programs may change it often
             names = [name for name in names if name not in INERTIA_FIELDS]
         self._pieces = _pieces_of(_fields(model, names))
         self._next = 0
