@@ -117,7 +117,7 @@ coverage: setup ## lines and branches of ipc/ that the tests reach
 	-@$(BIN)/python -m coverage combine --quiet 2>/dev/null  # processes that were killed leave half a file
 	$(BIN)/python -m coverage report
 
-frozen: setup   ## programs made by PyInstaller that open a window: how often each is started (minutes)
+frozen: setup   ## makes programs by PyInstaller that open a window, and counts the starts of each (takes minutes)
 	nice $(BIN)/python -m tests.frozen
 
 kill-orders: setup   ## ORDERS=1000 random orders of starting, stopping and killing: nothing is left (SEED=N repeats one)

@@ -235,9 +235,9 @@ def leave_each(*ways: Callable[[], None]) -> None:
 
 @contextmanager
 def progress(is_logged: bool = False) -> Iterator[Say]:
-    """Shows the current step on standard error. is_logged: where that is no terminal, steps are printed as lines."""
+    """Shows the current step on standard error. is_logged: without a terminal, steps are printed as lines."""
     if not is_terminal():
-        yield print_notice if is_logged else _drop
+        yield print_notice if is_logged else _ignore
         return
     from rich.console import Console
 
@@ -246,5 +246,5 @@ def progress(is_logged: bool = False) -> Iterator[Say]:
         yield status.update
 
 
-def _drop(text: str) -> None:
+def _ignore(text: str) -> None:
     pass

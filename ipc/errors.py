@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 FINISHED, FAILED, REFUSED, WITHOUT_DISPLAY, INTERRUPTED = 0, 1, 2, 3, 130
 # Nobody reads standard output any more, as after `| head -1`: 128 + SIGPIPE, as a shell reports it of other programs.
 READER_GONE = 141
-# In the error that Python raises where no folder for temporary files can be written.
+# Text in Python's error if no folder for temporary files is writable.
 NO_TEMPORARY = "No usable temporary directory"
 
 # Longest text of a refused value in a message, characters; and what replaces a whole number that is too long to print.
 LONGEST_VALUE = 200
 LARGE = "a larger whole number"
 
-# Packages that twixt cannot do without: by the name in `import`, the name to install.
+# Packages that twixt requires: name in `import` -> name to install.
 PACKAGES = {
     "click": "click",
     "glcontext": "glcontext",
@@ -74,12 +74,12 @@ def exit_code_of(process_code: int) -> int:
 
 
 def exhaustion_advice(error: Exception) -> str:
-    """Advice where the system is out of memory, disk, descriptors or processes, or has no folder for temporary files;
-    empty for other errors."""
+    """Advice where the system is out of memory, disk, descriptors or processes, or has no writable folder for temporary
+    files; empty for other errors."""
     if not isinstance(error, OSError | ImportError):
         return ""
     if isinstance(error, OSError) and NO_TEMPORARY in str(error):
-        return "no folder for temporary files can be written; set TMPDIR to one that can"
+        return "no folder for temporary files is writable; set TMPDIR to one that is"
     # The system's text for ENFILE contains its text for EMFILE: checked first.
     if _is(error, errno.ENFILE):
         return f"this machine can open no more files ({os.strerror(errno.ENFILE)}); end other programs"
@@ -131,7 +131,7 @@ def damaged_module_advice(error: Exception) -> str:
 
 
 def missing_package_advice(error: BaseException | None) -> str:
-    """Advice where a package of `PACKAGES` is missing, or is of another Python; empty for other errors."""
+    """Advice where a package of `PACKAGES` is missing, or was built for another Python; empty for other errors."""
     cause = error
     while isinstance(cause, ImportError):
         package = (cause.name or _raising_module(cause)).partition(".")[0]
@@ -147,6 +147,7 @@ def missing_package_advice(error: BaseException | None) -> str:
 
 
 def _raising_module(error: BaseException) -> str:
+    """Name of the module in which the error was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -24,7 +24,7 @@ PYTHON = BUILT / "venv" / "bin" / "python"
 PATIENCE_S = 120.0
 # A program that starts itself without end is stopped at this number.
 MOST_STARTS = 8
-# Libraries that twixt loads while it draws, which PyInstaller does not find by itself: as docs/reliability.md says.
+# Libraries that twixt loads while it draws, which PyInstaller does not find by itself: see README.md.
 COLLECTED = ("--collect-all", "glfw", "--collect-all", "imgui_bundle")
 KINDS = {"one folder": ("--onedir", "folder/folder"), "one file": ("--onefile", "file")}
 

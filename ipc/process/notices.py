@@ -1,9 +1,9 @@
-"""Messages on standard error: the one place that prints them, in the user's process and in ours.
+"""Printing of all messages on standard error, in the user's process and in twixt's own processes.
 
-Always: a call raises nothing but an interrupt (KeyboardInterrupt), and waits at most WAIT_MS for a reader that lags;
-after it gave up, calls wait no more until text fits again. Text that cannot be written is dropped. Where the stream is
-the process's own, bytes go to its descriptor: text that a full disk refuses would stay in Python's buffer, and fail
-again at exit, with exit code 120.
+Always: a call raises nothing but KeyboardInterrupt, and waits at most WAIT_MS for a slow reader. After such a timeout,
+calls do not wait until the stream has accepted text again. Text that cannot be written is dropped. If the stream is
+Python's own, bytes are written to its descriptor: text that a full disk refuses would stay in Python's buffer, whose
+flush at exit would fail with exit code 120.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TYPE_CHECKING = False  # not from `typing`, whose import takes some ms
 if TYPE_CHECKING:
     from typing import Any
 
-# Longest wait for a pipe or terminal that is full, ms. A loop waits meanwhile, but losing the reason of an end is worse.
+# Longest wait for a full pipe or terminal, ms. It blocks the loop, but without it the reason of an end could be lost.
 WAIT_MS = 100
 # Bytes that a pipe takes without blocking once it is ready for writing.
 PIPE_BYTES = getattr(select, "PIPE_BUF", 512)
@@ -51,7 +51,7 @@ def print_current_exception() -> None:
         try:
             hook(*sys.exc_info())
             return
-        except Exception:  # both errors are printed: its context is the one that it was called for
+        except Exception:  # the traceback below has both errors: the first is the second's context
             pass
     try:
         import traceback  # late: it takes 8 ms
@@ -65,7 +65,7 @@ def is_terminal() -> bool:
     """True if standard error is a terminal."""
     try:
         return sys.stderr.isatty()
-    except Exception:  # none, closed, or a replaced stream without it
+    except Exception:  # no stream, a closed one, or a replacement without `isatty`
         return False
 
 
@@ -103,8 +103,8 @@ def _write_text(stream: Any, text: str) -> None:
 
 
 def _is_ready(descriptor: int) -> bool:
-    """True if a write to the descriptor will not block. False where nobody will ever read it: a write could end the
-    process, where the program has given SIGPIPE its default action back."""
+    """True if a write to the descriptor will not block. False if it has no reader any more: a write could end the
+    process, if the program has restored the default action of SIGPIPE."""
     global _gave_up
     try:
         poller = select.poll()

@@ -1,6 +1,6 @@
-"""Environment of an owned viewer: its mark, and the search path of the program that started it.
+"""Environment variables of an owned viewer: its mark, and the search path of the program that started it.
 
-Always: both variables are gone from the viewer's environment before its first import from the path, so that programs
+Always: both variables are removed from the viewer's environment before its first import from the path, so that programs
 which the viewer's own code starts do not inherit them.
 """
 
@@ -45,7 +45,7 @@ def merged(own: list[str], programs: list[str], library: str) -> list[str]:
     """The viewer's search path. own: as it is at its start. programs: the program's. library: the standard library's
     folder.
 
-    In this order: the standard library, the program's packages, further entries of its own, the program's own folders.
+    Order: the standard library, the program's folders of packages, the viewer's other entries, the program's others.
     """
     version = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
     standard = [

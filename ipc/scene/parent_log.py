@@ -1,7 +1,7 @@
-"""Parents of the latest scenes of a simulation, by the version from which on they hold.
+"""Parents of the latest scenes of a simulation, each entry with the first scene version that it applies to.
 
-A snapshot is composed with the parents of its own scene, also after a newer scene has come. A viewer may not have got
-that scene by itself, because of several at once only the newest is sent; so a scene's message has the log.
+A snapshot is composed with the parents of its own scene, even after a newer scene has arrived. Of several scenes in
+quick succession only the newest is sent; so each scene message also carries the parents of the scenes before it.
 
 Always: versions ascend, neighbours differ, and the last entry is the newest scene's. Pure.
 """
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from twixt.ipc.scene.groups import check_parents
 from twixt.ipc.shapes.shape_checks import SceneError
 
-# Entries kept: a scene a step at 1 kHz is sent a few times in a frame's time. Children in all of those that are sent
-# with a scene: some 60 KB.
+# Entries kept: with a new scene in each step, at 1 kHz, a few are sent in the time of a frame. Children in all entries
+# that are sent with a scene: about 60 KB.
 MOST_ENTRIES = 16
 MOST_CHILDREN = 4096
 
 
 class ParentEntry(NamedTuple):
-    """Child -> parent, of scenes from `version` on."""
+    """Child -> parent, for scenes from `version` on."""
 
     version: int
     parents: Mapping[int, int]
@@ -30,7 +30,7 @@ class ParentEntry(NamedTuple):
 ParentLog = tuple[ParentEntry, ...]
 
 
-def logged(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int]) -> ParentLog:
+def appended(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int]) -> ParentLog:
     """The log with the newest scene's parents. Returns the same log where they did not change."""
     known = tuple(log)
     if known and known[-1].parents == parents:
@@ -39,11 +39,11 @@ def logged(log: Iterable[ParentEntry], version: int, parents: Mapping[int, int])
 
 
 def merged(log: ParentLog, other: Iterable[ParentEntry]) -> ParentLog:
-    """Both logs in one; of equal versions the entry of `other` counts."""
+    """Both logs in one; for a version that both have, the entry of `other`."""
     by_version = dict(log) | dict(other)
     entries: ParentLog = ()
     for version in sorted(by_version):
-        entries = logged(entries, version, by_version[version])
+        entries = appended(entries, version, by_version[version])
     return entries
 
 
@@ -65,15 +65,15 @@ def to_field(log: ParentLog) -> list[list[Any]]:
     return fields[::-1]
 
 
-def of_field(field: Any) -> ParentLog:
+def from_field(field: Any) -> ParentLog:
     """The entries of `to_field`. Raises SceneError for anything else."""
     if not isinstance(field, list) or len(field) > MOST_ENTRIES:
-        raise SceneError("the parents of earlier scenes that came are damaged; restart the simulation")
+        raise SceneError("the message with the parents of earlier scenes is damaged; restart the simulation")
     entries = []
     for numbers in field:
         whole = isinstance(numbers, list) and all(isinstance(number, int) for number in numbers)
         if not whole or len(numbers) % 2 != 1:
-            raise SceneError("the parents of an earlier scene that came are damaged; restart the simulation")
+            raise SceneError("the message with the parents of an earlier scene is damaged; restart the simulation")
         half = len(numbers) // 2 + 1
         parents = dict(zip(numbers[1:half], numbers[half:], strict=True))
         entries.append(ParentEntry(numbers[0], check_parents(parents)))

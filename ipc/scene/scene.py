@@ -53,7 +53,7 @@ class Scene:
     background: a colour; or a Texture around everything: six sides of a cube, towards +x, -x, +y, -y, +z, -z, or an
     image from straight up, its top row, to straight down, so that `Texture.gradient(top, bottom)` is a sky.
     brightness: factor on the brightness of what is lit, 0 to MOST_BRIGHTNESS.
-    parents: child -> parent, indices of bodies; a child's record holds its pose in its parent's frame. They hold for the
+    parents: child -> parent, indices of bodies; a child's record holds its pose in its parent's frame. They apply to
     snapshots of this scene; a body whose parent changes from one snapshot to the next is blended in the world's frame.
     groups: by name, bodies drawn with a method or a delay of their own; a body is in one at most.
     look: "lit", or "flat": plain colours without light and shadows, and a thin darker outline around each body.
@@ -119,7 +119,7 @@ class Scene:
         return other
 
     def with_children(self, parents: Mapping[int, int]) -> Scene:
-        """This scene with other parents, unchecked: together, those of several scenes may form a cycle."""
+        """Copy with other parents, unchecked: the parents of several scenes together may form a cycle."""
         other = copy.copy(self)
         set_field(other, "parents", parents)
         return other

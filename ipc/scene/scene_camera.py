@@ -32,8 +32,8 @@ class Camera:
     turns: False: the camera moves with that body, but does not turn with it.
     up: direction that points up in the picture, of any length; with `body`, in that body's frame. Along the line of
     sight only the default is allowed: seen from straight above, x then points right and y up, as on a map.
-    principal_point: where `target` is seen, as shares of the picture's height from its middle, to the right and up, each
-    from -1 to 1. (0, 0): in the middle. Angles and heights in the picture are as without it.
+    principal_point: where `target` appears, as shares of the picture's height from its middle, to the right and up,
+    each from -1 to 1. (0, 0): in the middle. It changes neither the angle of view nor the height of the picture.
     """
 
     eye: Vector = (6.0, -8.0, 5.0)
@@ -55,7 +55,7 @@ class Camera:
             raise SceneError(f"Camera.fov_y_deg must be from 1 to 170, got {text_of(self.fov_y_deg)}")
         if self.body is not None:
             set_field(self, "body", body_index("Camera.body", self.body))
-        # Checks take their time, and a camera that follows is made with each step.
+        # Defaults need no check, which takes time: a camera that follows is made in each step.
         if self.up is not Z_UP:
             set_field(self, "up", vector("Camera.up", self.up))
             self._require_up()

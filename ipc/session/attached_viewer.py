@@ -43,7 +43,8 @@ SECOND_NS = 1_000_000_000
 
 
 class WrittenScene(NamedTuple):
-    """Scene of a host, ready to be sent, the version that its camera counts as, and the parents of the latest scenes."""
+    """Scene of a host, ready to be sent, the version that its camera counts as, and the parents of the latest
+    scenes."""
 
     version: int
     packed: PackedScene

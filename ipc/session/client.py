@@ -34,7 +34,7 @@ from twixt.ipc.snapshot import Snapshot, new_bodies
 
 # Longest wait for the simulation's answer: it may still be importing its world.
 ATTACH_PATIENCE_S = 20.0
-# Longest wait, also where more is given, or infinity: `poll` takes a number of ms in 31 bits.
+# Longest wait; longer ones, and infinity, are shortened to it: `poll` takes ms as a signed number of 32 bits.
 LONGEST_WAIT_S = 2_000_000.0
 # Least change of the lead that is reported: physics runs ahead by milliseconds.
 LEAD_STEP_NS = 1_000_000

@@ -28,7 +28,7 @@ from twixt.ipc.ring.layout import ColumnForm, Layout, part_count
 from twixt.ipc.ring.slot import OpenSlot, RecordsKept
 from twixt.ipc.ring.writer import Stored
 from twixt.ipc.scene import Camera, Scene
-from twixt.ipc.scene.parent_log import logged
+from twixt.ipc.scene.parent_log import appended
 from twixt.ipc.session.attached_viewer import WrittenCamera, WrittenScene, call_guarded
 from twixt.ipc.session.listener import Listener
 from twixt.ipc.session.overlay_messages import WrittenOverlay
@@ -59,7 +59,7 @@ class Host:
         describe: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.on_report: Callable[[], dict[str, Any]] | None = None
-        self.scene = WrittenScene(1, scene.packed(), 1, logged((), 1, scene.parents))
+        self.scene = WrittenScene(1, scene.packed(), 1, appended((), 1, scene.parents))
         self.camera = WrittenCamera(1, scene.camera)
         self.overlays: dict[str, WrittenOverlay] = {}
         self._listener, self._describe = listener, describe
@@ -210,7 +210,7 @@ class Host:
             self._segments.require_running()
             version, camera_version = self.scene.version + 1, self.camera.version + 1
             self.camera = WrittenCamera(camera_version, scene.camera)
-            parents = logged(self.scene.parents, version, scene.parents)
+            parents = appended(self.scene.parents, version, scene.parents)
             self.scene = WrittenScene(version, packed, camera_version, parents)
             self._segments.write_scene_version(version)
         self._service.notify()

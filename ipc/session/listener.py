@@ -38,13 +38,13 @@ SUFFIX = ".socket"
 TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
 SHARED_MEMORY = "/dev/shm"
 
-# Modules of the standard library that twixt uses as they are, by the package that may have replaced them, and the call
-# that leaves them alone.
-REAL_MODULES = {
+# Modules of the standard library that twixt needs unpatched, by the package that can patch them; and the call of that
+# package that does not patch them.
+UNPATCHED_MODULES = {
     "gevent.monkey": ("threading", "_thread", "socket", "select", "os", "subprocess", "queue"),
     "eventlet.patcher": ("thread", "socket", "select", "os"),
 }
-WITHOUT_REAL = {
+PATCH_CALLS = {
     "gevent.monkey": "monkey.patch_all(thread=False, socket=False, select=False, os=False, subprocess=False, "
     "queue=False, signal=False)",
     "eventlet.patcher": "eventlet.monkey_patch(thread=False, socket=False, select=False, os=False)",
@@ -56,11 +56,11 @@ class ListenerError(TwixtError):
 
 
 class NoFolder(ListenerError):
-    """No folder for the sockets can be written."""
+    """No folder for the sockets is writable."""
 
 
 class Listener:
-    """Listening socket of a name. Made by `open_listener`. path: of the socket's file; "" where viewers cannot connect."""
+    """Listening socket of a name. Made by `open_listener`. path: of the socket's file; "" if viewers cannot connect."""
 
     def __init__(self, name: str, bound: socket.socket, path: str) -> None:
         self.name = name
@@ -118,7 +118,7 @@ def open_listener(name: str) -> Listener:
 
 
 def unreachable_listener(name: str) -> Listener:
-    """A listener to which nobody can connect, for a loop that goes on where there is no folder."""
+    """A listener that nobody can connect to, for a loop that continues although no folder is writable."""
     check_name(name)
     with fork.LOCK:
         listener = Listener(name, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), "")
@@ -189,10 +189,10 @@ def check_system() -> None:
     threads: a greenlet that waits for the viewer would stop the whole program."""
     for package, is_patched in (("gevent.monkey", "is_module_patched"), ("eventlet.patcher", "is_monkey_patched")):
         asked = getattr(sys.modules.get(package), is_patched, None)
-        if asked is not None and any(asked(name) for name in REAL_MODULES[package]):
+        if asked is not None and any(asked(name) for name in UNPATCHED_MODULES[package]):
             raise ListenerError(
-                f"{package.partition('.')[0]} has replaced threads and sockets by its own, and twixt needs the real ones; "
-                f"leave them out: {WITHOUT_REAL[package]}"
+                f"{package.partition('.')[0]} has replaced Python's threads and sockets, which twixt needs; "
+                f"patch without them: {PATCH_CALLS[package]}"
             )
     if not hasattr(socket, "AF_UNIX") or not hasattr(select, "poll"):
         raise ListenerError(f"twixt needs Unix sockets and poll, which {sys.platform} lacks; it runs on Linux so far")
@@ -205,9 +205,9 @@ def check_name(name: str) -> None:
 
 
 def runtime_folder() -> str:
-    """Folder of the sockets, made if it is missing: the first of `_folders` that can be written.
+    """Folder of the sockets, made if it is missing: the first of `_folders` that is writable.
 
-    Raises ListenerError unless it is this user's, with mode 0700, and NoFolder where none can be written.
+    Raises ListenerError unless it is this user's, with mode 0700, and NoFolder if none is writable.
     """
     refused = ""
     for folder in _folders():
@@ -218,7 +218,7 @@ def runtime_folder() -> str:
             _check_closed(folder, status)
             if os.access(folder, os.W_OK | os.X_OK):
                 return folder
-            reason = "it cannot be written"
+            reason = "it is not writable"
         except OSError as error:
             reason = error.strerror or str(error)
         refused = refused or f"cannot use {folder} for the simulations' names: {reason}"
@@ -227,7 +227,7 @@ def runtime_folder() -> str:
 
 def _folders() -> Iterator[str]:
     """`twixt` in XDG_RUNTIME_DIR where that is a folder of this user; `twixt-<uid>` in the temporary folder, then in
-    shared memory, which read-only containers have. The working folder, which Python takes where it finds no other for
+    shared memory, which read-only containers have. The working folder, which Python uses if it finds no other for
     temporary files, comes last: viewers that start elsewhere would not look there."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if given and os.path.isdir(given) and os.stat(given).st_uid == os.geteuid():
@@ -236,7 +236,7 @@ def _folders() -> Iterator[str]:
 
     try:
         parents = [tempfile.gettempdir(), SHARED_MEMORY]
-    except FileNotFoundError:  # no folder for temporary files can be written
+    except FileNotFoundError:  # no folder for temporary files is writable
         parents = [TEMPORARY[0], SHARED_MEMORY]
     with contextlib.suppress(OSError):  # the working folder was removed
         named = (*TEMPORARY, *map(os.environ.get, ("TMPDIR", "TEMP", "TMP")))

@@ -14,14 +14,14 @@ from typing import Any
 from twixt.ipc.interaction.overlay_figures import OverlayFigure
 from twixt.ipc.interaction.overlay_images import OverlayImage
 from twixt.ipc.scene import Camera, Scene
-from twixt.ipc.scene.parent_log import ParentEntry, ParentLog, merged, of_field
+from twixt.ipc.scene.parent_log import ParentEntry, ParentLog, from_field, merged
 from twixt.ipc.session import overlay_messages, wire
 
 
 class ReceivedScene:
     """Scene of one simulation. version: 0 before the first one. camera_version: of its camera. cameras: number of
-    cameras that came by themselves. images, figures: over the picture; new ones are another tuple. parents: of this scene
-    and of those before it."""
+    cameras that came by themselves. images, figures: over the picture; new ones are another tuple. parents: of this
+    scene and of those before it."""
 
     scene: Scene
 
@@ -39,7 +39,7 @@ class ReceivedScene:
         )
         if since not in (0, self.version):
             raise wire.WireError("the simulation sent what changed in a scene that did not come; restart it")
-        before = of_field(fields.get("parents_before", []))
+        before = from_field(fields.get("parents_before", []))
         self.scene = Scene.from_bytes(packed, self.scene if since else None)
         self.parents = merged(self.parents, (*before, ParentEntry(version, self.scene.parents)))
         self.version, self.camera_version = version, camera_version

@@ -55,7 +55,7 @@ class Window:
         self._frame_callback: FrameCallback | None = None
         self._vsync = vsync
         self._gone = False
-        self._number = 0  # of an X window
+        self._x11_window = 0  # its id; 0 without X11
         self._place: WindowPlace | None = None
         self.at_gone: Callable[[TwixtError], int] = _say
         context.prepare_driver()
@@ -89,8 +89,8 @@ class Window:
                 f"use software OpenGL with LIBGL_ALWAYS_SOFTWARE=1, or {OFFSCREEN_HINT}"
             )
         if self.backend == "x11":
-            self._number = int(glfw.get_x11_window(self.handle))
-            x11_errors.watch(_address(glfw.get_x11_display()), self._number)
+            self._x11_window = int(glfw.get_x11_window(self.handle))
+            x11_errors.watch(_address(glfw.get_x11_display()), self._x11_window)
         glfw.make_context_current(self.handle)
         find = _function_finder()
         self.context = context.of_window(find)
@@ -127,7 +127,7 @@ class Window:
 
     @property
     def should_close(self) -> bool:
-        return bool(glfw.window_should_close(self.handle)) or x11_errors.is_destroyed(self._number)
+        return bool(glfw.window_should_close(self.handle)) or x11_errors.is_destroyed(self._x11_window)
 
     @property
     def is_called(self) -> bool:

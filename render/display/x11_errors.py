@@ -4,7 +4,7 @@ window that another client destroys, which GLFW does not report.
 When the server ends, the run's report is written and the end is sent to physics, within the call to the display that
 detected it. That call never returns: its caller, above all Mesa, would use answers that never came, such as the
 window's size, and write to memory that it does not own. A refused request is reported once, and frames go on; requests
-to a destroyed window are refused without a word.
+to a destroyed window are refused without a message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ERROR = CFUNCTYPE(c_int, c_void_p, c_void_p)
 _WIRE_TO_EVENT = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
 _DESTROY_NOTIFY, _BAD_WINDOW, _BAD_DRAWABLE = 17, 3, 9
 _installed: list[object] = []  # Xlib keeps the addresses: these must not be collected
-_watched: set[int] = set()  # windows by their numbers
+_watched: set[int] = set()  # ids of windows
 _destroyed: set[int] = set()  # those of them that are destroyed
 _has_said = False
 
@@ -68,12 +68,12 @@ def end_with_the_server(gone: Callable[[], int]) -> None:
 
 def watch(display: int, window: int) -> None:
     """Watches a window, for `is_destroyed`. display: address of its Display."""
-    _destroyed.discard(window)  # a number is used again by another connection
+    _destroyed.discard(window)  # another connection may use an id again
     _watched.add(window)
     convert = ctypes.CDLL("libX11.so.6").XESetWireToEvent
     convert.argtypes, convert.restype = [c_void_p, c_int, _WIRE_TO_EVENT], _WIRE_TO_EVENT
 
-    # Xlib converts each event that it reads with this, whoever takes it from the queue.
+    # Xlib converts each event that it reads with this function, whoever takes the event from the queue.
     def note(display: int, event: int, wire: int) -> int:
         is_queued = before(display, event, wire)
         number = int(_XDestroyWindowEvent.from_address(event).window)
@@ -87,7 +87,7 @@ def watch(display: int, window: int) -> None:
 
 
 def is_destroyed(window: int) -> bool:
-    """True if another client has destroyed this window, which is watched."""
+    """True if another client has destroyed this watched window."""
     return window in _destroyed
 
 

@@ -1,12 +1,12 @@
 """Orbit camera: eye, target and angles, and the view and projection matrices.
 
 A camera is a target, a distance and three angles; mouse movements change those five, and the matrices are computed from
-them for the size of the picture at hand. An orthographic camera shows as much of the plane
-through its target as a perspective one at the same distance, so that it moves by the same rules.
+them for the size of the picture. An orthographic camera shows as much of the plane through its target as a perspective
+one at the same distance, so that it moves by the same rules.
 
-Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns a rolled camera upright, z up.
-Pure: numbers in, numbers out.
-It knows no window; to follow a body, give `follow` its drawn position of the same frame.
+Always: the target stays at the principal point, by default the middle of the picture, and `near_m > 0`. Orbiting turns
+a rolled camera upright, z up. Pure: numbers in, numbers out. It knows no window; to follow a body, give `follow` its
+drawn position of the same frame.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from twixt.render.draw.framing import FramedView, bounds_of, framed_balls, grain
 
 # Limits of the elevation: straight below and straight above. Beyond them the picture would be upside down.
 MAX_ELEVATION_RAD = math.pi / 2
-# A camera whose horizontal offset is below this share of its distance looks straight down or up. Then, without an `up` of
-# its own, x points to the right, as on a map.
+# A camera whose horizontal offset is below this share of its distance looks straight down or up. Then x points to the
+# right, as on a map, unless the camera has an `up`.
 VERTICAL_SHARE = 1e-6
 MAP_AZIMUTH_RAD = math.radians(-90)
-# A roll below this is what rounding leaves of none.
+# A smaller roll is a rounding error.
 LEAST_ROLL_RAD = 1e-9
 # A drag across the whole height of the window turns the camera by this angle.
 ORBIT_RAD_PER_HEIGHT = math.pi
@@ -85,9 +85,7 @@ class OrbitCamera:
     distance_m: float = 10.0
     azimuth_rad: float = DEFAULT_AZIMUTH_RAD  # of the eye, from +x towards +y
     elevation_rad: float = DEFAULT_ELEVATION_RAD
-    roll_rad: float = (
-        0.0  # of the camera about its line of sight, clockwise as it sees: the picture turns the other way
-    )
+    roll_rad: float = 0.0  # of the camera about its line of sight, clockwise: the picture turns the other way
     fov_y_deg: float = DEFAULT_FOV_Y_DEG
     orthographic: bool = False
     principal_point: tuple[float, float] = CENTRE  # see `Camera`
@@ -131,9 +129,7 @@ class OrbitCamera:
         is_upright = not self.roll_rad and (not is_vertical or self.azimuth_rad == MAP_AZIMUTH_RAD)
         up = (0.0, 0.0, 1.0) if is_upright else _three(self._axes()[1])
         orthographic = height_m if self.orthographic else False
-        return Camera(
-            self.eye, self.target, self.fov_y_deg, body, orthographic, turns, up, self.principal_point
-        )  # fmt: skip
+        return Camera(self.eye, self.target, self.fov_y_deg, body, orthographic, turns, up, self.principal_point)
 
     @staticmethod
     def for_scene(scene: Scene, bodies: NDArray[np.void], aspect: float = 4 / 3) -> OrbitCamera:
@@ -168,7 +164,7 @@ class OrbitCamera:
 
     def orbit(self, dx_px: float, dy_px: float, height_px: int) -> None:
         """Turns the camera by a pointer movement: the world follows the pointer. dy_px grows downwards. A rolled camera
-        is turned upright by as large an angle."""
+        is turned upright by an equal angle."""
         turn = ORBIT_RAD_PER_HEIGHT / max(height_px, 1)
         if self.roll_rad:
             cosine, sine = math.cos(self.roll_rad), math.sin(self.roll_rad)
@@ -219,7 +215,7 @@ class OrbitCamera:
         return max(self.distance_m * FAR_SHARE, self.distance_m + self.reach_m * FAR_REACHES)
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int] | None = None) -> Viewport:
-        """The smallest viewport around `viewport` with the principal point in its middle, for which `matrices` are."""
+        """Smallest viewport around `viewport` whose middle is the principal point. `matrices` are computed for it."""
         if self.principal_point == CENTRE:
             return viewport
         left_px, bottom_px, width_px, height_px = viewport
@@ -284,7 +280,7 @@ class OrbitCamera:
 
 
 def _narrowed(size_px: tuple[int, int], window_px: tuple[int, int] | None) -> float:
-    """Factor on the focal length for a picture of this size that is a part of a window."""
+    """Factor on the focal length of a picture that is a narrower part of a window; 1 otherwise."""
     if window_px is None:
         return 1.0
     return min(1.0, max(size_px[0], 1) / max(size_px[1], 1) * max(window_px[1], 1) / max(window_px[0], 1))

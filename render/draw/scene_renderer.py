@@ -120,8 +120,8 @@ class SceneRenderer:
         self._bodies.take_scene(scene)
 
     def begin_scene(self) -> None:
-        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they were in
-        the snapshots before."""
+        """Keeps parts that a new scene moved where they were in older snapshots. Call it before the first snapshot of
+        that scene is uploaded."""
         self._bodies.begin_scene()
 
     def forget_pixels(self) -> None:
@@ -170,8 +170,8 @@ class SceneRenderer:
         self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns)
 
     def bodies(self, slot: int) -> tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]:
-        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. Colours of bodies
-        whose parts have their own are not in a slot: they are white. Waits for OpenGL where there are many."""
+        """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. Colours of
+        bodies whose parts have their own are not in a slot: they are white. Waits for OpenGL where there are many."""
         drawn = self._bodies
         records, stretches = drawn.ring.read(slot)
         rows = slice(None) if drawn.parts is None else drawn.parts.first[: drawn.parts.bodies_of(len(records))]

@@ -1,7 +1,7 @@
 """Vertex arrays of programs that use only some of the inputs which their buffers hold.
 
-Always: no input is bound that the program does not use. moderngl's own `skip_errors` takes an input of an unknown name
-for one at location -1, where a program that reads gl_VertexID has that one, and binds it: an error of OpenGL.
+Always: no input is bound that the program does not use. moderngl's own `skip_errors` looks up an unknown name as
+location -1; in a program that reads gl_VertexID it finds that input there and binds it, which is an OpenGL error.
 """
 
 from __future__ import annotations

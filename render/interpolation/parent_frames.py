@@ -1,7 +1,7 @@
-"""Records of bodies expressed in the frames of other parents than those that they were published with.
+"""Conversion of records of bodies into the frames of other parents than those with which they were published.
 
-Bodies whose parent changes between two snapshots are blended in the world's frame there; the neighbours that a method
-looks at are expressed in the same frame, so that it sees one motion.
+A body whose parent changes between two snapshots is blended in the world's frame there. The neighbouring snapshots that
+a method reads are converted into the same frame.
 
 Always: the pose in the world stays; a velocity that does not follow from those given (its own, the parent's, and the
 parent's angular velocity) counts as not given. Pure.
@@ -43,7 +43,7 @@ class _WorldMotion:
 def in_frames_of(
     bodies: NDArray[np.void], parents: NDArray[np.integer], wanted: NDArray[np.integer]
 ) -> NDArray[np.void]:
-    """The records, (n,) of dtype `BODY`, whose poses are in the frames of `parents`, in those of `wanted`.
+    """Records (n,) of dtype `BODY`, converted from the frames of `parents` into those of `wanted`.
 
     parents, wanted: the row of each body's parent, -1 for none. Returns `bodies` itself where the parents are the same.
     """
@@ -96,7 +96,7 @@ def _write(
 
 
 def _known(flags: NDArray[np.integer], of_parent: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Flags of bodies whose motion is composed with a parent's: without the velocities that are not known."""
+    """Flags of bodies whose motion is composed with a parent's, without those of unknown velocities."""
     turns = (flags & of_parent & HAS_ANGULAR_VELOCITY) != 0
     moves = ((flags & of_parent & HAS_VELOCITY) != 0) & ((of_parent & HAS_ANGULAR_VELOCITY) != 0)
     kept = flags & ~np.array(HAS_VELOCITY | HAS_ANGULAR_VELOCITY, flags.dtype)

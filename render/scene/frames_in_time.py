@@ -1,8 +1,8 @@
 """Frames of reference in which methods blend bodies, over simulated time.
 
-A child is blended in its parent's frame. Where its parent changes between two snapshots it is blended in the world's
-frame, from the older snapshot, composed with that one's parents, to the newer one, composed with its own. So each frame
-holds from one snapshot to the next, with methods of its own, which receive all snapshots expressed in it.
+A child is blended in its parent's frame. If its parent changes between two snapshots, it is blended between them in the
+world's frame: each of the two is composed with the parents of its own scene. So a frame applies from one snapshot to
+another one, with separate methods, which receive all snapshots converted into it.
 
 Always: as long as no parent changes there is one frame, and snapshots go to its methods as they are.
 """
@@ -26,14 +26,14 @@ from twixt.render.scene.scene_parents import ParentRows, SceneParents
 if TYPE_CHECKING:
     from twixt.render.interpolation import Method
 
-# Snapshots that the methods of a new frame receive at first: as many as tell the usual gap, and a filter the motion.
-# Fewer where they are large, but as many as a blend over three intervals needs.
+# Snapshots that the methods of a new frame receive at its start: enough to show the usual interval, and to a filter the
+# motion. Fewer if they are large, but enough for a blend over three intervals.
 MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
 # Before all snapshots, ns.
-EVER = -(1 << 62)
+BEFORE_ALL_NS = -(1 << 62)
 
 
-class Fed:
+class MethodInput:
     """A method, and the first instants of the current world epoch that it received."""
 
     def __init__(self, method: Method) -> None:
@@ -60,19 +60,19 @@ class Fed:
         return self._second_ns is not None and self._second_ns <= draw_time_ns
 
 
-MethodsInUse = dict[str, Fed]
+MethodsInUse = dict[str, MethodInput]
 Create = Callable[[str], "Method"]
 
 
-def use(methods: MethodsInUse, names: frozenset[str], create: Create) -> None:
-    """Creates the methods that are missing, drops those that are not among `names`."""
+def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create) -> None:
+    """Creates the methods of `names` that are missing, and drops all others."""
     for name in names - methods.keys():
-        methods[name] = Fed(create(name))
+        methods[name] = MethodInput(create(name))
     for name in methods.keys() - names:
         del methods[name]
 
 
-class _Past(NamedTuple):
+class _Published(NamedTuple):
     """A snapshot, as published, and the parents of its scene."""
 
     snapshot: Snapshot
@@ -81,7 +81,7 @@ class _Past(NamedTuple):
 
 @dataclass(eq=False)
 class _Frame:
-    """Frames of `parents`, from start_ns on. has_parents: of any body."""
+    """Blending in the frames of `parents`, from start_ns on. has_parents: True if any body has one."""
 
     parents: ParentRows
     start_ns: int
@@ -90,7 +90,7 @@ class _Frame:
     def __post_init__(self) -> None:
         self.has_parents = bool((self.parents >= 0).any())
 
-    def add(self, past: _Past) -> None:
+    def add(self, past: _Published) -> None:
         """Adds a snapshot to the methods, expressed in this frame."""
         snapshot = past.snapshot
         if past.parents is not self.parents:
@@ -108,9 +108,9 @@ class FramesInTime:
         self._scenes, self._create = parents, create
         self._parents = [within_rows(of_scene, rows) for of_scene in parents.rows]
         self._names: frozenset[str] = frozenset()
-        self._past: deque[_Past] = deque(maxlen=MOST_PAST)
-        self._drawn_ns = EVER
-        self._frames = [_Frame(self._parents[-1], EVER, {})]
+        self._past: deque[_Published] = deque(maxlen=MOST_PAST)
+        self._drawn_ns = BEFORE_ALL_NS
+        self._frames = [_Frame(self._parents[-1], BEFORE_ALL_NS, {})]
 
     @property
     def newest(self) -> MethodsInUse:
@@ -121,11 +121,11 @@ class FramesInTime:
         """Sets the methods that receive snapshots from now on."""
         self._names = names
         for frame in self._frames:
-            use(frame.methods, names, self._create)
+            set_methods(frame.methods, names, self._create)
 
     def add(self, snapshot: Snapshot) -> None:
         """Adds a snapshot of the rows."""
-        now = _Past(snapshot, self._parents[self._scenes.index(snapshot.scene_version)])
+        now = _Published(snapshot, self._parents[self._scenes.index(snapshot.scene_version)])
         last = self._past[-1] if self._past else None
         if last is None or snapshot.world_epoch > last.snapshot.world_epoch:
             self._begin(now)
@@ -147,7 +147,7 @@ class FramesInTime:
         return self._at(draw_time_ns).methods
 
     def in_world(self, poses: Poses, draw_time_ns: int) -> Poses:
-        """World poses, of those that the methods at that instant sampled."""
+        """World poses of poses that a method sampled at that instant."""
         self._drawn_ns = draw_time_ns
         frame = self._at(draw_time_ns)
         return compose(poses, frame.parents) if frame.has_parents else poses
@@ -158,13 +158,13 @@ class FramesInTime:
             return next((frame for frame in frames[::-1] if frame.start_ns <= draw_time_ns), frames[0])
         return frames[0]
 
-    def _begin(self, first: _Past) -> None:
+    def _begin(self, first: _Published) -> None:
         """Begins with the first snapshot, or the first of another world."""
         self._past.clear()
         methods = self._frames[-1].methods
-        self._frames = [_Frame(first.parents, EVER, methods)]
+        self._frames = [_Frame(first.parents, BEFORE_ALL_NS, methods)]
 
-    def _enter(self, now: _Past) -> None:
+    def _enter(self, now: _Published) -> None:
         size = now.snapshot.bodies.nbytes
         while len(self._past) >= LEAST_PAST and len(self._past) * size > PAST_BYTES:
             self._past.popleft()
@@ -172,7 +172,7 @@ class FramesInTime:
         for frame in self._frames:
             frame.add(now)
 
-    def _change(self, last: _Past, now: _Past) -> None:
+    def _change(self, last: _Published, now: _Published) -> None:
         """Adds the frames between two snapshots whose scenes have other parents, and from the newer one on."""
         while len(self._frames) > 1 and self._frames[1].start_ns <= self._drawn_ns:
             self._frames.pop(0)
@@ -183,22 +183,22 @@ class FramesInTime:
             self._made(now.parents, now.snapshot.sim_time_ns, past),
         ]
 
-    def _replace_last(self, now: _Past) -> None:
+    def _replace_last(self, now: _Published) -> None:
         """Puts a snapshot of the same instant, whose scene has other parents, in place of the last one."""
         past = [one.snapshot for one in self._past][:-1]
         self._past.clear()
-        self._frames = [_Frame(now.parents, EVER, {})]
-        use(self.newest, self._names, self._create)
+        self._frames = [_Frame(now.parents, BEFORE_ALL_NS, {})]
+        set_methods(self.newest, self._names, self._create)
         for snapshot in (*past, now.snapshot):
             self.add(snapshot)
 
-    def _made(self, parents: ParentRows, start_ns: int, past: Sequence[_Past]) -> _Frame:
-        """A frame whose methods have received these snapshots, and were drawn last when the others were."""
+    def _made(self, parents: ParentRows, start_ns: int, past: Sequence[_Published]) -> _Frame:
+        """A frame whose methods have received these snapshots, and were sampled at the last draw time."""
         frame = _Frame(parents, start_ns, {})
-        use(frame.methods, self._names, self._create)
+        set_methods(frame.methods, self._names, self._create)
         for one in past:
             frame.add(one)
-        if self._drawn_ns != EVER:
+        if self._drawn_ns != BEFORE_ALL_NS:
             for method in frame.methods.values():
                 method.method.sample(self._drawn_ns)
         return frame

@@ -18,7 +18,7 @@ from twixt.ipc.snapshot import Snapshot
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete
 from twixt.render.interpolation import Method, create
 from twixt.render.interpolation.poses import Poses, no_poses
-from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, use
+from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, set_methods
 from twixt.render.scene.method_change import Blend, blended, taken
 from twixt.render.scene.scene_parents import SceneParents
 from twixt.render.snapshots.intake import colors
@@ -49,24 +49,24 @@ class Poser:
 
     def __init__(self, rows: NDArray[np.intp] | None, rules: PosingRules) -> None:
         self.rows, self._rules = rows, rules
-        self._frames: FramesInTime | None = None  # None: no scene held has parents
-        self._fed = rows
+        self._frames: FramesInTime | None = None  # None: no held scene has parents
+        self._received_rows = rows
         self._methods: MethodsInUse = {}  # without parents
         if rules.parents is not None:
-            self._fed = None if rows is None else rules.parents.with_ancestors(rows)
-            self._frames = FramesInTime(rules.parents, self._fed, self._create)
+            self._received_rows = None if rows is None else rules.parents.with_ancestors(rows)
+            self._frames = FramesInTime(rules.parents, self._received_rows, self._create)
 
     def use(self, names: frozenset[str]) -> None:
         """Sets the methods that receive snapshots from now on; drops others. Raises TwixtError for unknown ones."""
         if self._frames is None:
-            use(self._methods, names, self._create)
+            set_methods(self._methods, names, self._create)
         else:
             self._frames.use(names)
 
     def add(self, snapshot: Snapshot) -> None:
         """Adds a snapshot with memory of its own to every method in use."""
-        if self._fed is not None:
-            rows = self._fed[: np.searchsorted(self._fed, len(snapshot.bodies))]
+        if self._received_rows is not None:
+            rows = self._received_rows[: np.searchsorted(self._received_rows, len(snapshot.bodies))]
             columns = {name: values[rows] for name, values in snapshot.columns.items()}
             of_parts = _places_in(rows, snapshot.part_bodies)
             snapshot = replace(snapshot, bodies=snapshot.bodies[rows], columns=columns, part_bodies=of_parts)
@@ -96,9 +96,9 @@ class Poser:
         poses = self._posed(blend.method, draw_time_ns)
         if blend.other and blend.mix > 0:
             poses = blended(poses, self._posed(blend.other, draw_time_ns), blend.mix)
-        if self._fed is None or self.rows is None or len(self._fed) == len(self.rows):
+        if self._received_rows is None or self.rows is None or len(self._received_rows) == len(self.rows):
             return poses
-        there = np.searchsorted(self._fed, self.rows)
+        there = np.searchsorted(self._received_rows, self.rows)
         return taken(poses, there[there < len(poses)])
 
     def _posed(self, name: str, draw_time_ns: int) -> Poses:

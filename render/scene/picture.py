@@ -94,8 +94,9 @@ class Picture:
     def set_scene(
         self, scene: Scene, count: int, past: Sequence[Snapshot] = (), log: ParentLog = ()
     ) -> tuple[PicturePart, ...]:
-        """Sets the scene and the number of bodies. past: private copies of the held snapshots, for new parts. log: parents
-        of the scenes of held snapshots; empty: those of the scene alone. A child of one of these is a child.
+        """Sets the scene and the number of bodies. past: private copies of the held snapshots, for new parts. log:
+        parents of the scenes of held snapshots; empty: those of this scene alone. A child in any of them counts as a
+        child.
 
         Unchanged parts are kept. Returns the parts that are no longer drawn.
         """

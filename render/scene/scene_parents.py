@@ -1,7 +1,7 @@
 """Parents of bodies by the scene that a snapshot belongs to.
 
-Always: rows of the same scenes are the same array; neighbours in time differ. A snapshot of a scene that has not come has
-the parents of the newest one, or, if it is older than all, of the oldest. Pure.
+Always: successive scenes with equal parents share one array. A snapshot whose scene has not arrived has the parents of
+the newest one, or, if it is older than all, of the oldest. Pure.
 """
 
 from __future__ import annotations
@@ -58,5 +58,5 @@ def merged_parents(log: ParentLog) -> Mapping[int, int]:
     found: dict[int, int] = {}
     for entry in log:
         for child, parent in entry.parents.items():
-            found[child] = min(parent, found.get(child, parent))  # one that exists, if any does
+            found[child] = min(parent, found.get(child, parent))  # the smallest index: it exists if any does
     return found

@@ -43,7 +43,7 @@ PLAIN = ("none", "")
 # Slots for poses of one picture, one for each part: more than a scene may have groups.
 POSE_SLOTS = 1 << 20
 DRAWING = "drawing"  # watcher of poses: see Picture.watch
-# Held snapshots that are copied from the GPU where bodies become children: the clock draws a few behind the newest.
+# Most held snapshots that are copied from the GPU when bodies become children: the clock draws a few behind the newest.
 MOST_COPIED = 16
 # Pixels of the black line between two halves.
 LINE_PX = 2
@@ -53,7 +53,8 @@ class Stage:
     """All pictures of a window. Needs a current OpenGL context.
 
     slots: snapshots kept on the GPU. bodies: returns the newest ones, for a first view that shows them. parents: of the
-    latest scenes, `scene` last; empty: snapshots of all scenes have those of `scene`. Raises TwixtError for a `--draw` function that cannot be loaded.
+    latest scenes, `scene` last; empty: snapshots of all scenes have those of `scene`. Raises TwixtError for a `--draw`
+    function that cannot be loaded.
     """
 
     def __init__(
@@ -113,8 +114,8 @@ class Stage:
     # -- scenes, snapshots and plans
 
     def set_scene(self, scene: Scene, parents: ParentLog = ()) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents: of
-        the latest scenes, this one last; held snapshots are composed with those of their own."""
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents:
+        of the latest scenes, this one last; held snapshots are composed with those of their own."""
         self.view.set_scene(scene)
         self.scene, self._parents = scene, parents
         self._forget_old_parents()
@@ -246,7 +247,7 @@ class Stage:
         return merged_parents(before).keys() != merged_parents(kept).keys()
 
     def _copy_held(self) -> None:
-        """Copies of the latest held snapshots that only the GPU has: bodies become children."""
+        """Copies the latest held snapshots that only the GPU has, when bodies become children."""
         for slot, head in self.history.entries[-MOST_COPIED:]:
             known = self._copies.get(slot)
             if known is None or known.tick != head.tick:

@@ -136,7 +136,7 @@ class StageCamera:
         return self._lens if carrier is None else self._rested(picture.name, self._lens, *carrier, size_px[1])
 
     def around_axis(self, viewport: Viewport, window_px: tuple[int, int]) -> Viewport:
-        """The viewport for the matrices of a picture that is seen in `viewport`; after `matrices`."""
+        """The viewport for the matrices of a picture that is visible in `viewport`. Call it after `matrices`."""
         assert self.orbit is not None
         return self.orbit.around_axis(viewport, window_px)
 

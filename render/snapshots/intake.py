@@ -46,8 +46,8 @@ LARGE_BYTES = 4 << 20
 # Shortest interval between two polls of the link. It is under a frame: only a loop of many hundred frames a second does
 # not ask the kernel in each.
 PATIENCE_NS = 4_000_000
-# Snapshots that are held back because their scene has not come: it comes by a socket, mostly within a millisecond. Where
-# large meshes take longer, motion goes on with the scene at hand.
+# Most snapshots that are held back because their scene has not arrived: it arrives by a socket, mostly within 1 ms. If
+# large meshes take longer, motion continues with the present scene.
 MOST_HELD_BACK = 16
 
 
@@ -66,7 +66,7 @@ NOTHING = Taken()
 
 
 class HeldBack(NamedTuple):
-    """A snapshot that came before its scene, in memory of its own."""
+    """Copy of a snapshot that arrived before its scene."""
 
     head: Head
     snapshot: Snapshot
@@ -154,7 +154,7 @@ class Intake:
         return Taken(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
-        """True if the scene that a snapshot belongs to has come, or is not waited for any longer."""
+        """True if the scene of a snapshot has arrived, or is no longer waited for."""
         if len(self._held_back) >= MOST_HELD_BACK or self.link.ended is not None:
             self._waived_version = max(self._waived_version, head.scene_version)
         return head.scene_version <= max(self._scene_version, self._waived_version)

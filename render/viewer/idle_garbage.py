@@ -1,13 +1,13 @@
 """Garbage collection of the viewer process, while no frame waits.
 
-Python's automatic collection stops the program at any time, so it is off. Instead, new objects are collected between two
-frames, if the time until the next one is enough. A large structure that one frame makes (a user's drawing) is frozen,
-and collected when no frames are made.
+Python's automatic collection stops the program at any time, so it is off. Instead, new objects are collected between
+two frames, if there is enough time until the next one. A large structure that one frame makes (a user's drawing) is
+frozen, and collected when no frames are made.
 
 Always: a collection in spare time is made only if its expected time is at most half of the spare time, or below a fixed
 limit: 0.3 ms, raised by each frame without a collection, up to 3 ms. The expected time comes from earlier collections:
-processor time, since a core that other programs take makes no collection longer. Memory is bounded also without spare
-time: MANY new objects are collected whatever it takes, unless the last frame made most of them, more than are frozen.
+processor time, since other programs on the core do not lengthen it. Memory is bounded even without spare time: MANY new
+objects are collected however long it takes, unless the last frame alone made that many, and as many as are frozen.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ FEW = 500
 NEGLIGIBLE_NS = 300_000
 PATIENCE_NS_A_FRAME = 10_000
 LONGEST_NS = 3_000_000
-# This many new objects cannot be collected in any frame's spare time (about 5 ms): made by one frame they are a
-# structure, which is probably kept; made little by little they are garbage.
+# So many new objects take too long for any frame's spare time (about 5 ms). Made by one frame they are a structure,
+# which is probably kept; made over many frames they are garbage.
 MANY = 20_000
 # Time of a collection per new object, first value, and weight of each measured one (exponential average).
 USUAL_NS = 250.0

@@ -35,8 +35,8 @@ DYING_S = 0.1
 
 def view_as_child(owned: bool) -> int:
     """Waits for the run's message, and runs the viewer that it describes. Returns the exit code, and sends it to the
-    run (see `send_exit_code`). owned: its end ends the run. Raises TwixtError, and ImportError where a package is
-    missing."""
+    run (see `send_exit_code`). owned: the end of this viewer ends the run. Raises TwixtError, and ImportError where a
+    package is missing."""
     try:
         code = _view(owned)
     except TwixtError as error:
@@ -135,7 +135,7 @@ class OwnedLoading(Loading):
 
 def _wait_for_end(pid: int, timeout_s: float | None = None) -> bool:
     """Waits until the process has died, also if its parent has not read its exit status; False after the timeout.
-    Raises OSError, AttributeError or OverflowError where the system has no such wait, or no such number."""
+    Raises OSError, AttributeError or OverflowError if the system cannot wait for a process, or not for this pid."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,7 +1,7 @@
 """Command that starts a viewer, or another process of twixt's, from a program of any kind.
 
 Usually `sys.executable` is a Python. In a frozen program, and in one that embeds Python, it is the user's program:
-started as a viewer, it would run the user's loop again, which starts the next one.
+started as a viewer, it would run the user's loop again, and that loop would start the next viewer.
 
 Always: the user's program is started only if it is frozen and has called `freeze_support`; a process that was started
 as a viewer starts none. No executable is started to find out its kind: its name decides.
@@ -16,10 +16,10 @@ import twixt
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import viewer_environ
 
-# Python to start where `sys.executable` is none: a path, or a name on PATH.
+# Variable with the Python to start if `sys.executable` is no Python: a path, or a name on PATH.
 PYTHON_VARIABLE = "TWIXT_PYTHON"
 VIEW = "_view"
-# Of a Python's name without its version. w: without a console; t: free-threaded; d, dbg: with debugging.
+# Endings of a Python's file name, without its version. w: no console; t: free-threaded; d, dbg: debug build.
 NAME_ENDINGS = ("", "w", "t", "d", "td", "_d", "dbg", "intel")
 
 _is_freeze_supported = False
@@ -45,10 +45,10 @@ class ViewerCommand:
 
 
 def freeze_support() -> None:
-    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze), which is then started again as viewer.
+    """Lets `show` open windows from a frozen program (PyInstaller, cx_Freeze): it is started again as the viewer.
 
-    Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer it draws
-    and exits; in the program, and in one that is not frozen, it returns at once.
+    Call it first under `if __name__ == "__main__":`, before `multiprocessing.freeze_support()`. In the viewer's process
+    it runs the viewer and exits; in the program itself, and in one that is not frozen, it returns at once.
     """
     global _is_freeze_supported
     if not is_frozen():
@@ -102,7 +102,7 @@ def python_program() -> str:
             f'if __name__ == "__main__", or set {PYTHON_VARIABLE} to a Python {version} that has twixt'
         )
     raise NoViewerProgram(
-        f"no Python to start a viewer with: sys.executable is {executable!r}, which is not one, and there is none in "
+        f"no Python to start a viewer with: sys.executable is {executable!r}, which is no Python, and there is none in "
         f"{sys.base_prefix!r}; set {PYTHON_VARIABLE} to a Python {version}"
     )
 
@@ -123,8 +123,8 @@ def is_python(path: str) -> bool:
 def python_flags(can_do_without_site: bool = True) -> list[str]:
     """Flags of this Python that decide which packages a child finds, and its encoding: -I, -E, -s, -S, -X utf8.
 
-    Others are not passed on: -Werror or -X importtime concern this program alone. Of a frozen program none is: they
-    keep it from the packages of the machine. can_do_without_site: False leaves out -S, for another Python than this.
+    Others are not passed on: -Werror or -X importtime concern this program alone. A frozen program passes none on: its
+    flags keep it from the machine's packages. can_do_without_site: False leaves out -S, for another Python than this.
     """
     flags = sys.flags
     if is_frozen():
@@ -147,7 +147,7 @@ def _named_python(named: str, executable: str) -> str:
 
 
 def _library_paths(environ: os._Environ[str] | dict[str, str]) -> dict[str, str | None]:
-    """Restores what PyInstaller changed for its own libraries, with which another program's would not load."""
+    """Library paths as they were before PyInstaller set its own, with which another program's libraries do not load."""
     if not hasattr(sys, "_MEIPASS"):
         return {}
     return {name: environ.get(f"{name}_ORIG") for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}

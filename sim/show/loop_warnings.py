@@ -28,7 +28,8 @@ from twixt.sim.world.small_shapes import small_shape
 from twixt.sim.world.surfaces import Surfaces
 
 WAY_OUT = look_in("the loop")
-# Looks for lost motion after `LEAST_INTERVAL` publishes each; later ones follow the clock. Publishes between two, at most.
+# Number of looks for lost motion that are LEAST_INTERVAL publishes apart; later ones follow the clock. Most publishes
+# between two looks.
 EARLY_LOOKS, MOST_INTERVAL = 5, 8192
 
 
@@ -54,8 +55,8 @@ class LoopWarnings:
             warning = f"a color is not finite after step {tick}; its body is drawn in white"
         if not warning and "scale" in bodies.not_drawable:
             warning = (
-                f"a scale after step {tick} is so small that float16, its type in a snapshot, has 0 for it: its body is "
-                f"not drawn; give scales above {HALF_ZERO:.0e}, and the shape a smaller size"
+                f"a scale after step {tick} is 0 as float16, its type in a snapshot: that body is not drawn; "
+                f"give scales above {HALF_ZERO:.0e}, and the shape a smaller size"
             )
         self._warn_once(warning)
 
@@ -98,8 +99,8 @@ class LoopWarnings:
         if before_s is not None and sim_time_s > before_s and not self._has_said_time:
             self._has_said_time = True
             self.warn(
-                f"sim_time went on by {sim_time_s - before_s:.2g} s, and snapshots hold whole nanoseconds: such a state "
-                "replaces the one before at the same instant; publish less often, or in a larger unit of time"
+                f"sim_time advanced by {sim_time_s - before_s:.2g} s, but snapshots hold whole nanoseconds: this state "
+                "replaces the one before it; publish less often, or use a larger unit of time"
             )
 
     def check_extras(self, marks: Marks | None, surfaces: Surfaces | None, tick: int) -> None:

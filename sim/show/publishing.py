@@ -95,13 +95,15 @@ class Publishing:
         passed there are none. They may be cleared and changed as soon as this returns. surfaces: {body: (v, 3)}, the
         vertices of bodies whose mesh deforms, metres in the body's own frame; an array where one body deforms; those
         not passed stay as they were, at first the rest shapes; not together with ids. sim_time: seconds, by default
-        `dt` after the last one; kept as whole nanoseconds. Smaller than the last one: the world restarts (a new world epoch). Equal: this state
-        replaces the last one, at once and without a blend, and simulated time does not advance.
+        `dt` after the last one; kept as whole nanoseconds. Smaller than the last one: the world restarts (a new world
+        epoch). Equal: this state replaces the last one, at once and without a blend, and simulated time does not
+        advance.
 
         Raises TwixtError for shapes, types and ranges that are wrong, and while another publish is under way. A number
         that is not finite is reported once, in the terminal and in the overlay: that body is not drawn, a velocity is
-        not used, a colour is drawn in white, and the loop goes on. So is an orientation of zeros: that body is drawn
-        as if not turned. Positions are kept as float32, see `Bodies`: motion that is lost by that is reported once.
+        not used, a colour is drawn in white, and the loop goes on. An orientation of zeros is reported once, too: that
+        body is drawn without rotation. Positions are kept as float32 (see `Bodies`); motion lost to that is reported
+        once.
 
         A new id below the number of shapes gets the shape of that number if it is free, any other id the lowest
         that is free; without ids, the i-th body has the i-th shape. After `close` it does nothing. For corrections

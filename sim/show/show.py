@@ -57,9 +57,10 @@ def show(
     `Config`, such as `overlay=False`, `size_px=(400, 300)`; `seconds` ends the view after that time.
     Raises TwixtError for invalid arguments, a name that is taken, and where memory is short.
 
-    Without a display, where no folder for the socket can be written (XDG_RUNTIME_DIR), and when the viewer crashes, the
-    loop goes on; one line on standard error reports it. See `View.is_open`, `View.closed_because`
-    and `View.reopen`. Ctrl-C reaches the loop alone, not its viewer.
+    The loop continues without a display, if no folder for the socket is writable (set XDG_RUNTIME_DIR), if no program
+    can be started as the viewer (see `twixt.freeze_support`), and after the viewer crashed; one line on standard error
+    reports it. See `View.is_open`, `View.closed_because` and `View.reopen`. Ctrl-C reaches the loop alone, not its
+    viewer.
     """
     if not isinstance(scene, Scene):
         raise TwixtError(f"show needs a Scene, got {type(scene).__name__}; such as show(Scene([Sphere()] * count))")

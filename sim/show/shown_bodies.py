@@ -167,8 +167,8 @@ class ShownBodies:
         return matcher.id_of(record) if isinstance(matcher, RecordsById) else record
 
     def exact_positions(self, value: ArrayLike | None) -> NDArray[Any] | None:
-        """Positions as they were passed to the last write, a row for each record, NaN for one without a body; None where
-        they were not passed, or with no more digits than a record has."""
+        """Positions as passed to the last write, a row for each record, NaN for one without a body; None if they were
+        not passed, or passed as float32, the precision of a record."""
         if value is None:
             return None
         passed, state = field_checks.array_of("position", value), self._now.next_state
@@ -251,7 +251,7 @@ class ShownBodies:
             records = now.records
             for field, (values, _) in checked.items():
                 records.write(field, match.rows, values)
-            self.not_drawable = tuple(field for field, (_, is_well) in checked.items() if not is_well)
+            self.not_drawable = tuple(field for field, (_, is_valid) in checked.items() if not is_valid)
             self._write_columns(match.rows, own)
             if jumped is not None:
                 records.cut(np.arange(used)[match.rows][jumped])

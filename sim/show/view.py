@@ -22,7 +22,7 @@ from twixt.sim.world.columns import Column, Columns, scene_with_columns
 
 # Message for `copy`, `deepcopy` and pickle.
 NOT_COPIED = (
-    "{} cannot be copied or pickled, it is one window; leave it out of the copy: "
+    "{} cannot be copied or pickled: it stands for one window; leave it out of the copy: "
     "define __deepcopy__ or __getstate__ on the object that holds it"
 )
 
@@ -124,7 +124,7 @@ class View(Publishing, UsersSide):
         self._session.reopen()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Raises TypeError: a view is one window and one piece of memory (`copy.copy`, `copy.deepcopy`, pickle)."""
+        """Raises TypeError in `copy.copy`, `copy.deepcopy` and pickle: a view stands for one window and its memory."""
         raise TypeError(NOT_COPIED.format("a view of twixt.show"))
 
     def close(self) -> None:

@@ -37,8 +37,8 @@ VIEWER_PATIENCE_S = 3.0
 # (seconds); usually ms. If the garbage collector drops it while that thread holds a lock that closing needs, this wait
 # ends first, and the view is closed afterwards.
 LEAVE_PATIENCE_S = 2.0
-DROPPED = (
-    "the view was closed before its window opened, because its last reference ended; "
+NOT_KEPT = (
+    "the view was closed before its window opened, because nothing refers to it any more; "
     "keep it in a variable: view = twixt.show(...), viewer = launch_passive(...)"
 )
 
@@ -47,7 +47,7 @@ class ViewerSession:
     """The viewer and the host of one view, from `show` to `close`. Methods may be called from any thread.
 
     status: of the loop, for viewers. config: the viewer's configuration. has_viewer: True starts one now.
-    unreachable: reason why no viewer can connect. trace: of this process, None without --profile.
+    unreachable: reason why no viewer can connect, else empty. trace: of this process, None without --profile.
     """
 
     def __init__(self, host: Host, config: Config, has_viewer: bool, unreachable: str = "") -> None:
@@ -148,13 +148,13 @@ class ViewerSession:
             self._apart(self._await_viewer)
 
     def leave(self) -> None:
-        """`close` without a wait for the viewer, after the last reference to the view is gone. Reported where its window
-        never opened and at most one state was published: most likely the result of `show` was not kept."""
+        """`close` without a wait for the viewer, after the last reference to the view is gone. It is reported if the
+        window never opened and at most one state was published: most likely the result of `show` was not kept."""
         if self.is_closed or os.getpid() != self._owner_pid:
             return
         newest = self.host.newest()
         if self._process is not None and not self.host.viewer_came.is_set() and (newest is None or newest.number == 1):
-            print_notice(DROPPED)
+            print_notice(NOT_KEPT)
         is_free = threading.Event()
 
         def close() -> None:
@@ -218,7 +218,8 @@ class ViewerSession:
             self._say(f"the viewer {viewer.ending}; the loop goes on without it")
 
     def _start_viewer(self, config: Config) -> ViewerProcess | None:
-        """None where no viewer can connect or there is no program to start: it is reported, and the loop goes on."""
+        """Starts a viewer. None if no viewer can connect, or there is no program to start: reported; the loop
+        continues."""
         if self._unreachable:
             self._no_viewer_because = self._unreachable
             print_notice(f"{self._unreachable}; the loop goes on without a viewer")

@@ -39,11 +39,11 @@ FRESH, WHITE = new_bodies(1)[0], (255, 255, 255, 255)
 class Bodies:
     """`count` visible bodies at the origin. Metres, radians, seconds; quaternions xyzw.
 
-    Positions and velocities are float32: at x = 1,000 m two positions are at least 0.06 mm apart, at 5,400,000 m half a
-    metre. What a step adds below half of that is lost, and a body so far away moves in such steps. Near the origin all is
-    well: subtract an origin near the bodies from all positions (of the first one, of a map's tile), and integrate in
-    float64 arrays of your own that are written into `position`. A loss that can be seen is reported once; that of a world
-    which adds to single numbers or selected bodies (`position[mask] += v`) only where it gives `velocity`.
+    Positions and velocities are float32: at x = 1,000 m the spacing of positions is 0.06 mm, at 5,400,000 m half a
+    metre. A body there moves in such steps, and what a step adds in place is lost if it is less than half of that. To
+    avoid it, subtract an origin near the bodies (of the first one, of a map's tile) from all positions, and integrate
+    in your own float64 arrays that are written into `position`. A visible loss is reported once; if a world adds to
+    single numbers or selected bodies (`position[mask] += v`), only where `velocity` is given.
 
     Fields are arrays of n rows: `position` (3), `orientation` (4), `velocity` (3), `angular_velocity` (3),
     `scale`, `color` (4, 0..255), `epoch`. Write into them, or assign to all rows: `bodies.position = p`.

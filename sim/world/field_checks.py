@@ -24,7 +24,7 @@ LENGTH_OFF_MAX = 0.01
 # Difference of the squared length from 1 below which the length is within `LENGTH_OFF_MAX` of 1.
 SQUARE_OFF_MAX = 2 * LENGTH_OFF_MAX - LENGTH_OFF_MAX**2
 HALF_MAX = 65504.0
-# A scale up to this one is 0 in a record: half of the smallest number that float16 has.
+# Scales up to this one become 0 in a record: half of the smallest number above 0 in float16.
 HALF_ZERO = 2.0**-25
 FLOAT32_MAX = 3.4028235e38
 ONE = np.ones((), np.float32)  # an array: numpy is slower with a Python number
@@ -42,11 +42,11 @@ Values = NDArray[Any]
 
 
 class Checked(NamedTuple):
-    """Values in the type of the record's field. is_well: False if one may be not finite, too large or too small
+    """Values in the type of the record's field. is_valid: False if one may be not finite, too large or too small
     to be drawn, or a quaternion of zeros."""
 
     values: Values
-    is_well: bool
+    is_valid: bool
 
 
 def length(field: str, value: ArrayLike) -> int:
@@ -193,12 +193,12 @@ def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Chec
         raise TwixtError(
             f"{field} must be (r, g, b) or (r, g, b, a) for all or for each of {count} {each}, got {_kind(array)}"
         )
-    is_float, is_well = array.dtype.kind == "f", True
+    is_float, is_valid = array.dtype.kind == "f", True
     if array.size and not (array.min() >= 0 and array.max() <= (1.0 if is_float else 255)):
         if is_float:
-            is_well = bool(np.isfinite(array).all())
+            is_valid = bool(np.isfinite(array).all())
             array = np.where(np.isfinite(array).all(axis=-1, keepdims=True), array, 1.0)
-        if is_well or array.min() < 0 or array.max() > 1:
+        if is_valid or array.min() < 0 or array.max() > 1:
             raise TwixtError(
                 f"{field} must be floats from 0 to 1 or whole numbers from 0 to 255, "
                 f"got {array.dtype} from {array.min():g} to {array.max():g}"
@@ -206,7 +206,7 @@ def rgba(field: str, value: ArrayLike, count: int, each: str = "bodies") -> Chec
     counts_to_1 = is_float or (array.size and array.dtype != np.uint8 and array.max() <= 1)
     made = np.full((count, 4), 255, np.uint8)
     made[:, : array.shape[-1]] = np.rint(array * 255) if counts_to_1 else array
-    return Checked(made, is_well)
+    return Checked(made, is_valid)
 
 
 def _scale(value: ArrayLike, count: int) -> Checked:
@@ -214,17 +214,17 @@ def _scale(value: ArrayLike, count: int) -> Checked:
     if array.dtype.kind not in "fiu" or array.shape not in ((), (count,)):
         raise TwixtError(f"scale must be a number or numbers of shape ({count},), got {_kind(array)}")
     least = array.min() if array.size else 1.0
-    is_well = not array.size or bool(least >= 0 and array.max() <= HALF_MAX)
-    if is_well and least <= HALF_ZERO:
+    is_valid = not array.size or bool(least >= 0 and array.max() <= HALF_MAX)
+    if is_valid and least <= HALF_ZERO:
         return Checked(np.full(count, array, np.float16), not ((array > 0) & (array <= HALF_ZERO)).any())
-    if not is_well:
+    if not is_valid:
         finite = array[np.isfinite(array)]
         if finite.size and not (finite.min() >= 0 and finite.max() <= HALF_MAX):
             raise TwixtError(
                 f"scale must be from 0 to {HALF_MAX:g}, got values from {finite.min():g} to {finite.max():g}; "
                 "give the shape a larger size instead"
             )
-    return Checked(np.full(count, array, np.float16), is_well)
+    return Checked(np.full(count, array, np.float16), is_valid)
 
 
 def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
@@ -245,8 +245,8 @@ def _column(field: str, value: ArrayLike, count: int, column: Column) -> Values:
 
 
 def array_of(field: str, value: ArrayLike) -> Values:
-    """`value` as an array in main memory; masked entries as NaN. Raises TwixtError for what is none, as an array on a
-    GPU."""
+    """`value` as an array in main memory; masked entries as NaN. Raises TwixtError for a value that cannot be one,
+    such as an array on a GPU."""
     if type(value) is np.ndarray:  # most are, several in each publish
         return value
     try:
@@ -263,14 +263,14 @@ def array_of(field: str, value: ArrayLike) -> Values:
 
 
 def without_mask(field: str, value: Any) -> Any:
-    """A masked array of floats with NaN for masked entries, which are thus reported as not given; others unchanged.
-    Raises TwixtError for masked entries of another type, which has no such value."""
+    """Replaces masked entries of a float array by NaN (not given); returns other values unchanged. Raises TwixtError
+    for masked entries of other types, which have no NaN."""
     if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):
         return value
     masked = int(np.ma.count_masked(value))
     if masked and value.dtype.kind != "f":
         raise TwixtError(
-            f"{field} must have a value in each entry, got {masked} masked ones of {value.dtype}; fill them, "
+            f"{field} must have a value in each entry, got {masked} masked entries of {value.dtype}; fill them, "
             "array.filled(value), or leave these bodies out"
         )
     return value.filled(np.nan) if masked else value.data

@@ -1,4 +1,4 @@
-"""Checks that bodies are finite, small enough to draw, and turned by something; reports the first that is not.
+"""Checks that bodies are finite, small enough to draw, and have no quaternion of zeros; reports the first fault.
 
 Checking a million bodies at once would delay a step visibly, so some thousands are checked after a step and the next
 ones after a later step. Sums of squares are computed first; single values are checked only if a sum is not finite.
@@ -37,7 +37,7 @@ class CheckedField(NamedTuple):
     outcome: str  # of a value that is not finite
 
 
-NOT_DRAWN, UNUSED, NOT_TURNED = "it is not drawn", "it is drawn as if none were given", "it is drawn as if not turned"
+NOT_DRAWN, UNUSED, UNROTATED = "it is not drawn", "it is drawn as if none were given", "it is drawn without rotation"
 FIELDS = (
     CheckedField("position", range(3), VISIBLE, NOT_DRAWN),
     CheckedField("orientation", range(4, 8), VISIBLE, NOT_DRAWN),
@@ -45,8 +45,8 @@ FIELDS = (
     CheckedField("velocity", range(8, 11), VISIBLE | HAS_VELOCITY, UNUSED),
     CheckedField("angular_velocity", range(12, 15), VISIBLE | HAS_ANGULAR_VELOCITY, UNUSED),
 )
-WITHOUT_LENGTH = CheckedField("orientation", range(4, 8), VISIBLE, NOT_TURNED)
-GIVE_A_LENGTH = "not turned is (0, 0, 0, 1), x y z w"
+ZERO_ORIENTATION = CheckedField("orientation", range(4, 8), VISIBLE, UNROTATED)
+GIVE_IDENTITY = "give (0, 0, 0, 1), x y z w, for no rotation"
 
 
 def look_in(place: str) -> str:
@@ -57,8 +57,8 @@ def look_in(place: str) -> str:
 class FiniteCheck:
     """Check of one world's bodies, some after each step.
 
-    way_out: what to do about numbers that are not finite, for the error text, as of `look_in`. name_of: a body's name by its row, by default
-    the row itself.
+    way_out: what to do about numbers that are not finite, for the error text, as of `look_in`. name_of: a body's name
+    by its row, by default the row itself.
     """
 
     def __init__(self, way_out: str, name_of: Callable[[int], object] = int) -> None:
@@ -93,10 +93,10 @@ class FiniteCheck:
                 is_fine = (np.abs(part[field.name]) < FARTHEST).reshape(len(part), -1).all(axis=1)
             if fault := self._first(part, start, tick, field, is_fine):
                 return fault
-        without = part["orientation"][:, 3] == 0  # of few bodies, which are looked at in full
+        without = part["orientation"][:, 3] == 0  # few bodies; only these are checked in full
         if without.any():
             without[without] = ~part["orientation"][without].any(axis=1)
-        return self._first(part, start, tick, WITHOUT_LENGTH, ~without) if without.any() else ""
+        return self._first(part, start, tick, ZERO_ORIENTATION, ~without) if without.any() else ""
 
     def _first(
         self, part: NDArray[np.void], start: int, tick: int, field: CheckedField, is_fine: NDArray[np.bool_]
@@ -106,7 +106,7 @@ class FiniteCheck:
         if not len(wrong):
             return ""
         value = np.array2string(part[field.name][wrong[0]], separator=", ")
-        way_out = GIVE_A_LENGTH if field is WITHOUT_LENGTH else self._way_out
+        way_out = GIVE_IDENTITY if field is ZERO_ORIENTATION else self._way_out
         return (
             f"body {self._name_of(start + wrong[0])} has the {field.name} {value} after step {tick}; {field.outcome}; "
             f"{way_out}"

@@ -1,14 +1,14 @@
-"""Motion that float32 cannot hold: bodies far from the origin that move in visible steps, or do not move at all.
+"""Detection of motion that float32 cannot hold: bodies far from the origin that move in visible steps, or not at all.
 
-A snapshot holds positions as float32, of which there are 2**23 between 2**n and 2**(n + 1) metres: at 1,000 m they are
-61 micrometres apart, at 5,400,000 m half a metre. Two losses are found in a sample of the bodies, at intervals:
+A snapshot holds positions as float32, of which there are 2**23 between 2**n and 2**(n + 1) metres: their spacing is 61
+micrometres at 1,000 m and half a metre at 5,400,000 m. Two losses are found in a sample of the bodies, at intervals:
 
-- Uneven steps. A body moves by less than `FEW_SPACINGS` of these distances a publish, and one distance is a visible
-  share of its size. Found in the positions themselves; in positions given as float64 from the first move on.
-- Standstill. A world that adds to float32 positions in place loses what is below half a distance, and positions never
-  change. Found where velocities are given, or where what was added is known: either says that the body should have moved.
+- Uneven steps. A body moves by less than `FEW_SPACINGS` spacings a publish, and one spacing is a visible share of its
+  size. Found in the positions themselves; if they are given as float64, from the first move on.
+- Standstill. A world that adds to float32 positions in place loses steps of less than half a spacing, and positions
+  never change. Found if velocities are given, or if what was added is known: they show that the body should have moved.
 
-Not found: a standstill without either, as such a body looks like one at rest; bodies that are not in the sample yet.
+Not found: a standstill without either, since such a body looks like one at rest; bodies outside the sample.
 
 Always: at most `MOST_WATCHED` bodies are looked at, some numpy calls each time; changes nothing. Reads no clock.
 """
@@ -24,23 +24,23 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.ipc.snapshot import HAS_VELOCITY, VISIBLE
 
-# Steps or publishes between two looks, at least, and seconds: a look finds its code and data cold, and takes 0.2 ms.
+# Least steps or publishes between two looks, and seconds. With cold caches a look takes 0.2 ms.
 LEAST_INTERVAL, LOOK_INTERVAL_S = 32, 0.5
-# Bodies looked at, and those of which they are chosen: the farthest, and of the others some in turn. So few that a look
-# allocates no more than a publish does otherwise.
+# Most bodies in a sample, and the bodies of which it is chosen: half of it the farthest, half of it others in turn. So
+# few that a look allocates no more than a publish does.
 MOST_WATCHED, CHUNK = 64, 1024
-# Looks after which other bodies are chosen, where there are more. A slow body has moved visibly until then.
+# Looks at one sample, if there are more bodies. By then a slow body has moved visibly.
 LOOKS_OF_A_SAMPLE = 32
-# Nearer to the origin positions are at most 0.06 micrometres off.
+# Least coordinate of a body that is watched, metres: below it positions are at most 0.06 micrometres off.
 LEAST_DISTANCE = 1.0
-# With steps of fewer spacings, a step's length is off by more than a tenth: the motion is visibly uneven.
+# With fewer spacings a step, its length is off by more than a tenth: the motion is visibly uneven.
 FEW_SPACINGS = 10.0
-# Looks that find such a motion before it is reported. A body that was put elsewhere without a cut has moved in one look
-# alone, by more than `FEW_SPACINGS`: that is not counted.
+# Looks that find uneven motion before it is reported. A body that was moved elsewhere without a cut has moved in one
+# look only, by more than `FEW_SPACINGS`: that is not counted.
 LOOKS_TO_REPORT = 3
-# Share of a body's size that is visible: a body that fills 200 pixels is off by one pixel with half of it.
+# Share of a body's size that is visible as a spacing: rounding is off by at most half of it, a pixel of 200.
 VISIBLE_SHARE = 0.01
-# Spacings by which a body's velocity must have moved it, while it stood still.
+# Least motion by its velocity, in spacings, of a body that stands still, before that is reported.
 LEAST_LOST = 3.0
 # Share of a spacing by which the rounding of a position must have changed, where positions are known exactly.
 CHANGED_SHARE = 0.25
@@ -133,8 +133,8 @@ class LostMotion:
                 first = seen[0]
                 return int(rows[first]), (
                     f"at {_place(position[first])} moves in steps of {spacing[first]:.2g} m: snapshots hold positions "
-                    "as float32, which is no finer so far from the origin; subtract an origin near the bodies from all "
-                    "positions"
+                    "as float32, which has no finer steps so far from the origin; subtract an origin near the bodies "
+                    "from all positions"
                 )
             self._moves[ready] = -LOOKS_OF_A_SAMPLE  # its size does not change
         if exact is not None and exact.dtype != np.float32:
@@ -153,7 +153,7 @@ class LostMotion:
                 axis = int(lost[first].argmax())
                 return int(rows[first]), (
                     f"at {_place(position[first], axis)} stands still, though it should move by "
-                    f"{velocity[first, axis]:.2g} m/s: what a step adds is less than float32 holds there, "
+                    f"{velocity[first, axis]:.2g} m/s: a step adds less than half the spacing of float32 there, "
                     f"{spacings[first, axis]:.2g} m; keep positions in float64 and assign them, or subtract an origin "
                     "near the bodies from all positions"
                 )
@@ -200,8 +200,8 @@ class LostMotion:
         tick: int,
         time_s: float,
     ) -> bool:
-        """Adds up by how much the velocities of bodies that stand still should have moved them; True if one of them did
-        so for some looks."""
+        """Adds up the motion that bodies which stand still should have made by their velocities; True if one has stood
+        still for LOOKS_TO_REPORT looks."""
         passed_s, steps = time_s - self._time_s, tick - self._tick
         step = np.abs(velocity) * (passed_s / max(1, steps))
         is_lost = (position == self._still) & (step > 0) & (step < 0.5 * spacings)

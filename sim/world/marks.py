@@ -124,7 +124,7 @@ class Marks:
         self._count += count
         self._of_kind[kind] = self._of_kind.get(kind, 0) + count
         if turns is not None and to is None:
-            self._leave_out_unturned(kind, rows)
+            self._hide_zero_orientations(kind, rows)
         if not self.fault:
             self.fault = _fault(kind, rows)
 
@@ -139,8 +139,8 @@ class Marks:
         if len(records) and not self.fault:
             self.fault = _fault("", rows)
 
-    def _leave_out_unturned(self, kind: str, rows: NDArray[np.void]) -> None:
-        """Sets the fault of marks with an orientation of zeros, which have no direction, and has them not drawn."""
+    def _hide_zero_orientations(self, kind: str, rows: NDArray[np.void]) -> None:
+        """Hides marks with an orientation of zeros, which gives no direction, and sets `fault`."""
         without = ~rows["orientation"].any(axis=1)
         if without.any():
             self.fault = self.fault or f"a mark of kind {kind!r} has the orientation [0., 0., 0., 0.]"

@@ -1,10 +1,11 @@
-"""Shapes that are too small to be seen: in nanometres, lengths are better given in a larger unit."""
+"""Warning of shapes that are too small to be seen, such as molecules in metres."""
 
 from __future__ import annotations
 
 from twixt.ipc.scene import Mesh, Scene
 
-# A camera comes no nearer to its target than 1e-7 m (`render/draw/camera.py`): a smaller ball is a few pixels wide.
+# Least size, metres. A camera comes no nearer to its target than 1e-7 m (`render/draw/camera.py`): from there a smaller
+# sphere is a few pixels wide.
 SMALLEST_M = 1e-9
 # Shapes of a scene that are looked at, and vertices of a mesh: a scene is checked before its first picture.
 MOST_SHAPES, MOST_VERTICES = 256, 4096
@@ -18,7 +19,7 @@ def small_shape(scene: Scene) -> str:
         if 0 < shape.reach < SMALLEST_M:
             body = int((scene.shape_index == place).argmax())
             return (
-                f"the {type(shape).__name__} of body {body} is {2 * shape.reach:.2g} m large, and viewers come no nearer "
-                "than 1e-07 m: it is not seen; give lengths in a larger unit, such as nanometres"
+                f"the {type(shape).__name__} of body {body} is {2 * shape.reach:.2g} m across, and a camera comes no "
+                "nearer than 1e-07 m: it is too small to be seen; give lengths in a larger unit, such as nanometres"
             )
     return ""

@@ -93,7 +93,7 @@ def test_where_a_command_needs_temporary_files_it_names_the_variable(tmp_path: P
     done = read_only([FRONT_DOOR, *words], tmp_path, FOLDERS)
     assert done.returncode == 2, done.stderr
     last = done.stderr.splitlines()[-1]
-    assert last == "twixt: no folder for temporary files can be written; set TMPDIR to one that can"
+    assert last == "twixt: no folder for temporary files is writable; set TMPDIR to one that is"
     assert "Traceback" not in done.stderr
 
 
@@ -104,6 +104,6 @@ def test_a_plot_without_a_folder_for_matplotlib_names_the_variable_and_the_repor
     home = {"HOME": "/nowhere", "XDG_CONFIG_HOME": "", "MPLCONFIGDIR": ""}
     done = read_only(["-c", script, *measure], tmp_path, FOLDERS, fresh=SHARED_MEMORY, XDG_RUNTIME_DIR=runtime, **home)
     assert done.returncode == 2, done.stderr
-    assert "set MPLCONFIGDIR to a folder that can be written" in done.stderr.splitlines()[-1]
+    assert "set MPLCONFIGDIR to a writable folder" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert "frames.interval_ms" in done.stdout

@@ -11,10 +11,10 @@ from twixt.ipc.scene.parent_log import (
     MOST_CHILDREN,
     MOST_ENTRIES,
     ParentEntry,
+    appended,
+    from_field,
     from_version,
-    logged,
     merged,
-    of_field,
     to_field,
 )
 
@@ -22,19 +22,19 @@ LOG = (ParentEntry(1, {}), ParentEntry(3, {1: 0}), ParentEntry(4, {1: 2, 5: 1}),
 
 
 def test_a_scene_with_the_same_parents_adds_nothing() -> None:
-    assert logged(LOG, 10, {}) is LOG
-    assert logged(LOG, 10, {1: 0})[-1] == (10, {1: 0})
+    assert appended(LOG, 10, {}) is LOG
+    assert appended(LOG, 10, {1: 0})[-1] == (10, {1: 0})
 
 
 def test_the_oldest_entries_go() -> None:
     log = ()
     for version in range(2 * MOST_ENTRIES):
-        log = logged(log, version, {1: 0} if version % 2 else {})
+        log = appended(log, version, {1: 0} if version % 2 else {})
     assert [entry.version for entry in log] == list(range(MOST_ENTRIES, 2 * MOST_ENTRIES))
 
 
 def test_what_is_sent_with_a_scene_comes_back_as_all_but_its_own() -> None:
-    assert of_field(json.loads(json.dumps(to_field(LOG)))) == LOG[:-1]
+    assert from_field(json.loads(json.dumps(to_field(LOG)))) == LOG[:-1]
     assert to_field(LOG[:1]) == []
 
 
@@ -62,4 +62,4 @@ def test_entries_from_a_version_on_begin_with_the_one_that_holds_for_it() -> Non
 )
 def test_a_damaged_log_is_refused_in_one_line(field: object) -> None:
     with pytest.raises(TwixtError):
-        of_field(field)
+        from_field(field)

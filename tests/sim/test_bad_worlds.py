@@ -362,7 +362,7 @@ def test_a_refused_value_in_a_step_is_said_once_with_the_users_lines(users_folde
         ("Nan", "body 2 has the position [nan, nan, nan] after step 1; it is not drawn;"),
         ("Infinite", "body 1 has the velocity [inf, inf, inf] after step 1; it is drawn as if none were given;"),
         ("Sizeless", "body 1 has the scale nan after step 1; it is not drawn;"),
-        ("TurnsByNothing", "body 1 has the orientation [0., 0., 0., 0.] after step 1; it is drawn as if not turned;"),
+        ("TurnsByNothing", "body 1 has the orientation [0., 0., 0., 0.] after step 1; it is drawn without rotation;"),
         ("TellsTooMuch", "TellsTooMuch.diagnostics gives 100,000 figures; viewers are told 64"),
     ],
 )

@@ -145,7 +145,7 @@ def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
 
 
 def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
-    """The two newest snapshots, older first: read again where the writer overtook it. Raises TwixtError after 20 s."""
+    """Returns the two newest snapshots, older first. Retries while they are overwritten; TwixtError after 20 s."""
     ends_ns = time.perf_counter_ns() + PATIENCE_NS
     while time.perf_counter_ns() < ends_ns:
         link.poll()

@@ -86,7 +86,7 @@ def loop_process(viewer: str, path: str, settling_s: float, *options: str) -> It
     reads, writes = os.pipe()
     required_options = ["--viewer", viewer, "--model", path, "--settle", str(settling_s)]
     arguments = [*python(CODE), *required_options, "--commands", str(reads), *options]
-    # Without a buffer: what a broken pipe did not take would be written again when it is closed, and raise there.
+    # Unbuffered: after a broken pipe `close` would write the rest of a buffer again, and raise there.
     with os.fdopen(writes, "wb", buffering=0) as commands, process(arguments, is_read=True, pass_fds=(reads,)) as child:
         os.close(reads)
         loop = LoopProcess(child, commands)

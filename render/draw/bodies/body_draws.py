@@ -104,8 +104,8 @@ class BodyDraws:
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
     def begin_scene(self) -> None:
-        """Call it before the first snapshot of another scene is uploaded: parts that it moved stay where they were in the
-        snapshots that are held. Not where bodies are stretched along their own axes."""
+        """Keeps parts that a new scene moved where they were in the held snapshots. Call it before the first snapshot
+        of that scene is uploaded. No-op for bodies that are stretched along their own axes."""
         moved = moved_parts(self._parts_of_held, self.parts)
         self._parts_of_held = self.parts
         if moved is not None and (SCALE3 not in self._scene.columns or SCALE3 in self._scene.part_columns):

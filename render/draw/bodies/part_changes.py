@@ -1,8 +1,8 @@
-"""Records of held snapshots after a scene has moved the parts of bodies.
+"""Changes records of held snapshots when a new scene moves the parts of bodies.
 
-A part's place in its body's frame is the same for all snapshots on the GPU. Where the first snapshot of a newer scene
-comes, the rows of those before are changed instead: with the new place each part is drawn where it was with the old one,
-and blended from there.
+A part's pose in its body's frame is stored once for all snapshots on the GPU. So at the first snapshot of a newer scene
+the rows of older snapshots are changed: with the new pose each part is drawn where the old pose had it, and blended
+from there.
 
 Always: rows whose parts did not move stay as they are, byte by byte. Pure.
 """
@@ -27,8 +27,8 @@ class MovedParts(NamedTuple):
     after: NDArray[np.float64]
 
     def kept_in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Records (n,) of dtype `BODY`, one a row, that are drawn with the poses after as these with those before. A
-        velocity counts as not given where no angular velocity is: the rows turn about another point."""
+        """Records (n,) of dtype `BODY`, one a row, changed so that parts in the poses after are drawn where the poses
+        before had them. A velocity without an angular velocity counts as not given: rows turn about another point."""
         known = np.searchsorted(self.rows, len(records))
         rows, before, after = self.rows[:known], self.before[:known], self.after[:known]
         changed, moved = records.copy(), records[rows]
@@ -46,7 +46,7 @@ class MovedParts(NamedTuple):
 
 
 def moved_parts(before: PartRows | None, after: PartRows | None) -> MovedParts | None:
-    """Parts that have another pose in `after`; None if there are none. Of bodies with another number of parts: none."""
+    """Parts that have another pose in `after`; None if none has. Bodies with another number of parts are left out."""
     if before is None or after is None or before is after:
         return None
     count = min(len(before.first), len(after.first))

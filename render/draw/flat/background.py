@@ -163,8 +163,8 @@ class Background:
                 self._context.enable_only(moderngl.BLEND)
                 self._grid.draw(view.camera)
 
-        is_drawn = view.is_mapped or target.is_cut
-        if still is not None and self.cache is not None and not is_drawn and self.cache.may_copy:
+        is_uncached = view.is_mapped or target.is_clipped
+        if still is not None and self.cache is not None and not is_uncached and self.cache.may_copy:
             draw_still = still.draw
 
             def draw_both() -> None:
@@ -173,7 +173,7 @@ class Background:
 
             self.cache.lay(target.framebuffer, view.viewport, (key, still.key), draw_both, has_depth=True)
             return True
-        if self.cache is None or is_drawn or not is_worth_keeping(scene):
+        if self.cache is None or is_uncached or not is_worth_keeping(scene):
             draw()
         else:
             self.cache.lay(target.framebuffer, view.viewport, (key, None), draw)
@@ -186,7 +186,7 @@ class Background:
             target.framebuffer.clear(0.0, 0.0, 0.0, 1.0, depth=1.0)
             self._sky.draw(texture)
 
-        if self._skies is None or view.is_mapped or target.is_cut:
+        if self._skies is None or view.is_mapped or target.is_clipped:
             draw()
             return
         camera = view.camera

@@ -31,8 +31,8 @@ ENDLESS_M = 1e30
 # Height at which a body no longer casts a shadow on the ground, see `Floor`.
 NEAR_FADE_RADII = 0.9
 
-# moderngl reads from GL_COLOR_ATTACHMENT0 and this number: of a window, which has no attachments, from GL_BACK.
-WINDOWS_BUFFER = 0x0405 - 0x8CE0
+# moderngl reads GL_COLOR_ATTACHMENT0 plus a number. A window has no attachments: this number makes it GL_BACK.
+BACK_BUFFER = 0x0405 - 0x8CE0
 
 # std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(
@@ -134,7 +134,7 @@ class FrameTarget:
         self.framebuffer: moderngl.Framebuffer = context.fbo
         self.size_px = (1, 1)
         self.is_begun = False
-        self.is_cut = False  # the picture covers less than its viewport
+        self.is_clipped = False  # the picture covers less than its viewport
         self._clip: Viewport = (0, 0, 1, 1)
 
     def begin(self) -> None:
@@ -145,7 +145,7 @@ class FrameTarget:
         """Adds the picture in the part `clip` of this viewport, and limits drawing to it by viewport and scissor."""
         left_px, bottom_px, width_px, height_px = clip
         self.size_px = max(self.size_px[0], left_px + width_px), max(self.size_px[1], bottom_px + height_px)
-        self.is_cut, self._clip = clip != viewport, clip
+        self.is_clipped, self._clip = clip != viewport, clip
         self.limit(viewport)
 
     def limit(self, viewport: Viewport) -> None:
@@ -174,7 +174,7 @@ class FrameTarget:
     def read(self) -> NDArray[np.uint8]:
         """The pixels that pictures cover, RGB, shape (height, width, 3), top row first."""
         width_px, height_px = self.size_px
-        attachment = 0 if self.framebuffer.glo else WINDOWS_BUFFER
+        attachment = 0 if self.framebuffer.glo else BACK_BUFFER
         raw = self.framebuffer.read((0, 0, width_px, height_px), 3, attachment=attachment, alignment=1)
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
 

@@ -198,8 +198,8 @@ class SnapshotRing:
         held.stretched = len(rows)
 
     def read(self, slot: int) -> tuple[NDArray[np.void], NDArray[np.float32] | None]:
-        """All records of the slot, dtype `BODY`, and the scales along their own axes, if they have any. Waits for OpenGL
-        unless they are kept in main memory. To be copied, not kept."""
+        """All records of the slot, dtype `BODY`, and the scales along their own axes, if they have any. Waits for
+        OpenGL unless they are kept in main memory. Copy what you keep."""
         held = self._slots.get(slot, _EMPTY)
         records = self.few(slot) if self.records(slot) is None else self.records(slot)
         if records is None:

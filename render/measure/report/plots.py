@@ -31,7 +31,7 @@ FONT_PT = 9
 
 
 def empty_figure(width_in: float, height_in: float) -> Figure:
-    """A figure that needs no screen. Raises TwixtError where matplotlib is not installed, or has no folder."""
+    """A figure that needs no screen. Raises TwixtError if matplotlib is not installed, or has no writable folder."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -41,8 +41,8 @@ def empty_figure(width_in: float, height_in: float) -> Figure:
         ) from None
     except OSError as error:
         raise TwixtError(
-            f"matplotlib cannot be loaded: {error.strerror or 'it finds no folder of its own that can be written'}; "
-            "set MPLCONFIGDIR to a folder that can be written"
+            f"matplotlib cannot be loaded: {error.strerror or 'it has no writable folder'}; "
+            "set MPLCONFIGDIR to a writable folder"
         ) from error
     figure = Figure(figsize=(width_in, height_in), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)

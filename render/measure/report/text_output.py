@@ -1,7 +1,7 @@
 """Texts and tables on standard output, for people, in any encoding and width.
 
-Always: what the encoding lacks is written as an escape, and no word of a table is cut: a terminal that is too narrow
-continues its lines on the next ones.
+Always: characters that the encoding lacks are written as escapes, and no word of a table is cut: in a terminal that is
+too narrow, lines wrap.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# More than any table is wide, characters.
+# Wider than any table, characters.
 WIDEST = 100_000
 
 

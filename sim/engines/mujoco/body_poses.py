@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 POSITION, QUATERNION = 3, 4
 # Most bytes between the two arrays that are copied with them: MuJoCo begins each at a multiple of 64.
 MOST_BETWEEN = 63
-# Most bodies that are watched for jumps: of more, records are written into the channel and not kept.
+# Most bodies that are watched for jumps. In larger models records are written straight into the channel, and not kept.
 MOST_WATCHED = 2_000
 
 
@@ -80,8 +80,8 @@ class RecordViews(NamedTuple):
 
 class BodyPoses:
     """Poses and velocities of the bodies of `model` in `data`, whose arrays are kept: they stay valid as long as it.
-    count: number of bodies. watches_jumps: bodies that jump are given other epochs, where there are few bodies
-    (`StateJumps`)."""
+    count: number of bodies. watches_jumps: bodies that jump get new epochs, in models of up to
+    MOST_WATCHED bodies (`StateJumps`)."""
 
     def __init__(self, model: MjModel, data: MjData, watches_jumps: bool = False) -> None:
         self.count = int(model.nbody)
@@ -162,7 +162,7 @@ class BodyPoses:
         return gathered.records
 
     def write_surface_epochs(self, records: NDArray[np.void]) -> None:
-        """Writes epochs of skins and flexes, which are cut with any body: records of dtype `BODY`."""
+        """Writes epochs of skins and flexes, records of dtype `BODY`: each is cut whenever any body is."""
         if self._jumps is not None and self._jumps.cuts:
             records["epoch"] = self._jumps.cuts & CONTINUITY_MASK
 
@@ -193,7 +193,7 @@ class BodyPoses:
         views.flags[...] = VISIBLE
         if self._jumps is None or self._gathered is None:
             return
-        # With the present velocities: a program that leaves a state to be published here has hardly gone on.
+        # With the present velocities: since this state was put aside, the program has hardly advanced.
         gathered = self._gathered
         older = gathered.records.copy()
         self._jumps.is_suspect(gathered.take())
@@ -213,20 +213,20 @@ class BodyPoses:
 
 
 class _SummedRecords:
-    """Records of many bodies, with the methods of `GatheredRecords`. live: poses in MuJoCo's memory."""
+    """Records of many bodies, with the interface of `GatheredRecords`. live: poses in MuJoCo's memory."""
 
     def __init__(
         self, model: MjModel, live: TakenPoses, velocity: OriginVelocity | None, flags: NDArray[np.uint16]
     ) -> None:
         self.records = new_bodies(int(model.nbody))
         self._views, self._live, self._velocity, self._flags = RecordViews.of(self.records), live, velocity, flags
-        # Places alone: with turns a publish of 1,000 bodies takes 5 % longer.
+        # Positions alone: with rotations a publish of 1,000 bodies takes 5 % longer.
         self._weights = pose_weights(model)[0].ravel()
-        self._places = live.position.reshape(-1)
+        self._positions = live.position.reshape(-1)
 
     def take(self) -> float:
         """The sum of poses for `StateJumps`."""
-        return np.correlate(self._places, self._weights).item()
+        return np.correlate(self._positions, self._weights).item()
 
     def write(self) -> None:
         """Writes the present poses and velocities into `records`."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.snapshot import new_bodies
-from twixt.sim.engines.mujoco.model.state_jumps import TINY, pose_weights
+from twixt.sim.engines.mujoco.model.state_jumps import FINITE_WEIGHT, pose_weights
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 MOST_GATHERED = 150
 # Longest block that is seen as one, bytes.
 MOST_BYTES = 1 << 26
-# Sum of weighted numbers below which no product of two of them is too large for a record. Most states are below: within
-# `np.errstate` each call of numpy takes twice as long. A weighted sum, as all numbers that it is not finite for are not
-# finite, and large ones would have to cancel each other to the last digits.
+# Weighted sum of a state's numbers below which no product of two of them is too large for a record. Most states are
+# below it and need no `np.errstate`, within which each numpy call takes twice as long. A sum shows it: a number that is
+# not finite makes it not finite, and large numbers would have to cancel each other to the last digits.
 MOST = 1e8
 # Axes before and after each axis.
 AFTER, BEFORE = [1, 2, 0], [2, 0, 1]
@@ -64,7 +64,7 @@ class GatheredRecords:
         ]
         self._places = np.concatenate([part.ravel() for part in wanted])
         of_position, of_quaternion = pose_weights(model)
-        weights = [np.full(part.shape, TINY) for part in wanted]
+        weights = [np.full(part.shape, FINITE_WEIGHT) for part in wanted]
         weights[0][:, 0], weights[0][:, 1], weights[1][:] = of_position, of_quaternion[:, 1:], of_quaternion[:, 0]
         self._weights = np.concatenate([part.ravel() for part in weights])
         self._total = 0.0
@@ -86,12 +86,12 @@ class GatheredRecords:
         """Takes the present poses and velocities; returns the sum of poses for `StateJumps`."""
         taken = self._taken
         self._memory.take(self._places, out=taken, mode="clip")
-        # Of equal lengths it is the scalar product, which `dot` would compute with a warning for infinite numbers.
+        # The scalar product, as both have one length; `dot` would warn of infinite numbers.
         self._total = total = np.correlate(taken, self._weights).item()
         return total
 
     def write(self) -> None:
-        """Writes what was taken into `records`; once after each `take`."""
+        """Writes the poses and velocities taken into `records`; call it once after each `take`."""
         if -MOST < self._total < MOST:  # False for a NaN
             self._compute()
         else:  # a model that diverges

@@ -126,7 +126,7 @@ class Handle:
             self._asked_ns, self._was_running = now_ns, self._view.is_open
             if not self._was_running:
                 self._aside.look()
-                self._mouse.end()  # here, too: a loop may call `sync` no more
+                self._mouse.end()  # also here: the loop may not call `sync` again
         return self._was_running
 
     def sync(self, state_only: bool = False) -> None:
@@ -179,7 +179,7 @@ class Handle:
         self._view.close()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Raises TypeError: a handle is one window (`copy.copy`, `copy.deepcopy`, pickle)."""
+        """Raises TypeError in `copy.copy`, `copy.deepcopy` and pickle: a handle stands for one window."""
         raise TypeError(NOT_COPIED.format("a handle of launch_passive"))
 
     def __enter__(self) -> Self:

@@ -62,7 +62,7 @@ class ModelLights(NamedTuple):
 
     @staticmethod
     def of(model: MjModel) -> ModelLights:
-        """The model's lights that are on, as they stand where its bodies start."""
+        """The model's active lights, in their poses at the start."""
         on = model.light_active != 0
         places, directions = starting_poses(model)
         towards, diffuse = -directions[on], model.light_diffuse[on].mean(axis=1)
@@ -89,7 +89,7 @@ class ModelLights(NamedTuple):
 
 def starting_poses(model: MjModel) -> tuple[Rows, Rows]:
     """Places of all lights from the origins of their bodies, metres, and directions, (n, 3) along the world's axes, at
-    the model's start: of its present arrays, as `light_pos0` and `light_dir0` stay what the compiler found."""
+    the start. From the model's present arrays: `light_pos0` and `light_dir0` keep the compiler's values."""
     if not model.nlight:
         return np.empty((0, 3)), np.empty((0, 3))
     data = mujoco.MjData(model)

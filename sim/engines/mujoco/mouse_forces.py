@@ -1,12 +1,12 @@
-"""Bodies that users of viewers drag, in MuJoCo's own terms: the perturbation, forces in `xfrc_applied`, mocap poses.
+"""Dragging of bodies by users of viewers, through `MjvPerturb`, forces in `xfrc_applied` and mocap poses.
 
 A pull sets MuJoCo's `MjvPerturb`, as its own viewer's mouse does; MuJoCo then computes the spring, with the body's true
-mass, and moves mocap bodies. Several handles may show one `MjData`: their pulls add up, and are kept per data.
+mass, and moves mocap bodies. Several handles may show one `MjData`: their forces add up, and are kept per data.
 
-Always: only what was added here is taken away again, and only where it is still there, number by number: what the program
-writes into `xfrc_applied` stays, to the last bit. When the drag ends, or the viewer goes, the force is gone with the next
-`sync`, and with `close`. What the program adds with `+=` while a body is pulled cannot be told from a number that it
-writes: that number is the program's from then on, with the pull in it.
+Always: only forces that were added here are removed, and only where the number is unchanged: what the program writes
+into `xfrc_applied` stays, to the last bit. When the drag or the viewer ends, the force is removed by the next `sync`,
+or by `close`. A number that the program changes with `+=` while a body is pulled looks like one that it writes: it
+counts as the program's from then on, with the pull in it.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ class _Row(NamedTuple):
 class DataForces:
     """Pulls of all handles on the bodies of one `data`. For any thread.
 
-    Always: an exception of a signal handler, wherever it comes, leaves each row as the program wrote it, or that plus
-    the pulls and known as such.
+    Always: if a signal handler raises at any point, each row is what the program wrote, or that plus the pulls; `_rows`
+    has the rows with pulls.
     """
 
     def __init__(self, data: MjData) -> None:
         self._data = data
         self._lock = threading.RLock()  # re-entrant: a signal handler may call `close`
         self._is_busy = False
-        self._asked: deque[tuple[object, Callable[[], BodyForce | None] | None]] = deque()
+        self._pending: deque[tuple[object, Callable[[], BodyForce | None] | None]] = deque()
         self._pulls: dict[object, BodyForce] = {}
         self._rows: dict[int, _Row] = {}
 
     @staticmethod
     def of(data: MjData) -> DataForces:
-        """The one object for `data`, which it keeps alive."""
+        """Returns the one object for `data`. It keeps `data` alive."""
         with _known_lock:
             found = _known.get(id(data))
             if found is None:
@@ -69,20 +69,21 @@ class DataForces:
             return found
 
     def pull(self, puller: object, force: Callable[[], BodyForce | None]) -> None:
-        """Replaces the force of one puller. force: returns it, and may use `xfrc_applied` meanwhile."""
-        self._asked.append((puller, force))
+        """Replaces the force of one puller. force: returns it (None: no force); it may write into `xfrc_applied`."""
+        self._pending.append((puller, force))
         with self._lock:
             self._carry_out()
 
     def release(self, puller: object) -> None:
-        """Takes the force of one puller away."""
-        self._asked.append((puller, None))
+        """Removes the force of one puller."""
+        self._pending.append((puller, None))
         with self._lock:
             self._carry_out()
 
     def forget(self, puller: object) -> None:
-        """`release` that never waits, for a puller that was dropped: if another thread is here, its next call does it."""
-        self._asked.append((puller, None))
+        """`release` without waiting, for a puller that was dropped: if another thread has the lock, a later call does
+        it."""
+        self._pending.append((puller, None))
         if self._lock.acquire(blocking=False):
             try:
                 self._carry_out()
@@ -94,12 +95,12 @@ class DataForces:
         return puller in self._pulls
 
     def _carry_out(self) -> None:
-        if self._is_busy:  # a signal handler or the garbage collector calls: the call that they interrupted does it
+        if self._is_busy:  # in a signal handler or the garbage collector: the call that they interrupted does it
             return
         self._is_busy = True
         try:
-            while self._asked:
-                puller, force = self._asked.popleft()
+            while self._pending:
+                puller, force = self._pending.popleft()
                 pull = None if force is None else force()
                 if pull is None:
                     self._pulls.pop(puller, None)
@@ -120,7 +121,7 @@ class DataForces:
         row[:] = own
         self._rows.pop(body, None)
         if forces:
-            # Known before it is written: after an interruption between the two the row is the program's own.
+            # Noted before it is written: after an interruption between the two the row is what the program wrote.
             self._rows[body] = known = _Row(own, own + sum(forces))
             row[:] = known.whole
 
@@ -163,7 +164,7 @@ class MouseForces:
         self._is_on = bool(is_pulling or self._pull.body is not None or perturb.active2)
 
     def end(self) -> None:
-        """Takes the force away: the viewer goes."""
+        """Removes the force, when the viewer ends."""
         self._forces.release(self._puller)
 
     def _follow(self, pull: Pull) -> None:

@@ -5,8 +5,8 @@ compared with what was shown last, before a publish: camera and options each tim
 second (`model/watched_model.py`).
 
 Always: a scene is replaced only if something differs, and seldom enough that a viewer keeps up with it. Colours alone
-replace none: they are columns of the parts (`model/shown_colors.py`). Of a change that the picture lacks, one line on
-standard error tells.
+replace none: they are columns of the parts (`model/shown_colors.py`). A changed field that the picture does not show is
+reported once on standard error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # Shortest interval between two scenes, ns: each travels whole, meshes and all.
 SCENE_NS = 33_000_000
-# Interval at which the model's fields are compared, ns, and the most that a publish compares of them, bytes: half of the
+# Interval at which the model's fields are compared, ns, and most bytes that one publish compares: it takes half of the
 # time of a publish of 10,000 bodies.
 MODEL_NS, MOST_BYTES = 100_000_000, 262_144
 # Effects for which the scene is replaced.
@@ -66,7 +66,7 @@ class ShownModel:
         self._fields = WatchedModel(model, ALL_BUT_COLORS)
         self._color_fields = WatchedModel(model, COLORS)
         self._is_look_begun = False
-        self._old = 0  # of what has changed and is not shown yet
+        self._old = 0  # effects of changes that are not shown yet
         self._shown = self._shown_parts()
         found = found_parts(model, self._maker, self._shown)
         self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), (), self._shown)

@@ -217,7 +217,7 @@ def test_threads_and_sockets_that_were_replaced_are_refused_with_the_call_that_l
         return subprocess.run([*command, code], capture_output=True, text=True, timeout=60, check=True).stdout
 
     told = said("")
-    assert "has replaced threads and sockets by its own, and twixt needs the real ones; leave them out: " in told
+    assert "has replaced Python's threads and sockets, which twixt needs; patch without them: " in told
     assert way_out in told
     advised = told.strip().partition("(")[2].removesuffix(")")
     assert said(advised) == "opened\n"

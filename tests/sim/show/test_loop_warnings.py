@@ -102,7 +102,7 @@ def test_times_that_differ_by_less_than_a_nanosecond_are_named_once(
         seen = watched.publish(position=np.zeros((1, 3)), sim_time=publish * 4e-10)
     assert seen.sim_time_ns == 8
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith("twixt: sim_time went on by 4e-10 s, and snapshots hold whole nanoseconds")
+    assert line.startswith("twixt: sim_time advanced by 4e-10 s, but snapshots hold whole nanoseconds")
 
 
 def test_a_time_that_is_published_again_or_goes_back_is_not_named(
@@ -125,7 +125,7 @@ def test_a_scale_that_is_nothing_in_a_snapshot_is_named_once_and_0_is_not(
         seen = watched.publish(position=np.zeros((3, 3)), scale=[1.0, 1e-9, 1.0])
     assert seen.bodies["scale"].tolist() == [1, 0, 1]
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith("twixt: a scale after step 2 is so small that float16, its type in a snapshot, has 0 for it")
+    assert line.startswith("twixt: a scale after step 2 is 0 as float16, its type in a snapshot: that body")
 
 
 def test_a_shape_too_small_to_be_seen_is_named(watched: Watched, capfd: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_a_shape_too_small_to_be_seen_is_named(watched: Watched, capfd: pytest.C
     other = Watched(Scene([Sphere(1e-10)]))
     other.link.close()
     other.view.close()
-    named = [line for line in capfd.readouterr().err.splitlines() if "the Sphere of body 0 is 2e-10 m large" in line]
+    named = [line for line in capfd.readouterr().err.splitlines() if "the Sphere of body 0 is 2e-10 m across" in line]
     assert len(named) == 2
 
 
@@ -167,7 +167,7 @@ def test_masked_entries_are_shown_as_not_given(watched: Watched, capfd: pytest.C
 )
 def test_masked_entries_of_a_type_without_a_nan_are_refused(watched: Watched, fields: dict[str, Any]) -> None:
     name = list(fields)[-1]
-    with pytest.raises(TwixtError, match=rf"^{name} must have a value in each entry, got \d masked ones of"):
+    with pytest.raises(TwixtError, match=rf"^{name} must have a value in each entry, got \d masked entries of"):
         watched.view.publish(**fields)
 
 

@@ -590,7 +590,7 @@ def test_a_view_that_is_not_kept_is_closed_with_a_line_that_says_so(tmp_path: Pa
     done = script("\n".join(lines), tmp_path)
     assert (done.returncode, done.stdout) == (0, "the loop goes on\n")
     assert done.stderr == (
-        "twixt: the view was closed before its window opened, because its last reference ended; "
+        "twixt: the view was closed before its window opened, because nothing refers to it any more; "
         "keep it in a variable: view = twixt.show(...), viewer = launch_passive(...)\n"
     )
     assert running() == []
@@ -611,7 +611,7 @@ def test_a_view_that_published_and_ended_with_its_function_says_nothing(tmp_path
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_view_is_not_copied_and_goes_on(watched: Watched, copied: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match="^a view of twixt.show cannot be copied or pickled, it is one window; leave"):
+    with pytest.raises(TypeError, match="^a view of twixt.show cannot be copied or pickled: it stands for one window"):
         copied({"env": watched.view})
         copied(watched.view)
     assert visible(watched.publish(position=places(1))) == [0]

@@ -310,7 +310,7 @@ def test_masked_entries_become_nan_which_is_reported_and_not_their_hidden_values
     assert np.isnan(bodies.position).all(axis=1).tolist() == [False, True]
     bodies.teleport(0, place[1])
     assert np.isnan(bodies.position[0]).all()
-    with pytest.raises(TwixtError, match=r"Bodies.position must have a value in each entry, got 3 masked ones of int"):
+    with pytest.raises(TwixtError, match=r"Bodies.position must have a value in each entry, got 3 masked entries of"):
         bodies.position = np.ma.masked_array(np.ones((2, 3), int), [[False] * 3, [True] * 3])
 
 

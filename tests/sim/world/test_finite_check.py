@@ -55,8 +55,8 @@ def test_a_quaternion_of_zeros_is_named_and_half_a_turn_is_not() -> None:
     bodies.orientation[7] = 0
     said = check.check_all(bodies.records, 12)
     assert said == (
-        "body 7 has the orientation [0., 0., 0., 0.] after step 12; it is drawn as if not turned; not turned is "
-        "(0, 0, 0, 1), x y z w"
+        "body 7 has the orientation [0., 0., 0., 0.] after step 12; it is drawn without rotation; give "
+        "(0, 0, 0, 1), x y z w, for no rotation"
     )
     bodies.visible[7] = False
     assert check.check_all(bodies.records, 12) == ""

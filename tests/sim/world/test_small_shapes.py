@@ -23,7 +23,7 @@ CORNERS, FACES = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0)], float), [(0, 1, 2)]
 def test_a_shape_of_a_nanometre_is_named_with_its_body(shape: Shape, size: str) -> None:
     kind = type(shape).__name__
     told = small_shape(Scene([Sphere(), Sphere(), shape, shape]))
-    assert told.startswith(f"the {kind} of body 2 is {size} m large")
+    assert told.startswith(f"the {kind} of body 2 is {size} m across")
     assert "give lengths in a larger unit" in told
 
 

@@ -107,7 +107,7 @@ def test_a_world_of_shapes_too_small_to_be_seen_is_told_so_when_it_begins() -> N
     world, warnings = Still(), list[str]()
     world.scene = Scene([Sphere(1e-10)] * 3)
     GuardedWorld(world, Still, 0, warnings.append)
-    assert [warning[:37] for warning in warnings] == ["the Sphere of body 0 is 2e-10 m large"]
+    assert [warning[:38] for warning in warnings] == ["the Sphere of body 0 is 2e-10 m across"]
 
 
 def test_motion_that_is_lost_is_reported_once_also_after_a_reset(make_host: MakeHost) -> None:

@@ -113,7 +113,7 @@ Rows = NDArray[np.float64]
 
 def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
     """Positions and quaternions of all geoms ("geom") or sites ("site") in the frames of their bodies, as MuJoCo's
-    kinematics has them: where `sameframe` names a frame of the body, their own pose does not count."""
+    kinematics uses them: where `sameframe` names a frame of the body, that frame replaces their own pose."""
     position, quaternion, frame = (getattr(model, f"{kind}_{name}") for name in ("pos", "quat", "sameframe"))
     if not frame.any():
         return position, quaternion
@@ -128,7 +128,7 @@ def _local_poses(model: MjModel, kind: str) -> tuple[Rows, Rows]:
 
 
 def _in_own_frame(frame: NDArray[np.uint8], position: Rows, quaternion: Rows) -> tuple[Rows, Rows]:
-    """The poses, without those that are the frame of the body itself."""
+    """The poses, with the identity for those whose frame is the body's own."""
     names = mujoco.mjtSameFrame
     is_there = frame == int(names.mjSAMEFRAME_BODY)
     is_turned = is_there | (frame == int(names.mjSAMEFRAME_BODYROT))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEAST_FOV_DEG, MOST_FOV_DEG, DEFAULT_FOV_DEG = 1.0, 170.0, 45.0
 
 LEAST_DISTANCE_M = 1e-6
-# A camera looks straight down or up where the horizontal share of its direction is below this.
+# Horizontal share of the direction of view below which a camera looks straight down or up.
 VERTICAL_SHARE = 1e-6
 # Farthest that a camera or its target may be, m: of a program that follows a body that has diverged.
 FARTHEST_M = 1e9
@@ -72,7 +72,8 @@ def take_over(camera: MjvCamera, seen: Camera) -> None:
 
 
 def _ahead(seen: Camera) -> tuple[float, float]:
-    """Horizontal direction of a camera that looks straight down or up: as it would look after tilting to the horizon."""
+    """Horizontal direction of a camera that looks straight down or up: as it would look after tilting to the
+    horizon."""
     x, y, _ = seen.up if any(seen.up[:2]) else (0.0, 1.0, 0.0)
     return (x, y) if seen.target[2] < seen.eye[2] else (-x, -y)
 
@@ -92,7 +93,7 @@ def _fixed(model: MjModel, number: int) -> Camera:
     else:  # moves with its body, and looks where it looked at first
         eye, turn = model.cam_pos0[number], np.array(model.cam_mat0[number])
     forward = -turn.reshape(3, 3)[:, 2]
-    fov = _height_angle(model, number)
+    fov = _fov_y_deg(model, number)
     view = _looking(eye, eye + forward * model.stat.extent, fov, body or None, turns)
     view = dataclasses.replace(view, up=tuple(turn.reshape(3, 3)[:, 1].tolist()))
     if _is_orthographic(model, number):
@@ -101,12 +102,12 @@ def _fixed(model: MjModel, number: int) -> Camera:
 
 
 def _has_sensor(model: MjModel, number: int) -> bool:
-    """True if the camera's picture follows from a sensor and focal lengths, else from its angle of view."""
+    """True if a sensor size and focal lengths define the camera's picture; otherwise its angle of view does."""
     return bool((model.cam_sensorsize[number] > 0).all() and (model.cam_intrinsic[number][:2] > 0).all())
 
 
-def _height_angle(model: MjModel, number: int) -> float:
-    """Angle over the height of a fixed camera's picture, degrees."""
+def _fov_y_deg(model: MjModel, number: int) -> float:
+    """Vertical angle of view of a fixed camera, degrees."""
     if not _has_sensor(model, number):
         return float(model.cam_fovy[number])
     return math.degrees(
@@ -115,7 +116,7 @@ def _height_angle(model: MjModel, number: int) -> float:
 
 
 def _principal_point(model: MjModel, number: int) -> tuple[float, float]:
-    """Of a camera that has a sensor, as shares of its height; (0, 0) of another one, and where it is far outside."""
+    """Principal point, as shares of the sensor's height; (0, 0) without a sensor, and if it is not within -1 to 1."""
     if not _has_sensor(model, number):
         return 0.0, 0.0
     height_m = float(model.cam_sensorsize[number][1])

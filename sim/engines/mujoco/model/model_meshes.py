@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 # Points along a side of a height field, at most: a square of them is 260,000 vertices, 10 MB of a scene's message.
 MOST_HFIELD_POINTS = 512
-# MuJoCo's renderer draws a corner of a mesh without texture coordinates with its face's normal where the cosine of the
-# angle to the mesh's normal is below this (MuJoCo 4.0, mjr_uploadMesh).
+# In a mesh without texture coordinates, MuJoCo's renderer gives a corner its face's normal if the cosine of the angle
+# between that and the mesh's normal is below this (MuJoCo 4.0, mjr_uploadMesh).
 SHARP_EDGE_COSINE = 0.8
 
 
@@ -31,7 +31,8 @@ class Surface(NamedTuple):
 
 
 def mesh_surface(model: mujoco.MjModel, mesh: int) -> Surface | None:
-    """Surface of mesh asset number `mesh`, with the asset's own normals and MuJoCo's sharp edges; None for one without faces."""
+    """Surface of mesh asset number `mesh`, with the asset's own normals and MuJoCo's sharp edges; None without
+    faces."""
     vertices = _rows(model.mesh_vert, model.mesh_vertadr[mesh], model.mesh_vertnum[mesh])
     faces = _rows(model.mesh_face, model.mesh_faceadr[mesh], model.mesh_facenum[mesh]).astype(np.int64)
     if not len(faces):
@@ -98,8 +99,8 @@ def hfield_surface(model: mujoco.MjModel, hfield: int) -> Surface:
 def _with_sharp_edges(
     corners: NDArray[np.float32], normals: NDArray[np.float32], of_corner: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Normals, and the number of each corner's (f, 3), where a corner gets its face's own normal if the mesh's is too
-    far from it. corners: positions (f, 3, 3)."""
+    """Normals, and the index of each corner's normal, (f, 3). A corner gets the normal of its face if the mesh's normal
+    deviates too far from it. corners: positions (f, 3, 3)."""
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.linalg.norm(across, axis=1, keepdims=True)
     of_face = np.divide(across, lengths, out=np.zeros_like(across), where=lengths > 0)

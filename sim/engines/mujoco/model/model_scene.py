@@ -98,7 +98,7 @@ def lit_scene(scene: Scene, model: MjModel) -> Scene:
 def _lit(model: MjModel, sky: Texture | None) -> dict[str, Any]:
     """Light and background of a scene."""
     lit, background = light(model), Scene().background
-    if not isinstance(background, Texture):  # as dim as the bodies before it, so that they differ as in bright light
+    if not isinstance(background, Texture):  # dimmed like the bodies, so that their contrast stays
         red, green, blue = (min(lit.brightness, 1.0) * part for part in background)
         background = red, green, blue
     return {"light": lit.towards, "brightness": lit.brightness, "background": background if sky is None else sky}

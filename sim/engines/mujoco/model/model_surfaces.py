@@ -51,9 +51,9 @@ class ModelSurfaces:
         self._skins_alone.flags[:] = 0
         self._skins_alone.flags[_flag("SKIN")] = 1
         self._scratch = mujoco.MjData(model)
-        # As they are now: a program that changes them has no other surface shown.
-        self._skin_rows = [_places(model.skin_vertadr, model.skin_vertnum, skin) for skin in range(model.nskin)]
-        self._flex_rows = [_places(model.flex_vertadr, model.flex_vertnum, flex) for flex in range(model.nflex)]
+        # Read once: if the program changes them later, the surfaces shown stay the same.
+        self._skin_rows = [_vertex_slice(model.skin_vertadr, model.skin_vertnum, skin) for skin in range(model.nskin)]
+        self._flex_rows = [_vertex_slice(model.flex_vertadr, model.flex_vertnum, flex) for flex in range(model.nflex)]
         self._edges = {flex: _edges(model, flex) for flex in self._flexes if model.flex_dim[flex] == 1}
 
     def take(self) -> NDArray[np.float64] | None:
@@ -185,11 +185,11 @@ def _in_groups(group: NDArray[np.int32], shown_groups: NDArray[np.uint8]) -> NDA
 
 
 def _rows(array: Any, starts: Any, counts: Any, number: int) -> NDArray[Any]:
-    found: NDArray[Any] = array.reshape(-1, 3)[_places(starts, counts, number)]
+    found: NDArray[Any] = array.reshape(-1, 3)[_vertex_slice(starts, counts, number)]
     return found
 
 
-def _places(starts: Any, counts: Any, number: int) -> slice:
+def _vertex_slice(starts: Any, counts: Any, number: int) -> slice:
     return slice(int(starts[number]), int(starts[number]) + int(counts[number]))
 
 

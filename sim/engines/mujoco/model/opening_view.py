@@ -1,8 +1,8 @@
-"""Camera with which a model opens that is run without code.
+"""Opening camera of a model that is run without code (`twixt run model.xml`).
 
-MuJoCo's own camera frames the whole model, floors and arenas with it; what users look at is what moves. So where that
-would be small in the picture, or cut off, the camera stands at another distance along the same line of sight. Skins and
-flexes count as a whole as soon as one of their bodies does, height fields as geoms.
+MuJoCo's own camera frames the whole model, including floors and arenas; users look at the parts that move. If these
+would be small in the picture, or cut off, the camera stands at another distance along the same line of sight. A skin or
+flex counts as a whole if one of its bodies does; a height field counts as a geom.
 
 Always: a tree of bodies that can go anywhere is followed, from its place at the start. One that turns about a fixed
 place is framed with all that it can reach, where that is small. Several trees that can go anywhere are framed together,
@@ -41,8 +41,8 @@ Rows = NDArray[np.float64]
 
 class Subject(NamedTuple):
     """middle: metres, world. half_sizes: along the picture's x and y, metres. body: that carries it, or None. is_whole:
-    it should never be cut off. places, radii: balls in which all of it lies, metres: (n, 3) along the picture's x, y and
-    forward, and (n, 1)."""
+    it should never be cut off. places, radii: bounding spheres of all of it, metres: centres (n, 3) along the picture's
+    x, y and forward axes, and radii (n, 1)."""
 
     middle: Rows
     half_sizes: tuple[float, float]
@@ -76,7 +76,7 @@ def opening_view(model: MjModel) -> Camera:
 
 
 def _nearest_eye_m(subject: Subject, target: Sequence[float] | Rows, axes: Rows, slope: float) -> float:
-    """Least distance from the target at which an eye sees the whole subject: what is nearer to it looks larger."""
+    """Least distance from the target at which an eye sees the whole subject: parts nearer to it appear larger."""
     places = subject.places - axes @ np.asarray(target)
     across = ((np.abs(places[:, :2]) + subject.radii) / SCREEN).max(axis=1)
     return float((across / (MOST_FILL * slope) - places[:, 2]).max())
@@ -128,7 +128,7 @@ def _of_tree(model: MjModel, data: MjData, root: int, axes: Rows) -> Subject | N
 
 
 def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows) -> Subject | None:
-    """All geoms of these bodies, by the balls around them, and the skins and flexes that they move, by their vertices."""
+    """All geoms of these bodies, by their bounding spheres, and the skins and flexes they move, by their vertices."""
     geoms = bodies[model.geom_bodyid] & (model.geom_rbound > 0)
     soft = _surface_vertices(model, data, bodies)
     if not geoms.any() and not len(soft):
@@ -141,7 +141,7 @@ def _framed(model: MjModel, data: MjData, bodies: NDArray[np.bool_], axes: Rows)
 
 
 def _surface_vertices(model: MjModel, data: MjData, bodies: NDArray[np.bool_]) -> Rows:
-    """Vertices, (v, 3), of all shown skins and flexes that one of these bodies carries, whole."""
+    """All vertices, (v, 3), of the shown skins and flexes that any of these bodies moves."""
     surfaces = ModelSurfaces(model, data)
     if not surfaces.count:
         return np.zeros((0, 3))

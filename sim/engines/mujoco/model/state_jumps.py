@@ -1,21 +1,21 @@
-"""Jumps of `qpos` that velocities do not explain: such bodies are cut, not drawn on the way.
+"""Detection of bodies that jump because the program writes `qpos`: they are drawn as cuts, not on the way.
 
 MuJoCo integrates `qpos` from `qvel`, so between two published states a body moves by no more than its speed times the
-time between them. A program that writes `qpos` moves it farther. It is a jump (`Motion.is_jump`) if
+time between them. A motion is a jump (`Motion.is_jump`) if
 
     moved > gap x (speed before + speed after) + acceleration x gap^2 / 2
 
-for all bodies of a model together (roots of sums of squares), and for the body by itself; and alike for turns. The gap is
-the simulated time between the two states, and one timestep more, since poses may be one step behind. All bodies together,
-since what strikes a body has a speed itself. The acceleration is for motion that begins and ends within the gap: at 120
-states a second that is 1 cm, at 15 half a metre, at 1 a hundred metres. So at a low rate of `sync` jumps are missed, and
-no motion is cut.
+both for all bodies of the model together (roots of sums of squares) and for the body alone; likewise for rotations. The
+gap is the simulated time between the two states plus one timestep, since poses may be one step old. All bodies together
+are tested because a body that is hit at rest gets its speed from another one. The acceleration term allows for motion
+that begins and ends within the gap: 1 cm at 120 states a second, half a metre at 15, a hundred metres at 1. So at a low
+rate of `sync` jumps can be missed, but no motion is cut.
 
-A program that moves bodies by hand all the time, such as a replay of recorded `qpos`, is blended as before: a jump counts
-only after a state that had moved by no more than its velocities explain.
+Bodies that a program moves all the time, as in a replay of recorded `qpos`, are blended: a jump counts only after a
+state whose motion the velocities explain.
 
-Always: bodies without a velocity (a mocap body and what it carries, what is welded to the world) are not compared. A
-number that is not finite is no jump.
+Always: bodies without a velocity (mocap bodies, what they carry, bodies welded to the world) are not compared. A number
+that is not finite is no jump.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ from twixt.ipc.snapshot import CONTINUITY_MASK
 if TYPE_CHECKING:
     from mujoco import MjModel
 
-# Acceleration that is no jump, m/s^2: 20 g; a robot's hand has 5 g. And of a turn, rad/s^2: 20 g at 0.1 m.
+# Largest acceleration that is no jump, m/s^2: 20 g (a robot's hand reaches 5 g); of rotation, rad/s^2: 20 g at 0.1 m.
 ACCELERATION, TURN_ACCELERATION = 200.0, 2_000.0
-# What moved by less is explained: rounding, and quaternions that the program normalizes. Metres, and halves of radians.
+# Smaller motions are no jump (rounding, quaternions that the program normalizes): metres, and half radians.
 LEAST_M, LEAST_TURN = 1e-3, 2e-3
 # Least time between two states that counts, seconds.
 SHORTEST_S = 1 / 120
-# A change of the sum is looked at that is so many times the largest of late; and how fast that one is forgotten, which
-# at 120 states a second takes 6 s for a half.
+# Bodies are compared if the sum changes by more than LARGER times its largest recent change. That decays by the factor
+# KEPT in each state: at 120 states a second by half in 6 s.
 LARGER, KEPT = 2.0, 0.999
-# Weight of numbers that only have to be finite: 100 m/s change the sum by less than what `LEAST_M` is for.
-TINY = 1e-6
-# Of positions in records, relative to the farthest.
+# Weight of numbers that are in the sum only to show if they are finite: 100 m/s change it by less than LEAST_M.
+FINITE_WEIGHT = 1e-6
+# Rounding error of positions in records, relative to the largest coordinate.
 ROUNDING = 2.0**-22
 
 
 class Motion(NamedTuple):
-    """Motion between two states, of one body or of many: roots of sums of squares. moved: metres. turned: of differences
-    of quaternions, halves of radians. speed, spin: of both states, added, m/s and rad/s. gap_s: seconds. bodies: number.
+    """Motion between two states, of one body or of many: roots of sums of squares. moved: metres. turned: of
+    differences of quaternions, halves of radians. speed, spin: of both states, added, m/s and rad/s. gap_s: seconds.
+    bodies: number.
     """
 
     moved: float
@@ -71,8 +72,8 @@ class Motion(NamedTuple):
 class StateJumps:
     """Compares published states of `model` with those before, and keeps the bodies' epochs.
 
-    To compare all bodies in each publish would cost a sixth of it. So one number stands for a state, a sum of its poses
-    with fixed random weights; only where it changes by more than it did of late bodies are compared.
+    Comparing all bodies takes a sixth of the time of a publish. So a sum of all poses with fixed random weights is
+    compared first; bodies are compared only if it changes by more than it did recently.
 
     epochs: of all bodies, (n,), for records of dtype `BODY`. cuts: number of states that had a jump. time_s,
     time_before_s: simulated time of the last state, and of the one before, to be set after each.
@@ -94,10 +95,11 @@ class StateJumps:
 
     def compare(self, older: NDArray[np.void], newer: NDArray[np.void], time_s: float) -> bool:
         """Compares a state that is suspect with the one before, records of dtype `BODY`, (n,); True if bodies have
-        jumped, and their epochs were changed. Jumps make no change the largest one of late, so that the next is found."""
+        jumped, and their epochs were changed. A jump does not raise the largest recent change, so that the next is
+        found."""
         gap_s, change = time_s - self.time_s, abs(self._change)
-        # Else it is the first state, the world has restarted, which is a cut of its own, or time stands for long, and a
-        # state replaces the one before without a blend.
+        # Not compared: the first state, a restarted world (it is cut anyway), and a state at the same time as the two
+        # before, which it replaces without a blend.
         if gap_s > 0 or (gap_s == 0 and self.time_s > self.time_before_s):
             gap_s = max(gap_s, SHORTEST_S) + self._step_s
             if self._has_jumps(older[self._moves], newer[self._moves], gap_s):
@@ -107,7 +109,7 @@ class StateJumps:
         return False
 
     def forget(self) -> None:
-        """Has the next state be compared with none."""
+        """Skips the comparison of the next state."""
         self._before = self.time_s = self.time_before_s = math.nan
 
     def _has_jumps(self, older: NDArray[np.void], newer: NDArray[np.void], gap_s: float) -> bool:
@@ -135,7 +137,7 @@ class StateJumps:
 
 
 def moving_bodies(model: MjModel) -> NDArray[np.bool_]:
-    """True for bodies whose velocity MuJoCo knows, and which can have one."""
+    """True for bodies that can move by a velocity which MuJoCo knows."""
     return np.asarray((model.body_weldid > 0) & (model.body_mocapid[model.body_rootid] < 0))
 
 
@@ -144,7 +146,7 @@ def pose_weights(model: MjModel) -> tuple[NDArray[np.float64], NDArray[np.float6
     near 0; all but 0 for bodies that do not move."""
     random = np.random.default_rng(5)
     weights = random.choice((-1.0, 1.0), (int(model.nbody), 7)) * random.uniform(0.3, 1.0, (int(model.nbody), 7))
-    weights[~moving_bodies(model)] = TINY
+    weights[~moving_bodies(model)] = FINITE_WEIGHT
     return weights[:, :3], weights[:, 3:]
 
 

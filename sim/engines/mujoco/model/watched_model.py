@@ -1,10 +1,10 @@
-"""Fields of a model that a program may change while it runs, compared with what they held at the last look.
+"""Detection of fields of a model that the program has changed since the last look, and of what they change.
 
-The one idea: MuJoCo's arrays lie side by side in memory, so a few pieces of it hold them all. A piece is compared as a
-whole; only where it differs are its fields looked at one by one. `EFFECTS` says what each field changes in the picture.
+MuJoCo's arrays are adjacent in memory, so a few pieces of memory contain them all. A piece is compared as a whole; only
+if it differs are its fields compared one by one. `EFFECTS` has the effect of each field on the picture.
 
-Always: a look compares at most so many bytes and goes on there at the next one. A change is noted before what was seen
-is replaced, so that an interrupted look loses none.
+Always: a look compares a limited number of bytes, and the next one continues there. A change is noted before the copy
+of the old content is replaced, so that an interrupted look loses none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mujoco import MjModel
 
 
-# Bits: what a changed field changes. UNSHOWN: MuJoCo's picture alone. Plain numbers, as each publish looks at them.
+# Effects of a changed field, bits. UNSHOWN: on MuJoCo's picture, not on ours. Plain integers: each publish tests them.
 SHAPES, COLORS, LIGHT, CAMERA, UNSHOWN = 1, 2, 4, 8, 16
 ALL_BUT_COLORS = SHAPES | LIGHT | CAMERA | UNSHOWN
 
@@ -31,8 +31,8 @@ def _named(prefix: str, effect: int, names: str) -> dict[str, int]:
     return {prefix + name: effect for name in names.split()}
 
 
-# By field of `mjModel`. Bodies' poses, marks and the vertices of skins and flexes are made from the model with each
-# state, and need no watch; meshes, height fields and textures are told by `update_mesh` and so on.
+# By field of `mjModel`. Not watched: fields for poses, marks and vertices of skins and flexes, which are computed from
+# the model for each state; and meshes, height fields and textures, for which programs call `update_mesh` and so on.
 EFFECTS: dict[str, int] = {
     **_named("geom_", SHAPES, "type dataid bodyid sameframe group matid size pos quat contype conaffinity"),
     **_named("site_", SHAPES, "type dataid bodyid sameframe group matid size pos quat"),
@@ -50,20 +50,20 @@ EFFECTS: dict[str, int] = {
     "vis.map.alpha": SHAPES,
     **_named("", UNSHOWN, "geom_castshadow mat_reflectance light_specular light_castshadow vis.headlight.specular "
              "vis.map.znear vis.map.zfar stat.extent"),
-    # How the model is made up.
+    # Layout of the model's arrays.
     **_named("body_", UNSHOWN, "geomadr geomnum"),
     **_named("mesh_", UNSHOWN, "texcoordadr"),
     **_named("skin_", UNSHOWN, "vertadr vertnum face faceadr facenum texcoordadr"),
     **_named("flex_", UNSHOWN, "vertadr vertnum edge edgeadr edgenum elem elemadr elemnum elemdataadr shell shellnum "
              "shelldataadr"),
 }  # fmt: skip
-# Fields that count for geoms and sites in the frame of their body's inertia alone: `mjtSameFrame`.
+# Fields that matter only for geoms and sites in the frame of their body's inertia; those frames in `mjtSameFrame`.
 INERTIA_FIELDS, INERTIA_FRAMES = ("body_sameframe", "body_ipos", "body_iquat"), (2, 4)
 # Longest piece of memory that is compared as one, and longest gap within one, bytes.
 PIECE, GAP = 65_536, 256
 # Memory around `vis.headlight.ambient` in which the other fields of `mjVisual` and `mjStatistic` lie, bytes.
 BEFORE, AFTER = 256, 1_024
-# A number that none of them has by default.
+# A value that none of these fields has by default.
 PROBE = 77
 # Bytes of a number of `mjVisual`, and of `mjStatistic`.
 VISUAL_BYTES, STATISTIC_BYTES = 4, 8
@@ -88,7 +88,8 @@ class _Piece:
 class WatchedModel:
     """Fields of `model` that have one of `effects`, read from its memory; `model` has to live as long.
 
-    changed: effects of what has changed, until their user removes them. unshown: names of changed fields that have none.
+    changed: effects of fields that have changed. unshown: names of changed fields whose effect is UNSHOWN. The caller
+    clears both.
     """
 
     def __init__(self, model: MjModel, effects: int) -> None:
@@ -96,7 +97,7 @@ class WatchedModel:
         self.unshown: list[str] = []
         names = [name for name, effect in EFFECTS.items() if effect & effects]
         frames = np.concatenate([model.geom_sameframe, model.site_sameframe])
-        if not np.isin(frames, INERTIA_FRAMES).any():  # then the bodies' inertia is not seen, and may change often
+        if not np.isin(frames, INERTIA_FRAMES).any():  # then inertia is not drawn; programs may change it often
             names = [name for name in names if name not in INERTIA_FIELDS]
         self._pieces = _pieces_of(_fields(model, names))
         self._next = 0
@@ -149,8 +150,8 @@ def _fields(model: MjModel, names: Iterable[str]) -> list[_Field]:
 
 @cache
 def _offsets() -> dict[str, int]:
-    """Places of the numbers among `EFFECTS` relative to `vis.headlight.ambient`, bytes: found by changing them in a model
-    of our own. Those that are not found are left out."""
+    """Offsets of the scalar fields of `EFFECTS` from `vis.headlight.ambient`, bytes: found by changing each in a model
+    of our own. Fields that are not found are left out."""
     probe, found = mujoco.MjModel.from_xml_string("<mujoco/>"), dict[str, int]()
     start = probe.vis.headlight.ambient.ctypes.data - BEFORE
     memory = np.frombuffer(_memory(start, BEFORE + AFTER), np.uint8)
@@ -175,7 +176,7 @@ def _bytes_of(name: str) -> int:
 
 
 def _pieces_of(fields: list[_Field]) -> list[_Piece]:
-    """Fields that lie close together make one piece; long ones make several."""
+    """Pieces of memory: one for fields that are close together, several for a long field."""
     pieces: list[_Piece] = []
     held: list[_Field] = []
     cut: list[_Field] = []

@@ -1,8 +1,8 @@
-"""Marks of the user's own geoms, computed anew only where geoms have changed since they were computed last.
+"""Marks of the user's own geoms; only geoms that have changed since the last call are converted.
 
-25,000 geoms take 6 MB: to compare them costs a tenth of what it costs to make marks of them.
+25,000 geoms take 6 MB; comparing them takes a tenth of the time of converting them.
 
-Always: an exception of a signal handler, wherever it comes, leaves marks that the next call computes anew.
+Always: after a signal handler has raised at any point, the next call converts the geoms concerned.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from twixt.sim.engines.mujoco.visual.label_texts import LabelTexts
 from twixt.sim.engines.mujoco.visual.user_geoms import not_drawn, user_keys
 from twixt.sim.world.marks import Marks
 
-# Geoms that are compared, or made marks, at once: what numpy allocates for them is memory that it already has, and the
-# processor's caches hold it (10,000: a third of the time).
+# Geoms that are compared or converted at once. Numpy reuses memory for arrays of this size, and they fit into the
+# processor's caches: 10,000 geoms take a third of the time.
 PIECE = 1_000
 
 
@@ -36,8 +36,8 @@ class UserMarks:
         self._is_one_each = True  # geom i has the mark i
 
     def show(self, geoms: NDArray[np.void] | None) -> None:
-        """Writes the marks of `geoms`, records as of `geom_records`, and removes all others. None: the geoms of the last
-        call."""
+        """Writes the marks of `geoms`, records as of `geom_records`, and removes all others. None: the geoms of the
+        last call."""
         marks = self._marks
         if geoms is None:
             marks.keep(self._rows)
@@ -79,8 +79,8 @@ class UserMarks:
             old = int(np.searchsorted(rows, len(marks)))
             marks.replace(rows[:old], records[:old])
             marks.extend(records[old:])
-            kept = slice(rows[0], rows[0] + len(rows)) if _follow_each_other(rows) else rows
-            self._seen[kept] = words[kept]  # after the marks: else an interruption between the two would be kept
+            kept = slice(rows[0], rows[0] + len(rows)) if _are_consecutive(rows) else rows
+            self._seen[kept] = words[kept]  # after the marks: otherwise an interruption in between would leave old ones
         self._rows = self._geoms = count
         self.not_drawn = []
 
@@ -111,12 +111,12 @@ def _pieces(count: int) -> Iterator[slice]:
     return (slice(begin, min(begin + PIECE, count)) for begin in range(0, count, PIECE))
 
 
-def _follow_each_other(places: NDArray[np.intp]) -> bool:
+def _are_consecutive(places: NDArray[np.intp]) -> bool:
     return bool(len(places) and places[-1] - places[0] == len(places) - 1)
 
 
 def _rows(geoms: NDArray[np.void], places: NDArray[np.intp]) -> NDArray[Any]:
-    """These geoms, without a copy where they follow each other. places: in ascending order."""
-    if _follow_each_other(places):
+    """These geoms, without a copy if they are consecutive. places: in ascending order."""
+    if _are_consecutive(places):
         return geoms[places[0] : places[0] + len(places)]
     return geoms.view(f"V{geoms.itemsize}")[places].view(geoms.dtype)  # type: ignore[no-any-return]

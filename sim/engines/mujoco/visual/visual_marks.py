@@ -45,10 +45,10 @@ FLEX_BITS, ELEMENT_BITS = 4, 13
 
 
 class TakenGeoms:
-    """Geoms of one state, in memory of their own: first MuJoCo's, then those of contacts; beside them the user's.
+    """Geoms of one state, in memory of their own: MuJoCo's, then those of contacts; and the user's, separately.
 
-    decor, contacts, users: number of each. pairs, positions: of all contacts, (c, 2) and (c, 3). user_geoms: None: as
-    in the marks that were made last.
+    decor, contacts, users: number of each. pairs, positions: of all contacts, (c, 2) and (c, 3). user_geoms: None:
+    unchanged since the last marks.
     """
 
     def __init__(self, model: MjModel) -> None:
@@ -87,7 +87,7 @@ class TakenGeoms:
         self.pairs, self.positions = _sides(contact), np.array(contact.pos)
 
     def take_users(self, geoms: NDArray[np.void], is_lasting: bool) -> None:
-        """Takes the user's geoms. is_lasting: in a copy."""
+        """Takes the user's geoms. is_lasting: True copies them."""
         self.users = len(geoms)
         if not is_lasting:
             self.user_geoms = geoms
@@ -164,7 +164,7 @@ class VisualMarks:
 
     def take(self, is_lasting: bool = True) -> TakenGeoms | None:
         """Copies the geoms of the present state; None if there are none. On the user's thread; to be given back.
-        is_lasting: False: they become `marks` at once, so that the user's need no copy."""
+        is_lasting: False if `marks` is called at once: then the user's geoms are not copied."""
         asked, users = self._asked, self._users.count
         asked.is_changed()
         has_decor = asked.has_decor or (asked.has_perturbed and self._perturb.select > 0)
