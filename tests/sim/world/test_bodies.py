@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -375,3 +377,18 @@ def test_sums_are_noted_until_they_are_asked_for_and_bodies_that_grow_are_not_lo
     copied.position += 1.0
     assert bodies.position[0].tolist() == [0.0, 0.0, 0.0]
     assert copied.position[0].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_spawn_and_a_teleport_import_nothing() -> None:
+    """An import takes ms of a step, and fails where no file can be opened."""
+    lines = [
+        "import sys",
+        "from twixt.sim.world.bodies import Bodies",
+        "bodies, before = Bodies(1), set(sys.modules)",
+        "bodies.spawn((1, 2, 3))",
+        "bodies.teleport(0, [4, 5, 6], (0, 0, 0, 1))",
+        "bodies.position = 7",
+        "print(sorted(set(sys.modules) - before))",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
