@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.config import Config
 from twixt.ipc.scene.parent_log import ParentLog, from_version
+from twixt.ipc.shapes.shape import ShapeList
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.render.cores.frame_time_parts import DRAW, USER
 from twixt.render.draw.camera import OrbitCamera
@@ -25,6 +26,7 @@ from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, p
 from twixt.render.scene.picture import DrawnPicture, MethodOptions, Picture
 from twixt.render.scene.picture_part import OF_THE_NEWEST
 from twixt.render.scene.scene_parents import merged_parents
+from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone, with_shapes
 from twixt.render.scene.stage_camera import Bodies, StageCamera
 from twixt.render.snapshots.held_marks import HeldMarks
 from twixt.render.snapshots.history import HeldSnapshot, History
@@ -61,8 +63,9 @@ class Stage:
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
         self._parents = parents  # of scenes that snapshots may belong to
+        self._shapes = ShapesInTime(ShapeList.of(scene.shapes))
         self.history, self.marks = History(slots), HeldMarks()
-        self.renderer = SceneRenderer(context, self._scene_of_children, slots)
+        self.renderer = SceneRenderer(context, self._scene_drawn, slots)
         clock = PlaybackClock(config.clock)
         clock.prefer, clock.buffer_ms = config.prefer, config.buffer_ms
         named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
@@ -112,14 +115,22 @@ class Stage:
 
     # -- scenes, snapshots and plans
 
-    def set_scene(self, scene: Scene, parents: ParentLog = ()) -> None:
+    def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
         """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents: of
-        the latest scenes, this one last; held snapshots are composed with those of their own."""
+        the latest scenes, this one last; held snapshots are composed with those of their own. version: the scene's."""
         self.view.set_scene(scene)
+        waits = self._shapes.take(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents
         self._forget_old_parents()
-        self.renderer.set_scene(self._scene_of_children)
+        drawn = self._scene_drawn
+        if not waits or not differ_in_shapes_alone(self.renderer.scene, drawn):
+            self.renderer.set_scene(drawn)
         self._divide_anew()
+
+    def begin_scene(self, head: Head) -> None:
+        """Call it before the first snapshot of a scene, that with this head, is uploaded."""
+        self._shapes.begin(head, self.history)
+        self.renderer.begin_scene(self._shapes.own_scene(self.scene))
 
     def set_camera(self, camera: Camera | None) -> None:
         """Takes a camera that was published by itself: the user's view is replaced by it."""
@@ -236,6 +247,11 @@ class Stage:
         """The scene, in which bodies that had a parent in the scene of a held snapshot are children too."""
         return self.scene if len(self._parents) < 2 else self.scene.with_children(merged_parents(self._parents))
 
+    @property
+    def _scene_drawn(self) -> Scene:
+        """The scene that is drawn: it has the shapes of the draw time."""
+        return with_shapes(self._scene_of_children, self._shapes.shown)
+
     def _forget_old_parents(self) -> bool:
         """Forgets parents of scenes that no held snapshot has. True if fewer bodies are children now."""
         oldest = self.history.oldest
@@ -288,8 +304,12 @@ class Stage:
         self.labels = []
         drawn, newest = None, self.history.newest
         if len(self._parents) > 1 and self._forget_old_parents():
-            self.renderer.set_scene(self._scene_of_children)
+            self.renderer.set_scene(self._scene_drawn)
             self._divide_anew()
+        if self._shapes.are_waiting and self._shapes.show(draw_times_ns[-1], self.history, self.main.method):
+            self.renderer.set_scene(self._scene_drawn)
+            if self._shapes.are_begun:
+                self.renderer.begin_scene(self._shapes.own_scene(self.scene))
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):

@@ -33,6 +33,7 @@ SNAPSHOTS, FRAMES = 7, 6  # of a run; frames an interval
 # Bodies 0 and 2 have no parent, 1 is 0's child, 3 is 2's. The body at rest is 4, and 5 is its child, half a metre on.
 FIXED = {1: 0, 3: 2, 5: 4}
 BODY, CHILD = 4, 5
+MOST_BODIES = 8  # without memory made anew
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Rig:
         self.window, self.situation = window, situation
         self.gap_ns = round(1e9 / situation.rate_hz)
         if host is None:
-            host = Host(open_listener(f"parents-{os.getpid()}"), situation.scene(0), 6)
+            host = Host(open_listener(f"parents-{os.getpid()}"), situation.scene(0), MOST_BODIES)
             host.write_plan(Plan(1, 0, START_NS, 0, 1.0))
         self.host = host
         self.link = attach(host.name)
@@ -118,7 +119,7 @@ class Rig:
     def head(self, k: int) -> Head:
         return Head(
             tick=k, sim_time_ns=k * self.gap_ns, due_ns=START_NS + k * self.gap_ns, dt_ns=self.gap_ns,
-            count=6, scene_version=self.host.scene_version, plan_number=1,
+            count=len(self.situation.bodies(k)), scene_version=self.host.scene_version, plan_number=1,
         )  # fmt: skip
 
     def await_scene(self) -> None:

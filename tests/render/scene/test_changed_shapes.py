@@ -1,0 +1,198 @@
+"""Shapes that a newer scene changes are drawn from its first snapshot on; pixels of a real host, socket, intake and drawing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from tests.render.scene.changing import AHEAD, CHANGED_AT, SNAPSHOTS, WIDE_PX, Rig, Situation
+from twixt.ipc.scene import Box, Capsule, Compound, Part, Scene, Shape, Sphere
+from twixt.ipc.scene.groups import Group
+from twixt.render.display.offscreen import OffscreenWindow
+
+RED, GREEN = (1, 0, 0), (0, 1, 0)
+RED_BALL, GREEN_BALL = Sphere(0.5, RED), Sphere(0.5, GREEN)
+AHEAD_OF_BODY = Compound([Part(Sphere(0.4, RED), (1, 0, 0)), Part(Sphere(0.2, RED), (1, 0, 1))])
+BEHIND_BODY = Compound(
+    [Part(Sphere(0.4, RED), (3, 0, 0), (0, -1, 0, 0)), Part(Sphere(0.2, RED), (3, 0, -1), (0, -1, 0, 0))]
+)
+BLUE = Sphere(0.1, (0, 0, 1))
+FRAMES = 4  # an interval
+SHADED, BY_NUMPY = ("none", "linear", "hermite", "auto"), ("catmull", "extrapolate", "kalman", "chase")
+CHANGE = FRAMES * CHANGED_AT  # the frame of the first snapshot of the newer scene
+
+
+@functools.cache
+def window() -> OffscreenWindow:
+    return OffscreenWindow(WIDE_PX)
+
+
+@dataclass(frozen=True)
+class Shaped(Situation):
+    """A body of one shape, then of another one. jump: metres; scale: after it."""
+
+    first: Shape = RED_BALL
+    second: Shape = GREEN_BALL
+    jump: float = 0.0
+    scale: float = 1.0
+    groups: tuple[dict[str, Group], dict[str, Group]] = ({}, {})
+    more: int = 0  # bodies that the newer scene has beside
+
+    def scene(self, k: int) -> Scene:
+        is_new = k >= CHANGED_AT
+        shapes = [*[BLUE] * 4, self.second if is_new else self.first, BLUE, *[BLUE] * (self.more if is_new else 0)]
+        return Scene(shapes, camera=AHEAD, ground=None, unlit=True, groups=self.groups[is_new])
+
+    def parents(self, k: int) -> dict[int, int]:
+        return {}
+
+    def bodies(self, k: int) -> np.ndarray:
+        bodies = super().bodies(k)
+        if k >= CHANGED_AT:
+            bodies["position"][4, 0] += self.jump
+            bodies["scale"][4] = self.scale
+        return bodies
+
+
+@dataclass(frozen=True)
+class Recentred(Shaped):
+    """A body of two parts at rest, while its own frame jumps and turns by half a turn about y."""
+
+    first: Shape = AHEAD_OF_BODY
+    second: Shape = BEHIND_BODY
+
+    def bodies(self, k: int) -> np.ndarray:
+        bodies = super().bodies(k)
+        bodies["position"][4, 0] = 0.0 if k < CHANGED_AT else 4.0
+        if k >= CHANGED_AT:
+            bodies["orientation"][4] = (0, 1, 0, 0)
+        return bodies
+
+
+def pictures(situation: Situation, method: str, upto: int = FRAMES * (SNAPSHOTS - 2), **settings: bool) -> np.ndarray:
+    """Every frame, (frames, height, width, 3), from the first snapshot on."""
+    rig = Rig(window(), situation, method)
+    found = []
+    try:
+        rig.stage.choose(**rig.settings | settings)
+        for frame in range(upto + 1):
+            rig.frame(frame / FRAMES, WIDE_PX)
+            rig.stage.renderer.finish()
+            found.append(rig.stage.renderer.read_pixels().astype(int))
+    finally:
+        rig.close()
+    return np.array(found)
+
+
+def masked(frames: np.ndarray, color: tuple[int, int, int]) -> np.ndarray:
+    """Pixels of a colour, (frames, height, width)."""
+    return (np.abs(frames - 255 * np.array(color)) < 100).all(axis=3)
+
+
+def columns(mask: np.ndarray) -> np.ndarray:
+    """Mean column of the pixels in each frame; NaN without any."""
+    return np.array([np.flatnonzero(one.any(axis=0)).mean() if one.any() else np.nan for one in mask])
+
+
+@pytest.mark.parametrize("method", [*SHADED, *BY_NUMPY])
+@pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
+@pytest.mark.parametrize("is_cut", [False, True], ids=["", "cut"])
+def test_a_body_that_changes_colour_and_place_has_the_new_colour_at_the_new_place_alone(method, late, is_cut) -> None:
+    frames = pictures(Shaped(is_cut=is_cut, late=late, jump=2.0), method)
+    red, green = masked(frames, RED).any(axis=(1, 2)), masked(frames, GREEN).any(axis=(1, 2))
+    is_old = np.arange(len(frames)) < CHANGE
+    assert (red == is_old).all(), red
+    assert (green == ~is_old).all(), green
+
+
+@pytest.mark.parametrize("method", ["auto", "catmull"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Sphere(0.5, RED), Box((1.0, 1.0, 1.0), RED)),
+        (Box((1, 1, 1), RED), Box((1, 1, 2), RED)),
+        (Compound([Part(Sphere(0.5, RED))]), Compound([Part(Box((1, 1, 1), RED))])),
+        (Sphere(0.5, RED), Capsule(0.5, 1.0, RED)),
+    ],
+    ids=["a sphere, a box", "a longer box", "a part", "a capsule"],
+)
+def test_another_shape_is_drawn_from_its_own_snapshot_on(method: str, first: Shape, second: Shape) -> None:
+    area = masked(pictures(Shaped(first=first, second=second), method), RED).sum(axis=(1, 2))
+    assert len(set(area[:CHANGE].tolist())) == len(set(area[CHANGE:].tolist())) == 1, area
+    assert area[CHANGE] > 1.2 * area[0], area
+
+
+@pytest.mark.parametrize("method", [*SHADED])
+@pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
+@pytest.mark.parametrize("is_part", [False, True], ids=["", "a part"])
+def test_a_size_that_the_scale_makes_up_for_stays_in_every_frame(method: str, late: bool, is_part: bool) -> None:
+    wrapped: Callable[[Shape], Shape] = (lambda shape: Compound([Part(shape)])) if is_part else (lambda shape: shape)
+    first, second = wrapped(Sphere(0.5, RED)), wrapped(Sphere(1.0, RED))
+    mask = masked(pictures(Shaped(first=first, second=second, scale=0.5, late=late), method), RED)
+    widths = mask.any(axis=1).sum(axis=1)
+    assert widths[0] > 8
+    assert np.ptp(widths) <= 1, widths
+
+
+@pytest.mark.parametrize("method", ["linear", "auto"])
+def test_a_size_that_changes_is_blended_as_a_scale_is(method: str) -> None:
+    mask = masked(pictures(Shaped(second=Sphere(1.0, RED)), method), RED)
+    by_scene = mask.any(axis=1).sum(axis=1)
+    same = Shaped(second=Sphere(0.5, RED), scale=2.0)
+    by_scale = masked(pictures(same, method), RED).any(axis=1).sum(axis=1)
+    assert np.abs(by_scene - by_scale).max() <= 1, (by_scene, by_scale)
+
+
+@pytest.mark.parametrize("method", [*SHADED])
+@pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
+def test_parts_at_rest_rest_while_their_bodys_frame_jumps_and_turns(method: str, late: bool) -> None:
+    frames = pictures(Recentred(late=late), method)
+    at = columns(masked(frames, RED))
+    assert np.ptp(at) <= 0.5, at
+
+
+@pytest.mark.parametrize("method", ["auto", "catmull"])
+def test_a_scene_in_each_step_is_drawn_with_its_own_snapshot(method: str) -> None:
+    class EachStep(Shaped):
+        def scene(self, k: int) -> Scene:
+            shade = Sphere(0.5, (1.0, k / 10, 0))
+            return Scene([*[BLUE] * 4, shade, BLUE], camera=AHEAD, ground=None, unlit=True)
+
+    situation = EachStep()
+    rig = Rig(window(), situation, method)
+    greens = []
+    try:
+        rig.stage.choose(**rig.settings)
+        for k in range(SNAPSHOTS):
+            rig.publish()
+            rig.intake.take()
+            if k + 1 < SNAPSHOTS:
+                rig.host.write_scene(situation.scene(k + 1))
+                rig.await_scene()
+        rig.intake.take()
+        for frame in range(2 * (SNAPSHOTS - 1) + 1):
+            rig.frame(frame / 2, WIDE_PX)
+            rig.stage.renderer.finish()
+            pixels = rig.stage.renderer.read_pixels().astype(int)
+            greens.append(round(pixels[pixels[:, :, 0] > 200][:, 1].mean() / 25.5))
+    finally:
+        rig.close()
+    assert greens == [frame // 2 for frame in range(2 * (SNAPSHOTS - 1) + 1)]
+
+
+@pytest.mark.parametrize("method", ["auto", "catmull"])
+def test_bodies_that_a_scene_adds_leave_the_others_as_they_are(method: str) -> None:
+    class More(Shaped):
+        def bodies(self, k: int) -> np.ndarray:
+            bodies = super().bodies(k)
+            return bodies if k < CHANGED_AT else np.concatenate((bodies, bodies[-1:]))
+
+    frames = pictures(More(jump=2.0, more=1), method)
+    red, green = masked(frames, RED).any(axis=(1, 2)), masked(frames, GREEN).any(axis=(1, 2))
+    is_old = np.arange(len(frames)) < CHANGE
+    assert (red == is_old).all(), red
+    assert (green == ~is_old).all(), green
