@@ -2,8 +2,8 @@
 
 Shapes are discrete: those of a newer scene are drawn from the instant on at which its first snapshot is, so that a body
 changes its colour where it changes its place. Until then the shapes before are drawn, with all else of the newer scene.
-A scene without a snapshot of its own is drawn at once; so are scenes in which bodies have another number of parts, other
-deforming meshes, or parts coloured by a column.
+One whose first snapshot has not come waits for it, but is drawn as soon as the picture stands still. Drawn at once are
+scenes in which bodies have another number of parts, other deforming meshes, or parts coloured by a column.
 
 Always: scenes follow in the order in which they came. Pure.
 """
@@ -20,11 +20,12 @@ from twixt.ipc.config.column_rules import COLOR
 from twixt.ipc.scene import Compound, Scene, Shape
 from twixt.ipc.scene.surface_records import deforming
 from twixt.ipc.shapes.shape import ShapeList
+from twixt.render.scene.frame_jumps import FrameJumps
 from twixt.render.scene.picture_part import OF_THE_NEWEST
 from twixt.render.snapshots.history import History
 
 if TYPE_CHECKING:
-    from twixt.ipc.snapshot import Head
+    from twixt.ipc.snapshot import Head, Snapshot
 
 SHAPE_FIELDS = ("shapes", "distinct_shapes", "shape_index")
 OTHER_FIELDS = tuple(field.name for field in fields(Scene) if field.name not in (*SHAPE_FIELDS, "camera"))
@@ -50,12 +51,18 @@ class ShapesInTime:
     def __init__(self, shapes: ShapeList) -> None:
         self.shown = self.own = shapes
         self.are_begun = False
+        self._jumps = FrameJumps()
         self._coming: deque[_Coming] = deque()
 
     @property
     def are_waiting(self) -> bool:
         """True if there are newer shapes than those shown."""
         return bool(self._coming)
+
+    @property
+    def await_snapshot(self) -> bool:
+        """True if the next shapes wait for the first snapshot of their scene."""
+        return bool(self._coming) and self._coming[0].from_ns is None
 
     def take(self, before: Scene, scene: Scene, version: int, history: History) -> bool:
         """Takes a scene that follows `before`. version: its own. history: of the snapshots held. Returns False where its shapes are drawn at
@@ -85,8 +92,9 @@ class ShapesInTime:
         if begun or not self._coming:
             self.own = begun[-1].shapes if begun else self.shown
 
-    def show(self, draw_time_ns: int, history: History, method: str) -> bool:
-        """Shows the shapes that are drawn at that time by this method. Returns False if these are the ones shown."""
+    def show(self, draw_time_ns: int, history: History, method: str, is_still: bool) -> bool:
+        """Shows the shapes that are drawn at that time by this method. is_still: it is the time of the frame before. Returns
+        False if these are the ones shown."""
         held = history.entries
         if held:
             first = held[-1 if method == OF_THE_NEWEST else 0]
@@ -95,12 +103,16 @@ class ShapesInTime:
         self.are_begun = self.own is not self.shown
         while self._coming and (from_ns := self._coming[0].from_ns) is not None and from_ns <= draw_time_ns:
             found = self._coming.popleft()
-        if found is None and self._coming and self._coming[0].from_ns is None:
+        if found is None and is_still and self.await_snapshot:
             found = self._coming.popleft()
         if found is None:
             return False
         self.shown = found.shapes
         return True
+
+    def marked(self, snapshot: Snapshot, scene: Scene) -> Snapshot:
+        """A snapshot that comes now, for methods of numpy: bodies whose own frame jumps are cut. Changed in place."""
+        return self._jumps.marked(snapshot, with_shapes(scene, self.own))
 
     def own_scene(self, scene: Scene) -> Scene | None:
         """The scene with the shapes of the snapshots that come now; None: these are shown."""

@@ -1,8 +1,7 @@
 """The stage: one picture of the world, or two side by side, with trails and the user's drawing.
 
-The one idea: each snapshot is taken in once, for all pictures. In a frame each picture's clock gives its draw time;
-the picture at that time is drawn into its part of the window. The right picture is the run's own, whose figures are
-logged; the left one is for comparison.
+Each snapshot is taken in once, for all pictures. In a frame each picture is drawn into its part of the window, at the draw
+time of its clock. The right picture is the run's own, whose figures are logged; the left one is for comparison.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Stage:
             self._drawing = load(config.draw)
             self.main.watch(DRAWING, None)
         self._copies: dict[int, Snapshot] = {}  # by slot
-        self._present_ns = 0
+        self._present_ns = self._drawn_ns = 0  # of the last frame
         self.hand: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])
@@ -151,6 +150,7 @@ class Stage:
 
     def add(self, snapshot: Snapshot, slot: int) -> None:
         """Adds a private copy of the snapshot in `slot`."""
+        snapshot = self._shapes.marked(snapshot, self.scene)
         for picture in self.pictures:
             picture.add(snapshot)
         if self.needs_copies:
@@ -202,14 +202,14 @@ class Stage:
         """Labels of the left and the right half; None without a split."""
         if self.left is None:
             return None
-        return _label(self.left), _label(self.main)
+        left, right = (f"{picture.method}, clock {picture.clock.mode}" for picture in (self.left, self.main))
+        return left, right
 
     @property
     def messages(self) -> tuple[str, ...]:
         """Messages for the user about the picture."""
         failed = "" if self._drawing is None else self._drawing.failed
-        notes = [f"--draw: {failed}"] if failed else []
-        return tuple(notes)
+        return (f"--draw: {failed}",) if failed else ()
 
     def _split(self, on: bool) -> None:
         if not on:
@@ -288,8 +288,8 @@ class Stage:
 
     def _past(self) -> list[Snapshot]:
         """Private copies of the held snapshots, for parts and watchers that begin now."""
-        held = [(self._copies.get(entry.slot), entry.head) for entry in self.history.entries]
-        return [snapshot for snapshot, head in held if snapshot is not None and snapshot.tick == head.tick]
+        held = ((self._copies.get(slot), head.tick) for slot, head in self.history.entries)
+        return [snapshot for snapshot, tick in held if snapshot is not None and snapshot.tick == tick]
 
     # -- a frame
 
@@ -306,7 +306,8 @@ class Stage:
         if len(self._parents) > 1 and self._forget_old_parents():
             self.renderer.set_scene(self._scene_drawn)
             self._divide_anew()
-        if self._shapes.are_waiting and self._shapes.show(draw_times_ns[-1], self.history, self.main.method):
+        is_still, self._drawn_ns = self._drawn_ns == draw_times_ns[-1], draw_times_ns[-1]
+        if self._shapes.are_waiting and self._shapes.show(self._drawn_ns, self.history, self.main.method, is_still):
             self.renderer.set_scene(self._scene_drawn)
             if self._shapes.are_begun:
                 self.renderer.begin_scene(self._shapes.own_scene(self.scene))
@@ -343,7 +344,11 @@ class Stage:
     @property
     def moves_by_itself(self) -> bool:
         """True if frames may differ although their draw time is the same."""
-        return self._drawing is not None or any(picture.is_changing for picture in self.pictures)
+        return (
+            self._drawing is not None
+            or self._shapes.await_snapshot
+            or any(picture.is_changing for picture in self.pictures)
+        )
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
         clock, reach_ns = picture.clock, picture.reach_ns
@@ -393,7 +398,3 @@ def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
     width_px, height_px = size_px
     part = max(1, (width_px - (count - 1) * LINE_PX) // count)
     return [(i * (part + LINE_PX), 0, part, height_px) for i in range(count)]
-
-
-def _label(picture: Picture) -> str:
-    return f"{picture.method}, clock {picture.clock.mode}"

@@ -21,8 +21,8 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.snapshot import BODY, RECORD
 from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Members, Membership
-from twixt.render.draw.bodies.part_changes import MovedParts, RowShapes, moved_parts
-from twixt.render.draw.bodies.part_rows import PartRows, are_alike, moved_rows, part_rows
+from twixt.render.draw.bodies.part_changes import MovedParts, RowShapes, moved_parts, row_shapes
+from twixt.render.draw.bodies.part_rows import are_alike, moved_rows, part_rows
 from twixt.render.draw.bodies.still_planes import plane_rows
 from twixt.render.draw.context import gl_function
 from twixt.render.draw.frame.frame_block import LAYER_BINDING, FrameTarget, SceneView, guarded
@@ -60,10 +60,6 @@ class _Listed(NamedTuple):
     members: Members
     material: Material | None
     list_key: Hashable
-
-
-def _row_shapes(scene: Scene, parts: PartRows | None, count: int) -> RowShapes:
-    return RowShapes(scene if parts is None else parts.scene, parts, count)
 
 
 class BodyDraws:
@@ -121,7 +117,7 @@ class BodyDraws:
             self.ring.rearrange(np.arange, moved.kept_in_place)
         self._held, self._own, self._to_held = drawn, own, None
         if own is not None:
-            self._to_held = self._moved(_row_shapes(own, part_rows(own, self.room), self.room), drawn)
+            self._to_held = self._moved(row_shapes(own, part_rows(own, self.room), self.room), drawn)
 
     @property
     def is_uploaded_as_is(self) -> bool:
@@ -130,7 +126,7 @@ class BodyDraws:
 
     @property
     def _drawn(self) -> RowShapes:
-        return _row_shapes(self._scene, self.parts, self.room)
+        return row_shapes(self._scene, self.parts, self.room)
 
     def _moved(self, before: RowShapes, after: RowShapes) -> MovedParts | None:
         columns = self._scene

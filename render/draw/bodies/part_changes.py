@@ -33,6 +33,11 @@ class RowShapes(NamedTuple):
     room: int
 
 
+def row_shapes(scene: Scene, parts: PartRows | None, room: int) -> RowShapes:
+    """Rows of the first `room` bodies of a scene. parts: its `part_rows`."""
+    return RowShapes(scene if parts is None else parts.scene, parts, room)
+
+
 class MovedParts(NamedTuple):
     """Parts that have another place: rows, ascending, poses (m, 7) before and after. sized: rows, ascending, that have
     another size. factors: of them, sizes before / after."""

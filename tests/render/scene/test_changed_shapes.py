@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from tests.render.scene.changing import AHEAD, CHANGED_AT, SNAPSHOTS, WIDE_PX, Rig, Situation
+from tests.render.scene.changing import AHEAD, CHANGED_AT, SNAPSHOTS, START_NS, WIDE_PX, Rig, Situation
 from twixt.ipc.scene import Box, Capsule, Compound, Part, Scene, Shape, Sphere
 from twixt.ipc.scene.groups import Group
 from twixt.render.display.offscreen import OffscreenWindow
@@ -126,7 +126,7 @@ def test_another_shape_is_drawn_from_its_own_snapshot_on(method: str, first: Sha
     assert area[CHANGE] > 1.2 * area[0], area
 
 
-@pytest.mark.parametrize("method", [*SHADED])
+@pytest.mark.parametrize("method", [*SHADED, *BY_NUMPY])
 @pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
 @pytest.mark.parametrize("is_part", [False, True], ids=["", "a part"])
 def test_a_size_that_the_scale_makes_up_for_stays_in_every_frame(method: str, late: bool, is_part: bool) -> None:
@@ -147,12 +147,37 @@ def test_a_size_that_changes_is_blended_as_a_scale_is(method: str) -> None:
     assert np.abs(by_scene - by_scale).max() <= 1, (by_scene, by_scale)
 
 
-@pytest.mark.parametrize("method", [*SHADED])
+@pytest.mark.parametrize("method", [*SHADED, *BY_NUMPY])
 @pytest.mark.parametrize("late", [False, True], ids=["scene first", "snapshot first"])
 def test_parts_at_rest_rest_while_their_bodys_frame_jumps_and_turns(method: str, late: bool) -> None:
     frames = pictures(Recentred(late=late), method)
     at = columns(masked(frames, RED))
     assert np.ptp(at) <= 0.5, at
+
+
+@dataclass(frozen=True)
+class RecentredParent(Recentred):
+    """A child at rest of a body at rest whose own frame jumps and turns."""
+
+    def parents(self, k: int) -> dict[int, int]:
+        return {5: 4}
+
+    def scene(self, k: int) -> Scene:
+        scene = super().scene(k)
+        return replace(scene, shapes=[*scene.shapes[:5], GREEN_BALL], parents=self.parents(k))
+
+    def bodies(self, k: int) -> np.ndarray:
+        bodies = super().bodies(k)
+        bodies["position"][5] = (-2.0, 0, 0) if k < CHANGED_AT else (6.0, 0, 0)
+        return bodies
+
+
+@pytest.mark.parametrize("method", ["linear", "auto", "catmull"])
+def test_a_child_of_a_body_whose_frame_jumps_rests(method: str) -> None:
+    frames = pictures(RecentredParent(), method)
+    for color in (RED, GREEN):
+        at = columns(masked(frames, color))
+        assert np.ptp(at) <= 0.5, at
 
 
 @pytest.mark.parametrize("method", ["auto", "catmull"])
@@ -196,3 +221,36 @@ def test_bodies_that_a_scene_adds_leave_the_others_as_they_are(method: str) -> N
     is_old = np.arange(len(frames)) < CHANGE
     assert (red == is_old).all(), red
     assert (green == ~is_old).all(), green
+
+
+@pytest.mark.parametrize("method", ["auto", "catmull"])
+def test_a_scene_that_is_set_long_before_its_snapshot_waits_for_it_and_not_in_a_still_picture(method: str) -> None:
+    situation = Shaped(jump=2.0)
+    rig = Rig(window(), situation, method)
+
+    def is_green(snapshots: float) -> bool:
+        rig.window.screen.use()
+        rig.stage.draw(START_NS + round(snapshots * rig.gap_ns), WIDE_PX)
+        rig.stage.renderer.finish()
+        return bool(masked(rig.stage.renderer.read_pixels().astype(int)[None], GREEN).any())
+
+    try:
+        rig.stage.choose(**rig.settings)
+        for _ in range(CHANGED_AT):
+            rig.publish()
+            rig.intake.take()
+        is_green(1)
+        rig.host.write_scene(situation.scene(CHANGED_AT))
+        rig.await_scene()
+        assert not is_green(1.25)
+        assert rig.stage.moves_by_itself
+        assert not is_green(1.5)
+        rig.publish()
+        rig.intake.take()
+        assert not rig.stage.moves_by_itself
+        assert [is_green(k) for k in (1.75, 2.5, 2.9, 3.0, 3.0)] == [False, False, False, True, True]
+        rig.host.write_scene(situation.scene(0))
+        rig.await_scene()
+        assert not is_green(3.0), "the picture stands still"
+    finally:
+        rig.close()

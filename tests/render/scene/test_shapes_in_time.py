@@ -41,7 +41,7 @@ def test_scenes_are_shown_one_after_the_other_each_from_its_first_snapshot_on() 
     shapes.begin(head(20, 3), history)
     shown = []
     for at_ns in range(0, 25, 5):
-        shapes.show(at_ns, history, "linear")
+        shapes.show(at_ns, history, "linear", False)
         shown.append(shapes.shown)
     assert [shown.index(one) for one in shown] == [0, 0, 2, 2, 4]
     assert shown[0] is RED.shapes
@@ -49,11 +49,13 @@ def test_scenes_are_shown_one_after_the_other_each_from_its_first_snapshot_on() 
     assert not shapes.are_waiting
 
 
-def test_a_scene_that_came_alone_is_shown_at_once_and_one_between_is_left_out() -> None:
+def test_a_scene_that_came_alone_is_shown_once_the_picture_stands_still_and_one_between_is_left_out() -> None:
     shapes, history = ShapesInTime(ShapeList.of(RED.shapes)), held(head(0, 1))
     assert shapes.take(RED, GREEN, 2, history)
     assert shapes.take(GREEN, BLUE, 3, history)
-    assert shapes.show(0, history, "linear")
+    assert shapes.await_snapshot
+    assert not shapes.show(0, history, "linear", False), "its snapshot may come"
+    assert shapes.show(0, history, "linear", True)
     assert shapes.shown is BLUE.shapes
     assert not shapes.are_begun
 
@@ -67,7 +69,7 @@ def test_the_newest_snapshot_and_the_first_of_another_world_are_shown_with_their
         slot = history.slot_for(first)
         assert slot is not None
         history.commit(slot, first)
-        assert shapes.show(25, history, method) == is_shown
+        assert shapes.show(25, history, method, False) == is_shown
 
 
 @pytest.mark.parametrize(
