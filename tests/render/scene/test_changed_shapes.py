@@ -12,6 +12,7 @@ import pytest
 from tests.render.scene.changing import AHEAD, CHANGED_AT, SNAPSHOTS, START_NS, WIDE_PX, Rig, Situation
 from twixt.ipc.scene import Box, Capsule, Compound, Part, Scene, Shape, Sphere
 from twixt.ipc.scene.groups import Group
+from twixt.ipc.snapshot import VISIBLE
 from twixt.render.display.offscreen import OffscreenWindow
 
 RED, GREEN = (1, 0, 0), (0, 1, 0)
@@ -254,3 +255,65 @@ def test_a_scene_that_is_set_long_before_its_snapshot_waits_for_it_and_not_in_a_
         assert not is_green(3.0), "the picture stands still"
     finally:
         rig.close()
+
+
+@dataclass(frozen=True)
+class Changing(Shaped):
+    """A body that moves on while its scene changes otherwise. parts: of the newer scene. fewer: bodies go with it."""
+
+    jump: float = 0.0
+    speed: float = 0.4
+    fewer: bool = False
+    column: bool = False
+
+    def scene(self, k: int) -> Scene:
+        scene = super().scene(k)
+        count = 5 if self.fewer and k >= CHANGED_AT else 6
+        columns = {"columns": {"heat": "linear"}} if self.column and k >= CHANGED_AT else {}
+        return replace(scene, shapes=scene.shapes[:count], **columns)
+
+    def bodies(self, k: int) -> np.ndarray:
+        return super().bodies(k)[: 5 if self.fewer and k >= CHANGED_AT else 6]
+
+
+CHANGES = {
+    "into a group": Changing(groups=({}, {"hand": Group([4])}), second=RED_BALL),
+    "out of a group": Changing(groups=({"hand": Group([4])}, {}), second=RED_BALL),
+    "into another group": Changing(groups=({"left": Group([4])}, {"right": Group([4, 1])}), second=RED_BALL),
+    "more parts": Changing(
+        first=Compound([Part(RED_BALL)]), second=Compound([Part(RED_BALL), Part(Sphere(0.1, RED), (0, 2, 0))])
+    ),
+    "fewer parts": Changing(first=Compound([Part(RED_BALL), Part(Sphere(0.1, RED))]), second=RED_BALL),
+    "fewer bodies": Changing(fewer=True, second=RED_BALL),
+    "a column declared": Changing(column=True, second=RED_BALL),
+    "another colour": Changing(),
+    "another size": Changing(second=Sphere(0.3, RED)),
+    "another kind": Changing(second=Box((0.5, 0.5, 0.5), RED)),
+}
+
+
+@pytest.mark.parametrize("method", ["linear", "auto", "catmull", "extrapolate"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_body_that_moves_goes_on_evenly_while_its_scene_changes(method: str, change: str) -> None:
+    frames = pictures(CHANGES[change], method)
+    at = columns(masked(frames, RED) | masked(frames, GREEN))
+    still = columns(masked(pictures(replace(CHANGES["another size"], second=RED_BALL), method), RED))
+    assert at == pytest.approx(still, abs=0.6), at - still
+    assert at[-1] - at[0] > 15
+
+
+@pytest.mark.parametrize("method", [*SHADED, "catmull"])
+@pytest.mark.parametrize("is_shown", [False, True], ids=["is hidden", "is shown"])
+def test_a_body_is_hidden_and_shown_with_its_snapshot_whatever_its_scene_changes(method: str, is_shown: bool) -> None:
+    class Seen(Shaped):
+        def bodies(self, k: int) -> np.ndarray:
+            bodies = super().bodies(k)
+            if (k >= CHANGED_AT) != is_shown:
+                bodies["flags"][4] &= 0xFFFF ^ VISIBLE
+            return bodies
+
+    frames = pictures(Seen(jump=2.0), method)
+    before = np.arange(len(frames)) < CHANGE
+    none = np.zeros(len(frames), bool)
+    assert (masked(frames, RED).any(axis=(1, 2)) == (none if is_shown else before)).all()
+    assert (masked(frames, GREEN).any(axis=(1, 2)) == (~before if is_shown else none)).all()
