@@ -12,7 +12,7 @@ which snapshot is in a slot. Reads no clock, except to compare two ways to draw 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 
 import moderngl
 import numpy as np
@@ -119,10 +119,11 @@ class SceneRenderer:
             self._flat.outline.set(scene.outline)
         self._bodies.take_scene(scene)
 
-    def begin_scene(self, own: Scene | None = None) -> None:
+    def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
         """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they were in
-        the snapshots before. own: that scene, if one before it is still drawn. Call it again when another is drawn."""
-        self._bodies.begin_scene(own)
+        the snapshots before. own: that scene, if one before it is still drawn. slots: those that
+        may be drawn again; None: all. Call it again when another scene is drawn."""
+        self._bodies.begin_scene(own, slots)
 
     def forget_pixels(self) -> None:
         """Discards the pixels cached from earlier frames: some may have been outside a smaller window."""

@@ -129,7 +129,7 @@ class Stage:
     def begin_scene(self, head: Head) -> None:
         """Call it before the first snapshot of a scene, that with this head, is uploaded."""
         self._shapes.begin(head, self.history)
-        self.renderer.begin_scene(self._shapes.own_scene(self.scene))
+        self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
 
     def set_camera(self, camera: Camera | None) -> None:
         """Takes a camera that was published by itself: the user's view is replaced by it."""
@@ -310,7 +310,7 @@ class Stage:
         if self._shapes.are_waiting and self._shapes.show(self._drawn_ns, self.history, self.main.method, is_still):
             self.renderer.set_scene(self._scene_drawn)
             if self._shapes.are_begun:
-                self.renderer.begin_scene(self._shapes.own_scene(self.scene))
+                self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):

@@ -9,7 +9,7 @@ and gets each draw whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import NamedTuple
 
 import moderngl
@@ -108,13 +108,14 @@ class BodyDraws:
             color = self.members.colored_records if is_colored_anew else None
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
-    def begin_scene(self, own: Scene | None = None) -> None:
+    def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
         """Call it before the first snapshot of another scene is uploaded, and when the scene drawn changes while `own` does
-        not. own: the scene of the snapshots that follow; None: the one that is drawn. Parts are drawn where they are, and
-        as large, by the scenes of their snapshots. Not where bodies are stretched along their own axes."""
+        not. own: the scene of the snapshots that follow; None: the one that is drawn. slots: that may be drawn again; None:
+        all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not where bodies are stretched
+        along their own axes."""
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
-            self.ring.rearrange(np.arange, moved.kept_in_place)
+            self.ring.rearrange(None, moved.kept_in_place, slots)
         self._held, self._own, self._to_held = drawn, own, None
         if own is not None:
             self._to_held = self._moved(row_shapes(own, part_rows(own, self.room), self.room), drawn)
