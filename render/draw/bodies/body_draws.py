@@ -111,8 +111,8 @@ class BodyDraws:
     def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
         """Call it before the first snapshot of another scene is uploaded, and when the scene drawn changes while `own` does
         not. own: the scene of the snapshots that follow; None: the one that is drawn. slots: that may be drawn again; None:
-        all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not where bodies are stretched
-        along their own axes."""
+        all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not parts of bodies that
+        are stretched along their own axes."""
         drawn = self._drawn
         if (moved := self._moved(self._held, drawn)) is not None:
             self.ring.rearrange(None, moved.kept_in_place, slots)
@@ -130,8 +130,8 @@ class BodyDraws:
         return row_shapes(self._scene, self.parts, self.room)
 
     def _moved(self, before: RowShapes, after: RowShapes) -> MovedParts | None:
-        columns = self._scene
-        if SCALE3 in columns.columns and SCALE3 not in columns.part_columns:
+        scene = self._scene
+        if self.parts is not None and SCALE3 in scene.columns and SCALE3 not in scene.part_columns:
             return None
         return moved_parts(before, after)
 

@@ -62,6 +62,10 @@ class Situation:
         shapes = [*[Sphere(0.1, (0, 0, 1))] * 4, Sphere(0.2, (1, 0, 0)), Sphere(0.1, (0, 0, 1))]
         return Scene(shapes, parents=self.parents(k), camera=self.camera, ground=None, unlit=True)
 
+    def columns(self, k: int) -> dict[str, np.ndarray]:
+        """Columns of snapshot k: always the same ones."""
+        return {}
+
     def bodies(self, k: int) -> np.ndarray:
         """Snapshot k. Parents turn, and move on a curve."""
         bodies, t = new_bodies(6), k / self.rate_hz
@@ -90,6 +94,9 @@ class Rig:
         self.gap_ns = round(1e9 / situation.rate_hz)
         if host is None:
             host = Host(open_listener(f"parents-{os.getpid()}"), situation.scene(0), MOST_BODIES)
+            forms = {name: (values.dtype.str, values[0].size) for name, values in situation.columns(0).items()}
+            if forms:
+                host.set_columns(forms)
             host.write_plan(Plan(1, 0, START_NS, 0, 1.0))
         self.host = host
         self.link = attach(host.name)
@@ -113,7 +120,7 @@ class Rig:
             if not self.is_held:
                 self.await_scene()
         bodies = self.situation.bodies(k)
-        self.host.publish(self.head(k), bodies)
+        self.host.publish(self.head(k), bodies, self.situation.columns(k))
         self.published += 1
 
     def head(self, k: int) -> Head:

@@ -317,3 +317,25 @@ def test_a_body_is_hidden_and_shown_with_its_snapshot_whatever_its_scene_changes
     none = np.zeros(len(frames), bool)
     assert (masked(frames, RED).any(axis=(1, 2)) == (none if is_shown else before)).all()
     assert (masked(frames, GREEN).any(axis=(1, 2)) == (~before if is_shown else none)).all()
+
+
+class Stretched(Shaped):
+    """Bodies with a column `scale3`."""
+
+    def scene(self, k: int) -> Scene:
+        return replace(super().scene(k), columns={"scale3": "linear"})
+
+    def columns(self, k: int) -> dict[str, np.ndarray]:
+        return {"scale3": np.tile(np.array([2, 1, 1], "<f4"), (6, 1))}
+
+
+@pytest.mark.parametrize("method", [*SHADED, *BY_NUMPY])
+def test_a_stretched_body_keeps_its_size_and_changes_its_colour_with_its_place(method: str) -> None:
+    change = Stretched(first=Sphere(0.25, RED), second=Sphere(0.5, RED), scale=0.5)
+    widths = masked(pictures(change, method), RED).any(axis=1).sum(axis=1)
+    assert widths[0] > 8
+    assert np.ptp(widths) <= 1, widths
+    frames = pictures(Stretched(jump=2.0), method)
+    is_old = np.arange(len(frames)) < CHANGE
+    assert (masked(frames, RED).any(axis=(1, 2)) == is_old).all()
+    assert (masked(frames, GREEN).any(axis=(1, 2)) == ~is_old).all()
