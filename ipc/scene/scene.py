@@ -2,6 +2,7 @@
 ground, light, parents of bodies, and rules for drawing groups and columns.
 
 It is published once, and again with a new version when it changes; a viewer that attaches late receives the newest.
+Parents and shapes hold from the scene's first snapshot on, all else as soon as the scene comes.
 Shapes are kept as a table of the distinct ones and one index per body.
 
 Always: a `Scene` that exists is valid; SceneError otherwise. Not here: the number of bodies (`check_bodies` takes it).
@@ -122,6 +123,14 @@ class Scene:
         """Copy with other parents, unchecked: the parents of several scenes together may form a cycle."""
         other = copy.copy(self)
         set_field(other, "parents", parents)
+        return other
+
+    def with_shapes(self, shapes: ShapeList) -> Scene:
+        """This scene with the shapes of another one."""
+        other = copy.copy(self)
+        set_field(other, "shapes", shapes)
+        set_field(other, "distinct_shapes", shapes.table)
+        set_field(other, "shape_index", shapes.rows)
         return other
 
     @property

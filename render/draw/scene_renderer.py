@@ -12,7 +12,7 @@ which snapshot is in a slot. Reads no clock, except to compare two ways to draw 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 
 import moderngl
 import numpy as np
@@ -119,10 +119,11 @@ class SceneRenderer:
             self._flat.outline.set(scene.outline)
         self._bodies.take_scene(scene)
 
-    def begin_scene(self) -> None:
-        """Keeps parts that a new scene moved where they were in older snapshots. Call it before the first snapshot of
-        that scene is uploaded."""
-        self._bodies.begin_scene()
+    def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
+        """Call it before the first snapshot of a new scene is uploaded: parts that the scene moved stay where they were in
+        the snapshots before. own: that scene, if one before it is still drawn. slots: those that
+        may be drawn again; None: all. Call it again when another scene is drawn."""
+        self._bodies.begin_scene(own, slots)
 
     def forget_pixels(self) -> None:
         """Discards the pixels cached from earlier frames: some may have been outside a smaller window."""
@@ -134,18 +135,21 @@ class SceneRenderer:
         bodies: memoryview | bytes,
         count: int,
         part_columns: Mapping[str, NDArray[np.generic]] = NO_COLUMNS,
+        is_posed: bool = False,
     ) -> None:
-        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot.
+        """Copies a snapshot's records (`count` x 64 bytes, straight from shared memory) into a slot. is_posed: they were
+        made by the CPU for the scene that is drawn.
 
         part_columns: values of each part; `color`, `scale3` and `visible` are drawn in place of the scene's. Those with
         another number of rows than the bodies have parts are not drawn. Raises TwixtError if the GPU has no memory left.
         """
         drawn = self._bodies
         drawn.make_room(count)
-        if drawn.parts is None and drawn.members.part_colors is None and not part_columns:
+        if drawn.is_uploaded_as_is and not part_columns:
             drawn.ring.upload(slot, bodies, count)
         else:
             records = drawn.records_of_rows(bodies, count)
+            records = records if is_posed else drawn.in_place(records)
             part_values.apply(records, part_columns, drawn.members.part_colors)
             drawn.ring.upload(slot, records.view(np.uint8).data, len(records))
             scale3 = part_columns.get(SCALE3)
@@ -167,7 +171,7 @@ class SceneRenderer:
         if part_columns:
             rows = self.record_count(len(records))
             part_columns = {name: values[:rows] for name, values in part_columns.items()}
-        self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns)
+        self.upload(slot, np.ascontiguousarray(records, BODY).view(np.uint8).data, len(records), part_columns, True)
 
     def bodies(self, slot: int) -> tuple[NDArray[np.void], dict[str, NDArray[np.generic]]]:
         """Copies of a slot's bodies, (n,) of dtype `BODY`, and of their column `scale3`, if they have it. Colours of

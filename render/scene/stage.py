@@ -1,8 +1,7 @@
 """The stage: one picture of the world, or two side by side, with trails and the user's drawing.
 
-The one idea: each snapshot is taken in once, for all pictures. In a frame each picture's clock gives its draw time;
-the picture at that time is drawn into its part of the window. The right picture is the run's own, whose figures are
-logged; the left one is for comparison.
+Each snapshot is taken in once, for all pictures. In a frame each picture is drawn into its part of the window, at the draw
+time of its clock. The right picture is the run's own, whose figures are logged; the left one is for comparison.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.config.config import Config
 from twixt.ipc.scene.parent_log import ParentLog, from_version
+from twixt.ipc.shapes.shape import ShapeList
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.render.cores.frame_time_parts import DRAW, USER
 from twixt.render.draw.camera import OrbitCamera
@@ -25,6 +25,7 @@ from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, p
 from twixt.render.scene.picture import DrawnPicture, MethodOptions, Picture
 from twixt.render.scene.picture_part import OF_THE_NEWEST
 from twixt.render.scene.scene_parents import merged_parents
+from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone, with_shapes
 from twixt.render.scene.stage_camera import Bodies, StageCamera
 from twixt.render.snapshots.held_marks import HeldMarks
 from twixt.render.snapshots.history import HeldSnapshot, History
@@ -62,8 +63,9 @@ class Stage:
     ) -> None:
         self.scene, self.count = scene, len(scene.shapes)
         self._parents = parents  # of scenes that snapshots may belong to
+        self._shapes = ShapesInTime(ShapeList.of(scene.shapes))
         self.history, self.marks = History(slots), HeldMarks()
-        self.renderer = SceneRenderer(context, self._scene_of_children, slots)
+        self.renderer = SceneRenderer(context, self._scene_drawn, slots)
         clock = PlaybackClock(config.clock)
         clock.prefer, clock.buffer_ms = config.prefer, config.buffer_ms
         named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
@@ -81,7 +83,7 @@ class Stage:
             self._drawing = load(config.draw)
             self.main.watch(DRAWING, None)
         self._copies: dict[int, Snapshot] = {}  # by slot
-        self._present_ns = 0
+        self._present_ns = self._drawn_ns = 0  # of the last frame
         self.hand: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])
@@ -113,14 +115,22 @@ class Stage:
 
     # -- scenes, snapshots and plans
 
-    def set_scene(self, scene: Scene, parents: ParentLog = ()) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents:
-        of the latest scenes, this one last; held snapshots are composed with those of their own."""
+    def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents: of
+        the latest scenes, this one last; held snapshots are composed with those of their own. version: the scene's."""
         self.view.set_scene(scene)
+        waits = self._shapes.take(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents
         self._forget_old_parents()
-        self.renderer.set_scene(self._scene_of_children)
+        drawn = self._scene_drawn
+        if not waits or not differ_in_shapes_alone(self.renderer.scene, drawn):
+            self.renderer.set_scene(drawn)
         self._divide_anew()
+
+    def begin_scene(self, head: Head) -> None:
+        """Call it before the first snapshot of a scene, that with this head, is uploaded."""
+        self._shapes.begin(head, self.history)
+        self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
 
     def set_camera(self, camera: Camera | None) -> None:
         """Takes a camera that was published by itself: the user's view is replaced by it."""
@@ -141,6 +151,7 @@ class Stage:
 
     def add(self, snapshot: Snapshot, slot: int) -> None:
         """Adds a private copy of the snapshot in `slot`."""
+        snapshot = self._shapes.marked(snapshot, self.scene)
         for picture in self.pictures:
             picture.add(snapshot)
         if self.needs_copies:
@@ -192,14 +203,14 @@ class Stage:
         """Labels of the left and the right half; None without a split."""
         if self.left is None:
             return None
-        return _label(self.left), _label(self.main)
+        left, right = (f"{picture.method}, clock {picture.clock.mode}" for picture in (self.left, self.main))
+        return left, right
 
     @property
     def messages(self) -> tuple[str, ...]:
         """Messages for the user about the picture."""
         failed = "" if self._drawing is None else self._drawing.failed
-        notes = [f"--draw: {failed}"] if failed else []
-        return tuple(notes)
+        return (f"--draw: {failed}",) if failed else ()
 
     def _split(self, on: bool) -> None:
         if not on:
@@ -237,6 +248,11 @@ class Stage:
         """The scene, in which bodies that had a parent in the scene of a held snapshot are children too."""
         return self.scene if len(self._parents) < 2 else self.scene.with_children(merged_parents(self._parents))
 
+    @property
+    def _scene_drawn(self) -> Scene:
+        """The scene that is drawn: it has the shapes of the draw time."""
+        return with_shapes(self._scene_of_children, self._shapes.shown)
+
     def _forget_old_parents(self) -> bool:
         """Forgets parents of scenes that no held snapshot has. True if fewer bodies are children now."""
         oldest = self.history.oldest
@@ -273,8 +289,8 @@ class Stage:
 
     def _past(self) -> list[Snapshot]:
         """Private copies of the held snapshots, for parts and watchers that begin now."""
-        held = [(self._copies.get(entry.slot), entry.head) for entry in self.history.entries]
-        return [snapshot for snapshot, head in held if snapshot is not None and snapshot.tick == head.tick]
+        held = ((self._copies.get(slot), head.tick) for slot, head in self.history.entries)
+        return [snapshot for snapshot, tick in held if snapshot is not None and snapshot.tick == tick]
 
     # -- a frame
 
@@ -289,8 +305,13 @@ class Stage:
         self.labels = []
         drawn, newest = None, self.history.newest
         if len(self._parents) > 1 and self._forget_old_parents():
-            self.renderer.set_scene(self._scene_of_children)
+            self.renderer.set_scene(self._scene_drawn)
             self._divide_anew()
+        is_still, self._drawn_ns = self._drawn_ns == draw_times_ns[-1], draw_times_ns[-1]
+        if self._shapes.are_waiting and self._shapes.show(self._drawn_ns, self.history, self.main.method, is_still):
+            self.renderer.set_scene(self._scene_drawn)
+            if self._shapes.are_begun:
+                self.renderer.begin_scene(self._shapes.own_scene(self.scene), self.history.drawable)
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
@@ -324,7 +345,11 @@ class Stage:
     @property
     def moves_by_itself(self) -> bool:
         """True if frames may differ although their draw time is the same."""
-        return self._drawing is not None or any(picture.is_changing for picture in self.pictures)
+        return (
+            self._drawing is not None
+            or self._shapes.await_snapshot
+            or any(picture.is_changing for picture in self.pictures)
+        )
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
         clock, reach_ns = picture.clock, picture.reach_ns
@@ -374,7 +399,3 @@ def side_by_side(size_px: tuple[int, int], count: int) -> list[Viewport]:
     width_px, height_px = size_px
     part = max(1, (width_px - (count - 1) * LINE_PX) // count)
     return [(i * (part + LINE_PX), 0, part, height_px) for i in range(count)]
-
-
-def _label(picture: Picture) -> str:
-    return f"{picture.method}, clock {picture.clock.mode}"

@@ -80,6 +80,12 @@ class History:
     def oldest(self) -> HeldSnapshot | None:
         return self._entries[0] if self._entries else None
 
+    @property
+    def drawable(self) -> set[int]:
+        """Slots of the snapshots that may be drawn again: from the one before the oldest pair in use on."""
+        first = 0 if (oldest_ns := self._oldest_in_use_ns) is None else bisect_left(self._times, oldest_ns) - 1
+        return {entry.slot for entry in self._entries[max(0, first) :]}
+
     def limit(self, slots: int) -> None:
         """Hold no more than so many from now on, for they have become larger; what is held beyond goes as new ones
         come."""

@@ -126,7 +126,7 @@ class Intake:
         is_news = False
         if link.scene_version != self._scene_version:
             self._scene_version = link.scene_version
-            stage.set_scene(link.scene, link.received.parents)
+            stage.set_scene(link.scene, link.received.parents, link.scene_version)
             self._limit_slots()
             is_news = True
         if link.received.cameras != self._cameras:
@@ -169,7 +169,7 @@ class Intake:
             self._newest_tick = head.tick
         if head.scene_version > self._entered_version:
             self._entered_version = head.scene_version
-            stage.renderer.begin_scene()
+            stage.begin_scene(head)
         slot = stage.history.slot_for(head)
         if slot is None:  # it will not be drawn, but the clock observes its times
             stage.observe(head)

@@ -9,7 +9,7 @@ and gets each draw whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import NamedTuple
 
 import moderngl
@@ -21,7 +21,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.material import Material
 from twixt.ipc.snapshot import BODY, RECORD
 from twixt.render.draw.bodies.body_programs import MESH_POSES, PASSES, SPHERE_PASSES, BodyPrograms, Members, Membership
-from twixt.render.draw.bodies.part_changes import moved_parts
+from twixt.render.draw.bodies.part_changes import MovedParts, RowShapes, moved_parts, row_shapes
 from twixt.render.draw.bodies.part_rows import are_alike, moved_rows, part_rows
 from twixt.render.draw.bodies.still_planes import plane_rows
 from twixt.render.draw.context import gl_function
@@ -75,10 +75,13 @@ class BodyDraws:
         self.ring, self.is_software = ring, is_software
         self.programs = BodyPrograms(context)
         self.room = ring.capacity
-        self.parts = self._parts_of_held = part_rows(scene, self.room)
+        self.parts = part_rows(scene, self.room)
         self.members = Membership(context, scene, self.room, self.parts)
         ring.transparent_shapes, ring.plane_rows = self.members.transparent, plane_rows(self.members.kinds)
         self._scene = scene
+        self._held = self._drawn  # rows that records on the GPU are made for
+        self._own: Scene | None = None  # of the snapshots that are uploaded; None: it is drawn
+        self._to_held: MovedParts | None = None  # their parts
         self._of_rows = np.zeros(0, BODY)  # reused for each snapshot
         self._context, self._target = context, target
         self._layer_blocks = context.buffer(reserve=LAYER_STRIDE, dynamic=True)
@@ -98,18 +101,39 @@ class BodyDraws:
         self.members.release()
         self.members = Membership(self._context, scene, self.room, self.parts)
         self.ring.transparent_shapes, self.ring.plane_rows = self.members.transparent, plane_rows(self.members.kinds)
+        if not are_alike(before, self.parts):
+            self._to_held = None
         is_colored_anew = was.part_colors is None and self.members.part_colors is not None
         if not are_alike(before, self.parts) or not self.members.is_as_opaque_as(was) or is_colored_anew:
             color = self.members.colored_records if is_colored_anew else None
             self.ring.rearrange(lambda held: moved_rows(before, self.parts, held), color)
 
-    def begin_scene(self) -> None:
-        """Keeps parts that a new scene moved where they were in the held snapshots. Call it before the first snapshot
-        of that scene is uploaded. No-op for bodies that are stretched along their own axes."""
-        moved = moved_parts(self._parts_of_held, self.parts)
-        self._parts_of_held = self.parts
-        if moved is not None and (SCALE3 not in self._scene.columns or SCALE3 in self._scene.part_columns):
-            self.ring.rearrange(np.arange, moved.kept_in_place)
+    def begin_scene(self, own: Scene | None = None, slots: Container[int] | None = None) -> None:
+        """Call it before the first snapshot of another scene is uploaded, and when the scene drawn changes while `own` does
+        not. own: the scene of the snapshots that follow; None: the one that is drawn. slots: that may be drawn again; None:
+        all. Parts are drawn where they are, and as large, by the scenes of their snapshots. Not parts of bodies that
+        are stretched along their own axes."""
+        drawn = self._drawn
+        if (moved := self._moved(self._held, drawn)) is not None:
+            self.ring.rearrange(None, moved.kept_in_place, slots)
+        self._held, self._own, self._to_held = drawn, own, None
+        if own is not None:
+            self._to_held = self._moved(row_shapes(own, part_rows(own, self.room), self.room), drawn)
+
+    @property
+    def is_uploaded_as_is(self) -> bool:
+        """True if snapshots' records are drawn as they are."""
+        return self.parts is None and self.members.part_colors is None and self._to_held is None
+
+    @property
+    def _drawn(self) -> RowShapes:
+        return row_shapes(self._scene, self.parts, self.room)
+
+    def _moved(self, before: RowShapes, after: RowShapes) -> MovedParts | None:
+        scene = self._scene
+        if self.parts is not None and SCALE3 in scene.columns and SCALE3 not in scene.part_columns:
+            return None
+        return moved_parts(before, after)
 
     def make_room(self, count: int) -> None:
         """Makes the lists for at least `count` bodies."""
@@ -117,6 +141,12 @@ class BodyDraws:
             while self.room < count:
                 self.room *= 2
             self.take_scene(self._scene)
+            if self._own is not None:
+                self.begin_scene(self._own)
+
+    def in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
+        """Records of a published snapshot, one a row, as they are drawn with the scene that is drawn."""
+        return records if self._to_held is None else self._to_held.kept_in_place(records)
 
     def records_of_rows(self, bodies: memoryview | bytes, count: int) -> NDArray[np.void]:
         """The record of its body for each row of a snapshot of `count` bodies; valid until the next call."""

@@ -1,10 +1,10 @@
-"""Changes records of held snapshots when a new scene moves the parts of bodies.
+"""Records of snapshots that are drawn with the shapes of another scene than their own.
 
-A part's pose in its body's frame is stored once for all snapshots on the GPU. So at the first snapshot of a newer scene
-the rows of older snapshots are changed: with the new pose each part is drawn where the old pose had it, and blended
-from there.
+Shapes, and the parts' places in their bodies' frames, are the same for all snapshots on the GPU. Records are changed
+instead, so that with the other scene each part is drawn where it was with its own, and as large, and blended from there.
+Sizes that differ by one factor in all directions count as scale.
 
-Always: rows whose parts did not move stay as they are, byte by byte. Pure.
+Always: rows whose parts differ in neither place nor size stay as they are, byte by byte. Pure.
 """
 
 from __future__ import annotations
@@ -14,29 +14,59 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
+from twixt.ipc.scene import Scene, Shape
+from twixt.ipc.snapshot import BODY, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, RECORD
 from twixt.render.draw.bodies.part_rows import PartRows
+from twixt.render.draw.bodies.shape_table import half_size
 from twixt.render.interpolation.quaternion import conjugate, multiply, normalized, rotate
+
+Rows = NDArray[np.intp]
+Floats = NDArray[np.float64]
+# Values that are counted, at most; more are sorted, which takes longer.
+MOST_COUNTED = 1 << 20
+SAME = 1e-6  # largest difference between factors that are one, relative
+
+
+class RowShapes(NamedTuple):
+    """Rows that records belong to. scene: with one shape a row. parts: None: each body is a row. room: for bodies."""
+
+    scene: Scene
+    parts: PartRows | None
+    room: int
+
+
+def row_shapes(scene: Scene, parts: PartRows | None, room: int) -> RowShapes:
+    """Rows of the first `room` bodies of a scene. parts: its `part_rows`."""
+    return RowShapes(scene if parts is None else parts.scene, parts, room)
 
 
 class MovedParts(NamedTuple):
-    """Parts that a scene moved: their rows, ascending, and their poses (m, 7) before and after."""
+    """Parts that have another place: rows, ascending, poses (m, 7) before and after. sized: rows, ascending, that have
+    another size. factors: of them, sizes before / after."""
 
-    rows: NDArray[np.intp]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
+    rows: Rows
+    before: Floats
+    after: Floats
+    sized: Rows
+    factors: Floats
 
     def kept_in_place(self, records: NDArray[np.void]) -> NDArray[np.void]:
-        """Records (n,) of dtype `BODY`, one a row, changed so that parts in the poses after are drawn where the poses
-        before had them. A velocity without an angular velocity counts as not given: rows turn about another point."""
+        """Records (n,) of dtype `BODY`, one a row, that are drawn with the shapes after as these with those before. A
+        velocity counts as not given where no angular velocity is: the rows turn about another point."""
+        whole = np.ascontiguousarray(records).view(RECORD)  # copied as such: field by field takes ten times as long
+        changed = whole.copy().view(BODY)
+        sized = self.sized[: np.searchsorted(self.sized, len(records))]
         known = np.searchsorted(self.rows, len(records))
         rows, before, after = self.rows[:known], self.before[:known], self.after[:known]
-        changed, moved = records.copy(), records[rows]
+        moved = whole[rows].view(BODY)
         with np.errstate(all="ignore"):  # records may hold anything
+            changed["scale"][sized] *= self.factors[: len(sized)]
+            if not len(rows):
+                return changed
             old = normalized(moved["orientation"]).astype(np.float64)
             new = multiply(multiply(old, normalized(before[:, 3:])), conjugate(normalized(after[:, 3:])))
-            scale = moved["scale"].astype(np.float64)[:, None]
-            arm = rotate(old, before[:, :3] * scale) - rotate(new, after[:, :3] * scale)
+            scales = (one["scale"].astype(np.float64)[:, None] for one in (moved, changed[rows]))
+            arm = rotate(old, before[:, :3] * next(scales)) - rotate(new, after[:, :3] * next(scales))
             changed["position"][rows] = moved["position"] + arm
             changed["orientation"][rows] = new
             changed["velocity"][rows] = moved["velocity"] + np.cross(moved["angular_velocity"], arm)
@@ -45,19 +75,82 @@ class MovedParts(NamedTuple):
         return changed
 
 
-def moved_parts(before: PartRows | None, after: PartRows | None) -> MovedParts | None:
-    """Parts that have another pose in `after`; None if none has. Bodies with another number of parts are left out."""
-    if before is None or after is None or before is after:
+def moved_parts(before: RowShapes, after: RowShapes) -> MovedParts | None:
+    """Parts that have another place or size in `after`; None if there are none. Of bodies with another number of parts:
+    none."""
+    if before.scene is after.scene or (before.parts is None) != (after.parts is None):
         return None
-    count = min(len(before.first), len(after.first))
-    ends = [np.append(parts.first, len(parts.bodies)) for parts in (before, after)]
+    if before.parts is None and are_same(before.scene, after.scene):
+        return None
+    rows, was = _common_rows(before, after)
+    sized, factors = _sized(before.scene, after.scene, rows, was)
+    if before.parts is None or after.parts is None:
+        poses = [np.zeros((0, 7))] * 2
+        moved = rows[:0]
+    else:
+        old, new = before.parts.poses[was], after.parts.poses[rows]
+        is_moved = (old != new).any(axis=1) | (np.isin(rows, sized) & new[:, :3].any(axis=1))
+        moved, poses = rows[is_moved], [old[is_moved], new[is_moved]]
+    if not len(moved) and not len(sized):
+        return None
+    return MovedParts(moved, poses[0].astype(np.float64), poses[1].astype(np.float64), sized, factors)
+
+
+def are_same(before: Scene, after: Scene) -> bool:
+    """True if both have the same list of shapes."""
+    return before.distinct_shapes == after.distinct_shapes and np.array_equal(before.shape_index, after.shape_index)
+
+
+def _common_rows(before: RowShapes, after: RowShapes) -> tuple[Rows, Rows]:
+    """Rows of bodies that have as many parts in both, ascending, and the same parts' rows before."""
+    if before.parts is None or after.parts is None:
+        rows = np.arange(max(before.room, after.room))
+        return rows, rows
+    old, new = before.parts, after.parts
+    count = min(len(old.first), len(new.first))
+    ends = [np.append(parts.first, len(parts.bodies)) for parts in (old, new)]
     has_as_many = np.diff(ends[0])[:count] == np.diff(ends[1])[:count]
-    rows = np.flatnonzero(after.bodies < count)
-    rows = rows[has_as_many[after.bodies[rows]]]
-    body = after.bodies[rows]
-    was = rows - after.first[body] + before.first[body]
-    is_moved = (before.poses[was] != after.poses[rows]).any(axis=1)
-    if not is_moved.any():
-        return None
-    rows, was = rows[is_moved], was[is_moved]
-    return MovedParts(rows, before.poses[was].astype(np.float64), after.poses[rows].astype(np.float64))
+    rows = np.flatnonzero(new.bodies < count)
+    rows = rows[has_as_many[new.bodies[rows]]]
+    body = new.bodies[rows]
+    return rows, rows - new.first[body] + old.first[body]
+
+
+def _sized(before: Scene, after: Scene, rows: Rows, was: Rows) -> tuple[Rows, Floats]:
+    """Those of the rows whose sizes differ by one factor, and these factors."""
+    index = {shape: place for place, shape in enumerate(before.distinct_shapes)}
+    known = np.array([index.get(shape, -1) for shape in after.distinct_shapes], np.intp)
+    if not len(rows) or not len(known) or not index:
+        return rows[:0], np.zeros(0)
+    old = before.shape_rows(int(was.max()) + 1)[was]
+    new = after.shape_rows(int(rows.max()) + 1)[rows]
+    differ = np.flatnonzero(known[new] != old)
+    if not len(differ):
+        return rows[:0], np.zeros(0)
+    pairs = old[differ].astype(np.int64) * len(known) + new[differ]
+    found = _distinct(pairs, len(index) * len(known))
+    shapes = ((before.distinct_shapes[pair // len(known)], after.distinct_shapes[pair % len(known)]) for pair in found)
+    factors = np.array([_factor(*pair) for pair in shapes])
+    if (factors == 1).all():
+        return rows[:0], np.zeros(0)
+    of_rows = factors[np.searchsorted(found, pairs)]
+    is_sized = of_rows != 1
+    return rows[differ[is_sized]], of_rows[is_sized]
+
+
+def _distinct(values: NDArray[np.int64], end: int) -> list[int]:
+    """The distinct values, ascending; all are below `end`."""
+    if end > MOST_COUNTED:
+        return np.unique(values).tolist()
+    is_there = np.zeros(end, np.bool_)
+    is_there[values] = True
+    return np.flatnonzero(is_there).tolist()
+
+
+def _factor(before: Shape, after: Shape) -> float:
+    """The factor from the size after to the one before; 1 where there is none."""
+    if type(before) is not type(after):
+        return 1.0
+    old, new = np.array(half_size(before)), np.array(half_size(after))
+    factor = float(old.max() / new.max()) if new.max() > 0 and old.max() > 0 else 1.0
+    return factor if np.allclose(old, new * factor, rtol=SAME, atol=0) else 1.0

@@ -11,7 +11,7 @@ written: the pair being drawn stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.errors import TwixtError
-from twixt.ipc.snapshot import BODY
+from twixt.ipc.snapshot import BODY, RECORD
 from twixt.render.draw.glsl.pose_variants import (
     PLACE_ATTRIBUTES,
     PLACE_FORMAT,
@@ -210,21 +210,27 @@ class SnapshotRing:
 
     def rearrange(
         self,
-        rows_of: Callable[[int], NDArray[np.intp]],
+        rows_of: Callable[[int], NDArray[np.intp]] | None,
         changed: Callable[[NDArray[np.void]], NDArray[np.void]] | None = None,
+        slots: Container[int] | None = None,
     ) -> None:
-        """Replaces the records of each slot. rows_of: for a number of records, which of them there are from now on.
-        changed: their new values; None: as they are.
+        """Replaces the records of each slot. rows_of: for a number of records, which of them there are from now on;
+        None: all. changed: their new values; None: as they are. slots: those that are replaced; None: all.
 
         Reads what OpenGL holds, and waits for it. Raises TwixtError if the GPU has no memory left.
         """
         for slot, held in list(self._slots.items()):
+            if slots is not None and slot not in slots:
+                continue
             records, stretches = self.read(slot)
-            rows = rows_of(held.count)
-            moved = records[rows]
-            self.upload(slot, (moved if changed is None else changed(moved)).view(np.uint8).data, len(rows))
+            if rows_of is not None:
+                rows = rows_of(held.count)
+                records = np.ascontiguousarray(records).view(RECORD)[rows].view(BODY)
+                stretches = None if stretches is None else stretches[rows]
+            records = records if changed is None else changed(records)
+            self.upload(slot, records.view(np.uint8).data, len(records))
             if stretches is not None:
-                self.upload_stretch(slot, stretches[rows])
+                self.upload_stretch(slot, stretches)
 
     def vertex_array(
         self,

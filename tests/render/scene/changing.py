@@ -33,6 +33,7 @@ SNAPSHOTS, FRAMES = 7, 6  # of a run; frames an interval
 # Bodies 0 and 2 have no parent, 1 is 0's child, 3 is 2's. The body at rest is 4, and 5 is its child, half a metre on.
 FIXED = {1: 0, 3: 2, 5: 4}
 BODY, CHILD = 4, 5
+MOST_BODIES = 8  # without memory made anew
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,10 @@ class Situation:
         shapes = [*[Sphere(0.1, (0, 0, 1))] * 4, Sphere(0.2, (1, 0, 0)), Sphere(0.1, (0, 0, 1))]
         return Scene(shapes, parents=self.parents(k), camera=self.camera, ground=None, unlit=True)
 
+    def columns(self, k: int) -> dict[str, np.ndarray]:
+        """Columns of snapshot k: always the same ones."""
+        return {}
+
     def bodies(self, k: int) -> np.ndarray:
         """Snapshot k. Parents turn, and move on a curve."""
         bodies, t = new_bodies(6), k / self.rate_hz
@@ -88,7 +93,10 @@ class Rig:
         self.window, self.situation = window, situation
         self.gap_ns = round(1e9 / situation.rate_hz)
         if host is None:
-            host = Host(open_listener(f"parents-{os.getpid()}"), situation.scene(0), 6)
+            host = Host(open_listener(f"parents-{os.getpid()}"), situation.scene(0), MOST_BODIES)
+            forms = {name: (values.dtype.str, values[0].size) for name, values in situation.columns(0).items()}
+            if forms:
+                host.set_columns(forms)
             host.write_plan(Plan(1, 0, START_NS, 0, 1.0))
         self.host = host
         self.link = attach(host.name)
@@ -112,13 +120,13 @@ class Rig:
             if not self.is_held:
                 self.await_scene()
         bodies = self.situation.bodies(k)
-        self.host.publish(self.head(k), bodies)
+        self.host.publish(self.head(k), bodies, self.situation.columns(k))
         self.published += 1
 
     def head(self, k: int) -> Head:
         return Head(
             tick=k, sim_time_ns=k * self.gap_ns, due_ns=START_NS + k * self.gap_ns, dt_ns=self.gap_ns,
-            count=6, scene_version=self.host.scene_version, plan_number=1,
+            count=len(self.situation.bodies(k)), scene_version=self.host.scene_version, plan_number=1,
         )  # fmt: skip
 
     def await_scene(self) -> None:

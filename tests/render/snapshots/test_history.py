@@ -255,3 +255,16 @@ def test_a_pair_always_surrounds_its_draw_time_and_never_loses_its_slots(slots, 
         assert (history.newest.head.world_epoch, history.newest.head.sim_time_ns) == newest
         assert times(history) == sorted(set(times(history)))
         assert len({entry.slot for entry in history.entries}) == len(history) <= slots
+
+
+def test_snapshots_may_be_drawn_again_from_the_one_before_the_oldest_pair_in_use_on():
+    history = held([0, 10, 20, 30, 40])
+    slots = [entry.slot for entry in history.entries]
+    assert history.drawable == set(slots)
+    history.pair(35, "late")
+    history.pair(25, "later")
+    assert history.drawable == set(slots[1:])
+    history.release("later")
+    assert history.drawable == set(slots[2:])
+    history.pair(5, "first")
+    assert history.drawable == set(slots)

@@ -7,10 +7,10 @@ import pytest
 
 from tests.render.draw.parts_apart import tumbling
 from tests.render.scene.changing import AHEAD, SNAPSHOTS, WIDE_PX, Rig, Situation
-from twixt.ipc.scene import Box, Compound, Part, Scene, Sphere
+from twixt.ipc.scene import Box, Capsule, Compound, Part, Plane, Scene, Sphere
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY
 from twixt.render.display.offscreen import OffscreenWindow
-from twixt.render.draw.bodies.part_changes import moved_parts
+from twixt.render.draw.bodies.part_changes import RowShapes, moved_parts
 from twixt.render.draw.bodies.part_rows import PartRows, part_rows
 from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
@@ -21,6 +21,10 @@ BLUE, RED = Sphere(0.1, (0, 0, 1)), Sphere(0.2, (1, 0, 0))
 def scene(*places: float, turn: tuple[float, ...] = (0, 0, 0, 1)) -> Scene:
     """Bodies of two parts; the second part of each at that x, so turned."""
     return Scene([Compound([Part(Box()), Part(Sphere(), (x, 0.5, 0), turn)]) for x in places])
+
+
+def of(parts: PartRows) -> RowShapes:
+    return RowShapes(parts.scene, parts, len(parts.first))
 
 
 def in_world(records: np.ndarray, parts: PartRows) -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +41,7 @@ def test_parts_that_moved_and_turned_are_where_they_were_and_other_rows_stay() -
     records = tumbling(3, 1)[before.bodies]
     records["scale"] = 1.5
     records["flags"] = [HAS_VELOCITY | HAS_ANGULAR_VELOCITY] * 4 + [HAS_VELOCITY] * 2
-    moved = moved_parts(before, after)
+    moved = moved_parts(of(before), of(after))
     assert moved.rows.tolist() == [1, 3, 5]
     kept = moved.kept_in_place(records)
     for one, other in zip(in_world(records, before), in_world(kept, after), strict=True):
@@ -49,10 +53,37 @@ def test_parts_that_moved_and_turned_are_where_they_were_and_other_rows_stay() -
 
 def test_without_moved_parts_there_is_nothing_to_do() -> None:
     parts = part_rows(scene(1.0, 2.0), 2)
-    assert moved_parts(parts, part_rows(scene(1.0, 2.0, 5.0), 3)) is None
-    assert moved_parts(None, parts) is None
+    assert moved_parts(of(parts), of(part_rows(scene(1.0, 2.0, 5.0), 3))) is None
+    assert moved_parts(RowShapes(Scene([BLUE, BLUE]), None, 2), of(parts)) is None
     other_number = Scene([Compound([Part(Box(), (9, 0, 0))]), scene(2.0).shapes[0]])
-    assert moved_parts(parts, part_rows(other_number, 2)) is None
+    assert moved_parts(of(parts), of(part_rows(other_number, 2))) is None
+
+
+def test_sizes_that_differ_by_one_factor_are_a_scale_and_other_sizes_and_kinds_are_not() -> None:
+    flat, other = Box((1.0, 2.0, 4.0)), Sphere(0.3)
+    before = Scene([Sphere(0.2), flat, Capsule(0.2, 1.0), other, Plane((1, 2)), flat])
+    after = Scene([Sphere(0.4), Box((0.5, 1, 2)), Capsule(0.4, 1.0), Box((1, 1, 1)), Plane((3, 6)), flat])
+    moved = moved_parts(RowShapes(before, None, 6), RowShapes(after, None, 6))
+    assert moved.sized.tolist() == [0, 1, 4]
+    records = tumbling(6, 1)
+    kept = moved.kept_in_place(records)
+    np.testing.assert_allclose(kept["scale"], records["scale"] * [0.5, 2, 1, 1, 1 / 3, 1], rtol=1e-6)
+    kept["scale"] = records["scale"]
+    assert kept.tobytes() == records.tobytes()
+
+
+def test_bodies_beyond_the_last_shape_of_a_scene_have_its_size() -> None:
+    moved = moved_parts(RowShapes(Scene([BLUE]), None, 4), RowShapes(Scene([Sphere(0.2)]), None, 4))
+    assert moved.sized.tolist() == [0, 1, 2, 3]
+    assert moved.kept_in_place(tumbling(2, 1))["scale"].tolist() == (tumbling(2, 1)["scale"] * 0.5).tolist()
+
+
+def test_a_part_of_another_size_stays_where_it_is() -> None:
+    before, after = (part_rows(Scene([Compound([Part(Sphere(r), (1, 0, 0))])]), 1) for r in (0.2, 0.1))
+    records = tumbling(1, 1)
+    kept = moved_parts(of(before), of(after)).kept_in_place(records)
+    np.testing.assert_allclose(in_world(records, before)[0], in_world(kept, after)[0], atol=1e-5)
+    assert kept["scale"][0] == records["scale"][0] * 2
 
 
 class Recentred(Situation):
