@@ -265,16 +265,17 @@ def array_of(field: str, value: ArrayLike) -> Values:
 def without_mask(field: str, value: Any) -> Any:
     """Replaces masked entries of a float array by NaN (not given); returns other values unchanged. Raises TwixtError
     for masked entries of other types, which have no NaN."""
+    array: Any = value if isinstance(value, np.ndarray) and type(value) is not np.ndarray else None
     # Not by numpy's class, whose import takes 10 ms and opens files in the midst of a loop.
-    if type(value) is np.ndarray or not (isinstance(value, np.ndarray) and hasattr(value, "filled")):
+    if not hasattr(array, "filled"):
         return value
-    masked = int(np.count_nonzero(value.mask))
-    if masked and value.dtype.kind != "f":
+    masked = int(np.count_nonzero(array.mask))
+    if masked and array.dtype.kind != "f":
         raise TwixtError(
-            f"{field} must have a value in each entry, got {masked} masked entries of {value.dtype}; fill them, "
+            f"{field} must have a value in each entry, got {masked} masked entries of {array.dtype}; fill them, "
             "array.filled(value), or leave these bodies out"
         )
-    return value.filled(np.nan) if masked else value.data
+    return array.filled(np.nan) if masked else array.data
 
 
 def _host_array(value: Any) -> ArrayLike:
