@@ -136,6 +136,8 @@ def code_folders() -> list[str]:
     """Folders of `sys.path` without the standard library, installed packages and twixt: the script's, PYTHONPATH's."""
     library, found = os.path.dirname(os.__file__), dict[str, None]()
     for entry in sys.path:
+        if not isinstance(entry, str | os.PathLike):  # Python skips it, too
+            continue
         try:
             folder = os.path.abspath(entry)
             folder.encode()  # a path that is not valid text cannot be sent

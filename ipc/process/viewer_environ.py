@@ -17,15 +17,26 @@ PATH_VARIABLE = "TWIXT_PATH"
 # Other folders are the program's own: a module there may have the name of a package that the viewer needs.
 _INSTALLED = ("site-packages", "dist-packages")
 _PACKAGES = ("numpy", "moderngl", "imgui_bundle")
+# Longest text of the search path, bytes: with a variable of 131,072 bytes Linux starts no program.
+MOST_BYTES = 120_000
 
 
 def path_text(path: list[str]) -> str:
-    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`."""
-    folders = [entry for entry in path if isinstance(entry, str) and "\n" not in entry]
+    """Value of `PATH_VARIABLE` for a program whose `sys.path` is `path`. Of a path that is too long, folders with the
+    packages that a viewer needs are kept, then the first of the others."""
+    folders = [entry for entry in path if _can_be_passed(entry)]
     try:
         folders = list(map(os.path.abspath, folders))
     except OSError:  # the current folder is gone
         folders = list(filter(os.path.isabs, folders))
+    sizes = [len(os.fsencode(folder)) + 1 for folder in folders]
+    if sum(sizes) > MOST_BYTES:
+        kept, left = set[int](), MOST_BYTES
+        for at in sorted(range(len(folders)), key=lambda at: not _holds_package(folders[at])):
+            if sizes[at] <= left:
+                kept.add(at)
+                left -= sizes[at]
+        folders = [folder for at, folder in enumerate(folders) if at in kept]
     return "\n".join([str(sys.implementation.cache_tag), *folders])
 
 
@@ -57,7 +68,20 @@ def merged(own: list[str], programs: list[str], library: str) -> list[str]:
     return list(dict.fromkeys((*standard, *packages, *(e for e in own if e not in programs), *programs)))
 
 
+def _can_be_passed(entry: object) -> bool:
+    """True for text that a variable can hold as one line."""
+    if not isinstance(entry, str) or "\n" in entry or "\0" in entry:
+        return False
+    try:
+        os.fsencode(entry)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _holds_packages(folder: str) -> bool:
-    return os.path.basename(folder) in _INSTALLED or any(
-        os.path.isfile(os.path.join(folder, package, "__init__.py")) for package in _PACKAGES
-    )
+    return os.path.basename(folder) in _INSTALLED or _holds_package(folder)
+
+
+def _holds_package(folder: str) -> bool:
+    return any(os.path.isfile(os.path.join(folder, package, "__init__.py")) for package in _PACKAGES)

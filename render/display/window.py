@@ -7,6 +7,7 @@ asks for frames again). Errors of the display become `TwixtError`. Decides nothi
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ class Window:
         self.at_gone: Callable[[TwixtError], int] = _say
         context.prepare_driver()
         glfw.set_error_callback(lambda _code, text: self._errors.append(_text(text)))
-        if not glfw.init():
+        if not _is_initialized():
             raise TwixtError(f"no display to open a window on ({self._error()}); {OFFSCREEN_HINT}")
         try:
             self._open(size_px, title, visible)
@@ -263,6 +264,15 @@ class Window:
 
     def _error(self) -> str:
         return "; ".join(dict.fromkeys(self._errors)) or "no reason given"
+
+
+def _is_initialized() -> bool:
+    """Initializes GLFW; False without a display."""
+    try:
+        return bool(glfw.init())
+    except FileNotFoundError:  # the current folder was removed, to which the package returns after its start
+        os.chdir(os.sep)
+        return bool(glfw.init())
 
 
 def _say(gone: TwixtError) -> int:

@@ -92,6 +92,9 @@ def python_program() -> str:
         return executable
     if named := os.environ.get(PYTHON_VARIABLE):
         return _named_python(named, executable)
+    real = os.path.realpath(executable)
+    if not is_frozen() and is_python(real):  # started through a link of another name
+        return real
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     beside = os.path.join(sys.base_prefix, "python.exe" if os.name == "nt" else f"bin/python{version}")
     if _is_program(beside) and not _is_same(beside, executable):

@@ -168,10 +168,7 @@ class Bodies:
     def lost_sums(self) -> NDArray[np.float64] | None:
         """What was added since `note_lost_sums` and is lost, metres, (n, 3); None if that was not noted."""
         sums, self._sums = self._sums, None
-        if sums is None:
-            return None
-        sums.is_over = True
-        return sums.amounts
+        return None if sums is None else sums.end()
 
     def published_columns(self, sim_time_ns: int, count: int | None = None) -> dict[str, NDArray[Any]]:
         """Columns published beside the first `count` `records` (None: all) at `sim_time_ns`, by name, as views.

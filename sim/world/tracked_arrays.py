@@ -72,7 +72,7 @@ class SummedArray(TrackedArray):
             return super().__array_ufunc__(ufunc, method, *inputs, **options)
         before = plain(target).copy()
         given = super().__array_ufunc__(ufunc, method, *inputs, **options)
-        sums.note(plain(target), before, np.negative(inputs[1]) if ufunc is np.subtract else plain(inputs[1]))
+        sums.note(plain(target), before, plain(inputs[1]), -1.0 if ufunc is np.subtract else 1.0)
         return given
 
 
@@ -80,29 +80,42 @@ class LostSums:
     """What was added in place to the positions of bodies, and was too little to change them.
 
     position: (n, 3) f4, the field of the records. Parts of `view` are found by their place in memory, so columns and
-    slices are noted; a selection by a mask or by indices is a copy, and is not. is_over: True ends the notes.
+    slices are noted; a selection by a mask or by indices is a copy, and is not.
+
+    Always: refers to no view, which would be a cycle that physics frees only in its next long wait.
     """
 
     def __init__(self, position: NDArray[np.float32]) -> None:
-        self.is_over = False
-        self.view: NDArray[np.float32] = position.view(SummedArray)
-        self.view.sums = self  # type: ignore[attr-defined]
+        self._position = position
         self._start, self._bytes = position.__array_interface__["data"][0], position.strides[0] * len(position)
         # Twice as far apart as the positions: an amount stands at twice the distance from the start.
-        self._amounts = np.zeros((len(position), position.strides[0] // position.itemsize))
+        self._amounts: NDArray[np.float64] | None = np.zeros((len(position), position.strides[0] // position.itemsize))
 
     @property
-    def amounts(self) -> NDArray[np.float64]:
-        """Metres, (n, 3); 0 where nothing was added, or where it changed the position."""
-        return self._amounts[:, :3]
+    def view(self) -> NDArray[np.float32]:
+        """View of the positions that notes what is added to it."""
+        view: SummedArray = self._position.view(SummedArray)
+        view.sums = self
+        return view
 
-    def note(self, part: NDArray[np.float32], before: NDArray[np.float32], added: Any) -> None:
-        """Adds up what `part` did not take. before: its values before the sum."""
-        start = part.__array_interface__["data"][0] - self._start
-        if 0 <= start < self._bytes:
-            places = np.ndarray(part.shape, np.float64, self._amounts, 2 * start, tuple(2 * s for s in part.strides))
+    @property
+    def is_over(self) -> bool:
+        """True after `end`."""
+        return self._amounts is None
+
+    def end(self) -> NDArray[np.float64]:
+        """Ends the notes, once. Metres, (n, 3); 0 where nothing was added, or where it changed the position."""
+        amounts, self._amounts = self._amounts, None  # views that the world keeps hold no memory for them
+        assert amounts is not None
+        return amounts[:, :3]
+
+    def note(self, part: NDArray[np.float32], before: NDArray[np.float32], added: Any, sign: float) -> None:
+        """Adds up what `part` did not take. before: its values before the sum. sign: of `added`, -1.0 or 1.0."""
+        start, amounts = part.__array_interface__["data"][0] - self._start, self._amounts
+        if 0 <= start < self._bytes and amounts is not None:
+            places = np.ndarray(part.shape, np.float64, amounts, 2 * start, tuple(2 * s for s in part.strides))
             with np.errstate(all="ignore"):
-                places += np.where(part == before, added, 0.0)
+                places += np.where(part == before, np.multiply(added, sign, dtype=np.float64), 0.0)
 
 
 class WrittenVelocities:

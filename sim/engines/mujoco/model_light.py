@@ -112,14 +112,15 @@ def reaching(model: MjModel, light: int, place: Rows, direction: Rows) -> tuple[
     shares = 1 / np.maximum(constant + linear * away + square * away**2, 1e-6)
     if model.light_type[light] == int(mujoco.mjtLightType.mjLIGHT_SPOT):
         along = np.clip(ways @ direction / np.maximum(away, 1e-9), 0.0, 1.0)
-        is_lit = along >= math.cos(math.radians(min(float(model.light_cutoff[light]), 180.0)))
+        is_lit = along >= math.cos(math.radians(min(max(float(model.light_cutoff[light]), 0.0), 180.0)))
         shares *= is_lit * along ** float(model.light_exponent[light])
     return float(shares[0]), float(shares.mean())
 
 
 def light(model: MjModel) -> Light:
     """Light of a model's scene."""
-    return folded(ModelLights.of(model))
+    with np.errstate(all="ignore"):  # a model's fields may hold anything
+        return folded(ModelLights.of(model))
 
 
 def folded(lights: ModelLights) -> Light:

@@ -178,6 +178,8 @@ def test_the_folders_of_a_users_code_are_neither_ours_nor_those_of_what_is_insta
         str(types),
         *sys.path,
         broken,
+        b"/bytes",
+        None,
         str(users_folder / "nowhere"),
         str(users_folder / "lib"),
     ]

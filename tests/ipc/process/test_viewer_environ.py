@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_relative_entries_are_made_absolute_and_what_is_no_path_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    entries: list[object] = ["", "libs", tmp_path, "/with\nline", "/abs"]
+    entries: list[object] = ["", "libs", tmp_path, "/with\nline", "/with\0zero", "/with\ud800half", b"/bytes", "/abs"]
     assert path_text(entries) == "\n".join(  # type: ignore[arg-type]
         [str(sys.implementation.cache_tag), str(tmp_path), str(tmp_path / "libs"), "/abs"]
     )
@@ -52,6 +53,18 @@ def test_a_program_whose_folder_is_gone_keeps_its_absolute_entries(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert path_text(["", "/abs"]).split("\n")[1:] == ["/abs"]
+
+
+def test_of_a_path_that_no_program_can_be_started_with_the_folders_with_packages_are_kept(tmp_path: Path) -> None:
+    """Build systems such as Bazel give each package a folder of its own."""
+    folders = [str(tmp_path / f"{number:04}" / "site-packages") for number in range(4_000)]
+    package = Path(folders[-1]) / "numpy" / "__init__.py"
+    package.parent.mkdir(parents=True)
+    package.touch()
+    text = path_text(folders)
+    assert text.split("\n")[1:3] == folders[:2]
+    assert text.split("\n")[-1] == folders[-1]
+    subprocess.run([sys.executable, "-S", "-c", ""], env={PATH_VARIABLE: text}, check=True)
 
 
 def test_both_variables_are_taken_out_and_the_path_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

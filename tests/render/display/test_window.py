@@ -45,10 +45,13 @@ class Client:
 
 
 @contextmanager
-def client(environ: dict[str, str], *arguments: str, stderr: int | None = None) -> Iterator[Client]:
+def client(
+    environ: dict[str, str], *arguments: str, stderr: int | None = None, start: tuple[str, ...] = (), cwd: str = "/"
+) -> Iterator[Client]:
+    """start: words of the command before Python's."""
     # The path of imports is the test's own: the front door lies in the checkout.
     process = subprocess.Popen(
-        [sys.executable, str(PROGRAM), *arguments], env=environ | {"PYTHONPATH": str(ROOT)}, cwd="/", text=True,
+        [*start, sys.executable, str(PROGRAM), *arguments], env=environ | {"PYTHONPATH": str(ROOT)}, cwd=cwd, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
     )  # fmt: skip
     watchdog = threading.Timer(LIMIT_S, process.kill)
@@ -84,6 +87,13 @@ def test_a_window_shows_what_was_drawn(xvfb_screen: Display) -> None:
     assert said["reported_hz"] is None, "Xvfb reports 0, and 0 is no rate"
     assert not said["hidden"]
     assert not said["close"]
+
+
+def test_a_window_opens_though_the_current_folder_was_removed(xvfb_screen: Display, tmp_path: Path) -> None:
+    start = ("sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh")
+    with client(xvfb_screen.environ, "describe", start=start, cwd=str(tmp_path)) as program:
+        assert program.hear()["size"] == [640, 480]
+    assert not tmp_path.exists()
 
 
 def test_on_a_dense_display_the_window_grows_as_its_words_do(xvfb_screen: Display) -> None:

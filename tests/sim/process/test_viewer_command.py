@@ -132,6 +132,14 @@ def test_a_python_beside_it_that_is_a_link_to_the_program_is_not_started(embedde
         python_program()
 
 
+def test_a_python_that_was_started_through_a_link_of_another_name_is_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "simulate").symlink_to(os.path.realpath(sys.executable))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "simulate"))
+    assert python_program() == os.path.realpath(sys.executable)
+
+
 @pytest.mark.parametrize("named", ["/nowhere/python3", "simulator"])
 def test_a_twixt_python_that_cannot_be_run_or_is_the_program_is_refused(
     monkeypatch: pytest.MonkeyPatch, embedded: str, named: str

@@ -102,9 +102,16 @@ def test_a_spot_lights_the_middle_and_less_of_the_floor_around_it() -> None:
     assert reach_of(model_of('<light directional="true" pos="50 0 2"/>')) == (1, 1)
 
 
-def test_lights_that_are_not_finite_leave_a_light() -> None:
-    model = model_of('<light diffuse="1 1 1" dir="1 0 -1"/>')
-    model.light_diffuse[:], model.light_dir[:] = np.nan, np.nan
+@pytest.mark.filterwarnings("error")  # numpy's warnings, in the user's terminal or as exceptions
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
+@pytest.mark.parametrize(
+    "fields", ["diffuse", "dir", "pos", "ambient", "attenuation", "cutoff", "exponent", "diffuse dir pos ambient"]
+)
+def test_lights_that_are_not_finite_leave_a_light(fields: str, value: float) -> None:
+    model = model_of('<light diffuse="1 1 1" pos="0 0 3" dir="1 0 -1"/>')
+    for field in fields.split():
+        getattr(model, f"light_{field}")[:] = value
+    model.vis.headlight.diffuse[0] = value
     made = light(model)
     assert np.isfinite([*made.towards, made.brightness]).all()
 
