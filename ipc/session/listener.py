@@ -56,7 +56,7 @@ class ListenerError(TwixtError):
 
 
 class NoFolder(ListenerError):
-    """No folder for the sockets is writable."""
+    """No folder for the sockets can be used."""
 
 
 class Listener:
@@ -207,7 +207,7 @@ def check_name(name: str) -> None:
 def runtime_folder() -> str:
     """Folder of the sockets, made if it is missing: the first of `_folders` that is writable.
 
-    Raises ListenerError unless it is this user's, with mode 0700, and NoFolder if none is writable.
+    Raises NoFolder unless it is this user's, with mode 0700, and if none is writable.
     """
     refused = ""
     for folder in _folders():
@@ -247,13 +247,17 @@ def _folders() -> Iterator[str]:
 
 
 def _check_closed(folder: str, status: os.stat_result) -> None:
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise ListenerError(
+    if status.st_uid != os.geteuid():
+        raise NoFolder(
             f"{folder} must be a folder of your own, it belongs to user {status.st_uid}; "
             "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
         )
+    if not stat.S_ISDIR(status.st_mode):
+        raise NoFolder(
+            f"{folder} must be a folder, and no link to one; remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+        )
     if stat.S_IMODE(status.st_mode) & 0o077:  # others may have put something there already
-        raise ListenerError(
+        raise NoFolder(
             f"{folder} must be closed to others, mode 700, it has mode {stat.S_IMODE(status.st_mode):o}; "
             "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
         )

@@ -16,6 +16,7 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+from twixt.ipc.process.notices import print_notice
 from twixt.ipc.scene import Scene
 from twixt.sim.engines.mujoco.model.geom_shapes import PartMaker, ShownParts
 from twixt.sim.engines.mujoco.model.model_camera import default_camera, scene_camera, take_over
@@ -67,6 +68,7 @@ class ShownModel:
         self._color_fields = WatchedModel(model, COLORS)
         self._is_look_begun = False
         self._old = 0  # effects of changes that are not shown yet
+        self._has_wrong_index = False  # True: reported
         self._shown = self._shown_parts()
         found = found_parts(model, self._maker, self._shown)
         self._scene = scene_of(model, found, self._maker, scene_camera(model, self.camera), (), self._shown)
@@ -120,14 +122,23 @@ class ShownModel:
             return False
         self._scene_ns, old = now_ns, self._old
         self._old &= ~(SCENE_EFFECTS | COLORS)
-        if old == LIGHT and not are_labels_old:
-            return self._replace_light()
+        try:
+            return self._replace_light() if old == LIGHT and not are_labels_old else self._replace_scene()
+        except IndexError as error:  # a program has written the number of a material, mesh or body that there is not
+            if not self._has_wrong_index:
+                print_notice(f"an index in the model's arrays is out of range ({error}); the picture stays as it was")
+            self._has_wrong_index = True
+            return False
+
+    def _replace_scene(self) -> bool:
+        """Replaces the scene; returns True."""
         found = found_parts(self._model, self._maker, self._shown)
         camera = scene_camera(self._model, self.camera)
         self._scene = scene_of(self._model, found, self._maker, camera, self._texts.texts, self._shown)
         if self.view is not None:
             self.view.scene = self._scene
         self._colors.take_scene(self._scene, found, self._maker, self.opt)
+        self._has_wrong_index = False
         return True
 
     def _replace_light(self) -> bool:

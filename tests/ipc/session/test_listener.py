@@ -82,7 +82,7 @@ def test_what_is_no_folder_of_the_users_own_is_refused(names_folder: Path, tmp_p
         names_folder.symlink_to(tmp_path)
     else:
         names_folder.touch()
-    with pytest.raises(listener.ListenerError, match=r"must be a folder of your own.*set XDG_RUNTIME_DIR"):
+    with pytest.raises(listener.NoFolder, match=r"must be a folder, and no link to one; remove it, or set XDG_RUNTIME"):
         listener.runtime_folder()
 
 

@@ -609,6 +609,23 @@ def test_a_view_that_published_and_ended_with_its_function_says_nothing(tmp_path
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_folder_that_others_may_enter_does_not_end_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "twixt").mkdir()
+    (tmp_path / "twixt").chmod(0o777)
+    lines = [
+        "import twixt",
+        "view = twixt.show(twixt.Scene())",
+        "view.publish(position=[[0, 0, 0]])",
+        "print(view.is_open)",
+    ]
+    done = script("\n".join(lines), tmp_path)
+    assert (done.returncode, done.stdout) == (0, "True\n")
+    (line,) = done.stderr.splitlines()
+    assert "must be closed to others, mode 700, it has mode 777; remove it, or set XDG_RUNTIME_DIR" in line
+    assert line.endswith("; the loop goes on without a viewer")
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_view_is_not_copied_and_goes_on(watched: Watched, copied: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match="^a view of twixt.show cannot be copied or pickled: it stands for one window"):

@@ -98,3 +98,32 @@ def test_a_timestep_that_no_run_can_have_is_refused_with_the_file(tmp_path: Path
         TwixtError, match=r"model\.xml must be from 1e-06 to 86400 s, got 1e-09; correct it in its <opt"
     ):
         world_of_file(str(file))()
+
+
+@pytest.mark.parametrize("field", ["geom_matid", "mat_texid", "geom_bodyid", "geom_dataid"])
+def test_a_number_of_nothing_in_the_model_is_reported_once_and_the_picture_stays(
+    launch: Launch, field: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    handle, reader = launch(GROUND, publish_hz=1000)
+    seen = reader.newest()
+    before = getattr(handle.m, field).copy()
+
+    def publish() -> None:
+        handle.d.time += 0.01
+        handle._shown._scene_ns = handle._shown._model_ns = 0  # the model is looked at in this one
+        handle._publisher._next_ns = 0
+        handle._aside.look()
+        handle.sync()
+
+    for value in (99, 98):
+        getattr(handle.m, field)[...] = value
+        publish()
+        publish()
+    lines = [line for line in capfd.readouterr().err.splitlines() if "out of range" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("twixt: an index in the model's arrays is out of range (index 99 is out of bounds")
+    assert lines[0].endswith("; the picture stays as it was")
+    getattr(handle.m, field)[...] = before
+    publish()
+    reader.until(lambda: reader.newest().sim_time_ns > seen.sim_time_ns)
+    assert not handle._shown._has_wrong_index
