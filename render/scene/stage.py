@@ -1,7 +1,7 @@
 """The stage: one picture of the world, or two side by side, with trails and the user's drawing.
 
-Each snapshot is taken in once, for all pictures. In a frame each picture is drawn into its part of the window, at the draw
-time of its clock. The right picture is the run's own, whose figures are logged; the left one is for comparison.
+Each picture is drawn into its part of the window, at the draw time of its clock. The right picture is the run's own, whose
+figures are logged; the left one is for comparison.
 """
 
 from __future__ import annotations
