@@ -1,7 +1,6 @@
 """The stage: one picture of the world, or two side by side, with trails and the user's drawing.
 
-Each picture is drawn into its part of the window, at the draw time of its clock. The right picture is the run's own, whose
-figures are logged; the left one is for comparison.
+Each picture is drawn at its clock's draw time. The right one is logged; the left one is for comparison.
 """
 
 from __future__ import annotations
@@ -116,8 +115,8 @@ class Stage:
     # -- scenes, snapshots and plans
 
     def set_scene(self, scene: Scene, parents: ParentLog = (), version: int = 0) -> None:
-        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept. parents: of
-        the latest scenes, this one last; held snapshots are composed with those of their own. version: the scene's."""
+        """Takes a scene that was published anew. A changed camera takes effect; else the user's view is kept.
+        parents: of the latest scenes, this one last, with which their snapshots are composed. version: of the scene."""
         self.view.set_scene(scene)
         waits = self._shapes.take(self.scene, scene, version, self.history)
         self.scene, self._parents = scene, parents
