@@ -59,14 +59,16 @@ class ShowSwitches:
             found.append((str(mujoco.mjRNDSTRING[sky][0]).lower(), start + sky))
         self._places = [place for _, place in found]
         self._seen = self._values()
-        self.offered = [Toggle(name, self._seen[place] != 0, FOLD) for name, place in found]
+        self._offered_values = [
+            self._seen[place] != 0 for place in self._places
+        ]  # of `_seen`: compared in each publish
+        self.offered = [Toggle(name, is_on, FOLD) for (name, _), is_on in zip(found, self._offered_values, strict=True)]
 
     def exchange(self) -> bool:
         """Takes over what the code has changed in the options since the last call; else writes there what users have
         switched. True if anything has changed."""
         now, seen = self._values(), self._seen
-        switched = [toggle.value for toggle in self.offered]
-        if now == seen and switched == [seen[place] != 0 for place in self._places]:
+        if now == seen and [toggle.value for toggle in self.offered] == self._offered_values:
             return False
         for place, toggle in zip(self._places, self.offered, strict=True):
             if now[place] != seen[place]:
@@ -74,6 +76,7 @@ class ShowSwitches:
             elif toggle.value != (seen[place] != 0):
                 self._write(place, toggle.value)
         self._seen, self.parts = self._values(), self.parts_of(self._model)
+        self._offered_values = [self._seen[place] != 0 for place in self._places]
         return True
 
     def parts_of(self, model: MjModel) -> ShownParts:
