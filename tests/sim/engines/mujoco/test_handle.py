@@ -183,22 +183,24 @@ def test_a_selected_body_that_is_not_there_is_none(launch: Launch) -> None:
 
 
 def test_a_state_that_cannot_be_shown_on_the_idle_thread_is_said_and_later_ones_are_shown(
-    launch: Launch, capfd: pytest.CaptureFixture[str]
+    launch: Launch, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def fail(*asked: object) -> bool:
+        raise ArithmeticError("no scene today")
+
     handle, reader = launch(KINDS, publish_hz=SELDOM)
-    materials = np.array(handle.m.geom_matid)
     stepped(handle)
-    handle.m.geom_matid[:] = 10_000
+    monkeypatch.setattr(handle._shown, "refresh", fail)
     said: list[str] = []
 
     def is_said() -> bool:
         said.append(capfd.readouterr().err)
-        return "the last state cannot be shown" in "".join(said)
+        return "the last state cannot be shown: ArithmeticError: no scene today" in "".join(said)
 
     stepped(handle)  # once: the thread shows what no other state follows
     reader.until(is_said)
     assert "Traceback" not in "".join(said)
-    handle.m.geom_matid[:] = materials
+    monkeypatch.undo()
     stepped(handle)
     tick = reader.newest().tick
     stepped(handle)

@@ -28,6 +28,9 @@ from twixt.sim.engines.mujoco.model.watched_model import EFFECTS  # noqa: E402
 
 # Fields of which some rows are made at once: as many processes as cores.
 HALVES = 2
+# With these changed MuJoCo's renderer writes beyond its memory, and one process in three is aborted. That they are
+# named is held by the tests of `watched_model`.
+OVERRUNS = {"flex_elem"}
 # Fields of surfaces that are named, though some of a change is seen.
 IN_PART = ("skin_", "flex_")
 # Fields that change where bodies and vertices are: the scene that stays has their first places, each state the present.
@@ -52,7 +55,7 @@ def rows(found: list[Seen]) -> dict[str, Row | None]:
     by_default = [each for each in found if each.view is not None and not VIEWS[each.view].shows_all]
     watched = [each._replace(view=0) for each in found if each.name in EFFECTS and not each.refused]
     others = [each for each in watched if each.name not in {seen.name for seen in by_default} and has_change(each.name)]
-    drawn = by_default + others
+    drawn = [each for each in by_default + others if each.name not in OVERRUNS]
     with ThreadPoolExecutor(HALVES) as pool:
         made = pool.map(rows_of, (drawn[half::HALVES] for half in range(HALVES)))
     return {name: row for half in made for name, row in half.items()}
