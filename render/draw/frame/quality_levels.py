@@ -41,16 +41,19 @@ class Level(NamedTuple):
     mapped: bool = False  # shadows of all bodies on every surface
     contact: bool = False  # contact shading
     samples: int = 1  # of each pixel
+    scale: float = 1.0  # drawn at this share of its size along each side, then enlarged
 
 
 FULL = Level("full")
+FLAT = Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False)
 # Shares: CPU time of drawing the default world at 800x600 on llvmpipe, levels measured in turns. With 10,000 small
 # bodies and more each step saves less than 4 %: the cheapest programs draw them already.
 LEVELS = (
     FULL,
     Level("no shadows", "no soft shadows", 0.82, shadows=False),
     Level("plain", "hard edges, no highlights", 0.80, shadows=False, fine=False),
-    Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False),
+    FLAT,
+    Level("half the size", "pixels of twice the size", 0.87, shadows=False, fine=False, skin=False, scale=0.5),
 )
 # On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what it
 # measures, and `twixt bench looks` shows them.
@@ -62,7 +65,7 @@ LIT_LEVELS = (
 )
 # `--quality best` where the processor draws: four samples a pixel take twice as long as one.
 BEST_BY_PROCESSOR = BEST._replace(samples=1)
-CHEAPEST = LEVELS[-1]
+CHEAPEST = FLAT  # of those drawn at full size: `--quality low`
 # Coarsest level that is chosen only because cores are short; a coarser one is noticed at once.
 SPARING = 2
 
