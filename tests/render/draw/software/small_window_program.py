@@ -1,6 +1,6 @@
 """Draws a frame of half the size into a real window, and a panel of one column over it; saves what the window has.
 
-    small_window_program.py FOLDER [SCREEN_FILE]   SCREEN_FILE: an Xvfb's mapped screen. Prints {"errors", "screen"}.
+small_window_program.py FOLDER [SCREEN_FILE]   SCREEN_FILE: an Xvfb's mapped screen. Prints {"errors", "screen"}.
 """
 
 from __future__ import annotations

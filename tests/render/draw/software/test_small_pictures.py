@@ -27,7 +27,9 @@ RED, GREEN = (255, 0, 0, 255), (0, 255, 0, 255)
 @pytest.fixture
 def renderer(studio):
     """Of a floor with a ball and boxes above it, between two snapshots."""
-    scene = Scene([Plane((4.0, 3.0)), Sphere(0.7), Box((0.9, 0.4, 0.5)), Box((0.3, 0.3, 1.5))], outline=((-2, -2, 0), (2, 2, 2)))
+    scene = Scene(
+        [Plane((4.0, 3.0)), Sphere(0.7), Box((0.9, 0.4, 0.5)), Box((0.3, 0.3, 1.5))], outline=((-2, -2, 0), (2, 2, 2))
+    )
     renderer = studio.renderer(scene)
     for slot in range(2):
         bodies = bodies_at((0, 0, -0.2), (0.2 * slot, 0, 0.8), (-1.5, 1, 0.5), (1.5, 0.2 * slot, 1.0))
@@ -83,7 +85,9 @@ def test_halves_of_a_split_frame_reach_their_edges_and_no_further(studio, render
         frame = drawn(renderer, target, HALF, [(0.3, left, None), (1.3, right, None)], dot_px=9)
     assert (frame[:, 159:162] == MAGENTA).all()
     for azimuth, (begin, *_) in ((0.3, left), (1.3, right)):
-        small = drawn(renderer, frame_of(studio.context, (80, 100)), FLAT, [(azimuth, (0, 0, 80, 100), None)], dot_px=4.5)
+        small = drawn(
+            renderer, frame_of(studio.context, (80, 100)), FLAT, [(azimuth, (0, 0, 80, 100), None)], dot_px=4.5
+        )
         np.testing.assert_array_equal(frame[:, begin : begin + 159], enlarged(small, (159, 200)))
 
 
@@ -144,7 +148,7 @@ def test_a_window_shows_enlarged_pictures_under_text_of_full_size(rig, tmp_path)
         # A window's rows are rasterized from the other end, which rounds otherwise.
         assert np.abs(whole.astype(int) - enlarged(small, whole.shape[1::-1])).max() <= 1
         changed = (over != whole).any(axis=2)
-        assert changed[:, 11].sum() == 20 and changed.sum() == 20, "a panel of a single column"
+        assert changed[:, 11].sum() == changed.sum() == 20, "a panel of a single column"
         assert not found["errors"]
         if found["screen"]:
             np.testing.assert_array_equal(np.load(tmp_path / "screen.npy"), over)
