@@ -21,7 +21,7 @@ SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x
 # RGBA without a size takes the channel order of the data given with it: B, G, R, A for windows. Other framebuffers
 # have RGBA8.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
-RENDERBUFFER, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8216, 0x8217
+RENDERBUFFER, OBJECT_TYPE, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8CD0, 0x8216, 0x8217
 # Names of depth and stencil: of a window, of another framebuffer.
 WINDOW_PARTS, OTHER_PARTS = (0x1801, 0x1802), (0x8D00, 0x8D20)
 DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
@@ -121,9 +121,10 @@ class Pixels:
             OTHER_PARTS if self.framebuffer else WINDOW_PARTS, (DEPTH_SIZE, STENCIL_SIZE), strict=True
         ):
             found = c_int(0)
-            gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, size, byref(found))
+            gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, OBJECT_TYPE, byref(found))
+            if found.value:  # it is there
+                gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, size, byref(found))
             sizes.append(found.value)
-        gl.glGetError()  # of a framebuffer without stencil
         has_stencil = sizes[1] > 0
         gl.glGenRenderbuffers(1, byref(self._depth))
         gl.glBindRenderbuffer(RENDERBUFFER, self._depth.value)
