@@ -11,7 +11,7 @@ of each step between levels is known: as measured beforehand (`Level.share`), co
 - A step that saves less than 4 % of what was too long, and does not make it fit, is taken back; if the usual frames are
   too long, the cheapest level is tried before that. Another step is tried when the cost has grown by a quarter, or after
   ten minutes.
-- Finer: only while the tails of such blocks, divided by the step's ratio, stay below 75 % of the interval for 10 s, or
+- Finer: only while the tails of such blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or
   below half of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes.
 - Cores are short: one step down every 10 frames, to level SPARING at most, whatever the cost; no step up meanwhile.
 
@@ -90,7 +90,7 @@ FITS, FITS_DEARER = 0.92, 0.75
 # Work that leaves this much room is a load that has ended, not a calm spell: a shorter wait serves.
 FITS_EASILY = 0.5
 # Waits before a finer level is tried; a step back within RELAPSE_NS of it doubles them.
-FIRST_WAIT_NS, SHORT_WAIT_NS = 10_000_000_000, 2_000_000_000
+FIRST_WAIT_NS, SHORT_WAIT_NS = 9_000_000_000, 2_000_000_000
 LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
 # A step that saves less than this share is useless. Another is tried when the cost has grown by this factor.
 WORTH, GROWN = 0.04, 1.25
