@@ -123,11 +123,12 @@ class FrameCost(NamedTuple):
 
 class Tried(NamedTuple):
     """A step until it is judged. from_level: its index. usual_ns, tail_ns: of the frames before it; tail_ns 0: those
-    did not show one, or the step went to a finer level."""
+    did not show one, or the step went to a finer level. back_to: index of the level drawn again if it saves nothing."""
 
     from_level: int
     usual_ns: float
     tail_ns: float
+    back_to: int
 
 
 class Governor:
@@ -200,7 +201,7 @@ class Governor:
                 return
         usual_ns, tail_ns = self._too_long(costs, room_ns, is_block)
         if usual_ns and self._may_save(usual_ns, tail_ns, room_ns):
-            self._go_cheaper(Tried(self._at, usual_ns, tail_ns), interval_ns)
+            self._go_cheaper(Tried(self._at, usual_ns, tail_ns, self._at), interval_ns)
         elif cores_are_short:
             self._room_since_ns = self._much_room_since_ns = self._now_ns
             if self._at < SPARING and self._count >= SHORT_FRAMES:
@@ -258,10 +259,11 @@ class Governor:
             return True
         if self._at < len(self._levels) - 1 and usual_ns > room_ns:  # crowds of small bodies: only fewer pixels help
             left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 :])
-            self._go(len(self._levels) - 1, f"drawing cheaper ({left_out}): {now_ns / 1e6:.1f} ms, no less", tried)
+            further = Tried(self._at, usual_ns, tried.tail_ns and now_ns, tried.back_to)
+            self._go(len(self._levels) - 1, f"drawing cheaper ({left_out}): {now_ns / 1e6:.1f} ms, no less", further)
             return False
         self._useless_ns, self._useless_until_ns = before_ns, self._now_ns + LONGEST_WAIT_NS
-        self._go(tried.from_level, f"drawing as before: cheaper brought nothing, {now_ns / 1e6:.1f} ms")
+        self._go(tried.back_to, f"drawing as before: cheaper brought nothing, {now_ns / 1e6:.1f} ms")
         return False
 
     def _learn(self, tried: Tried, usual_ns: float) -> None:
@@ -290,7 +292,7 @@ class Governor:
         room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
         if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
             reason = f"drawing finer again: then {expected_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}"
-            self._go(self._at - 1, reason, Tried(self._at, median(costs), 0.0))
+            self._go(self._at - 1, reason, Tried(self._at, median(costs), 0.0, self._at))
             self._finer_ns = self._now_ns
 
     def _wait_ns(self, first_ns: int) -> int:
