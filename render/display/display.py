@@ -98,8 +98,8 @@ class Display(Protocol):
     def take_damage(self) -> bool:
         """True if the picture on the screen was lost since the last call."""
 
-    def swap(self) -> None:
-        """Shows what was drawn."""
+    def swap(self, meanwhile: Callable[[], None] | None = None) -> None:
+        """Shows what was drawn. meanwhile: called between the hand-over and the wait, if the display `is_called`."""
 
     def fence(self) -> int | None:
         """Waits, after a swap, until the next buffer can be drawn on; returns that instant. None where fences are not

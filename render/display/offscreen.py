@@ -62,7 +62,7 @@ class OffscreenWindow:
     def take_damage(self) -> bool:
         return False
 
-    def swap(self) -> None:
+    def swap(self, _meanwhile: Callable[[], None] | None = None) -> None:
         self.swap_number += 1
         self.context.finish()
 

@@ -173,8 +173,12 @@ class Window:
         is_damaged, state.is_damaged = state.is_damaged, False
         return is_damaged
 
-    def swap(self) -> None:
-        """Shows what was drawn; with vsync, waits until the display took it. On Wayland it is skipped while hidden."""
+    def swap(self, meanwhile: Callable[[], None] | None = None) -> None:
+        """Shows what was drawn; with vsync, waits until the display took it. On Wayland it is skipped while hidden.
+
+        meanwhile: called on Wayland between the hand-over and the wait for the compositor's frame callback. Elsewhere
+        the wait is within a call of the window library, and it is not called.
+        """
         if self._gone:
             return
         callback = self._frame_callback
@@ -186,6 +190,9 @@ class Window:
         self.present_times.before_swap()
         glfw.swap_buffers(self.handle)
         if callback is not None and self._vsync:
+            if meanwhile is not None:
+                callback.wait(0)  # sends the request
+                meanwhile()
             callback.wait()
         self.present_times.after_swap()
 
