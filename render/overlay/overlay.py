@@ -40,6 +40,9 @@ SPARING_NS = 500_000_000
 LATE_NS = 100_000_000
 # Delay from which one frame does all steps: frames had stopped, or are so rare that the next one may be far.
 LONG_LATE_NS = 400_000_000
+# Share of a step's last durations that fit into the spare time in which it is begun. If a step is interrupted by another
+# program, the frame is as late as if it had done the step itself.
+COVERED = 0.8
 # Layouts until the panels are complete: mouse input shows in the next one, a panel's new size in the one after that.
 LAYOUTS_AT_ONCE = 3
 # The library refuses a time of zero between two layouts, s.
@@ -78,7 +81,7 @@ class Overlay:
         self._shown_panes: list[Pane] = []
         self._rectangles: tuple[Rectangle, ...] = ()  # pixels of the panes
         self.every_ns = REDRAW_NS  # between two regular redraws
-        self._layout_cost, self._drawing_cost = StepCost(), StepCost()  # in spare time
+        self._layout_cost, self._drawing_cost = StepCost(COVERED), StepCost(COVERED)  # in spare time
 
     def draw(
         self,

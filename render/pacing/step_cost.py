@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# Expected duration: at least FIRST_NS until ENOUGH durations are known; then the quantile COVERED of the last
-# REMEMBERED durations, times MARGIN_FACTOR, plus MARGIN_NS.
+# Expected duration: at least FIRST_NS until ENOUGH durations are known; then a quantile of the last REMEMBERED durations,
+# times MARGIN_FACTOR, plus MARGIN_NS.
 FIRST_NS = 1_500_000
-REMEMBERED, COVERED, MARGIN_FACTOR, MARGIN_NS = 64, 0.95, 1.1, 100_000
+REMEMBERED, MARGIN_FACTOR, MARGIN_NS = 64, 1.1, 100_000
 ENOUGH = 8
 # After so many times without room the durations are forgotten: they may be of a busy minute that is over.
 REFUSED_TO_FORGET = 300
 
 
 class StepCost:
-    """Expected duration of one kind of work, `expected_ns`."""
+    """Expected duration of one kind of work, `expected_ns`. covered: share of the durations, the quantile."""
 
-    def __init__(self) -> None:
+    def __init__(self, covered: float = 0.95) -> None:
+        self._covered = covered
         self._took_ns = QuantileWindow(REMEMBERED)
         self._refused = 0  # times in a row
 
@@ -27,7 +28,7 @@ class StepCost:
     def expected_ns(self) -> int:
         if len(self._took_ns) < ENOUGH:
             return max(FIRST_NS, self._took_ns.quantile(1.0) + MARGIN_NS)
-        return round(self._took_ns.quantile(COVERED) * MARGIN_FACTOR) + MARGIN_NS
+        return round(self._took_ns.quantile(self._covered) * MARGIN_FACTOR) + MARGIN_NS
 
     def fits(self, now_ns: int, until_ns: int) -> bool:
         """True if the work, begun now, is expected to end by `until_ns`."""

@@ -75,7 +75,7 @@ class SpareTime:
         self.next = NOT_AHEAD  # done for the next frame while this one waited for its swap
         self._timer, self._pacer, self._intake = timer, pacer, intake
         self._stage, self._over, self._log = stage, over, log
-        self._ahead = AheadSchedule()
+        self._ahead, self._look_cost = AheadSchedule(), StepCost()
 
     def before_start(self, now_ns: int, start_ns: int, is_starting: bool) -> DoneAhead:
         """Uses the time until a frame's start, `start_ns`; returns the work done for that frame."""
@@ -119,8 +119,15 @@ class SpareTime:
         self, until_ns: int, room_ns: int, lap: Callable[[int, int], None], is_handed_over: bool = False
     ) -> None:
         """Uses the time until `until_ns`, less `room_ns`. lap: ends a lap of work. is_handed_over: the next frame's
-        background may be drawn."""
+        background may be drawn.
+
+        It begins with the still panels of the next frame, which may be between snapshots that this frame took in.
+        """
         timer, end_ns = self._timer, until_ns - room_ns
+        begin_ns = timer.now_ns()
+        if self._look_cost.fits(begin_ns, end_ns):
+            self._stage.renderer.look_ahead()
+            self._look_cost.took(timer.now_ns() - begin_ns)
         self._keep_house(end_ns)
         if end_ns - timer.now_ns() >= IDLE_NS:
             self.garbage.in_spare_time(end_ns - timer.now_ns())

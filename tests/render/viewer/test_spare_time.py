@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from bisect import bisect
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from twixt.render.pacing.step_cost import FIRST_NS
@@ -13,6 +20,9 @@ from twixt.render.viewer.spare_time import (
     AheadSchedule,
 )
 
+ROOT = Path(__file__).parents[3]
+LIMIT_S = 60.0
+SWAPS = 100  # fewer are of a machine that has no time for frames
 FRAME_NS, START_NS = 16_666_667, 1_000_000_000
 
 
@@ -68,3 +78,26 @@ def test_now_and_then_one_comes_in_between() -> None:
         ahead.took(True, number % 5 == 0)
         ahead.took(False, True)
         assert ahead.takes
+
+
+@pytest.mark.display
+@pytest.mark.starvable
+def test_on_wayland_the_panels_are_redrawn_and_snapshots_taken_in_while_the_display_is_waited_for(
+    sway_display: Callable[[float], dict[str, str]], tmp_path: Path
+) -> None:
+    command = [sys.executable, str(ROOT / "twixt.py"), "run", "--seconds", "5", "--size", "640x480"]
+    subprocess.run([*command, "--profile", "t.json"], cwd=tmp_path, env=sway_display(60), check=True, timeout=LIMIT_S)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    named = [(event["name"], event["ts"], event["ts"] + event["dur"]) for event in events if event["ph"] == "X"]
+    swaps = sorted((begin, end) for name, begin, end in named if name == "swap")
+    assert len(swaps) > SWAPS
+
+    def in_swaps(wanted: str) -> int:
+        found = 0
+        for name, begin, end in named:
+            at = bisect(swaps, (begin, float("inf"))) - 1
+            found += name == wanted and at >= 0 and end <= swaps[at][1]
+        return found
+
+    assert in_swaps("overlay") > 10, "of some fifty redraws"
+    assert in_swaps("ahead of the frame") > 10, "of some 300 frames"
