@@ -13,7 +13,7 @@ FIRST_NS = 1_500_000
 REMEMBERED, MARGIN_FACTOR, MARGIN_NS = 64, 1.1, 100_000
 ENOUGH = 8
 # After so many times without room the durations are forgotten: they may be of a busy minute that is over.
-REFUSED_TO_FORGET = 300
+REFUSED_TO_FORGET = 120
 
 
 class StepCost:

@@ -188,7 +188,7 @@ class AheadSchedule:
 
     def begin_ns(self, now_ns: int, start_ns: int) -> int | None:
         """Instant at which the work begins for a frame that starts at `start_ns`; None: it is not done."""
-        if start_ns - now_ns < LEAST_SPARE_NS + min(self._cost.expected_ns, LONGEST_LEAD_NS):
+        if not self._cost.fits(now_ns + LEAST_SPARE_NS, start_ns):
             return None
         if self._cost.expected_ns > LONGEST_LEAD_NS:
             self._skipped += 1
