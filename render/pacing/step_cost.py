@@ -19,7 +19,7 @@ REFUSED_TO_FORGET = 120
 class StepCost:
     """Expected duration of one kind of work, `expected_ns`. covered: share of the durations, the quantile."""
 
-    def __init__(self, covered: float = 0.95) -> None:
+    def __init__(self, covered: float = 0.9) -> None:
         self._covered = covered
         self._took_ns = QuantileWindow(REMEMBERED)
         self._refused = 0  # times in a row

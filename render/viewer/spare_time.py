@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.frame_time_parts import DRAW, OTHER, UPLOAD
@@ -25,6 +25,9 @@ from twixt.render.scene.stage import Stage
 from twixt.render.snapshots.intake import NOTHING, Intake, Taken
 from twixt.render.viewer.frame_timer import FrameTimer
 from twixt.render.viewer.idle_garbage import Garbage
+
+if TYPE_CHECKING:
+    from twixt.render.display.display import AwaitCall
 
 # Least spare time in which log rows are written, and in which garbage is collected while a frame waits for its swap.
 IDLE_NS = 4_000_000
@@ -98,13 +101,24 @@ class SpareTime:
 
     def before_swap(self, swap_at_ns: int) -> None:
         """Uses the time for which a drawn frame waits for its swap at `swap_at_ns`; changes no picture."""
-        self._in_wait(swap_at_ns, AWAIT_ROOM_NS, self._timer.parts.in_wait)
+        lap, wait = self._timer.parts.in_wait, self._timer.wait
+        due_ns = self._in_wait(swap_at_ns, AWAIT_ROOM_NS, lap)
+        if due_ns is not None:
+            begin_ns = wait.about(due_ns)
+            lap(OTHER, swap_at_ns)
+            self.next = self._work_ahead(due_ns, begin_ns, False, lambda part: lap(part, swap_at_ns))
 
-    def in_swap(self, call_ns: int) -> None:
+    def in_swap(self, call_ns: int, await_call: AwaitCall) -> None:
         """Uses the time until the display's call for the next frame, expected at `call_ns`. Call it when a frame was
-        handed over."""
-        self._timer.parts.lap(OTHER)
-        self._in_wait(call_ns, CALL_ROOM_NS, self._timer.parts.in_swap, is_handed_over=not self._over.is_being_made)
+        handed over. If the call comes early, as from a display that became faster, nothing more is done."""
+        timer, lap = self._timer, self._timer.parts.in_swap
+        timer.parts.lap(OTHER)
+        due_ns = self._in_wait(call_ns, CALL_ROOM_NS, lap)
+        if due_ns is not None and not await_call(max(0, due_ns - timer.now_ns())):
+            begin_ns = timer.now_ns()
+            lap(OTHER, call_ns)
+            draws = not self._over.is_being_made
+            self.next = self._work_ahead(due_ns, begin_ns, draws, lambda part: lap(part, call_ns))
 
     def between_frames(self, until_ns: int) -> None:
         """Makes and redraws the overlay, writes the log, collects garbage, as far as there is time until `until_ns`."""
@@ -115,11 +129,9 @@ class SpareTime:
         self._keep_house(until_ns - AWAIT_ROOM_NS)
         self.garbage.in_spare_time(until_ns - timer.now_ns())
 
-    def _in_wait(
-        self, until_ns: int, room_ns: int, lap: Callable[[int, int], None], is_handed_over: bool = False
-    ) -> None:
-        """Uses the time until `until_ns`, less `room_ns`. lap: ends a lap of work. is_handed_over: the next frame's
-        background may be drawn.
+    def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int, int], None]) -> int | None:
+        """Uses the time until `until_ns`, less `room_ns`; returns when the work ahead must begin, None: it is not done.
+        lap: ends a lap of work.
 
         It begins with the still panels of the next frame, which may be between snapshots that this frame took in.
         """
@@ -132,12 +144,7 @@ class SpareTime:
         if end_ns - timer.now_ns() >= IDLE_NS:
             self.garbage.in_spare_time(end_ns - timer.now_ns())
         lap(DRAW, until_ns)
-        due_ns = self._due_ns(end_ns)
-        if due_ns is None:
-            return
-        begin_ns = timer.wait.about(due_ns)
-        lap(OTHER, until_ns)
-        self.next = self._work_ahead(due_ns, begin_ns, is_handed_over, lambda part: lap(part, until_ns))
+        return self._due_ns(end_ns)
 
     def _keep_house(self, until_ns: int) -> None:
         """Redraws the panels and writes the log, as far as there is time until `until_ns`."""

@@ -242,9 +242,10 @@ def test_work_is_done_after_the_hand_over_and_before_the_compositors_call(
 ) -> None:
     with client(sway_display(60), "meanwhile", "vsync") as program:
         said = program.hear()
-    assert len(said["calls"]) == SWAPS
-    assert any(said["calls"]), "the call was still to come"
-    assert said["seen"] == [[0, 255, 0]] * SWAPS, "what was drawn then is in the buffer of the next frame"
+    calls = said["calls"]
+    assert [False, True] in calls, "it was still to come, and waiting for it ends when it comes"
+    assert len(calls) <= SWAPS
+    assert said["seen"] == [[0, 255, 0]] * len(calls), "what was drawn then is in the buffer of the next frame"
 
 
 def test_where_a_swap_does_not_wait_for_a_call_there_is_no_time_for_work(

@@ -186,6 +186,14 @@ def test_snapshots_are_taken_in_while_the_swap_waits_for_the_display(viewer: Vie
     assert set(intervals(rows)) == {made.refresh_ns}
 
 
+def test_a_display_that_becomes_faster_is_noticed_though_work_is_done_until_its_call(viewer: Viewers):
+    made = viewer(is_called=True)
+    made.frames(200)
+    made.display._refresh_ns = made.refresh_ns // 2
+    rows = made.frames(600)[-100:]
+    assert set(intervals(rows)) == {made.refresh_ns // 2}
+
+
 def test_where_no_swap_waits_frames_are_placed_by_the_timer(viewer: Viewers):
     made = viewer(blocks=False, pacing="timer", fps=100.0)
     rows = made.frames(300)[LEARNING:]

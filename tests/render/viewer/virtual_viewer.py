@@ -20,6 +20,7 @@ from twixt.ipc.session.client import attach
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.cores.frame_time_parts import Reading
+from twixt.render.display.display import AwaitCall
 from twixt.render.display.input import Event
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.display.presentation.present_times import Presented
@@ -133,20 +134,27 @@ class VirtualDisplay(OffscreenWindow):
     def wake(self) -> None:
         self._is_woken.set()
 
-    def swap(self, meanwhile: Callable[[], None] | None = None) -> None:
+    def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
         super().swap()
         end_ns = self._time.at_ns + SWAP_NS
         if self.is_called and meanwhile is not None:
             self._time.advance_to(end_ns)
-            meanwhile()
+            meanwhile(self._await_call)
             end_ns = max(end_ns, self._time.at_ns)
         if self._blocks:
-            refreshes = math.ceil((end_ns - START_NS) / self._refresh_ns)
-            end_ns = START_NS + refreshes * self._refresh_ns
+            end_ns = self._refresh_from(end_ns)
         self._time.advance_to(end_ns)
         self.presents_ns.append(end_ns + (self._lag_ns or 0))
         if self._lag_ns is not None:
             self._reports.append(Presented(self.swap_number, end_ns + self._lag_ns, self._refresh_ns, "vsync"))
+
+    def _refresh_from(self, instant_ns: int) -> int:
+        return START_NS + math.ceil((instant_ns - START_NS) / self._refresh_ns) * self._refresh_ns
+
+    def _await_call(self, timeout_ns: int) -> bool:
+        call_ns, end_ns = self._refresh_from(self._time.at_ns), self._time.at_ns + timeout_ns
+        self._time.advance_to(min(call_ns, end_ns))
+        return call_ns <= end_ns
 
     def take_presents(self) -> list[Presented]:
         said = [report for report in self._reports if report.present_ns <= self._time.at_ns]
