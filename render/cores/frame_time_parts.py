@@ -2,8 +2,8 @@
 
 The one idea: laps. A lap ends where one kind of work ends. Of its wall time, garbage collection and the time for which
 this thread waited for a core are counted apart; the rest belongs to the lap's part. A sleep or a read in the lap's own
-code stays in that part. Work that ends before the frame's start, or in a wait for its swap, costs the frame nothing and
-is dropped.
+code stays in that part. Work that ends before the frame's start, or in a wait for its swap or for the display, costs the
+frame nothing and is dropped.
 
 Always: no part is negative. Reads no clock: readings come from `ProcessorTime`, or from a test.
 """
@@ -57,7 +57,7 @@ class PartMeter:
     def __init__(self, read: Callable[[], Reading], drawers: Callable[[], tuple[int, ...]] = tuple) -> None:
         self._read, self._drawers = read, drawers
         self._sums = [0] * len(FrameParts._fields)
-        self._after_swap_ns = 0  # stolen during the last swap: counts for the next frame
+        self._late = list(self._sums)  # of work in the current swap that ended late: counts for the next frame
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
         self._last = read()
@@ -65,21 +65,23 @@ class PartMeter:
     def restart(self) -> None:
         """Starts a lap without counting the time since the last one."""
         self._sums = [0] * len(self._sums)
-        self._after_swap_ns = 0
         self._last = self._read()
 
     def in_wait(self, part: int, until_ns: int) -> None:
-        """Ends a lap of work done while the frame waited for `until_ns`. It counts, as a whole, only if it ended after
-        that instant."""
-        wall_ns, idle_ns, queued_ns, gc_ns, is_stopped = self._since()
-        if self._last.wall_ns > until_ns:
-            self._add(part, wall_ns, idle_ns if is_stopped else queued_ns, gc_ns)
+        """Ends a lap of work done while the frame waited for its swap at `until_ns`. It counts, as a whole, only if it
+        ended after that instant."""
+        self._add_if_late(self._sums, part, until_ns)
+
+    def in_swap(self, part: int, until_ns: int) -> None:
+        """Ends a lap of work done while the swap waited for the display until about `until_ns`. It counts, as a whole,
+        only if it ended after that instant: for the next frame, which it delays."""
+        self._add_if_late(self._late, part, until_ns)
 
     def lap(self, part: int) -> None:
         """Ends a lap of work on `part`."""
         wall_ns, idle_ns, queued_ns, gc_ns, is_stopped = self._since()
         stolen_ns = idle_ns if is_stopped else queued_ns
-        self._add(part, wall_ns, stolen_ns, gc_ns)
+        _add(self._sums, part, wall_ns, stolen_ns, gc_ns)
 
     def finished(self) -> None:
         """Ends a lap that waited for drawing to complete. The drawing threads' longest wait for a core counts as
@@ -91,7 +93,7 @@ class PartMeter:
             queued_ns = min(idle_ns, queued_ns + max(delays_ns, default=0))
         self._queued = queued
         stolen_ns = queued_ns + self._stopped_ns(FINISH, idle_ns - queued_ns, is_stopped)
-        self._add(DRAW, wall_ns, stolen_ns, gc_ns)
+        _add(self._sums, DRAW, wall_ns, stolen_ns, gc_ns)
 
     def waited(self, until_ns: int, begins: bool = False) -> None:
         """Ends a lap that waited for `until_ns`; time after that instant counts as stolen. begins: the frame begins
@@ -102,7 +104,6 @@ class PartMeter:
             return
         if begins:
             self._sums = [0] * len(self._sums)
-            self._after_swap_ns = 0
         self._sums[STOLEN] += max(0, self._last.wall_ns - until_ns)
 
     def swapped(self, blocks: bool) -> FrameParts:
@@ -110,19 +111,15 @@ class PartMeter:
         meanwhile delays the next frame and is counted there; else it counts for this frame."""
         _, idle_ns, queued_ns, _, is_stopped = self._since()
         stolen_ns = queued_ns + self._stopped_ns(SWAP, idle_ns - queued_ns, is_stopped)
-        sums = self._sums
-        sums[STOLEN] += self._after_swap_ns
-        self._after_swap_ns = stolen_ns if blocks else 0
-        if not blocks:
-            sums[STOLEN] += stolen_ns
-        self._sums = [0] * len(sums)
+        sums, self._sums = self._sums, self._late
+        self._late = [0] * len(sums)
+        (self._sums if blocks else sums)[STOLEN] += stolen_ns
         return FrameParts(*sums)
 
-    def _add(self, part: int, wall_ns: int, stolen_ns: int, gc_ns: int) -> None:
-        sums = self._sums
-        sums[STOLEN] += stolen_ns
-        sums[GC] += gc_ns
-        sums[part] += max(0, wall_ns - stolen_ns - gc_ns)
+    def _add_if_late(self, sums: list[int], part: int, until_ns: int) -> None:
+        wall_ns, idle_ns, queued_ns, gc_ns, is_stopped = self._since()
+        if self._last.wall_ns > until_ns:
+            _add(sums, part, wall_ns, idle_ns if is_stopped else queued_ns, gc_ns)
 
     def _since(self) -> tuple[int, int, int, int, bool]:
         """Ends a lap; returns its wall, idle, queued and garbage collection time in ns, and if the process was
@@ -141,3 +138,9 @@ class PartMeter:
             return max(0, idle_ns - round(median(usual) if usual else 0))
         usual.append(idle_ns)
         return 0
+
+
+def _add(sums: list[int], part: int, wall_ns: int, stolen_ns: int, gc_ns: int) -> None:
+    sums[STOLEN] += stolen_ns
+    sums[GC] += gc_ns
+    sums[part] += max(0, wall_ns - stolen_ns - gc_ns)

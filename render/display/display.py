@@ -29,6 +29,12 @@ OFFSCREEN_SCREENSHOT = "twixt-screenshot.png"
 OFFSCREEN_PLOT = "twixt-pacing.png"
 
 
+class AwaitCall(Protocol):
+    """Waits for the compositor's frame callback, for `timeout_ns` at most; True if it has come."""
+
+    def __call__(self, timeout_ns: int) -> bool: ...
+
+
 class Display(Protocol):
     """Surface that frames are drawn on: a window, a picture in memory, or one that a test makes.
 
@@ -98,8 +104,8 @@ class Display(Protocol):
     def take_damage(self) -> bool:
         """True if the picture on the screen was lost since the last call."""
 
-    def swap(self) -> None:
-        """Shows what was drawn."""
+    def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
+        """Shows what was drawn. meanwhile: called between the hand-over and the wait, if the display `is_called`."""
 
     def fence(self) -> int | None:
         """Waits, after a swap, until the next buffer can be drawn on; returns that instant. None where fences are not

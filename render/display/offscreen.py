@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from twixt.ipc.errors import TwixtError
 from twixt.render.display.input import Event
 from twixt.render.display.presentation.present_times import Presented
 from twixt.render.draw import context
 from twixt.render.pacing.refresh.fence_trial import FenceTrial
+
+if TYPE_CHECKING:
+    from twixt.render.display.display import AwaitCall
 
 
 class OffscreenWindow:
@@ -62,7 +66,7 @@ class OffscreenWindow:
     def take_damage(self) -> bool:
         return False
 
-    def swap(self) -> None:
+    def swap(self, _meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
         self.swap_number += 1
         self.context.finish()
 

@@ -27,6 +27,7 @@ from twixt.ipc.process.notices import print_notice  # noqa: E402
 from twixt.render.display.window_input import WindowInput, WindowState  # noqa: E402
 
 if TYPE_CHECKING:
+    from twixt.render.display.display import AwaitCall
     from twixt.render.display.display_changes import WindowPlace
 
 OFFSCREEN_HINT = "draw without a window: --offscreen"
@@ -173,8 +174,12 @@ class Window:
         is_damaged, state.is_damaged = state.is_damaged, False
         return is_damaged
 
-    def swap(self) -> None:
-        """Shows what was drawn; with vsync, waits until the display took it. On Wayland it is skipped while hidden."""
+    def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
+        """Shows what was drawn; with vsync, waits until the display took it. On Wayland it is skipped while hidden.
+
+        meanwhile: called on Wayland between the hand-over and the wait for the compositor's frame callback. Elsewhere
+        the wait is within a call of the window library, and it is not called.
+        """
         if self._gone:
             return
         callback = self._frame_callback
@@ -186,6 +191,8 @@ class Window:
         self.present_times.before_swap()
         glfw.swap_buffers(self.handle)
         if callback is not None and self._vsync:
+            if meanwhile is not None and not callback.wait(0):  # which sends the request
+                meanwhile(callback.wait)
             callback.wait()
         self.present_times.after_swap()
 

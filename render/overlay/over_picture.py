@@ -127,27 +127,30 @@ class OverPicture:
         if self.panel is not None:
             self.panel.settle()
 
-    def in_spare_time(self, until_ns: int, is_long: bool) -> bool:
-        """Makes one step of panels or labels that are not ready, or else redraws the panels if that is due soon.
+    def make_some(self) -> bool:
+        """Makes one step of panels or labels that are not ready; False if there are none.
 
-        Call it between two frames. until_ns: the beginning of the next frame. is_long: True if there is time for
-        optional work, too. Returns True if something was done.
+        Call it between two frames: it draws into the framebuffer in use.
         """
-        if self._making is not None:
-            if next(self._making, self) is self:
-                self._making = None
-            return True
-        return is_long and self.redraw_early(until_ns)
+        if self._making is None:
+            return False
+        if next(self._making, self) is self:
+            self._making = None
+        return True
 
     def redraw_early(self, until_ns: int) -> bool:
-        """Redraws the panels' sheet if that is due soon and fits into the time until `until_ns`; False: not done.
+        """Redraws the panels' sheet as far as that is due and its steps are expected to end by `until_ns`; False: not
+        done.
 
         Changes no pixel of a frame, not even of one that was drawn but is not presented yet.
         """
         if self._making is not None or self.panel is None or not self._loop.controls.overlay:
             return False
         size_px, scale = self._display.framebuffer_size, self._display.content_scale
-        return self.panel.redraw_early(self._loop, size_px, scale, until_ns, self._facts)
+        is_done = False
+        while self.panel.redraw_early(self._loop, size_px, scale, until_ns, self._facts):
+            is_done = True
+        return is_done
 
     def note(self, row: FrameRow, newest: Head | None) -> None:
         """Adds a presented frame to the figures of the panels."""

@@ -1,8 +1,10 @@
 """The overlay's panels (smoothness, its causes, keys), drawn over the picture with Dear ImGui.
 
 The one idea: people read a figure a few times a second. So the panels are laid out and drawn ten times a second into
-a sheet, a texture of their own (`draw.flat.overlay_sheet`), and a frame only copies it. While the user operates them
-(the pointer is on a panel, or drags a slider) they are laid out and drawn in every frame, directly into it.
+a sheet, a texture of their own (`draw.flat.overlay_sheet`), and a frame only copies it. A redraw is two steps, laying
+out and drawing, of about a millisecond each. They are done in spare time, in which no frame is late for them; a frame
+does one of them only if there was none for LATE_NS. While the user operates the panels (the pointer is on a panel, or
+drags a slider) they are laid out and drawn in every frame, directly into it.
 
 Always: the library receives every mouse event at once and in order, however rarely it draws; a copied sheet was drawn
 for the size of its frame.
@@ -26,13 +28,21 @@ from twixt.render.draw.flat.panel_backgrounds import TINT, Pane, Panes, Rectangl
 from twixt.render.overlay.imgui_context import begin, close_context, imgui, new_context
 from twixt.render.overlay.panel_layout import show_panels
 from twixt.render.overlay.shown_values import OverlayState
+from twixt.render.pacing.step_cost import StepCost
 
-# Interval at which a frame redraws the panels: figures change no faster than they can be read.
-REDRAW_NS = 100_000_000
+# Interval at which the panels are redrawn in spare time: figures change no faster than they can be read. Somewhat less
+# than six frames of 60 Hz.
+REDRAW_NS = 95_000_000
 # The same while physics waits for a core: a redraw takes 3 ms of processor time.
 SPARING_NS = 500_000_000
-# Age from which the sheet is redrawn in spare time between frames: one frame of 60 Hz before a frame would have to.
-EARLY_NS = REDRAW_NS - 17_000_000
+# Delay of a redraw for which there is no spare time: from here on each frame does one step, so that figures change five
+# times a second. A paused picture goes on for 300 ms: long enough to show what changed.
+LATE_NS = 100_000_000
+# Delay from which one frame does all steps: frames had stopped, or are so rare that the next one may be far.
+LONG_LATE_NS = 400_000_000
+# Share of a step's last durations that fit into the spare time in which it is begun. If a step is interrupted by another
+# program, the frame is as late as if it had done the step itself.
+COVERED = 0.8
 # Layouts until the panels are complete: mouse input shows in the next one, a panel's new size in the one after that.
 LAYOUTS_AT_ONCE = 3
 # The library refuses a time of zero between two layouts, s.
@@ -59,7 +69,7 @@ class Overlay:
     def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
         self._now_ns = now_ns
         self._context = new_context()
-        self._laid_out_ns = 0
+        self._laid_out_ns = self._sheet_ns = 0  # instants of the last layout, and of the one that the sheet shows
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._used = NO_INPUT
@@ -71,7 +81,7 @@ class Overlay:
         self._shown_panes: list[Pane] = []
         self._rectangles: tuple[Rectangle, ...] = ()  # pixels of the panes
         self.every_ns = REDRAW_NS  # between two regular redraws
-        self._redraw_ns = 0  # cost of the last redraw in spare time, drawing included
+        self._layout_cost, self._drawing_cost = StepCost(COVERED), StepCost(COVERED)  # in spare time
 
     def draw(
         self,
@@ -97,8 +107,11 @@ class Overlay:
             self._draw_straight(size_px)
             self.request_layout()  # the sheet holds an older layout
         else:
-            if self._layouts_due or now_ns - self._laid_out_ns >= self.every_ns:
+            late_ns = now_ns - self._sheet_ns - self.every_ns
+            if self._layouts_due or late_ns >= LONG_LATE_NS:
                 self._redraw_sheet(state, size_px, framebuffer_scale, now_ns)
+            elif late_ns >= LATE_NS:
+                self._step(state, size_px, framebuffer_scale, now_ns)
             self._sheet.lay(size_px, beneath)
         used, self._used = self._used, NO_INPUT
         return used
@@ -114,21 +127,21 @@ class Overlay:
         framebuffer_scale: float,
         until_ns: int,
     ) -> bool:
-        """Redraws the sheet between two frames, if that is due soon and its cost fits twice into the time until then.
+        """Does the next step of a redraw of the sheet, if one is due and is expected to end by `until_ns`.
 
-        The next `draw` then only copies it. Returns False if nothing was done.
+        Call it again until it returns False: nothing was done. Changes no framebuffer but the sheet's.
         """
         now_ns = self._now_ns()
         is_known = (*size_px, framebuffer_scale) == self._size and not self._layouts_due
-        early_ns = self.every_ns - (REDRAW_NS - EARLY_NS)
-        if not is_known or self.is_in_use or now_ns - self._laid_out_ns < early_ns:
+        if not is_known or self.is_in_use or now_ns - self._sheet_ns < self.every_ns:
             return False
-        if now_ns + 2 * self._redraw_ns > until_ns:
+        cost = self._drawing_cost if self._is_laid_out else self._layout_cost
+        if not cost.fits(now_ns, until_ns):
             return False
         imgui.set_current_context(self._context)
-        self._redraw_sheet(state, size_px, framebuffer_scale, now_ns)
+        self._step(state, size_px, framebuffer_scale, now_ns)
         self._sheet.complete()
-        self._redraw_ns = self._now_ns() - now_ns
+        cost.took(self._now_ns() - now_ns)
         return True
 
     def prepare(
@@ -189,12 +202,29 @@ class Overlay:
         self._sheet.release()
         close_context(self._context)
 
+    @property
+    def _is_laid_out(self) -> bool:
+        """True if there is a layout that the sheet does not show yet."""
+        return self._sheet_ns < self._laid_out_ns
+
+    def _step(self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int) -> None:
+        """The next step of a redraw."""
+        if self._is_laid_out:
+            self._draw_sheet(size_px)
+        else:
+            self._lay_out(state, size_px, scale, now_ns)
+
     def _redraw_sheet(
         self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int
     ) -> None:
         self._lay_out(state, size_px, scale, now_ns)
+        self._draw_sheet(size_px)
+
+    def _draw_sheet(self, size_px: tuple[int, int]) -> None:
+        """Draws the last layout into the sheet."""
         with self._sheet.drawing(size_px, self._rectangles, TINT):
             imgui.backends.opengl3_render_draw_data(imgui.get_draw_data())
+        self._sheet_ns = self._laid_out_ns
 
     def _draw_straight(self, size_px: tuple[int, int]) -> None:
         """Draws the last layout into the framebuffer in use."""

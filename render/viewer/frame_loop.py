@@ -110,9 +110,10 @@ class FrameLoop:
         work_end_ns = now_ns()
         swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
         if swap_at_ns is not None:
-            self._await_swap(swap_at_ns, work_end_ns)
+            self._await_swap(swap_at_ns)
         swap_begin_ns = now_ns()
-        self.display.swap()
+        call_ns = planned.present_ns - self.record.presents.lag_ns
+        self.display.swap(None if self.is_starting else lambda await_call: self.spare.in_swap(call_ns, await_call))
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
         renderer = self.stage.renderer
@@ -239,11 +240,11 @@ class FrameLoop:
         began_ns = start_ns if has_waited or not last.present_ns else last.present_ns
         self.timer.add_work(self._slow_render_ns, began_ns, last.swap_end_ns - last.swap_begin_ns)
 
-    def _await_swap(self, swap_at_ns: int, now_ns: int) -> None:
+    def _await_swap(self, swap_at_ns: int) -> None:
         timer = self.timer
         timer.parts.lap(OTHER)
         if not self.is_starting:
-            self.spare.before_swap(swap_at_ns, now_ns)
+            self.spare.before_swap(swap_at_ns)
         timer.wait.until(swap_at_ns)
         timer.parts.waited(swap_at_ns)
         timer.spans.lap(kinds.AWAIT_SWAP)

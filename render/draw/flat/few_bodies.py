@@ -83,6 +83,8 @@ class FewBodies(NamedTuple):
 
     def of(self, rows: NDArray[np.intp]) -> FewBodies:
         """These rows of `older` alone, ascending."""
+        if len(rows) == len(self.older[0]) == len(self.sizes.radius):
+            return self
         (older, extent), (newer, later) = self.older, self.newer
         both = rows[: np.searchsorted(rows, len(newer))]
         return self._replace(older=(older[rows], extent), newer=(newer[both], later), sizes=self.sizes.of(rows))

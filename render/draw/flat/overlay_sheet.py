@@ -14,6 +14,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import moderngl
 import numpy as np
@@ -143,17 +144,21 @@ def _part(rectangle: Rectangle, size_px: tuple[int, int]) -> Viewport:
     return left, size_px[1] - bottom, right - left, bottom - top
 
 
+class Page(NamedTuple):
+    """One of a sheet's two textures, and the framebuffer that draws into it."""
+
+    texture: moderngl.Texture
+    framebuffer: moderngl.Framebuffer
+
+
 class Sheet:
-    """The overlay's texture, made with the current OpenGL context. Call `release` while that context is current."""
+    """The overlay's textures, made with the current OpenGL context. Call `release` while that context is current."""
 
     def __init__(self) -> None:
         context = self._context = moderngl.get_context()
         self._program = context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
-        self._texture: moderngl.Texture | None = None
-        # Copy that frames read. For a read of the texture that is drawn into, llvmpipe would first complete all draws
-        # of the frame.
-        self._shown: moderngl.Texture | None = None
-        self._framebuffer: moderngl.Framebuffer | None = None
+        # The first is drawn into, frames read the second; `drawing` ends by exchanging them.
+        self._pages: tuple[Page, Page] | None = None
         self._corners: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None
         self._rectangles: tuple[Rectangle, ...] = ()
@@ -176,19 +181,17 @@ class Sheet:
         rectangles: the parts that are shown, filled with tint, rgba 0..1.
         """
         in_use = self._context.fbo
-        self._fit(size_px)
-        self._place(tuple(rectangles), size_px)
-        assert self._framebuffer is not None
+        drawn, shown = self._pages_of(size_px)
         red, green, blue, alpha = tint
-        self._version += 1
-        self._framebuffer.use()
+        drawn.framebuffer.use()
         try:
             for left, top, right, bottom in rectangles:
                 at = left, size_px[1] - bottom, right - left, bottom - top
-                self._framebuffer.clear(alpha * red, alpha * green, alpha * blue, alpha, viewport=at)
+                drawn.framebuffer.clear(alpha * red, alpha * green, alpha * blue, alpha, viewport=at)
             yield
-            assert self._shown is not None
-            self._context.copy_framebuffer(self._shown, self._framebuffer)
+            self._pages = shown, drawn
+            self._version += 1
+            self._place(tuple(rectangles), size_px)
         finally:
             in_use.use()
 
@@ -197,7 +200,7 @@ class Sheet:
 
         beneath: still parts of the picture. If given, the frame must also call `settle`.
         """
-        if not self._rectangles or self._vertex_array is None or self._shown is None:
+        if not self._rectangles or self._vertex_array is None or self._pages is None:
             return
         context = self._context
         target = context.fbo
@@ -208,7 +211,7 @@ class Sheet:
         target.viewport = (0, 0, *size_px)
         context.enable_only(moderngl.BLEND)
         context.blend_func = moderngl.ONE, moderngl.ONE_MINUS_SRC_ALPHA
-        self._shown.use(0)
+        self._pages[1].texture.use(0)
         first = numbers[0]
         for number, following in pairwise((*numbers, -1)):
             if following != number + 1:
@@ -227,22 +230,24 @@ class Sheet:
 
     def release(self) -> None:
         """Gives the textures' memory back; `drawing` makes new ones."""
-        for held in (self._framebuffer, self._texture, self._shown):
-            if held is not None:
-                held.release()
-        self._framebuffer = self._texture = self._shown = None
+        for page in self._pages or ():
+            page.framebuffer.release()
+            page.texture.release()
+        self._pages = None
         self._rectangles, self._pieces, self._laid_in = (), (), None
         self._still.release()
 
-    def _fit(self, size_px: tuple[int, int]) -> None:
-        if self._texture is not None and self._texture.size == size_px:
-            return
-        self.release()
-        self._texture = self._context.texture(size_px, 4)
-        self._shown = self._context.texture(size_px, 4)
-        self._shown.filter = moderngl.NEAREST, moderngl.NEAREST
-        self._shown.repeat_x = self._shown.repeat_y = False
-        self._framebuffer = self._context.framebuffer([self._texture])
+    def _pages_of(self, size_px: tuple[int, int]) -> tuple[Page, Page]:
+        if self._pages is None or self._pages[0].texture.size != size_px:
+            self.release()
+            self._pages = self._page(size_px), self._page(size_px)
+        return self._pages
+
+    def _page(self, size_px: tuple[int, int]) -> Page:
+        texture = self._context.texture(size_px, 4)
+        texture.filter = moderngl.NEAREST, moderngl.NEAREST
+        texture.repeat_x = texture.repeat_y = False
+        return Page(texture, self._context.framebuffer([texture]))
 
     def _place(self, rectangles: tuple[Rectangle, ...], size_px: tuple[int, int]) -> None:
         if rectangles == self._rectangles:

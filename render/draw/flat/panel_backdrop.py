@@ -48,10 +48,10 @@ RODS_DOWN = 3**0.5
 
 
 class Found(NamedTuple):
-    """Result for a pair of snapshots. clear: for each rectangle. still: records of the bodies that do not move."""
+    """Result for a pair of snapshots. clear: for each rectangle. still: rows that move, and records of the others."""
 
     clear: list[bool]
-    still: bytes
+    still: tuple[bytes, bytes]
 
 
 class PanelBackdrop:
@@ -118,9 +118,8 @@ class PanelBackdrop:
             if known.is_as_good_for(few):
                 return found
         moving = moving_rows(few.older[0], few.newer[0])
-        still = few.older[0].copy()
-        still[moving] = np.zeros((), still.dtype)
-        found = Found(are_clear(few.of(moving), self._eye, self._sides), still.tobytes())
+        still = np.delete(few.older[0], moving) if len(moving) < len(few.older[0]) else few.older[0][:0]
+        found = Found(are_clear(few.of(moving), self._eye, self._sides), (moving.tobytes(), still.tobytes()))
         self._known.append((few, found))
         return found
 

@@ -139,6 +139,36 @@ def test_what_was_stolen_in_the_swap_delays_this_frame_or_where_the_display_wait
     assert meter.swapped(blocks=True) == NO_PARTS
 
 
+def test_work_in_the_wait_of_a_swap_costs_nothing_or_where_it_ends_late_the_next_frame() -> None:
+    machine, meter = made()
+    machine.work(3)
+    meter.lap(DRAW)
+    machine.work(4)
+    meter.in_swap(UPLOAD, machine.wall_ns + 1)
+    machine.sleep(5)
+    assert meter.swapped(blocks=True) == FrameParts(draw_ns=3 * MS)
+    machine.work(3)
+    meter.lap(DRAW)
+    until_ns = machine.wall_ns + MS
+    machine.work(2)
+    machine.queue(5)
+    meter.in_swap(UPLOAD, until_ns)
+    assert meter.swapped(blocks=True) == FrameParts(draw_ns=3 * MS)
+    assert meter.swapped(blocks=True) == FrameParts(upload_ns=2 * MS, stolen_ns=5 * MS)
+    assert meter.swapped(blocks=True) == NO_PARTS
+
+
+def test_a_frame_that_waits_for_its_start_lost_nothing_to_late_work_before_it() -> None:
+    machine, meter = made()
+    machine.work(2)
+    meter.in_swap(UPLOAD, machine.wall_ns - MS)
+    assert meter.swapped(blocks=True) == NO_PARTS
+    until_ns = machine.wall_ns + 4 * MS
+    machine.sleep(4)
+    meter.waited(until_ns, begins=True)
+    assert meter.swapped(blocks=True) == NO_PARTS
+
+
 def test_a_rest_is_no_frames_doing() -> None:
     machine, meter = made()
     machine.work(500)

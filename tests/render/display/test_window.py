@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from tests.displays.rigs import Display, set_density, sway, weston, xvfb
+from tests.render.display.window_program import SWAPS
 from twixt.ipc.errors import TwixtError
 from twixt.render.display.offscreen import OffscreenWindow
 
@@ -234,6 +235,25 @@ def test_swap_on_sway_blocks_and_its_refresh_is_measured(
     paced_ms = statistics.median((b - a) / 1e6 for a, b in pairwise(said["presents_ns"]))
     assert 1000 / said["hz"] == pytest.approx(bare_ms, rel=0.05)
     assert paced_ms == pytest.approx(bare_ms, rel=0.05)
+
+
+def test_work_is_done_after_the_hand_over_and_before_the_compositors_call(
+    sway_display: Callable[[float], dict[str, str]],
+) -> None:
+    with client(sway_display(60), "meanwhile", "vsync") as program:
+        said = program.hear()
+    calls = said["calls"]
+    assert [False, True] in calls, "it was still to come, and waiting for it ends when it comes"
+    assert len(calls) <= SWAPS
+    assert said["seen"] == [[0, 255, 0]] * len(calls), "what was drawn then is in the buffer of the next frame"
+
+
+def test_where_a_swap_does_not_wait_for_a_call_there_is_no_time_for_work(
+    sway_display: Callable[[float], dict[str, str]], xvfb_display: dict[str, str]
+) -> None:
+    for environ, vsync in ((sway_display(60), "no-vsync"), (xvfb_display, "vsync")):
+        with client(environ, "meanwhile", vsync) as program:
+            assert program.hear()["calls"] == []
 
 
 @pytest.mark.parametrize("vsync", ["vsync", "no-vsync"])

@@ -14,6 +14,8 @@ from typing import Any
 from twixt.ipc.errors import TwixtError
 
 SIZE_PX = (640, 480)
+SWAPS = 30
+LONG_NS = 200_000_000  # many refreshes
 # Waiting for what a test does to the window from outside; the test fails long before.
 LIMIT_S = 60.0
 
@@ -75,6 +77,24 @@ def probe(window: Any) -> None:
         blocks=refresh.blocks, reason=refresh.reason, hz=pacer.refresh_measured_hz, bare_ns=bare_ns,
         presents_ns=presents_ns,
     )  # fmt: skip
+
+
+def meanwhile(window: Any) -> None:
+    """Swaps with work between the hand-over and the wait: a picture in the next buffer."""
+    calls, seen = [], []
+
+    def draw(await_call: Any) -> None:
+        window.context.clear(0, 1, 0)
+        window.context.finish()
+        calls.append([await_call(0), await_call(LONG_NS)])
+
+    for _ in range(SWAPS):
+        window.context.clear(1, 0, 0)
+        window.swap(draw)
+        if len(seen) < len(calls):
+            seen.append(list(window.screen.read((0, 0, 1, 1), components=3)))
+        window.poll()
+    say(calls=calls, seen=seen)
 
 
 def _bare_swap_ns(window: Any) -> int:

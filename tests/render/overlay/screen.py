@@ -9,15 +9,15 @@ import moderngl
 import numpy as np
 
 from twixt.render.controls.key_bindings import KEYS
-from twixt.render.overlay.overlay import REDRAW_NS, Overlay
+from twixt.render.overlay.overlay import Overlay
 from twixt.render.overlay.shown_values import MODES, OverlayState, PlotHistory
 
 SIZE_PX = (800, 600)
 NO_TROUBLE = {"slow_physics": (0.0, 0.0), "stall": (0.0, 5.0), "drop": (0.0,), "delay": (0.0, 0.0)}
 # Positions of the folds' lines, with two diagnostics.
 SMOOTH_PX, TROUBLE_PX = (60, 182), (570, 136)
-FRAMES_PER_LAYOUT = 6  # frames of 60 Hz between two layouts
-FRAME_NS = -(-REDRAW_NS // FRAMES_PER_LAYOUT)
+FRAMES_PER_LAYOUT = 6  # frames between two layouts
+FRAME_NS = 16_666_667
 
 
 def state_of(**changed: Any) -> OverlayState:
@@ -35,12 +35,12 @@ def state_of(**changed: Any) -> OverlayState:
 
 
 class Frames:
-    """Frames of one overlay over a picture in which neighbouring pixels differ."""
+    """Frames of one overlay over a picture in which neighbouring pixels differ. spare_ns: spare time before each."""
 
     def __init__(self, context: moderngl.Context) -> None:
         self.context, self.now_ns, self.asked = context, 10**15, 0
         self.overlay = Overlay(self._read_clock)
-        self.size_px = (0, 0)
+        self.size_px, self.spare_ns = (0, 0), 10**9
         self.resize(SIZE_PX)
 
     def resize(self, size_px: tuple[int, int]) -> None:
@@ -56,9 +56,16 @@ class Frames:
     def frame(self, *events: Any, scale: float = 1.0, **changed: Any) -> list[str]:
         """Draws one frame; returns the keys whose buttons were clicked."""
         self.now_ns += FRAME_NS
+        while self.redraw_early(self.spare_ns, scale, **changed):
+            pass
         self.context.copy_framebuffer(self.framebuffer, self._picture_framebuffer)
         self.framebuffer.use()
         return self.overlay.draw(lambda: self._state(changed), events, self.size_px, scale).pressed
+
+    def redraw_early(self, spare_ns: int, scale: float = 1.0, **changed: Any) -> bool:
+        """Does the next step of a redraw, if it is due and fits into `spare_ns`."""
+        until_ns = self.now_ns + 1 + spare_ns
+        return self.overlay.redraw_early(lambda: self._state(changed), self.size_px, scale, until_ns)
 
     def frames(self, count: int, **changed: Any) -> int:
         """Draws `count` frames; returns the number of layouts in them."""

@@ -64,6 +64,8 @@ class Screen:
         for _ in range(frames):
             self.framebuffer.clear()
             self.now_ns += FRAME_NS
+            while self.overlay.redraw_early(ask, SIZE_PX, scale, self.now_ns + 10**9):
+                pass
             used = self.overlay.draw(ask, events, SIZE_PX, scale)
             pressed += used.pressed
             self.turned += used.turned

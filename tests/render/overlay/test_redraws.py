@@ -13,8 +13,9 @@ import pytest
 from tests.render.overlay.screen import FRAME_NS, SIZE_PX, TROUBLE_PX, Frames, state_of
 from twixt.render.controls.key_bindings import KEYS
 from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scroll
-from twixt.render.overlay.overlay import EARLY_NS, LAYOUTS_AT_ONCE, REDRAW_NS
+from twixt.render.overlay.overlay import LATE_NS, LAYOUTS_AT_ONCE, LONG_LATE_NS, REDRAW_NS
 from twixt.render.overlay.panel_state import Panel
+from twixt.render.pacing.step_cost import REMEMBERED
 
 SECOND = 60  # frames
 ON_A_PANEL, ON_NONE = MouseMove(100, 60, 0), MouseMove(400, 300, 0)
@@ -161,54 +162,76 @@ def test_a_wheel_turned_between_two_redraws_is_not_lost(screen):
     assert screen.frames(3, diagnostics=many) == 3
 
 
-def test_spare_time_before_a_frame_takes_the_redraw_off_it(screen):
+def test_in_spare_time_a_redraw_is_a_layout_and_a_drawing_and_the_frame_only_lays_it_over(screen):
     screen.frames(SECOND)
-    screen.now_ns += EARLY_NS
-    before = screen.asked
-    assert _early(screen, 10**9)
-    assert screen.asked == before + 1
-    assert screen.frames(1) == 0, "the frame lays over what is there"
-    assert not _early(screen, 10**9), "not so soon again"
+    screen.now_ns += REDRAW_NS
+    asked, shown = screen.asked, screen.pixels()
+    assert screen.redraw_early(10**9, bodies=7_000_000)
+    assert screen.asked == asked + 1, "laid out"
+    screen.spare_ns = 0
+    assert screen.frames(1) == 0
+    np.testing.assert_array_equal(screen.pixels(), shown, "the frame lays over what is there")
+    assert screen.redraw_early(10**9)
+    assert not screen.redraw_early(10**9), "not so soon again"
+    assert screen.frames(1) == 0
     laid = screen.pixels()
+    assert (laid != shown).any()
     screen.draw_straight()
     assert np.abs(laid - screen.pixels()).max() <= 2
 
 
-def test_spare_time_that_is_too_short_is_left_alone(screen):
+def test_a_step_that_does_not_fit_into_the_spare_time_is_not_begun(screen):
     screen.frames(SECOND)
-    screen.now_ns += EARLY_NS
-    assert _early(screen, 10**9)
-    screen.now_ns += EARLY_NS
-    assert not _early(screen, 1)
     screen.now_ns += REDRAW_NS
-    assert screen.frames(1) == 1, "then a frame does it"
+    asked = screen.asked
+    for cost in (screen.overlay._layout_cost, screen.overlay._drawing_cost):
+        for _ in range(REMEMBERED):
+            cost.took(2_000_000)
+        fits_ns = cost.expected_ns
+        assert not screen.redraw_early(fits_ns - 10)
+        assert screen.redraw_early(fits_ns + 10)
+    assert screen.asked == asked + 1
+
+
+def test_without_spare_time_frames_redraw_late_and_in_steps(screen):
+    screen.frames(SECOND)
+    screen.spare_ns = 0
+    versions, asked = [], []
+    for _ in range(2 * SECOND):
+        screen.frame()
+        versions.append(screen.overlay._sheet._version)
+        asked.append(screen.asked)
+    layouts, drawings = (set(np.flatnonzero(np.diff(counts))) for counts in (asked, versions))
+    assert not layouts & drawings, "one step a frame"
+    assert {each + 1 for each in layouts} == drawings
+    frames = -(-(REDRAW_NS + LATE_NS) // FRAME_NS) + 1
+    assert set(np.diff(sorted(layouts))) == {frames - 1}
+    assert SECOND / frames >= 3, "figures change more than three times a second"
+
+
+def test_a_frame_after_a_long_time_without_frames_shows_the_present_figures(screen):
+    screen.frames(SECOND)
+    screen.spare_ns = 0
+    screen.now_ns += REDRAW_NS + LONG_LATE_NS
+    before, shown = screen.overlay._sheet._version, screen.pixels()
+    assert screen.frames(1, bodies=7_000_000) == 1
+    assert screen.overlay._sheet._version == before + 1
+    assert (screen.pixels() != shown).any()
 
 
 def test_what_the_frame_must_do_itself_is_not_done_early(screen):
     screen.frame(ON_A_PANEL)
     screen.now_ns += REDRAW_NS
-    assert not _early(screen, 10**9), "the pointer may have moved on by then"
+    assert not screen.redraw_early(10**9), "the pointer may have moved on by then"
 
 
-def test_the_framebuffer_in_use_stays_in_use(screen):
-    screen.now_ns += EARLY_NS
-    assert _early(screen, 10**9)
-    assert screen.context.fbo.glo == screen.framebuffer.glo
-
-
-def test_a_frame_that_is_not_shown_yet_keeps_its_pixels(screen):
+def test_the_framebuffer_in_use_stays_in_use_and_keeps_its_pixels(screen):
     before = screen.pixels()
-    screen.now_ns += EARLY_NS
-    assert _early(screen, 10**9)
-    np.testing.assert_array_equal(screen.pixels(), before)
-
-
-def _early(screen: Frames, spare_ns: int) -> bool:
-    return screen.overlay.redraw_early(lambda: screen._state({}), screen.size_px, 1.0, screen.now_ns + 1 + spare_ns)
-
-
-def test_frames_of_the_test_are_frames_of_sixty_hertz():
-    assert pytest.approx(1e9 / 60, rel=0.001) == FRAME_NS
+    screen.now_ns += REDRAW_NS
+    for _ in range(2):
+        assert screen.redraw_early(10**9, bodies=7_000_000)
+        assert screen.context.fbo.glo == screen.framebuffer.glo
+        np.testing.assert_array_equal(screen.pixels(), before)
 
 
 def test_once_ready_the_first_frame_only_lays_the_panels_over(context):

@@ -105,19 +105,106 @@ def test_frames_are_drawn_for_the_presents_that_the_display_reports(viewer: View
     assert max(abs(row.draw_time_ns - (row.present_ns - START_NS)) for row in rows) < 0.1 * made.refresh_ns
 
 
-def test_panels_are_redrawn_ten_times_a_second_of_the_loops_own_clock(viewer: Viewers, monkeypatch: pytest.MonkeyPatch):
+def redraws_of(made: VirtualViewer, monkeypatch: pytest.MonkeyPatch, step_ms: float = 0.0) -> list[str]:
+    """Names of what the loop is in at each step of a redraw from now on. step_ms: what a step takes."""
     from twixt.render.overlay.overlay import Overlay
 
-    redraws: list[int] = []
-    redraw = Overlay._redraw_sheet
-    monkeypatch.setattr(Overlay, "_redraw_sheet", lambda self, *how: redraws.append(1) or redraw(self, *how))
-    made = viewer(overlay=True)
+    steps, inside = [], ["frame"]
+
+    def within(owner: object, name: str, place: str) -> None:
+        inner = getattr(owner, name)
+
+        def outer(*given: object) -> object:
+            inside.append(place)
+            try:
+                return inner(*given)
+            finally:
+                inside.pop()
+
+        monkeypatch.setattr(owner, name, outer)
+
+    def counted(name: str) -> None:
+        step = getattr(Overlay, name)
+
+        def outer(*given: object) -> None:
+            steps.append(inside[-1])
+            made.time.sleep(step_ms / 1e3)
+            step(*given)
+
+        monkeypatch.setattr(Overlay, name, outer)
+
+    within(made.loop.spare, "before_start", "before the start")
+    within(made.loop.spare, "before_swap", "before the swap")
+    within(made.loop.spare, "in_swap", "in the swap")
     made.loop.over.make_panel()
     made.frames(LEARNING)
     assert made.loop.over.panel is not None
-    redraws.clear()
+    counted("_lay_out")
+    counted("_draw_sheet")
+    return steps
+
+
+def test_panels_are_redrawn_ten_times_a_second_of_the_loops_own_clock(viewer: Viewers, monkeypatch: pytest.MonkeyPatch):
+    made = viewer(overlay=True)
+    steps = redraws_of(made, monkeypatch)
     made.frames(300)
-    assert 45 <= len(redraws) <= 65, "in five seconds"
+    assert 90 <= len(steps) <= 110, "in five seconds"
+    assert set(steps) == {"before the start"}
+
+
+@pytest.mark.parametrize("kind", [{"is_called": True}, {"blocks": False}])
+def test_panels_are_redrawn_while_a_drawn_frame_waits(viewer: Viewers, monkeypatch: pytest.MonkeyPatch, kind: dict):
+    made = viewer(overlay=True, **kind)
+    steps = redraws_of(made, monkeypatch, step_ms=1.0)
+    made.load_ms = lambda frame: 9.0 if frame % 4 else 12.5  # frames start at once
+    rows = made.frames(300)[LEARNING:]
+    assert 80 <= len(steps) <= 110, "in five seconds"
+    assert {step for step in steps} <= {"in the swap", "before the swap"}
+    assert set(intervals(rows)) == {made.refresh_ns}
+
+
+def test_without_time_to_spare_frames_redraw_the_panels_a_step_at_a_time(
+    viewer: Viewers, monkeypatch: pytest.MonkeyPatch
+):
+    made = viewer(overlay=True, is_called=True)
+    steps = redraws_of(made, monkeypatch, step_ms=1.0)
+    made.load_ms = lambda _frame: 14.5
+    made.frames(LEARNING)
+    steps.clear()
+    rows = made.frames(300)
+    assert set(steps) == {"frame"}
+    assert 30 <= len(steps) <= 50, "in five seconds: figures change three to five times in each"
+    assert set(intervals(rows)) == {made.refresh_ns}, "one of 2 ms more would be late"
+
+
+def test_snapshots_are_taken_in_while_the_swap_waits_for_the_display(viewer: Viewers):
+    made = viewer(is_called=True)
+    made.load_ms = lambda _frame: 10.0
+    rows = made.frames(200)[LEARNING:]
+    taken_in_wait = [row.ahead_ns > 0 for row in rows]
+    assert sum(taken_in_wait) > 0.9 * len(rows)
+    assert set(intervals(rows)) == {made.refresh_ns}
+
+
+def test_still_panels_are_looked_for_once_a_frame_was_handed_over(viewer: Viewers):
+    made = viewer(is_called=True)
+    made.load_ms = lambda frame: 9.0 if frame % 4 else 12.5
+    made.frames(LEARNING)
+    made.stop_physics()
+    made.frames(2)
+    searches: list[int] = []
+    made.loop.stage.renderer.look_ahead = lambda: searches.append(made.display.swap_number)  # type: ignore[method-assign]
+    made.frames(20)
+    assert len(searches) >= 15, "though no snapshot was taken in meanwhile"
+    assert len(set(searches)) == len(searches)
+
+
+def test_a_display_that_becomes_faster_is_noticed_though_work_is_done_until_its_call(viewer: Viewers):
+    made = viewer(is_called=True)
+    made.frames(200)
+    made.display._refresh_ns = made.refresh_ns // 2
+    rows = made.frames(600)[-100:]
+    assert set(intervals(rows)) == {made.refresh_ns // 2}
 
 
 def test_where_no_swap_waits_frames_are_placed_by_the_timer(viewer: Viewers):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from bisect import bisect
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from twixt.render.pacing.step_cost import FIRST_NS
 from twixt.render.viewer.spare_time import (
-    FIRST_LEAD_NS,
     FRAMES_TO_RETRY,
     LAST_TAKES,
     LEAST_SPARE_NS,
@@ -13,6 +20,9 @@ from twixt.render.viewer.spare_time import (
     AheadSchedule,
 )
 
+ROOT = Path(__file__).parents[3]
+LIMIT_S = 60.0
+SWAPS = 100  # fewer are of a machine that has no time for frames
 FRAME_NS, START_NS = 16_666_667, 1_000_000_000
 
 
@@ -24,10 +34,10 @@ def after(took_ns: list[int]) -> AheadSchedule:
 
 
 def test_it_begins_shortly_before_the_start() -> None:
-    assert AheadSchedule().begin_ns(START_NS - FRAME_NS, START_NS) == START_NS - FIRST_LEAD_NS
+    assert AheadSchedule().begin_ns(START_NS - FRAME_NS, START_NS) == START_NS - FIRST_NS
 
 
-@pytest.mark.parametrize("spare_ns", [-1_000_000, 0, 100_000, FIRST_LEAD_NS, FIRST_LEAD_NS + LEAST_SPARE_NS - 1])
+@pytest.mark.parametrize("spare_ns", [-1_000_000, 0, 100_000, FIRST_NS, FIRST_NS + LEAST_SPARE_NS - 1])
 def test_without_time_to_spare_the_frame_does_it(spare_ns: int) -> None:
     assert AheadSchedule().begin_ns(START_NS - spare_ns, START_NS) is None
 
@@ -45,14 +55,17 @@ def test_the_first_that_takes_long_is_remembered_at_once() -> None:
     assert begin_ns < START_NS - 3_000_000
 
 
-def test_one_hiccup_does_not_make_it_early() -> None:
-    assert after([600_000] * 40 + [9_000_000]).lead_ns < 1_000_000
-
-
 def test_what_takes_long_is_left_to_the_frame_and_tried_again() -> None:
     ahead = after([LONGEST_LEAD_NS + 1] * 20)
     tries = [ahead.begin_ns(START_NS - FRAME_NS, START_NS) for _ in range(FRAMES_TO_RETRY + 1)]
     assert tries[:-1] == [None] * FRAMES_TO_RETRY
+    assert tries[-1] is not None
+
+
+def test_what_took_long_in_a_busy_minute_is_tried_again_where_there_is_less_time() -> None:
+    ahead = after([4_000_000] * 60)
+    tries = [ahead.begin_ns(START_NS - 3_000_000, START_NS) for _ in range(FRAMES_TO_RETRY)]
+    assert tries[0] is None
     assert tries[-1] is not None
 
 
@@ -72,3 +85,26 @@ def test_now_and_then_one_comes_in_between() -> None:
         ahead.took(True, number % 5 == 0)
         ahead.took(False, True)
         assert ahead.takes
+
+
+@pytest.mark.display
+@pytest.mark.starvable
+def test_on_wayland_the_panels_are_redrawn_and_snapshots_taken_in_while_the_display_is_waited_for(
+    sway_display: Callable[[float], dict[str, str]], tmp_path: Path
+) -> None:
+    command = [sys.executable, str(ROOT / "twixt.py"), "run", "--seconds", "5", "--size", "640x480"]
+    subprocess.run([*command, "--profile", "t.json"], cwd=tmp_path, env=sway_display(60), check=True, timeout=LIMIT_S)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    named = [(event["name"], event["ts"], event["ts"] + event["dur"]) for event in events if event["ph"] == "X"]
+    swaps = sorted((begin, end) for name, begin, end in named if name == "swap")
+    assert len(swaps) > SWAPS
+
+    def in_swaps(wanted: str) -> int:
+        found = 0
+        for name, begin, end in named:
+            at = bisect(swaps, (begin, float("inf"))) - 1
+            found += name == wanted and at >= 0 and end <= swaps[at][1]
+        return found
+
+    assert in_swaps("overlay") > 10, "of some fifty redraws"
+    assert in_swaps("ahead of the frame") > 10, "of some 300 frames"

@@ -20,6 +20,7 @@ from twixt.ipc.session.client import attach
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.cores.frame_time_parts import Reading
+from twixt.render.display.display import AwaitCall
 from twixt.render.display.input import Event
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.display.presentation.present_times import Presented
@@ -90,10 +91,18 @@ class VirtualProcessor:
 
 
 class VirtualDisplay(OffscreenWindow):
-    """A display of a chosen refresh. blocks: a swap comes back at the refresh that shows it. lag_ns: where it is given,
-    the display reports each present, so long after the swap's return."""
+    """A display of a chosen refresh. blocks: a swap comes back at the refresh that shows it. is_called: it waits for
+    the compositor's call. lag_ns: where it is given, the display reports each present, so long after the swap's
+    return."""
 
-    def __init__(self, time: VirtualTime, refresh_ns: int, blocks: bool = True, lag_ns: int | None = None) -> None:
+    def __init__(
+        self,
+        time: VirtualTime,
+        refresh_ns: int,
+        blocks: bool = True,
+        lag_ns: int | None = None,
+        is_called: bool = False,
+    ) -> None:
         super().__init__((64, 48))
         self.renderer = "virtual"
         self.presents_ns: list[int] = []
@@ -102,7 +111,8 @@ class VirtualDisplay(OffscreenWindow):
         self.is_hidden = False
         self._time, self._refresh_ns, self._blocks, self._lag_ns = time, refresh_ns, blocks, lag_ns
         self._reports: list[Presented] = []
-        self._is_called = threading.Event()
+        self.is_called = is_called  # type: ignore[misc]
+        self._is_woken = threading.Event()
         self.present_source = "timer" if not blocks else "swap" if lag_ns is None else "display"  # type: ignore[misc]
 
     def poll(self) -> list[Event]:
@@ -114,26 +124,37 @@ class VirtualDisplay(OffscreenWindow):
         end_ns = self._time.at_ns + round(timeout_s * 1e9)
         self.waits_s.append(timeout_s)
         if self._time.next_ns <= end_ns:
-            self._is_called.clear()
+            self._is_woken.clear()
             self._time.advance_to(self._time.next_ns)
-            assert self.input or self._is_called.wait(PATIENCE_S)
+            assert self.input or self._is_woken.wait(PATIENCE_S)
         else:
             self._time.advance_to(end_ns)
         return self.poll()
 
     def wake(self) -> None:
-        self._is_called.set()
+        self._is_woken.set()
 
-    def swap(self) -> None:
+    def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
         super().swap()
         end_ns = self._time.at_ns + SWAP_NS
+        if self.is_called and meanwhile is not None:
+            self._time.advance_to(end_ns)
+            meanwhile(self._await_call)
+            end_ns = max(end_ns, self._time.at_ns)
         if self._blocks:
-            refreshes = math.ceil((end_ns - START_NS) / self._refresh_ns)
-            end_ns = START_NS + refreshes * self._refresh_ns
+            end_ns = self._refresh_from(end_ns)
         self._time.advance_to(end_ns)
         self.presents_ns.append(end_ns + (self._lag_ns or 0))
         if self._lag_ns is not None:
             self._reports.append(Presented(self.swap_number, end_ns + self._lag_ns, self._refresh_ns, "vsync"))
+
+    def _refresh_from(self, instant_ns: int) -> int:
+        return START_NS + math.ceil((instant_ns - START_NS) / self._refresh_ns) * self._refresh_ns
+
+    def _await_call(self, timeout_ns: int) -> bool:
+        call_ns, end_ns = self._refresh_from(self._time.at_ns), self._time.at_ns + timeout_ns
+        self._time.advance_to(min(call_ns, end_ns))
+        return call_ns <= end_ns
 
     def take_presents(self) -> list[Presented]:
         said = [report for report in self._reports if report.present_ns <= self._time.at_ns]
@@ -150,6 +171,7 @@ class VirtualViewer:
         hz: float = 60.0,
         blocks: bool = True,
         lag_ns: int | None = None,
+        is_called: bool = False,
         screenshots: Screenshots | None = None,
         **config: object,
     ) -> None:
@@ -165,9 +187,9 @@ class VirtualViewer:
         self.publish()
         chosen = {"offscreen": True, "overlay": False, "size_px": (64, 48), "clock": "ahead"} | config
         settings = Config(**chosen)  # type: ignore[arg-type]
-        self.display = VirtualDisplay(time, self.refresh_ns, blocks, lag_ns)
+        self.display = VirtualDisplay(time, self.refresh_ns, blocks, lag_ns, is_called)
         self.link = attach(listener.name)
-        pacer = Pacer(settings.pacing, settings.fps, Refresh(blocks, self.refresh_ns, "virtual"))
+        pacer = Pacer(settings.pacing, settings.fps, Refresh(blocks, self.refresh_ns, "virtual", is_called=is_called))
         timer = FrameTimer(VirtualProcessor(time), now_ns=time.now_ns, sleep=time.sleep)
         self.loop = FrameLoop(settings, self.display, self.link, pacer, FrameLog(), screenshots, timer=timer)
         self.loop.is_starting = False
