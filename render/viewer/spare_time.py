@@ -76,6 +76,7 @@ class SpareTime:
     ) -> None:
         self.garbage = Garbage()
         self.next = NOT_AHEAD  # done for the next frame while this one waited for its swap
+        self.handed_over_ns = 0  # instant at which the last frame was handed over whose swap then waited for a call
         self._timer, self._pacer, self._intake = timer, pacer, intake
         self._stage, self._over, self._log = stage, over, log
         self._ahead, self._look_cost = AheadSchedule(), StepCost()
@@ -112,6 +113,7 @@ class SpareTime:
         """Uses the time until the display's call for the next frame, expected at `call_ns`. Call it when a frame was
         handed over. If the call comes early, as from a display that became faster, nothing more is done."""
         timer, lap = self._timer, self._timer.parts.in_swap
+        self.handed_over_ns = timer.now_ns()
         timer.parts.lap(OTHER)
         due_ns = self._in_wait(call_ns, CALL_ROOM_NS, lap)
         if due_ns is not None and not await_call(max(0, due_ns - timer.now_ns())):
