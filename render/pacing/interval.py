@@ -1,8 +1,9 @@
 """Frame interval: widens for work that stays, narrows soon after, ignores spikes.
 
-Three of the last four frames too long: widened to hold them. Otherwise the last seconds of work are replayed against
-other intervals, and the cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more
-after a relapse. After a change only frames since then count, or a load that ended would keep the interval wide.
+Three of the last four frames too long: widened to hold them. Eight or more that fit after such a load: narrowed to hold
+those, unless it relapsed lately. Otherwise the last seconds of work are replayed against other intervals, and the
+cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more after a relapse. After a
+change only frames since then count, or a load that ended would keep the interval wide.
 
 *Cycle* is the work and all else that a frame must do before the next can start, waiting not counted.
 Where swap blocks, intervals are whole refreshes. A queue holds work of up to a third of a refresh more: frames that
@@ -17,6 +18,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from twixt.render.pacing.interval_evidence import (
+    CLEARLY,
     SustainedLoad,
     TimedCycle,
     cost_on_queue,
@@ -130,10 +132,13 @@ class IntervalChoice:
         if self._count <= WARM_UP_FRAMES or cycle_ns > LONGEST_WORK_NS:
             return ""
         self._frames.append(TimedCycle(end_ns, cycle_ns))
+        self._load.catches_up = not self._shortest.refresh_ns
         self._load.frame(cycle_ns, end_ns)
         self._patience.grow_calm(end_ns, self._load)
         long_ns = self._load.long_ns(self._holds_ns(self.interval_ns), self.queues)
         if long_ns and (reason := self._hold_load(long_ns, end_ns)):
+            return reason
+        if self.interval_ns > self.base_ns and self._patience.is_calm and (reason := self._end_load(end_ns)):
             return reason
         if self._replay is None:
             self._replay = self._begin_replay(end_ns)
@@ -160,6 +165,19 @@ class IntervalChoice:
         if wanted_ns <= self.interval_ns:
             return ""
         return self._change(wanted_ns, end_ns, f"{len(long_ns)} of the last frames took {load_ns / 1e6:.1f} ms")
+
+    def _end_load(self, end_ns: int) -> str:
+        """Narrows the interval to what the last frames fit, if the load has ended."""
+        refresh_ns = self._shortest.refresh_ns
+        narrower_ns = self.interval_ns - refresh_ns if refresh_ns else round(self.interval_ns / CLEARLY)
+        fitting_ns = self._load.fitting_ns(self._holds_ns(narrower_ns))
+        longest_ns = max(fitting_ns, default=self.interval_ns)
+        wanted_ns = self._fit(longest_ns)
+        if not fitting_ns or wanted_ns >= self.interval_ns:
+            return ""
+        return self._change(
+            wanted_ns, end_ns, f"the last {len(fitting_ns)} frames took at most {longest_ns / 1e6:.1f} ms"
+        )
 
     def _fit(self, cycle_ns: int) -> int:
         """The interval that holds such frames, as far as any may."""
@@ -322,6 +340,11 @@ class NarrowingPatience:
         self.narrowed_at_ns: int | None = None
         self._tried_at_ns: int | None = None
         self._relapsed_at_ns: int | None = None
+
+    @property
+    def is_calm(self) -> bool:
+        """True if no relapse counts any more."""
+        return self._relapsed_at_ns is None
 
     def is_due(self, end_ns: int) -> bool:
         """True if narrowing is to be tried again, which it then is."""

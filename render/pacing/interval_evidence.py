@@ -2,7 +2,8 @@
 
 A sustained load, not spikes or noise: three of the last four frames were clearly too long, and frames before them were
 in time. Where long frames are frequent, three of four occur by chance. There a load is nine of ten, and otherwise the
-replay decides if a wider interval is better. Nine of ten frames that are a little too long are a load as well.
+replay decides if a wider interval is better. Nine of ten frames that are a little too long are a load as well. It has
+ended when so many frames fit that chance hardly brings them together.
 
 A replay computes the cost of the last seconds of work at another interval: hitch ms a second (by how much frames were
 seen later than they were drawn for) + 16.7 for each frame a second fewer than the display's own interval would show.
@@ -30,6 +31,9 @@ QUEUED_FRAMES = 2
 # right.
 CERTAIN_FRAMES, NOISE_SHARE = 9, 0.08
 EVEN = 1.35
+# A load has ended when so many frames in a row fit, and the chance of that is so small, given the share of long ones
+# among the CERTAIN_FRAMES + 1 before them.
+FITTING_FRAMES, BY_CHANCE = 8, 0.001
 # Frames from which noise is found: their largest number and age, and how many of the latest are left out.
 HISTORY_FRAMES, HISTORY_NS, LATEST_FRAMES = 300, 6_000_000_000, 4
 
@@ -37,12 +41,8 @@ HISTORY_FRAMES, HISTORY_NS, LATEST_FRAMES = 300, 6_000_000_000, 4
 
 # Cost of one frame a second fewer, in hitch ms a second: one refresh at 60 Hz.
 LOST_FRAME_MS = 16.7
-# The first frame known to be late is planned for so many times its usual work.
-LATE_FRAME = 1.2
 # Frames meant for several refreshes are swapped this share of a refresh before their own.
 HOLD_SHARE = 0.6
-# A frame drawn within this share of an interval after its point is on the grid.
-ON_GRID = 0.02
 
 
 class TimedCycle(NamedTuple):
@@ -53,9 +53,14 @@ class TimedCycle(NamedTuple):
 
 
 class SustainedLoad:
-    """Sustained load in the cycles of the last frames. holds_ns: the longest cycle that an interval holds."""
+    """Sustained load in the cycles of the last frames. holds_ns: the longest cycle that an interval holds.
+
+    catches_up: a late frame is shown late, and the next ones catch up, as on a timer. Uneven frames are no load there if
+    on average they fit.
+    """
 
     def __init__(self) -> None:
+        self.catches_up = False
         self._frames: deque[TimedCycle] = deque(maxlen=HISTORY_FRAMES)
         self._since_change = 0
         self._wanted = TOO_LONG_FRAMES
@@ -100,7 +105,16 @@ class SustainedLoad:
             return clearly
         long = sorted(cycle for cycle in last if cycle > holds_ns)
         is_even = len(long) >= CERTAIN_FRAMES and long[-2] <= EVEN * long[1]
-        return long if is_even else []
+        return long if is_even and not (self.catches_up and self._fits(holds_ns)) else []
+
+    def fitting_ns(self, holds_ns: float) -> list[int]:
+        """The cycles of the last frames, none of which is long, if the load has ended; else an empty list."""
+        last = [frame.cycle_ns for frame in reversed(self._frames)]
+        count = next((number for number, cycle in enumerate(last) if cycle > holds_ns), len(last))
+        before = last[count : count + CERTAIN_FRAMES + 1]
+        long_share = (sum(cycle > holds_ns for cycle in before) + 1) / (len(before) + 2)
+        has_ended = count >= FITTING_FRAMES and (1 - long_share) ** count <= BY_CHANCE
+        return last[:count] if has_ended else []
 
     def is_in(self, cycles: list[int], holds_ns: float) -> bool:
         """True if these frames would have been a load for an interval that holds so much."""
@@ -112,6 +126,11 @@ class SustainedLoad:
                 return True
             count += long[i] - long[i - wanted - 1]
         return count >= wanted
+
+    def _fits(self, holds_ns: float) -> bool:
+        """True if the last frames fit on average, twice as many as a load has."""
+        last = list(self._frames)[-2 * (CERTAIN_FRAMES + 1) :]
+        return sum(frame.cycle_ns for frame in last) <= len(last) * holds_ns
 
     def _is_noisy(self, holds_ns: float) -> bool:
         frames = list(self._frames)[: -LATEST_FRAMES - 1]
@@ -134,17 +153,11 @@ def usual_before(cycles: Sequence[int]) -> list[int]:
 
 def cost_on_timer(cycles: Sequence[int], usual: Sequence[int], interval_ns: int, base_ns: int) -> float:
     """Cost of frames on a grid of any interval."""
-    now = hitch = 0
-    was_late = False
-    tolerated = round(ON_GRID * interval_ns)
+    now = point = hitch = 0
     for cycle, expected in zip(cycles, usual, strict=True):
-        planned = (now // interval_ns + 1) * interval_ns
-        if now + expected > planned + tolerated:
-            first_that_fits = not was_late and expected <= interval_ns
-            planned = now + (round(LATE_FRAME * expected) if first_that_fits else expected)
-            was_late = True
-        else:
-            was_late = False
+        point += interval_ns
+        point += max(0, (now - point) // interval_ns) * interval_ns
+        planned = max(point, now + expected)
         now += cycle
         if now < planned:
             now = planned

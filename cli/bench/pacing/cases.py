@@ -96,20 +96,22 @@ SHAPES: dict[str, Shape] = {
 
 
 class ModeChange(NamedTuple):
-    """A change of mode while running, at CHANGE_NS. gap_ns: time in which nothing is shown."""
+    """A change of mode while running, at CHANGE_NS. gap_ns: time in which nothing is shown. work_ms: of each frame."""
 
     hz: float
     then_hz: float
     gap_ns: int = 0
+    work_ms: float = 4
 
 
 CHANGE_NS = 3_000_000_000
 CHANGE_SECONDS = 13.0
-CHANGE_WORK = constant(4)
 CHANGES: dict[str, ModeChange] = {
     "60 to 90 Hz, seamless": ModeChange(60, 90),
     "60 to 144 Hz": ModeChange(60, 144, gap_ns=120_000_000),
     "144 to 60 Hz": ModeChange(144, 60, gap_ns=120_000_000),
+    "144 to 60 Hz, 12 ms of work": ModeChange(144, 60, gap_ns=120_000_000, work_ms=12),
+    "144 to 60 Hz, seamless, 15 ms of work": ModeChange(144, 60, work_ms=15.2),
     "60 to 30 Hz": ModeChange(60, 30, gap_ns=120_000_000),
 }
 CHANGED_ON = (BLOCKING, BLOCKING + WORD, "returns at once" + FENCE)
@@ -222,10 +224,10 @@ class PlayedRun(NamedTuple):
 
 def changed(make_contestant: ContestantFactory, name: str, display_name: str, seed: int) -> PlayedRun:
     """Plays a change of mode of CHANGES on a display of SHAPES."""
-    hz, then_hz, gap_ns = CHANGES[name]
+    hz, then_hz, gap_ns, work_ms = CHANGES[name]
     shape = SHAPES[display_name]._replace(hz=hz)
     display = shape.changing(then_hz, CHANGE_NS, gap_ns, seed)
-    work = CHANGE_WORK(seed)
+    work = constant(work_ms)(seed)
     return PlayedRun(
         play(make_contestant, display, work, CHANGE_SECONDS, seed), display, work, display.modes[1].begin_ns
     )

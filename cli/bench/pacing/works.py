@@ -214,6 +214,9 @@ WORKS: dict[str, Make] = {
     "drift 6-19 ms": drift(6, 19, 8),
     "bimodal 9 and 18 ms": bimodal(9, 18, 0.4),
     "20 ms for 3 s": step(8, 20, 3, 3),
+    "drift 8-25 ms": drift(8, 25, 6),
+    "bimodal 8 and 20 ms": bimodal(8, 20, 0.5),
+    "17 ms for 4 s": step(5, 17, 2, 4),
     "stolen 5-40 ms": stolen(9, 1.5),
     "evening": evening(9),
 }

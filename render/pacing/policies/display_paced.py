@@ -248,7 +248,11 @@ class DisplayPaced:
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
         self._reports_fixed = refresh_ns is not None
+        was_ns = self.grid.period_ns
         self.grid.display_reported(presented_ns, refresh_ns)
+        if abs(self.grid.period_ns / was_ns - 1) > OTHER_SHARE:
+            self._intervals_ns.clear()
+            self._interval.set_refresh(self.grid.period_ns, is_new=True)
 
     def restart(self) -> None:
         self.shown_ns = self._begin_ns = None

@@ -4,13 +4,13 @@
 
 A late frame is shown when it is drawn, and the next stands on the grid again. A frame that is known to be late when it
 starts is planned for when it will be done; the first of them for 1.2 times its usual work, which leaves room for work
-that varies, those after it catch up. Pure.
+that varies, those after it catch up. Short frames leave out the points that a late one passed; frames of more than half
+an interval are up to an interval late without leaving one out, since each is a picture less. Pure.
 """
 
 from __future__ import annotations
 
 from twixt.render.pacing.interval import IntervalChoice
-from twixt.render.pacing.interval_evidence import LATE_FRAME
 from twixt.render.pacing.policy import FREE, FrameOutcome, FramePlacement, FrameTimes, WorkEstimate
 from twixt.render.pacing.refresh.display_waits import UnexpectedWaits
 from twixt.render.pacing.refresh.hand_over import StartMargin
@@ -22,8 +22,10 @@ MARGIN_NS = 2_000_000
 KNOWN_LATE_SHARE = 0.02
 # Presents later than this share of an interval are missed deadlines, which are reported.
 MISSED_SHARE = 0.10
-# If work leaves less than this share of an interval, frames cannot catch up: the grid restarts where they are shown.
-LEAST_ROOM_SHARE = 0.03
+# The first frame known to be late is planned for so many times its usual work.
+LATE_FRAME = 1.2
+# Usual work of more than this share of an interval: a point of the grid is worth being late for.
+HEAVY_SHARE = 0.5
 # Two presents are never planned closer than this share of an interval.
 CLOSEST_SHARE = 0.1
 
@@ -51,34 +53,26 @@ class TimerGrid:
         reason = ""
         if self.shown_ns is None:  # nothing to keep an even distance to: at once
             self._deadline_ns = self._origin_ns = now_ns + lead_ns + swap_ns
-            self._is_late = False
         else:
-            self._deadline_ns = self._point_after(self.shown_ns + round(CLOSEST_SHARE * interval_ns), interval_ns)
-            usual_end_ns = now_ns + usual_ns + swap_ns
-            if usual_end_ns > self._deadline_ns + KNOWN_LATE_SHARE * interval_ns:
-                reason = self._plan_late(now_ns, usual_ns, swap_ns, interval_ns)
-            else:
-                self._is_late = False
+            closest_ns = self.shown_ns + round(CLOSEST_SHARE * interval_ns)
+            is_heavy = usual_ns > HEAVY_SHARE * interval_ns
+            self._origin_ns = self._next_point(now_ns - interval_ns if is_heavy else closest_ns, interval_ns)
+            self._deadline_ns = max(self._origin_ns, closest_ns)
+            late_ns = now_ns + usual_ns + swap_ns - self._deadline_ns
+            was_late, self._is_late = self._is_late, late_ns > KNOWN_LATE_SHARE * interval_ns
+            if self._is_late:
+                catches_up = not was_late and usual_ns + swap_ns + work.overhead_ns <= interval_ns
+                planned_ns = round(LATE_FRAME * usual_ns) if catches_up else usual_ns
+                self._deadline_ns = now_ns + planned_ns + swap_ns
+                known = f"known to be {late_ns / 1e6:.1f} ms late"
+                reason = f"{known}: starts at once, planned for {planned_ns / 1e6:.1f} ms of work"
         self._start_ns = max(now_ns, self._deadline_ns - swap_ns - lead_ns)
         return FramePlacement(self._start_ns, self._deadline_ns - swap_ns, self._deadline_ns, reason)
 
-    def _plan_late(self, now_ns: int, usual_ns: int, swap_ns: int, interval_ns: int) -> str:
-        cycle_ns = usual_ns + swap_ns + self._work.overhead_ns
-        room_ns = interval_ns - cycle_ns
-        is_first, self._is_late = not self._is_late, True
-        planned_ns = round(LATE_FRAME * usual_ns) if is_first and room_ns >= 0 else usual_ns
-        late_ns = now_ns + usual_ns + swap_ns - self._deadline_ns
-        self._deadline_ns = now_ns + planned_ns + swap_ns
-        why = f"known to be {late_ns / 1e6:.1f} ms late: starts at once, planned for {planned_ns / 1e6:.1f} ms of work"
-        if room_ns < LEAST_ROOM_SHARE * interval_ns:
-            self._origin_ns = self._deadline_ns
-            why += ", the grid restarts here"
-        return why
-
-    def _point_after(self, instant_ns: int, interval_ns: int) -> int:
-        """The first point of the grid after `instant_ns`; the grid is counted from there on."""
-        self._origin_ns += ((instant_ns - self._origin_ns) // interval_ns + 1) * interval_ns
-        return self._origin_ns
+    def _next_point(self, after_ns: int, interval_ns: int) -> int:
+        """The next point of the grid that is later than `after_ns`."""
+        point_ns = self._origin_ns + interval_ns
+        return point_ns + max(0, (after_ns - point_ns) // interval_ns + 1) * interval_ns
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
         self._work.drawn(work_end_ns - start_ns, work_end_ns - self._start_ns)
@@ -88,12 +82,13 @@ class TimerGrid:
         work, interval_ns = self._work, self._interval.interval_ns
         present_ns = times.presented_ns or times.swap_end_ns
         swap_ns = times.swap_end_ns - times.swap_begin_ns
+        short_ns = times.work_end_ns + work.swap_ns - self._deadline_ns
         work.swapped(swap_ns, present_ns)
         cycle_ns = times.work_end_ns - times.start_ns + swap_ns + work.overhead_ns
         late_ns = present_ns - self._deadline_ns
         missed = late_ns > MISSED_SHARE * interval_ns
         self.shown_ns = max(present_ns, self._deadline_ns) if missed else self._deadline_ns
-        self._margin.learn(missed, cycle_ns, interval_ns)
+        self._margin.learn(missed, short_ns, cycle_ns, interval_ns)
         reason = f"{late_ns / 1e6:.1f} ms late" if missed else ""
         display = None
         if self._waits is not None:

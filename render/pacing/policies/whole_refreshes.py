@@ -24,7 +24,7 @@ from twixt.render.pacing.policy import (
 )
 from twixt.render.pacing.refresh.hand_over import HandOver, StartMargin
 from twixt.render.pacing.refresh.refresh_grid import RefreshGrid
-from twixt.render.pacing.refresh.refresh_period import RefreshWatch
+from twixt.render.pacing.refresh.refresh_period import MeasuredSwap, RefreshWatch
 
 # Margin between the end of the usual work and the latest commit for a refresh: a commit that is only just late is shown
 # a whole refresh later.
@@ -33,9 +33,9 @@ MARGIN_NS = 2_000_000
 MARGIN_AFTER_NS = 4_000_000
 # A frame is known to be late if its usual work ends more than this share of a refresh after the refresh planned.
 KNOWN_LATE_SHARE = 0.03
-# A frame of several refreshes is swapped HOLD_SHARE of a refresh before its own, or as much earlier as the hand-over
-# needs, up to LONGEST_HOLD_SHARE: some displays show a frame at once if the refresh before had none.
-HOLD_SHARE, LONGEST_HOLD_SHARE = 0.5, 0.75
+# A frame of several refreshes is swapped this share of a refresh before its own: some displays show a frame at once if
+# the refresh before had none.
+HOLD_SHARE = 0.75
 # A swap that returns sooner did not wait: its return is no point of the display's grid.
 BLOCKED_NS = 200_000
 # Back so much before the refresh it was in time for, though it hardly waited: swap returns at once here. So many of
@@ -105,10 +105,7 @@ class WholeRefreshes:
     def _swap_at_ns(self) -> int | None:
         if self._planned == 1 or self._watch.measures:
             return None
-        period_ns = self.grid.period_ns
-        # Swapped before the refresh that precedes its own, the frame would be shown at that one.
-        hold_ns = max(round(HOLD_SHARE * period_ns), self._hand_over.guard_ns + self._margin.ns)
-        return self._deadline_ns - min(hold_ns, round(LONGEST_HOLD_SHARE * period_ns))
+        return self._deadline_ns - round(HOLD_SHARE * self.grid.period_ns)
 
     def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
         self._work.drawn(work_end_ns - start_ns, work_end_ns - self._start_ns)
@@ -120,11 +117,12 @@ class WholeRefreshes:
         self._work.swapped(0, max(returned_ns, times.swap_end_ns))
         present_ns, why = self._present(times, returned_ns)
         missed = 0
+        short_ns = times.work_end_ns + self._hand_over.guard_ns - self._deadline_ns
         if self.shown_ns is not None:
             missed = max(0, self.grid.refreshes_between(self._deadline_ns, present_ns))
             self._learn(times.swap_begin_ns, present_ns, missed)
         self.shown_ns = present_ns if self.shown_ns is None else max(present_ns, self.shown_ns + 1)
-        self._margin.learn(missed > 0, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
+        self._margin.learn(missed > 0, short_ns, cycle_ns + self._hand_over.guard_ns, self._interval.interval_ns)
         self._tell_interval()
         # A frame whose swap waited for nothing may have waited in its drawing: that is no work.
         changed = "" if self._swaps.waited_for_nothing else self._interval.frame(cycle_ns, times.swap_end_ns)
@@ -149,7 +147,8 @@ class WholeRefreshes:
         waited_ns = returned_ns - begin_ns
         early_ns = expected_ns - returned_ns
         is_early = early_ns > max(EARLY_NS, EARLY_SHARE * period_ns)
-        for_nothing = waited_ns <= BLOCKED_NS or (is_early and waited_ns < HARDLY_NS and self.shown_ns is not None)
+        hardly = is_early and waited_ns < HARDLY_NS and self.shown_ns is not None
+        for_nothing = waited_ns <= BLOCKED_NS or (hardly and not self._watch.measures)
         self._swaps.add(for_nothing, is_counted=self.shown_ns is not None)
         if for_nothing:
             self._watch.waited_for_nothing()
@@ -159,7 +158,7 @@ class WholeRefreshes:
         self._swaps.add_return(
             not disagrees, is_fenced=times.presented_ns is not None, is_judged=not self._watch.measures
         )
-        measured_ns = self._watch.returned(returned_ns, period_ns, disagrees, is_early)
+        measured_ns = self._watch.returned(MeasuredSwap(begin_ns, returned_ns, hardly), period_ns, disagrees, is_early)
         if measured_ns is not None and abs(measured_ns / period_ns - 1) > OFF_SHARE / 4:
             self._take_period(measured_ns, returned_ns)
             self._swaps.sure_period_ns = measured_ns
@@ -206,7 +205,10 @@ class WholeRefreshes:
 
     def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
         """The grid follows it."""
+        was_ns = self.grid.period_ns
         self.grid.display_reported(presented_ns, refresh_ns)
+        if abs(self.grid.period_ns / was_ns - 1) > OFF_SHARE:
+            self._take_period(self.grid.period_ns, presented_ns)
 
     def restart(self) -> None:
         self.shown_ns = None

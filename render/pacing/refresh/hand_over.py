@@ -1,7 +1,7 @@
 """Margins for starting a frame and for handing it over before its refresh, learned from earlier frames. Pure.
 
-`StartMargin`: how much earlier than the work asks for frames start; it grows with a miss that the work does not
-explain. `HandOver`: how long before its refresh a frame must be handed over. A guess decides between 90 and 45 frames
+`StartMargin`: how much earlier than the work asks for frames start; it grows with misses that an earlier start
+could have saved. `HandOver`: how long before its refresh a frame must be handed over. A guess decides between 90 and 45 frames
 a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So the guess is small, a frame that was in time by less
 lowers it at once, and two that missed with more raise it, unless as many with no more to spare were in time: then it
 was not the hand-over, but a return that was held up.
@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections import deque
 
-# A miss that the frame's own cost does not explain adds this share of the interval to the margin; each good frame
-# takes back this share of what is above the floor (half of it in 12 s at 60 frames a second). A miss is seen, a few
-# ms of latency are not: quick up, slow down.
+# A miss that an earlier start could have saved adds this share of the interval to the margin; each good frame takes back
+# this share of what is above the floor (half of it in 12 s at 60 frames a second). A miss is seen, a few ms of latency
+# are not: quick up, slow down.
 GROWS, SHRINKS = 0.2, 0.001
-# A miss counts where the frame's cycle took less than this share of the interval: an earlier start could have saved
-# it.
+# An earlier start saves only frames whose cycle takes less than this share of the interval.
 COSTLY = 0.95
 
 # Before anything is learned: what a swap itself takes.
@@ -72,14 +71,16 @@ class StartMargin:
         self._floor_ns = floor_ns
         self.ns = max(floor_ns, first_ns)
 
-    def learn(self, missed: bool, cycle_ns: int, interval_ns: int) -> None:
-        """Takes in one frame's outcome."""
+    def learn(self, missed: bool, short_ns: int, cycle_ns: int, interval_ns: int) -> None:
+        """Takes in one frame's outcome. short_ns: how much too late its work was done. A frame whose work was done in
+        time missed for another reason: a late wake-up, a long swap.
+        """
         if cycle_ns > COSTLY * interval_ns:
             return
-        if missed:
-            self.ns = max(self._floor_ns, min(self.ns + round(GROWS * interval_ns), interval_ns))
-        else:
+        if not missed:
             self.ns -= round((self.ns - self._floor_ns) * SHRINKS)
+        elif short_ns > 0:
+            self.ns = max(self._floor_ns, min(self.ns + round(GROWS * interval_ns), interval_ns))
 
     def forget(self) -> None:
         self.ns = self._floor_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
 # Displays refresh no faster (400 Hz) and no slower (20 Hz).
 SHORTEST_NS, LONGEST_NS = 2_500_000, 50_000_000
@@ -63,11 +64,20 @@ def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> flo
     return sum(fitting) / refreshes if refreshes else None
 
 
+class MeasuredSwap(NamedTuple):
+    """A swap that waited. hardly_waited: so shortly that it may have waited for nothing."""
+
+    called_ns: int
+    returned_ns: int
+    hardly_waited: bool = False
+
+
 class RefreshWatch:
     """Notices that the display has another refresh, and measures it with frames that start at once."""
 
     def __init__(self) -> None:
         self._intervals_ns: list[int] = []
+        self._swaps: list[MeasuredSwap] = []
         self._disagreeing: deque[bool] = deque(maxlen=LAST_RETURNS)
         self._left = self._patience = 0
         self._last_return_ns: int | None = None
@@ -85,17 +95,18 @@ class RefreshWatch:
             self._probed_ns = now_ns
         return self._probes or self._left > 0
 
-    def returned(self, return_ns: int, period_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
-        """Takes in a return that waited. disagrees: it is not where the grid has it. period_ns: what is believed.
-        Returns the period when it was measured anew.
+    def returned(self, swap: MeasuredSwap, period_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
+        """Takes in a swap that waited. disagrees: its return is not where the grid has it. period_ns: what is
+        believed. Returns the period when it was measured anew.
 
         is_early: back before its refresh, which a frame that started at once shows of a faster display.
         """
-        last_ns, self._last_return_ns = self._last_return_ns, return_ns
+        last_ns, self._last_return_ns = self._last_return_ns, swap.returned_ns
         if self._left:
             self._left -= 1
             if last_ns is not None:
-                self._intervals_ns.append(return_ns - last_ns)
+                self._intervals_ns.append(swap.returned_ns - last_ns)
+            self._swaps.append(swap)
             return None if self._left else self._measured(period_ns)
         self._patience = max(0, self._patience - 1)
         self._disagreeing.append(disagrees)
@@ -103,6 +114,7 @@ class RefreshWatch:
         if shows and not self._patience:
             self._disagreeing.clear()
             self._intervals_ns.clear()
+            self._swaps.clear()
             self._left = MEASURED_FRAMES
         return None
 
@@ -122,4 +134,21 @@ class RefreshWatch:
         as_believed = sum(abs(ns - believed_ns) <= WITHIN * believed_ns for ns in self._intervals_ns)
         if as_believed >= BELIEVED_SHARE * len(self._intervals_ns):
             return None
-        return longest_common(self._intervals_ns)
+        period_ns = longest_common(self._intervals_ns)
+        if period_ns and any(swap.hardly_waited for swap in self._swaps) and not self._keep_time(period_ns):
+            return None
+        return period_ns
+
+    def _keep_time(self, period_ns: int) -> bool:
+        """True if swaps return more regularly than they are called, as they do where they wait for the display however
+        shortly."""
+        first, last = self._swaps[0], len(self._swaps) - 1
+        calls = sorted(_off(swap.called_ns - first.called_ns, period_ns) for swap in self._swaps)
+        returns = sorted(_off(swap.returned_ns - first.returned_ns, period_ns) for swap in self._swaps)
+        few = last // 8  # at either end, left out
+        return 2 * (returns[last - few] - returns[few]) < calls[last - few] - calls[few]
+
+
+def _off(apart_ns: int, period_ns: int) -> int:
+    """How far two instants are from whole refreshes apart."""
+    return (apart_ns + period_ns // 2) % period_ns - period_ns // 2

@@ -23,9 +23,10 @@ from tests.render.pacing.model_display import (
     share_off,
     since,
 )
-from twixt.cli.bench.pacing import works
+from twixt.cli.bench.pacing import cases, works
 from twixt.cli.bench.pacing.displays import Fenced, ReturnsAtOnce, steady
-from twixt.cli.bench.pacing.play import drive, probed, twixt_pacer
+from twixt.cli.bench.pacing.play import drive, figures, probed, twixt_pacer
+from twixt.cli.bench.pacing.play import play as laboratory_play
 from twixt.render.pacing import Pacer, Refresh
 from twixt.render.pacing.pacer import FENCED_IN_A_ROW
 from twixt.render.pacing.policy import FrameResult, FrameTimes
@@ -94,6 +95,46 @@ def test_a_fence_makes_it_plain_blocking(display: Display) -> None:
     assert max(abs(frame.seen_ns - frame.result.present_ns) for frame in since(shown, 1)) < MS
     latency_ms = [(frame.seen_ns - frame.times.start_ns) / MS for frame in since(shown, 1)]
     assert sorted(latency_ms)[len(latency_ms) // 2] < 16, "drawn shortly before it is seen, nothing is queued"
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("display_name", ["blocking", "returns at once, fence"])
+@pytest.mark.parametrize("gap_ns", [0, 120 * MS])
+def test_a_slower_display_is_measured_by_swaps_that_hardly_wait(display_name: str, gap_ns: int, seed: int) -> None:
+    shape = cases.SHAPES[display_name]._replace(hz=144)
+    display = shape.changing(60, 2 * 10**9, gap_ns, seed)
+    seen = laboratory_play(twixt_pacer, display, works.constant(15.2)(seed), 6, seed)
+    after = [frame for frame in seen if frame.visible_ns > 3.5 * 10**9]
+    assert len(after) > 0.97 * 2.5 * 60
+    assert {frame.refreshes for frame in after} == {1}
+
+
+def test_a_reported_refresh_of_another_length_is_no_load_of_several_refreshes() -> None:
+    shape = cases.SHAPES["queue of two, own word"]._replace(hz=144)
+    display = shape.changing(60, 2 * 10**9, 0, 1)
+    seen = laboratory_play(twixt_pacer, display, works.constant(12)(1), 4, 1)
+    after = [frame for frame in seen if frame.visible_ns > 2.3 * 10**9]
+    assert {frame.refreshes for frame in after} == {1}
+    assert len(after) > 0.97 * 1.7 * 60
+
+
+@pytest.mark.parametrize("seed", [301, 302, 303])
+def test_on_a_timer_frames_of_two_costs_that_fit_on_average_lose_few_pictures(seed: int) -> None:
+    display = cases.SHAPES["timer"].made(seed)
+    seen = laboratory_play(twixt_pacer, display, works.bimodal(9, 18, 0.4)(seed), 10, seed)
+    assert figures(seen, display).lost_per_s < 2
+
+
+def test_swaps_that_are_woken_late_on_a_timer_read_input_no_earlier() -> None:
+    pacer, now_ns, leads_ms, chance = Pacer("timer", 60, Refresh(False, None, "free")), 0, [], random.Random(3)
+    for _ in range(600):
+        plan = pacer.next_frame(now_ns)
+        end_ns = plan.start_ns + 4 * MS
+        swap_ns = max(end_ns, pacer.drawn(plan.start_ns, end_ns) or 0) + (4 * MS if chance.random() < 0.02 else 0)
+        pacer.frame_done(FrameTimes(plan.start_ns, plan.start_ns, end_ns, swap_ns, swap_ns + MS // 2))
+        leads_ms.append((plan.present_ns - plan.start_ns) / MS)
+        now_ns = swap_ns + MS
+    assert max(leads_ms[100:]) < 7.5
 
 
 @pytest.mark.parametrize(("hz", "then_hz"), [(60, 144), (60, 90), (60, 120), (60, 30), (144, 60), (90, 60)])

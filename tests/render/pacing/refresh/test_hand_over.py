@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from twixt.render.pacing.refresh.hand_over import FIRST_GUARD_NS, LONGEST_SHARE, STEP_NS, HandOver
+from twixt.render.pacing.refresh.hand_over import FIRST_GUARD_NS, GROWS, LONGEST_SHARE, STEP_NS, HandOver, StartMargin
 
 MS = 1_000_000
 PERIOD_NS = round(1e9 / 75)
@@ -42,3 +42,26 @@ def test_it_is_learned_beside_returns_that_are_held_up() -> None:
 
 def test_no_more_is_asked_for_than_a_share_of_a_refresh() -> None:
     assert learned(PERIOD_NS, spares(1.0, 12.0), set()).guard_ns <= LONGEST_SHARE * PERIOD_NS + STEP_NS
+
+
+def test_frames_start_earlier_after_a_miss_that_this_would_have_saved() -> None:
+    margin = StartMargin(2 * MS)
+    margin.learn(True, MS, 9 * MS, 16 * MS)
+    assert margin.ns == 2 * MS + round(GROWS * 16 * MS)
+
+
+def test_a_miss_that_no_earlier_start_could_have_saved_changes_no_start() -> None:
+    margin = StartMargin(2 * MS)
+    margin.learn(True, -4 * MS, 9 * MS, 16 * MS)  # drawn in time, woken late
+    margin.learn(True, 9 * MS, 25 * MS, 16 * MS)  # longer than an interval
+    assert margin.ns == 2 * MS
+
+
+def test_a_margin_is_given_back_slowly_and_never_exceeds_an_interval() -> None:
+    margin = StartMargin(2 * MS)
+    for _ in range(20):
+        margin.learn(True, 5 * MS, 9 * MS, 16 * MS)
+    assert margin.ns == 16 * MS
+    for _ in range(720):
+        margin.learn(False, 0, 9 * MS, 16 * MS)
+    assert 8 * MS < margin.ns < 10 * MS

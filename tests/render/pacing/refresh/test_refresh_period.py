@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from twixt.render.pacing.refresh.refresh_period import MEASURED_FRAMES, RefreshWatch, longest_common
+from twixt.render.pacing.refresh.refresh_period import MEASURED_FRAMES, MeasuredSwap, RefreshWatch, longest_common
 
 MS = 1_000_000
 
@@ -24,10 +24,14 @@ def test_intervals_of_nothing_have_no_common_length() -> None:
     assert longest_common([0, -5, 3, 16 * MS]) is None
 
 
+def swap_at(returned_ms: float, waited_ms: float = 5, hardly: bool = False) -> MeasuredSwap:
+    return MeasuredSwap(round((returned_ms - waited_ms) * MS), round(returned_ms * MS), hardly)
+
+
 def measured(watch: RefreshWatch, returns_ms: list[float]) -> int | None:
     found = None
     for at_ms in returns_ms:
-        found = watch.returned(round(at_ms * MS), round(16.67 * MS), disagrees=True) or found
+        found = watch.returned(swap_at(at_ms), round(16.67 * MS), disagrees=True) or found
     return found
 
 
@@ -35,7 +39,7 @@ def test_returns_that_disagree_start_a_measurement_that_forgets_older_intervals(
     watch = RefreshWatch()
     old = [16.67 * k for k in range(20)]
     for at_ms in old:
-        watch.returned(round(at_ms * MS), round(16.67 * MS), disagrees=False)
+        watch.returned(swap_at(at_ms), round(16.67 * MS), disagrees=False)
     assert not watch.measures
     new = [old[-1] + 11.11 * (k + 1) for k in range(MEASURED_FRAMES + 4)]
     assert measured(watch, new) == pytest.approx(11.11 * MS, rel=0.01)
@@ -64,3 +68,16 @@ def test_frames_that_take_about_as_long_as_each_other_are_no_slower_display() ->
         chance = random.Random(seed)
         found += longest_common([round(chance.uniform(42, 54) * MS) for _ in range(MEASURED_FRAMES)]) is not None
     assert found < 50
+
+
+@pytest.mark.parametrize("display_keeps_time", [True, False])
+def test_swaps_that_hardly_wait_show_a_refresh_if_they_return_more_regularly_than_they_are_called(
+    display_keeps_time: bool,
+) -> None:
+    chance, watch, found = random.Random(3), RefreshWatch(), None
+    for frame in range(MEASURED_FRAMES + 4):
+        wobble_ms = chance.uniform(-0.4, 0.4)
+        returned_ms = 16.67 * frame + (chance.uniform(0, 0.1) if display_keeps_time else wobble_ms)
+        swap = swap_at(returned_ms, 0.6 + (wobble_ms if display_keeps_time else 0), hardly=True)
+        found = watch.returned(swap, round(6.94 * MS), disagrees=True) or found
+    assert found == (pytest.approx(16.67 * MS, rel=0.01) if display_keeps_time else None)
