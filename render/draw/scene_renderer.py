@@ -33,6 +33,7 @@ from twixt.render.draw.context import GpuTimers, is_software
 from twixt.render.draw.flat.background import Background, Still
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.few_bodies import BodyRecords
+from twixt.render.draw.flat.overlay_sheet import runs_of
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
 from twixt.render.draw.frame.layers import Layer, PlacedLayer, place_all
@@ -45,6 +46,8 @@ from twixt.render.draw.materials.material_draws import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.programs_ahead import ProgramsAhead
 from twixt.render.draw.shapes.shadows import has_shadows
+from twixt.render.draw.software.picture_bounds import PictureBounds
+from twixt.render.draw.software.stale_parts import meet
 from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws
 
@@ -93,6 +96,7 @@ class SceneRenderer:
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
         self._panels = PanelBackdrop(BodyRecords(self._bodies))
+        self._bounds = PictureBounds(self._bodies)
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
         self._way = WAYS[0]  # of the picture drawn last
@@ -251,7 +255,12 @@ class SceneRenderer:
             still = None
             if self._still_key is not None:
                 still = Still(self._still_key, lambda: self._solids.draw_planes(placed))
-            self._has_planes = self._background.lay(target, view, key, still)
+            bounds = None
+            if bodies.is_software and not len(marks) and view.viewport == (0, 0, *target.framebuffer.size):
+                bounds = self._bounds.of_picture(view, placed, still is not None)
+            self._has_planes = self._background.lay(target, view, key, still, bounds)
+            if (parts := self._background.parts) is not None:
+                target.framebuffer.scissor = parts[0]
 
         def draw() -> None:
             self._draw_bodies(view, placed)
@@ -318,12 +327,13 @@ class SceneRenderer:
     def clear(self) -> None:
         """Clears the framebuffer in use to black."""
         self._context.clear()
+        self._background.spoil()
 
     def finish(self) -> None:
         """Ends the frame: waits until everything drawn so far is complete."""
         self._context.finish()
         self._target.is_begun = False
-        self._background.end_frame()
+        self._background.end_frame(self._parts_over())
         self._flat.end_frame()
 
     @property
@@ -382,8 +392,27 @@ class SceneRenderer:
         """Draws what comes over all opaque bodies: thin lines, and what is seen through."""
         self._marks.draw_lines(view)
         if view.scene.outline is not None:
-            self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
-            self._target.framebuffer.depth_mask = False
-            self._flat.outline.draw(view.camera.eye)
-            self._target.framebuffer.depth_mask = True
+            self._draw_outline(view)
         self._transparent.draw(view)
+
+    def _draw_outline(self, view: SceneView) -> None:
+        target, parts = self._target.framebuffer, self._background.parts
+        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+        target.depth_mask = False
+        if parts is None:
+            self._flat.outline.draw(view.camera.eye)
+        else:
+            bounds = self._bounds.of_outline(view)
+            for part in reversed(parts):  # the first comes last: it is that of what follows
+                target.scissor = part
+                if bounds is None or meet(part, bounds):
+                    self._flat.outline.draw(view.camera.eye)
+        target.depth_mask = True
+
+    def _parts_over(self) -> list[Viewport] | None:
+        """Parts of the frame's only picture over which the overlay drew; None: not known."""
+        panels, view = self._panels.panels, self._view
+        if panels is None or view is None:
+            return None
+        height_px = view.viewport[3]
+        return [(left, height_px - bottom, right - left, bottom - top) for left, top, right, bottom in runs_of(panels)]

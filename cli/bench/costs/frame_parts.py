@@ -24,8 +24,9 @@ from twixt.cli.bench.rows import Row, noise_of, rounds_of, turns, uncollected
 from twixt.cli.pages import Say
 from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
-from twixt.ipc.snapshot import Head
+from twixt.ipc.snapshot import VISIBLE, Head
 from twixt.render.display.display import open_display
+from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.frame.quality_levels import LEVELS
 from twixt.render.overlay.overlay import Overlay
 from twixt.render.overlay.shown_values import OverlayState, PlotHistory
@@ -41,6 +42,8 @@ SETTLING = 12
 # Steps of the world before the first: its balls lie in a pile.
 STEPS = 120
 SLOTS, HELD = 16, 6
+# Slots beyond these, for bodies that are not seen: what is behind bodies is drawn with them.
+HIDDEN = range(SLOTS + 1, SLOTS + 3)
 # Size of a picture whose pixels take no time.
 TINY_PX = 64, 48
 # Interval between two redraws of the panels, for a benchmark that asks for each (ns).
@@ -64,7 +67,7 @@ class WatchedWorld:
     def step(self) -> None:
         """Steps the world and publishes its state to the stage."""
         self._world.step(self._dt_s)
-        tick, records = self._tick, np.ascontiguousarray(self._world.bodies.records)
+        tick, records = self._tick, self._world.bodies.records.copy()
         due_ns = self._begin_ns + tick * self._dt_ns
         head = Head(tick, tick * self._dt_ns, due_ns, due_ns - 2 * self._dt_ns, count=len(records))
         slot = self.stage.history.slot_for(head)
@@ -73,6 +76,14 @@ class WatchedWorld:
         self.stage.history.commit(slot, head)
         self.stage.observe(head)
         self._tick += 1
+        records["flags"] &= ~np.uint16(VISIBLE)
+        for slot in HIDDEN:
+            self.stage.renderer.upload(slot, records.view("u1").data, len(records))
+
+    @property
+    def hidden(self) -> Layer:
+        """A layer of the same bodies, none of which is seen."""
+        return Layer(HIDDEN.start, HIDDEN.start + 1, alpha=0.5, gap_s=self._dt_s)
 
     def draw(self, size_px: tuple[int, int], share: float) -> None:
         """Draws the picture at this share of a step after the last one, into the framebuffer in use."""
@@ -122,10 +133,15 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
         parts.setdefault(part, []).append(taken_us)
         return taken_us
 
+    def end_bare() -> None:
+        if (backdrop := renderer.panel_backdrop) is not None:
+            backdrop.free((), size_px)  # nothing is drawn over it
+        renderer.finish()
+
     def picture(size_px: tuple[int, int] = size_px) -> None:
         window.screen.use()
         world.draw(size_px, next(shares))
-        renderer.finish()
+        end_bare()
 
     def panels() -> None:
         overlay.draw(lambda: state, (), size_px, 1.0, renderer.panel_backdrop)
@@ -134,8 +150,9 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
 
     def background() -> None:
         window.screen.use()
-        renderer.draw([], world.stage.view.matrices(world.stage.main, size_px, size_px), (0, 0, *size_px))
-        renderer.finish()
+        camera = world.stage.view.matrices(world.stage.main, size_px, size_px)
+        renderer.draw([world.hidden], camera, (0, 0, *size_px))
+        end_bare()
 
     def unfinished() -> None:
         window.screen.use()
@@ -153,19 +170,19 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
             if number == SETTLING:
                 parts.clear()
             world.step()
-            timed("clear", lambda: window.screen.clear(depth=1.0))
+            timed("clear", renderer.clear)
+            renderer.level = LEVELS[0]
+            picture()  # the first after a clear
             behind_us = timed("background", background)
-            picture(TINY_PX)  # another camera
             for level in LEVELS:
                 renderer.level = level
-                timed(f"recording, {level.name}", lambda: picture(TINY_PX))
-            for level in LEVELS:
-                renderer.level = level
+                picture()  # the first of a level chooses programs
                 timed(f"picture, {level.name}", picture)
             full_us, bare_us = (parts[f"picture, {level.name}"][-1] for level in LEVELS[:2])
             parts.setdefault("bodies", []).append(bare_us - behind_us)
             parts.setdefault("shadows on the ground", []).append(full_us - bare_us)
             renderer.level = LEVELS[0]
+            picture()
             unfinished()
             timed("overlay at rest", panels)
             overlay.request_layout()
@@ -173,6 +190,10 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
             timed("overlay redrawn", panels)
             timed("swap", window.swap)
             timed(FULL_FRAME, frame)
+            for level in LEVELS:
+                renderer.level = level
+                picture(TINY_PX)
+                timed(f"recording, {level.name}", lambda: picture(TINY_PX))
             window.poll()
     overlay.close()
     return parts

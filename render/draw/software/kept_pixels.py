@@ -9,6 +9,7 @@ Always: places are counted from the bottom left, in the texture as in the frameb
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import POINTER, byref, c_double, c_int, c_uint, c_void_p
 from functools import cache
 
@@ -94,12 +95,27 @@ class Pixels:
         """Keeps a part of the framebuffer. at: its left and bottom in the picture, px."""
         left, bottom, width, height = part
         here = at[0], self._row(at[1], height), width, height
-        self._blit(self.framebuffer, (left, bottom, width, height), self._kept, here)
+        self._blit(self.framebuffer, (left, bottom, width, height), self._kept, here, self._bits)
 
-    def lay(self, part: Viewport, at: tuple[int, int] = (0, 0)) -> None:
-        """Copies the pixels kept `at` that place into a part of the framebuffer."""
+    def lay(self, part: Viewport, at: tuple[int, int] = (0, 0), colors_alone: bool = False) -> None:
+        """Copies the pixels kept `at` that place into a part of the framebuffer. colors_alone: depth stays."""
         here = at[0], self._row(at[1], part[3]), *part[2:]
-        self._blit(self._kept, here, self.framebuffer, part)
+        self._blit(self._kept, here, self.framebuffer, part, COLOR_BIT if colors_alone else self._bits)
+
+    def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int]) -> None:
+        """Copies parts of the framebuffer to where they are in the picture, of all but the first the colours alone.
+
+        left_bottom: of the picture in the framebuffer, px.
+        """
+        gl, (left_px, bottom_px) = self._gl, left_bottom
+        self._bind(self._kept, self.framebuffer)
+        bits = self._bits
+        for left, bottom, width, height in parts:
+            row = self._row(bottom - bottom_px, height)
+            ends = (bottom, bottom + height) if self.framebuffer else (bottom + height, bottom)
+            here = left - left_px, row, left - left_px + width, row + height
+            gl.glBlitFramebuffer(*here, left, ends[0], left + width, ends[1], bits, NEAREST)
+            bits = COLOR_BIT
 
     def release(self) -> None:
         """Gives the memory back."""
@@ -132,13 +148,16 @@ class Pixels:
     def _row(self, bottom: int, height: int) -> int:
         return bottom if self.framebuffer else self.size_px[1] - bottom - height
 
-    def _blit(self, source: int, source_part: Viewport, to: int, to_part: Viewport) -> None:
+    def _blit(self, source: int, source_part: Viewport, to: int, to_part: Viewport, bits: int) -> None:
         gl, (left, bottom, width, height) = self._gl, source_part
         to_left, to_bottom = to_part[:2]
         rows = (to_bottom, to_bottom + height) if self.framebuffer else (to_bottom + height, to_bottom)
-        gl.glDisable(SCISSOR_TEST)
-        gl.glBindFramebuffer(READ_FRAMEBUFFER, source)
-        gl.glBindFramebuffer(DRAW_FRAMEBUFFER, to)
+        self._bind(source, to)
         gl.glBlitFramebuffer(
-            left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], self._bits, NEAREST
+            left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], bits, NEAREST
         )
+
+    def _bind(self, source: int, to: int) -> None:
+        self._gl.glDisable(SCISSOR_TEST)
+        self._gl.glBindFramebuffer(READ_FRAMEBUFFER, source)
+        self._gl.glBindFramebuffer(DRAW_FRAMEBUFFER, to)
