@@ -190,7 +190,7 @@ class BackgroundCache:
         """Copies the background into these parts, with its depth into the first. Returns them, no two with a pixel in common."""
         assert kept.pixels is not None
         parts = apart(stale)
-        kept.pixels.lay_parts(parts, viewport[:2])
+        kept.pixels.lay_parts(parts, viewport[:2], is_far=not kept.has_depth)
         self._restore(target, viewport)
         return parts
 

@@ -28,6 +28,8 @@ WINDOW_PARTS, OTHER_PARTS = (0x1801, 0x1802), (0x8D00, 0x8D20)
 DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
 # Formats by their bits of depth and of stencil.
 DEPTH_FORMATS = {(24, 8): 0x88F0, (24, 0): 0x81A6, (16, 0): 0x81A5, (32, 0): 0x81A7}
+# Rows of depth that serve for all where it is the same all over.
+STRIP_PX = 64
 
 
 class Functions:
@@ -102,20 +104,23 @@ class Pixels:
         here = at[0], self._row(at[1], part[3]), *part[2:]
         self._blit(self._kept, here, self.framebuffer, part, COLOR_BIT if colors_alone else self._bits)
 
-    def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int]) -> None:
-        """Copies parts of the framebuffer to where they are in the picture, of all but the first the colours alone.
+    def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
+        """Copies the colours of these parts of the framebuffer from where they are in the picture, and depth into the first.
 
-        left_bottom: of the picture in the framebuffer, px.
+        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same all over, so that a few rows
+        serve for all: they stay in the processor's cache.
         """
-        gl, (left_px, bottom_px) = self._gl, left_bottom
         self._bind(self._kept, self.framebuffer)
-        bits = self._bits
-        for left, bottom, width, height in parts:
-            row = self._row(bottom - bottom_px, height)
-            ends = (bottom, bottom + height) if self.framebuffer else (bottom + height, bottom)
-            here = left - left_px, row, left - left_px + width, row + height
-            gl.glBlitFramebuffer(*here, left, ends[0], left + width, ends[1], bits, NEAREST)
-            bits = COLOR_BIT
+        for part in parts:
+            self._copy(part, left_bottom, part[1] - left_bottom[1], COLOR_BIT)
+        left, bottom, width, height = parts[0]
+        depth = self._bits & ~COLOR_BIT
+        if not is_far:
+            self._copy(parts[0], left_bottom, bottom - left_bottom[1], depth)
+            return
+        for row in range(0, height, STRIP_PX):
+            strip = left, bottom + row, width, min(STRIP_PX, height - row)
+            self._copy(strip, left_bottom, 0, depth)
 
     def release(self) -> None:
         """Gives the memory back."""
@@ -155,6 +160,15 @@ class Pixels:
         self._bind(source, to)
         gl.glBlitFramebuffer(
             left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], bits, NEAREST
+        )
+
+    def _copy(self, part: Viewport, left_bottom: tuple[int, int], kept_bottom: int, bits: int) -> None:
+        """Copies a part of the framebuffer from these rows of the picture, between framebuffers that are bound."""
+        left, bottom, width, height = part
+        at, row = left - left_bottom[0], self._row(kept_bottom, height)
+        ends = (bottom, bottom + height) if self.framebuffer else (bottom + height, bottom)
+        self._gl.glBlitFramebuffer(
+            at, row, at + width, row + height, left, ends[0], left + width, ends[1], bits, NEAREST
         )
 
     def _bind(self, source: int, to: int) -> None:

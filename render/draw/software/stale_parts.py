@@ -23,7 +23,9 @@ ROOM_PX = 24
 
 
 def around(one: Viewport, other: Viewport) -> Viewport:
-    """Smallest part that contains both."""
+    """Smallest part that contains both. A part without pixels has no place."""
+    if not (one[2] and one[3]) or not (other[2] and other[3]):
+        return one if one[2] and one[3] else other
     left, bottom = min(one[0], other[0]), min(one[1], other[1])
     right, top = max(one[0] + one[2], other[0] + other[2]), max(one[1] + one[3], other[1] + other[3])
     return left, bottom, right - left, top - bottom
