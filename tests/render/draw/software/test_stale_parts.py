@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from tests.displays.rigs import sway, xvfb
 from tests.render.draw.conftest import SIZE_PX, WHOLE
 from twixt.ipc.scene import Box, Capsule, Material, Plane, Scene, Sphere, Texture
 from twixt.ipc.snapshot import BODY, HAS_VELOCITY, VISIBLE
@@ -22,6 +29,7 @@ SHAPES = Scene([Box((0.5, 0.9, 0.3)), Capsule(0.2, 0.6), Sphere(0.3)], ground=0.
 FLOOR = Scene(
     [Plane((8, 6), (0.5, 0.6, 0.7), Material(Texture.checker(size_px=64), (4, 3))), Box((0.4, 0.4, 0.4)), Sphere(0.3)]
 )
+ROOT = Path(__file__).parents[4]
 PANELS = Rectangle(8, 6, 120, 60), Rectangle(300, 8, 392, 50)
 
 
@@ -243,3 +251,18 @@ def test_parts_apart_cover_the_same_pixels_once():
         assert contains(whole, parts[1])
         assert meet(parts[0], parts[1]) == (len(apart(parts[:2])) != 2 or apart(parts[:2])[1] != parts[1])
         assert contains((0, 0, 40, 40), grown((5, 5, 3, 3), (0, 0, 40, 40)))
+
+
+@pytest.mark.display
+@pytest.mark.parametrize("rig", [xvfb, partial(sway, 60)])
+def test_a_window_keeps_its_pixels_and_its_frames_are_as_if_they_were_drawn_whole(rig):
+    with rig() as display:
+        ran = subprocess.run(
+            [sys.executable, "-P", "-m", "tests.render.draw.software.window_frames"],
+            env=display.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60, cwd=ROOT,
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found["wrong"] == 0
+    assert found["keeps"] is True
+    assert found["in_part"] >= 20
