@@ -36,7 +36,14 @@ from twixt.render.draw.shapes.planes import plane_program
 from twixt.render.draw.shapes.ray_cast import CastShape, cast_beyond_program, cast_point_program, cast_quad_program
 from twixt.render.draw.shapes.shadows import shadow_program
 from twixt.render.draw.spheres.fine_spheres import apart_program, point_program, quad_program
-from twixt.render.draw.spheres.point_spheres import ball_program, bead_program, disc_program, dot_program, pearl_program
+from twixt.render.draw.spheres.point_spheres import (
+    apart_ball_program,
+    ball_program,
+    bead_program,
+    disc_program,
+    dot_program,
+    pearl_program,
+)
 from twixt.render.draw.spheres.sphere_common import beyond_program
 from twixt.render.draw.transparency.transparent_rows import OPAQUE
 
@@ -98,6 +105,7 @@ _SPHERES = {
     "balls": Pass("spheres", ball_program, PLAIN_POINTS, is_guarded=True),
     "points": Pass("spheres", point_program, POINTS, is_guarded=True),
     "apart": Pass("spheres", apart_program, POINTS, is_guarded=True, is_premultiplied=True),
+    "apart balls": Pass("spheres", apart_ball_program, PLAIN_POINTS, is_guarded=True),
     "quads": Pass("spheres", quad_program, QUADS),
 }
 SPHERE_PASSES = tuple(_SPHERES)
