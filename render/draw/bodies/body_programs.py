@@ -189,6 +189,7 @@ class Membership:
 
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
     are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
+    present: names of the kinds that there are.
     transparent: rows whose shape is seen through. told_apart: of each distinct shape. part_colors: see `part_values`.
     """
 
@@ -203,7 +204,7 @@ class Membership:
         self.part_colors = part_values.base_colors(scene, table)
         self.scene = scene  # one shape a row
         self.shape_rows = context.buffer(part_values.shape_rows(scene, table))
-        self.kinds = table.kinds
+        self.kinds, self.present = table.kinds, table.present
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
         self._context = context
         self.layers = frozenset(by_layer)

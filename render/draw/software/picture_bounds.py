@@ -185,13 +185,14 @@ def balls_around(
     highest, spot = ground.fade_radii, BALL_SPOT
     if not reach.are_balls:
         highest, spot = highest + RODS_DOWN, max(LONG_FOOT, LONG_SPOT * (1 + lean))
-    foot = places.copy()
-    foot[:, 2] = ground.height_m
-    cast = foot.copy()
-    cast[:, :2] += away * min(height_m, highest * radius)
-    disc = spot * radius + (1 + lean) * far
-    radii = np.repeat((radius + far, disc, disc), len(places))
-    return np.concatenate((places, foot, cast)), radii
+    # All shadows lie in one rectangle on the ground.
+    cast, disc = away * min(height_m, highest * radius), spot * radius + (1 + lean) * far
+    low = places[:, :2].min(axis=0) + np.minimum(cast, 0.0) - disc
+    high = places[:, :2].max(axis=0) + np.maximum(cast, 0.0) + disc
+    corners = np.full((4, 3), ground.height_m)
+    corners[:, :2] = low + CORNERS[:4, :2] * (high - low)
+    radii = np.concatenate((np.full(len(places), radius + far), np.zeros(4)))
+    return np.concatenate((places, corners)), radii
 
 
 def rectangle_of(
