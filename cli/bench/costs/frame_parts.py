@@ -1,7 +1,7 @@
 """Parts of a drawn frame, each beside the whole frame, for each size of the window: what of it grows with the window.
 
-One idea: a part is drawn alone, until it is complete, in turns with the others. Bodies, and their shadows on the ground,
-are the difference of two pictures of the same instant. The default world moves on from round to round.
+One idea: a part is drawn alone, until it is complete, in turns with the others. Bodies, and their shadows on the
+ground, are the difference of two pictures. The default world moves on from round to round.
 
 Recording is the time of a picture too small to have pixels that count: Python, OpenGL calls, and the vertices, which do
 not grow with the window.

@@ -157,8 +157,8 @@ class Background:
     ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
 
-        still: bodies that stand still. bounds: as for `BackgroundCache.lay`; only `parts` of the picture are filled then,
-        and nothing but the outline is drawn outside the first. Returns True if `still` was drawn with the background.
+        still: bodies that stand still. bounds: as for `BackgroundCache.lay`; only `parts` of the picture are filled
+        then, and nothing but the outline is drawn outside the first. Returns True if `still` was drawn, too.
         """
         scene, self.parts = view.scene, None
 
@@ -231,7 +231,7 @@ class Background:
         self._resizes += 1
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
-        """Ends the frame: a background that was laid ahead is no longer valid. over: as for `BackgroundCache.end_frame`."""
+        """Ends the frame: a background laid ahead is no longer valid. over: as for `BackgroundCache.end_frame`."""
         self.parts = None
         if self.cache is not None:
             self.cache.end_frame(over)

@@ -1,9 +1,9 @@
 """Background, grid and floors that stand still as a cached picture, drawn again when the camera moves.
 
 The one idea: a copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills
-them with one colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied in
-0.1 ms. Where the framebuffer has kept the last frame's pixels (stale_parts.py), only those parts are copied in which
-that frame or this one draws more than the background.
+them with one colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied
+in 0.1 ms. Where the framebuffer has kept the last frame's pixels (stale_parts.py), only those parts are copied in
+which that frame or this one draws more than the background.
 
 Always: the copied pixels are those that drawing would give; the key holds everything that they depend on. One frame
 after the first picture is kept, copying is timed against drawing (between different formats it is slower). If it is
@@ -27,6 +27,9 @@ MOST_KEPT = 3
 # Timings of each way; the shortest counts.
 TRIES = 3
 
+# Largest share of a picture that is copied in parts: a part takes twice as long as its share of the whole, since rows
+# that do not follow each other in memory are fetched one by one.
+MOST_SHARE = 0.5
 # A pixel that a window clears when it asks whether its next buffer is free.
 ASKED: Viewport = (0, 0, 1, 1)
 
@@ -89,8 +92,12 @@ class BackgroundCache:
         ):
             parts = ahead[2]
             self._restore(target, viewport)
-        elif stale is not None and bounds is not None and kept is not None and self._is_valid(kept, key):
-            parts = self._copy_parts(target, viewport, kept, (around(bounds, stale[0]), *stale[1:]))
+        elif (
+            stale is not None and bounds is not None and kept is not None and self._is_valid(kept, key)
+            and (fewer := parts_of((around(bounds, stale[0]), *stale[1:]), viewport)) is not None
+        ):  # fmt: skip
+            parts = fewer
+            self._copy_parts(target, viewport, kept, parts)
         elif not self.may_copy or (has_depth and not self._copies_depth):
             draw()
         elif kept is None or kept.key != key:
@@ -128,12 +135,13 @@ class BackgroundCache:
         kept = self._kept.get((target.glo, viewport))
         if kept is None or not self._is_valid(kept, key):
             return False
-        parts: tuple[Viewport, ...] = (viewport,)
-        if (stale := self._begin(kept, target, viewport)) is not None:
-            parts = self._copy_parts(target, viewport, kept, (grown(stale[0], viewport), *stale[1:]))
-        else:
+        stale = self._begin(kept, target, viewport)
+        parts = None if stale is None else parts_of((grown(stale[0], viewport), *stale[1:]), viewport)
+        if parts is None:
             self._copy(target, viewport, kept)
-        self._ahead = (target.glo, viewport), key, parts
+        else:
+            self._copy_parts(target, viewport, kept, parts)
+        self._ahead = (target.glo, viewport), key, parts or (viewport,)
         return True
 
     def end_frame(self, over: Sequence[Viewport] | None) -> None:
@@ -173,7 +181,7 @@ class BackgroundCache:
     def _begin(
         self, kept: _Kept | None, target: moderngl.Framebuffer, bounds: Viewport | None
     ) -> tuple[Viewport, ...] | None:
-        """Begins a frame; returns the stale parts, if all others of the framebuffer still have the last frame's pixels."""
+        """Begins a frame; returns the stale parts, if the framebuffer's others still have the last frame's pixels."""
         stale = None
         if kept is not None and kept.framebuffer is target and kept.stale is not None and bounds is not None:
             self._trial.frame_begins(partial(_read, target))
@@ -185,14 +193,12 @@ class BackgroundCache:
         return stale
 
     def _copy_parts(
-        self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, stale: tuple[Viewport, ...]
-    ) -> tuple[Viewport, ...]:
-        """Copies the background into these parts, with its depth into the first. Returns them, no two with a pixel in common."""
+        self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, parts: tuple[Viewport, ...]
+    ) -> None:
+        """Copies the background into these parts, with its depth into the first."""
         assert kept.pixels is not None
-        parts = apart(stale)
         kept.pixels.lay_parts(parts, viewport[:2], is_far=not kept.has_depth)
         self._restore(target, viewport)
-        return parts
 
     def _forget_some(self, place: Place) -> None:
         while len(self._kept) >= MOST_KEPT and place not in self._kept:
@@ -242,6 +248,12 @@ class BackgroundCache:
         if kept.pixels is not None:
             kept.pixels.release()
             kept.pixels = None
+
+
+def parts_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, ...] | None:
+    """Parts of a picture that are filled in place of these, no two with a pixel in common; None: better all of it."""
+    parts = apart(stale)
+    return parts if sum([part[2] * part[3] for part in parts]) <= MOST_SHARE * viewport[2] * viewport[3] else None
 
 
 def _read(framebuffer: moderngl.Framebuffer, part: Viewport) -> bytes:

@@ -105,7 +105,7 @@ class Pixels:
         self._blit(self._kept, here, self.framebuffer, part, COLOR_BIT if colors_alone else self._bits)
 
     def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
-        """Copies the colours of these parts of the framebuffer from where they are in the picture, and depth into the first.
+        """Copies the colours of parts of the framebuffer from where they are in the picture, and depth into the first.
 
         left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same all over, so that a few rows
         serve for all: they stay in the processor's cache.

@@ -171,7 +171,8 @@ def balls_around(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Balls that contain the bodies at these places (n, 3) and their shadows: middles (m, 3) and radii (m,), metres.
 
-    extent: of these bodies. gap_s: to the next snapshot, with the same `shadows`; what is between the two is between balls.
+    extent: of these bodies. gap_s: to the next snapshot, with the same `shadows`: what is between the two is between
+    their balls.
     """
     ground, height_m = shadows
     scale = extent.scale * RADIUS_MARGIN

@@ -29,8 +29,8 @@ LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
 
 
 def are_apart(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-    """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres; those that are 0 or not
-    finite, in either, are left out."""
+    """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres; spheres whose radius
+    is 0, and those whose place is not finite, are left out."""
     with np.errstate(all="ignore"):  # records may hold anything
         known = np.isfinite(place).all(axis=1) & (radius > 0)
         return _are_apart(place[known], _nearest_squares(radius[known]))

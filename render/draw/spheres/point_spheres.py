@@ -1,6 +1,6 @@
 """Programs for many spheres: five programs of points, each as cheap as the visible size of its spheres allows.
 
-    balls   any size    lit, two-tone skin, true depth; of one depth where no two intersect (software/separate_spheres.py)
+    balls   any size    lit, two-tone skin, true depth (one depth where no two intersect: separate_spheres.py)
     pearls  to 24 px    lit and toned by a polynomial, nearly true depth
     discs   to 16 px    as pearls, of one depth
     beads   to 6.5 px   as discs, without a skin

@@ -151,7 +151,12 @@ def test_plain_balls_that_are_apart_look_as_with_true_depth(studio, monkeypatch)
         renderer.level = LEVELS[2]
         renderer.upload(0, memoryview(bodies).cast("B"), len(bodies))
         draw = renderer._bodies.draw
-        monkeypatch.setattr(renderer._bodies, "draw", lambda name, *how, draw=draw, **more: (names.append(name), draw(name, *how, **more)))  # fmt: skip
+
+        def noted(name, *how, draw=draw, **more):
+            names.append(name)
+            draw(name, *how, **more)
+
+        monkeypatch.setattr(renderer._bodies, "draw", noted)
         pictures.append(studio.draw(renderer, Layer(0), camera=OrbitCamera(distance_m=6.0)).astype(int))
         renderer.release()
     assert [name for name in names if name in SPHERE_PASSES] == ["apart balls", "balls"]

@@ -19,6 +19,7 @@ from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.flat.panel_backgrounds import Rectangle
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.frame.quality_levels import FULL, LEVELS
+from twixt.render.draw.software.background_cache import parts_of
 from twixt.render.draw.software.kept_pixels import Pixels
 from twixt.render.draw.software.stale_parts import TRIED, KeepingTrial, apart, around, contains, grown, meet
 
@@ -102,7 +103,8 @@ class Both:
 
 
 @pytest.fixture(params=["balls", "shapes", "floor"])
-def both(studio, request):
+def both(studio, request, monkeypatch):
+    monkeypatch.setattr("twixt.render.draw.software.background_cache.MOST_SHARE", 1.0)
     made = Both(studio, {"balls": BALLS, "shapes": SHAPES, "floor": FLOOR}[request.param])
     yield made
     made.release()
@@ -215,6 +217,12 @@ def test_another_framebuffer_of_the_same_name_is_filled_whole(both, studio):
         both.targets[number].clear(1.0, 0.0, 1.0)
     both.frame()
     both.frame()
+
+
+def test_parts_that_are_most_of_a_picture_are_not_worth_it():
+    whole = (0, 0, 100, 100)
+    assert parts_of([(10, 10, 60, 60), (0, 0, 20, 20)], whole) == ((10, 10, 60, 60), (0, 0, 20, 10), (0, 10, 10, 10))
+    assert parts_of([(10, 10, 80, 80)], whole) is None
 
 
 def test_older_pixels_are_told_from_the_last_frames():

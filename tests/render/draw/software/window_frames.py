@@ -1,4 +1,5 @@
-"""Draws frames into a window, and then all of them again, each whole; prints how many differ, and how many were filled in part.
+"""Draws frames into a window, then all of them again, each whole; prints how many differ, and how many were filled in
+part.
 
 Run by test_stale_parts.py on a display of its own.
 """
