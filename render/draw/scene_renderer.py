@@ -47,6 +47,7 @@ from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.programs_ahead import ProgramsAhead
 from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.software.picture_bounds import PictureBounds
+from twixt.render.draw.software.small_pictures import SmallPictures
 from twixt.render.draw.software.stale_parts import meet
 from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws
@@ -72,6 +73,7 @@ class SceneRenderer:
         by_processor = is_software(context.info["GL_RENDERER"])
         self._context, self._scene = context, scene
         self._target, self._uniforms = FrameTarget(context), FrameUniforms(context)
+        self._small = SmallPictures(context, self._target)
         ring = SnapshotRing(context, slots, capacity, is_late=by_processor)
         self._bodies = BodyDraws(context, self._target, scene, ring, by_processor)
         self._floors = LevelFloor(self._bodies)
@@ -229,18 +231,22 @@ class SceneRenderer:
             target.begin()
             self._timers.begin_frame()
             self._panels.begin()
+        self.end_pictures()
         target.cover(viewport, clip or viewport)
+        part = viewport
+        if self.level.scale < 1:
+            part = self._small.begin(viewport, clip or viewport, self.level.scale)
         before = self._view
         self._materials.begin()
         self._marks.take(marks)
         floor = self._floors.of_picture(placed) if scene.ground is None and self.level.shadows else None
-        is_new = self._uniforms.write(scene, camera, viewport, floor)
+        is_new = self._uniforms.write(scene, camera, part, floor)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
-        view = self._view = SceneView(scene, camera, viewport, self._lit.affordable(self.level), wide, floor)
+        view = self._view = SceneView(scene, camera, part, self._lit.affordable(self.level), wide, floor)
         self._way = placed[0].variant.way if placed else self._way
         key = self._background.key(self._uniforms.key, scene)
         if bodies.is_software and not view.is_mapped:
-            self._panels.drawn((key, scene.outline), view, placed)
+            self._panels.drawn((key, scene.outline), view._replace(viewport=viewport), placed)
             if len(marks):
                 self._panels.drawn_over()
 
@@ -255,8 +261,8 @@ class SceneRenderer:
             still = None
             if self._still_key is not None:
                 still = Still(self._still_key, lambda: self._solids.draw_planes(placed))
-            bounds = None
-            if bodies.is_software and not len(marks) and view.viewport == (0, 0, *target.framebuffer.size):
+            bounds, is_whole = None, view.level.scale == 1 and view.viewport == (0, 0, *target.framebuffer.size)
+            if bodies.is_software and is_whole and not len(marks):
                 bounds = self._bounds.of_picture(view, placed, still is not None)
             self._has_planes = self._background.lay(target, view, key, still, bounds)
             if (parts := self._background.parts) is not None:
@@ -281,6 +287,8 @@ class SceneRenderer:
         positions: (n, 3), metres; rows that are not finite are skipped. colors: (n, 4) or one (4,), rgba 0..255.
         size_px: diameter. Raises TwixtError.
         """
+        if self._view is not None:
+            size_px *= self._view.level.scale
         dots = self._flat.dots()
         dots.set(positions, colors, size_px, self._eye)
         self._draw_flat(dots)
@@ -300,7 +308,9 @@ class SceneRenderer:
         For idle time, after the first `draw`. Takes milliseconds, or at least 0.1 s on a machine that never compiled
         the program. Without this call the frame after the change takes that long. Changes no pixel.
         """
-        return self._view is not None and self._ahead.prepare(self._view, self._way)
+        if self._view is None:
+            return False
+        return self._ahead.prepare(self._view, self._way) or (self._bodies.is_software and self._small.prepare())
 
     def begin_ahead(self) -> None:
         """Draws the next frame's background between two frames, in case nothing but bodies will have moved.
@@ -325,14 +335,23 @@ class SceneRenderer:
             self._panels.look_ahead(self._bodies.scene, self.level)
 
     def clear(self) -> None:
-        """Clears the framebuffer in use to black."""
+        """Clears the frame to black."""
+        self.end_pictures()
         self._context.clear()
         self._background.spoil()
 
+    def end_pictures(self) -> None:
+        """Ends the pictures drawn so far: call it before other code draws over them, as they may not be complete yet."""
+        if self._small.is_begun:
+            with self._timers.next():
+                self._small.end()
+
     def finish(self) -> None:
         """Ends the frame: waits until everything drawn so far is complete."""
+        self.end_pictures()
         self._context.finish()
         self._target.is_begun = False
+        self._small.end_frame()
         self._background.end_frame(self._parts_over())
         self._flat.end_frame()
 
@@ -366,6 +385,7 @@ class SceneRenderer:
         self._lit.release()
         self._materials.release()
         self._background.release()
+        self._small.release()
 
     @property
     def _eye(self) -> Vector:

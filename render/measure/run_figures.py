@@ -30,6 +30,8 @@ PRESENTS = {
     "timer": "present is reckoned from swap's return, which does not wait for the display; when the display takes a frame from "
     "there to the glass is unknown, may differ from frame to frame, and is in no figure",
 }
+# Quality levels in a row that a report names.
+MOST_STRETCHES = 8
 
 
 def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
@@ -72,7 +74,23 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
         lines.append("this driver gave no time of the GPU's own, or was not asked: no gpu_ms")
     if not (frames["input_acted_ns"] > 0).any():
         lines.append("no key or button was used: no input_to_present_ms")
-    return lines
+    return lines + _quality_conditions(timing)
+
+
+def _quality_conditions(timing: Intervals) -> list[str]:
+    """The quality levels over time, where there were several."""
+    levels, present_ns = timing.frames["quality"], timing.present_ns
+    begins = [0, *(np.flatnonzero(np.diff(levels)) + 1).tolist()] if len(levels) else []
+    if len(begins) < 2:
+        return []
+    texts = timing.frames.words.texts
+    instants_s = [*(present_ns[begins] / 1e9).tolist(), present_ns[-1] / 1e9]
+    stretches = [
+        f"{texts[int(levels[begin])] or 'none'} for {later_s - begun_s:.1f} s"
+        for begin, begun_s, later_s in zip(begins, instants_s, instants_s[1:], strict=False)
+    ]
+    more = f", and {len(stretches) - MOST_STRETCHES} more" if len(stretches) > MOST_STRETCHES else ""
+    return [f"the quality level changed while it ran: {', then '.join(stretches[:MOST_STRETCHES])}{more}"]
 
 
 def _present_conditions(timing: Intervals) -> list[str]:

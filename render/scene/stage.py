@@ -331,6 +331,7 @@ class Stage:
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
             self.labels += place(words, matrices, around, size_px[1], viewport)
+        self.renderer.end_pictures()
         self._present_ns = present_ns
         if self._copies and not self.needs_copies:
             self._copies.clear()

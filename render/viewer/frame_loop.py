@@ -20,7 +20,7 @@ from twixt.render.cores.thread_time import ProcessorTime
 from twixt.render.display.display import Display
 from twixt.render.display.input import Event
 from twixt.render.draw.context import draws_in_threads, is_software
-from twixt.render.draw.frame.quality_levels import Governor
+from twixt.render.draw.frame.quality_levels import FrameCost, Governor
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -204,6 +204,7 @@ class FrameLoop:
         if display.resizes != self._resizes:
             self._resizes = display.resizes
             stage.renderer.forget_pixels()
+            self.quality.forget()
         shown = stage.draw(present_ns, size_px)
         spans = self.timer.spans
         spans.lap(kinds.DRAW, stage.clock.state.offset_ns)
@@ -259,8 +260,9 @@ class FrameLoop:
         if self.intake.make_room():
             self.timer.parts.lap(UPLOAD)
         if not self.is_starting:
-            work_ns = times.work_end_ns - times.start_ns
-            reason = self.quality.frame(work_ns, self._pacer.own_interval_ns, sharing.shortage.is_short)
+            swap_ns = 0 if self._pacer.blocks else times.swap_end_ns - times.swap_begin_ns
+            cost = FrameCost(times.work_end_ns - times.start_ns, swap_ns, row.user_ns, row.gc_ns, row.stolen_ns)
+            reason = self.quality.frame(cost.judged_ns, self._pacer.own_interval_ns, sharing.shortage.is_short)
             if reason:
                 self._pacer.work_changed(reason)
         self.idle.picture.drawn(row.draw_time_ns, row.present_ns)
@@ -274,9 +276,9 @@ class PictureQuality:
         self.governor, self._renderer = governor, renderer
         renderer.level = governor.level
 
-    def frame(self, work_ns: int, interval_ns: int, cores_are_short: bool) -> str:
-        """Sets the next frame's level by the work of this one; returns the reason of a change, "" if there is none."""
-        self._renderer.level = self.governor.frame(work_ns, interval_ns, cores_are_short)
+    def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool) -> str:
+        """Sets the next frame's level by the cost of this one; returns the reason of a change, "" if there is none."""
+        self._renderer.level = self.governor.frame(cost_ns, interval_ns, cores_are_short)
         return self.governor.change_reason
 
     def is_drawn_in_full(self, last_level: str) -> bool:
@@ -288,7 +290,7 @@ class PictureQuality:
         return False
 
     def forget(self) -> None:
-        """Discards the measured work of frames, because frames stop."""
+        """Discards the measured costs of frames: those to come differ."""
         self.governor.forget()
 
 

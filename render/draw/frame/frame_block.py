@@ -152,6 +152,12 @@ class FrameTarget:
         """Limits drawing to the picture added last, of this viewport."""
         self.framebuffer.viewport, self.framebuffer.scissor = viewport, self._clip
 
+    def move(self, framebuffer: moderngl.Framebuffer, viewport: Viewport, clip: Viewport) -> None:
+        """Draws what follows into this part of another framebuffer, limited as by `cover`."""
+        self.framebuffer, self._clip = framebuffer, clip
+        framebuffer.use()
+        self.limit(viewport)
+
     @contextmanager
     def diverted(self, framebuffer: moderngl.Framebuffer, viewport: Viewport) -> Iterator[None]:
         """Draws into this part of another framebuffer meanwhile; afterwards into the part that was set before."""

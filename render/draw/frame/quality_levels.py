@@ -1,26 +1,31 @@
-"""Chooses the quality level: cheaper when frames take longer than the refresh interval, finer when they fit again.
+"""Chooses the quality level: cheaper while frames do not fit the refresh interval, finer when they fit again.
 
-The one idea: a level is a set of switches that drawing obeys, and the cost ratio of each step between levels is known.
-Steps down are taken until the expected work fits. A step up is taken if the work, divided by the step's ratio, leaves
-room. The ratios start as measured beforehand (`Level.share`); the governor corrects them by each single step it takes.
+The one idea: a picture is uneven by its longest frames, not by its usual ones. So a level is judged by the *tail* of
+what its frames cost, p50 + 3 (p90 - p50): about the longest frame in 100 of a work that varies, and blind to a long
+frame now and then, which no cheaper level cures. A level is a set of switches that drawing obeys, and the cost ratio
+of each step between levels is known: as measured beforehand (`Level.share`), corrected by each step that is taken.
 
-- Too slow: the median work of the last 10 frames, or each of the last 4, exceeds 92 % of the interval. A single late
-  frame, or one in three, changes nothing.
-- A cheaper level that does not fit and saves less than 4 % (the time is spent in the user's own drawing, or stolen by
-  the host) is taken back, and no step down is tried for 2 s. Each repetition doubles that, up to a minute.
-- Finer: only after a wait of 2 s in which 90 % of the frames left room for it. A step up that is taken back within 5 s
-  doubles the wait, up to a minute.
-- Cores are short: one step down every 10 frames, to level SPARING at most, whatever the work; no step up meanwhile.
+- Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. At once if the median of the last
+  10 frames, or each of the last 4, exceeds it. As many steps at once as the expected cost needs.
+- A step that saves less than 4 % of what was too long, and does not make it fit, is taken back. Another is tried when
+  the cost has grown by a quarter, or after ten minutes.
+- Finer: only while the tails of such blocks, divided by the step's ratio, stay below 75 % of the interval for 10 s, or
+  below half of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes.
+- Cores are short: one step down every 10 frames, to level SPARING at most, whatever the cost; no step up meanwhile.
+
+So a load that stays the same comes to rest at one level within 20 s, after three changes at most.
 
 Always: each level also leaves out what those before it leave out. Where the processor draws, LEVELS are chosen from;
 where a GPU draws, LIT_LEVELS, whose first is BEST: shadows on every surface cost a processor fifty frames. The
-choices `low`, `high` (the finest of those) and `best` (the finest there is) never change the level. Short cores do not change a GPU's. Pure: reads no clock; time is the sum
-of the intervals.
+choices `low`, `high` (the finest of those) and `best` (the finest there is) never change the level. Short cores do not
+change a GPU's. Pure: reads no clock; time is the sum of the intervals.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from twixt.ipc.quantiles import median
@@ -41,16 +46,21 @@ class Level(NamedTuple):
     mapped: bool = False  # shadows of all bodies on every surface
     contact: bool = False  # contact shading
     samples: int = 1  # of each pixel
+    scale: float = 1.0  # of each side, for a picture that is enlarged afterwards; its lines are one of its pixels wide
 
 
 FULL = Level("full")
+FLAT = Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False)
 # Shares: CPU time of drawing the default world at 800x600 on llvmpipe, levels measured in turns. With 10,000 small
-# bodies and more each step saves less than 4 %: the cheapest programs draw them already.
+# bodies and more each step but the last saves less than 4 %: the cheapest programs draw them already. Half the size takes
+# 0.3 to 0.9 of flat where pixels are costly: many bodies, meshes, a camera that moves over a floor. With few bodies before
+# a camera that stands still it takes 0.8 to 1.4: up to 2 ms more at 1920x1080, for copies of the whole window.
 LEVELS = (
     FULL,
     Level("no shadows", "no soft shadows", 0.82, shadows=False),
     Level("plain", "hard edges, no highlights", 0.80, shadows=False, fine=False),
-    Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False),
+    FLAT,
+    Level("half the size", "pixels of twice the size", 0.82, shadows=False, fine=False, skin=False, scale=0.5),
 )
 # On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what it
 # measures, and `twixt bench looks` shows them.
@@ -62,25 +72,60 @@ LIT_LEVELS = (
 )
 # `--quality best` where the processor draws: four samples a pixel take twice as long as one.
 BEST_BY_PROCESSOR = BEST._replace(samples=1)
-CHEAPEST = LEVELS[-1]
+CHEAPEST = FLAT  # of those drawn at full size: `--quality low`
 # Coarsest level that is chosen only because cores are short; a coarser one is noticed at once.
 SPARING = 2
 
 
 # Frames whose median is judged, and frames that suffice if every one of them is too long.
 JUDGED, AT_ONCE = 10, 4
+# Frames of a block, and blocks whose tails must all be too long; the tail of as many frames must leave room.
+BLOCK, BLOCKS = 40, 3
+# The tail: p50 + TAIL (QUANTILE - p50). Of an exponential tail that is p99.7, of a normal one more.
+TAIL, QUANTILE = 3, 0.9
 # Work fits if it takes no more than this share of the interval; the expected work of a finer level must take less.
 FITS, FITS_DEARER = 0.92, 0.75
-# Room for a finer level is judged by this quantile of the last ROOM_FRAMES frames.
-ROOM_FRAMES, COVERED = 60, 0.9
-# Wait before a finer level is tried; a step back within RELAPSE_NS of it doubles the wait.
-FIRST_WAIT_NS, LONGEST_WAIT_NS, RELAPSE_NS = 2_000_000_000, 60_000_000_000, 5_000_000_000
-# A step that saves less than this share is useless.
-WORTH = 0.04
+# Work that leaves this much room is a load that has ended, not a calm spell: a shorter wait serves.
+FITS_EASILY = 0.5
+# Waits before a finer level is tried; a step back within RELAPSE_NS of it doubles them.
+FIRST_WAIT_NS, SHORT_WAIT_NS = 10_000_000_000, 2_000_000_000
+LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
+# A step that saves less than this share is useless. Another is tried when the cost has grown by this factor.
+WORTH, GROWN = 0.04, 1.25
 # Weight of a new measurement of a step's share, and the bounds of a share.
-LEARNS, LEAST_SHARE, MOST_SHARE = 0.5, 0.2, 0.99
+LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
 # While cores are short, a step down is taken after this many frames of a level.
 SHORT_FRAMES = 10
+# Frames after a rest or a change of the window's size that are not judged: caches fill, the overlay is laid out anew.
+SETTLING = 20
+
+
+class FrameCost(NamedTuple):
+    """Time of one frame, ns. work: from its start to its completed drawing; swap: the swap without waiting for the
+    display. user, gc, stolen: parts of `work`, see `FrameParts`."""
+
+    work_ns: int
+    swap_ns: int = 0
+    user_ns: int = 0
+    gc_ns: int = 0
+    stolen_ns: int = 0
+
+    @property
+    def judged_ns(self) -> int:
+        """What a cheaper level could lower. The user's own drawing and garbage are not in it, and of stolen time only
+        as much as the frame worked itself: where another program always runs, a fair scheduler takes that much of each
+        frame, and gives it back for less work; what exceeds it comes now and then, whatever is drawn."""
+        own_ns = max(0, self.work_ns - self.user_ns - self.gc_ns - self.stolen_ns) + max(0, self.swap_ns)
+        return own_ns + min(max(0, self.stolen_ns), own_ns)
+
+
+class Tried(NamedTuple):
+    """A step until it is judged. from_level: its index. usual_ns, tail_ns: of the frames before it; tail_ns 0: those
+    did not show one, or the step went to a finer level."""
+
+    from_level: int
+    usual_ns: float
+    tail_ns: float
 
 
 class Governor:
@@ -96,13 +141,14 @@ class Governor:
         self._levels = _levels_of(choice, processor_draws)
         self._at = 0
         self._shares = [level.share for level in self._levels]
-        self._works: deque[int] = deque(maxlen=ROOM_FRAMES)  # of the frames of this level, ns
-        self._before: tuple[int, float] | None = None  # the level left last and its median work, until judged
-        self._now_ns = self._changed_ns = self._dearer_since_ns = 0
-        self._room_since_ns: int | None = None
-        self._wait_ns = FIRST_WAIT_NS
-        self._useless_until_ns = 0
-        self._useless_wait_ns = FIRST_WAIT_NS
+        self._costs: deque[int] = deque(maxlen=BLOCK * BLOCKS)  # of the frames of this level, ns
+        self._count = 0  # frames of this level
+        self._settling = 0  # frames that are not judged yet
+        self._tried: Tried | None = None
+        self._now_ns = self._changed_ns = self._finer_ns = 0
+        self._room_since_ns = self._much_room_since_ns = 0
+        self._relapses = 0  # in a row
+        self._useless_ns, self._useless_until_ns = 0.0, 0  # the cost that a cheaper level did not lower
 
     @property
     def level(self) -> Level:
@@ -119,8 +165,8 @@ class Governor:
         """True if short cores cannot lower the level further: it is SPARING or coarser already, fixed, or a GPU's."""
         return not self.is_free or not self._processor_draws or self._at >= SPARING
 
-    def frame(self, work_ns: int, interval_ns: int, cores_are_short: bool = False) -> Level:
-        """Records the work of a frame at this level; returns the next frame's level.
+    def frame(self, cost_ns: int, interval_ns: int, cores_are_short: bool = False) -> Level:
+        """Records the cost of a frame at this level (`FrameCost.judged_ns`); returns the next frame's level.
 
         interval_ns: refresh interval of the display. cores_are_short: this process or physics waits for a core.
         """
@@ -128,96 +174,137 @@ class Governor:
         if not self.is_free or interval_ns <= 0:
             return self.level
         self._now_ns += interval_ns
-        self._works.append(max(0, work_ns))
-        self._judge(interval_ns, cores_are_short and self._processor_draws)
+        if self._settling:
+            self._settling -= 1
+            return self.level
+        self._costs.append(max(0, cost_ns))
+        self._count += 1
+        self._judge(FITS * interval_ns, interval_ns, cores_are_short and self._processor_draws)
         return self.level
 
     def forget(self) -> None:
         """Discards the recorded frames: drawing stopped or changed, so that they do not predict the next ones."""
-        self._works.clear()
-        self._before = self._room_since_ns = None
+        self._begin_anew()
+        self._settling = SETTLING
 
-    def _judge(self, interval_ns: int, cores_are_short: bool) -> None:
-        works = list(self._works)
-        if self._before is not None:  # a step was taken: it is judged before another one
-            if len(works) < JUDGED:
+    def _judge(self, room_ns: float, interval_ns: int, cores_are_short: bool) -> None:
+        costs = list(self._costs)
+        is_block = self._count % BLOCK == 0
+        if self._tried is not None:  # it is judged before another step
+            if self._count < JUDGED or (self._tried.tail_ns and not is_block):
                 return
-            self._learn(median(works))
-            if self._brought_nothing(interval_ns, median(works)):
+            if not self._has_helped(costs, room_ns, interval_ns):
                 return
-        if self._is_too_dear(works, FITS * interval_ns) and self._may_save():
-            self._go_cheaper(interval_ns, median(works[-AT_ONCE:]))
+        cost_ns, usual_ns, tail_ns = self._too_long(costs, room_ns, is_block)
+        if cost_ns and self._may_save(cost_ns):
+            self._go_cheaper(Tried(self._at, usual_ns, tail_ns), cost_ns, interval_ns)
         elif cores_are_short:
-            self._room_since_ns = None
-            if self._at < SPARING and len(works) >= SHORT_FRAMES:
+            self._room_since_ns = self._much_room_since_ns = self._now_ns
+            if self._at < SPARING and self._count >= SHORT_FRAMES:
                 self._go(self._at + 1, f"cores are short: drawing cheaper ({self._levels[self._at + 1].left_out})")
-        else:
-            self._look_for_room(interval_ns, works)
+        elif is_block:
+            self._look_for_room(costs, interval_ns)
 
     @staticmethod
-    def _is_too_dear(works: list[int], room_ns: float) -> bool:
-        if len(works) >= JUDGED and median(works[-JUDGED:]) > room_ns:
-            return True
-        return len(works) >= AT_ONCE and min(works[-AT_ONCE:]) > room_ns
+    def _too_long(costs: list[int], room_ns: float, is_block: bool) -> tuple[float, float, float]:
+        """What is too long, and the median and the tail that it comes of; all 0: nothing is."""
+        latest = costs[-AT_ONCE:]
+        if len(latest) == AT_ONCE and min(latest) > room_ns:
+            return median(latest), median(latest), 0.0
+        usual_ns = median(costs[-JUDGED:])
+        if len(costs) >= JUDGED and usual_ns > room_ns:
+            return usual_ns, usual_ns, 0.0
+        if is_block and len(costs) == BLOCK * BLOCKS:
+            tails = _tails(costs)
+            if min(tails) > room_ns:
+                return median(tails), median(costs), median(tails)
+        return 0.0, 0.0, 0.0
 
-    def _may_save(self) -> bool:
-        return self._at < len(self._levels) - 1 and self._now_ns >= self._useless_until_ns
+    def _may_save(self, cost_ns: float) -> bool:
+        is_new = self._now_ns >= self._useless_until_ns or cost_ns > GROWN * self._useless_ns
+        return self._at < len(self._levels) - 1 and is_new
 
-    def _go_cheaper(self, interval_ns: int, usual_ns: float) -> None:
-        """Steps down until the expected work fits."""
-        to, expected_ns = self._at, usual_ns
+    def _go_cheaper(self, tried: Tried, cost_ns: float, interval_ns: int) -> None:
+        """Steps down until the expected cost fits."""
+        to, expected_ns = self._at, cost_ns
         while to < len(self._levels) - 1 and (to == self._at or expected_ns > FITS * interval_ns):
             to += 1
             expected_ns *= self._shares[to]
-        is_relapse = self._dearer_since_ns and self._now_ns - self._dearer_since_ns < RELAPSE_NS
-        self._wait_ns = min(2 * self._wait_ns, LONGEST_WAIT_NS) if is_relapse else FIRST_WAIT_NS
+        is_relapse = self._finer_ns and self._now_ns - self._finer_ns < RELAPSE_NS
+        self._relapses = self._relapses + 1 if is_relapse else 0
         left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 : to + 1])
-        self._go(to, f"drawing cheaper ({left_out}): {usual_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", usual_ns)
+        longest = "the longest frames " if tried.tail_ns else ""
+        self._go(to, f"drawing cheaper ({left_out}): {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
 
-    def _learn(self, usual_ns: float) -> None:
-        """Corrects the share of the step to this level, if it was a single step."""
-        if self._before is None or self._before[1] <= 0 or usual_ns <= 0 or abs(self._before[0] - self._at) != 1:
+    def _has_helped(self, costs: list[int], room_ns: float, interval_ns: int) -> bool:
+        """Learns from the last step; takes it back if it went to a cheaper level for nothing, and returns False."""
+        tried, self._tried = self._tried, None
+        assert tried is not None
+        usual_ns = median(costs)
+        self._learn(tried, usual_ns)
+        if tried.from_level > self._at:
+            return True
+        before_ns, now_ns = (tried.tail_ns, tail(costs)) if tried.tail_ns else (tried.usual_ns, usual_ns)
+        if now_ns <= room_ns or now_ns < (1 - WORTH) * before_ns:
+            return True
+        self._useless_ns, self._useless_until_ns = before_ns, self._now_ns + LONGEST_WAIT_NS
+        self._go(tried.from_level, f"drawing as before: cheaper brought nothing, {now_ns / 1e6:.1f} ms")
+        return False
+
+    def _learn(self, tried: Tried, usual_ns: float) -> None:
+        """Corrects the shares of the steps between the level before and this one, each by the same factor."""
+        cheaper, finer = max(tried.from_level, self._at), min(tried.from_level, self._at)
+        if tried.usual_ns <= 0 or usual_ns <= 0:
             return
-        cheaper = max(self._before[0], self._at)
-        share = usual_ns / self._before[1] if cheaper == self._at else self._before[1] / usual_ns
-        share = min(max(share, LEAST_SHARE), MOST_SHARE)
-        self._shares[cheaper] += LEARNS * (share - self._shares[cheaper])
+        ratio = usual_ns / tried.usual_ns if cheaper == self._at else tried.usual_ns / usual_ns
+        steps = range(finer + 1, cheaper + 1)
+        factor = (ratio / math.prod(self._shares[step] for step in steps)) ** (1 / len(steps))
+        for step in steps:
+            share = min(max(self._shares[step] * factor, LEAST_SHARE), MOST_SHARE)
+            self._shares[step] += LEARNS * (share - self._shares[step])
 
-    def _brought_nothing(self, interval_ns: int, usual_ns: float) -> bool:
-        """Takes a step down back if it saved too little. Returns True if so."""
-        before, self._before = self._before, None
-        if before is None or before[0] > self._at or usual_ns <= FITS * interval_ns:
-            return False
-        if usual_ns < (1 - WORTH) * before[1]:
-            return False
-        self._useless_until_ns = self._now_ns + self._useless_wait_ns
-        self._useless_wait_ns = min(2 * self._useless_wait_ns, LONGEST_WAIT_NS)
-        self._go(before[0], f"drawing as before: cheaper brought nothing, {usual_ns / 1e6:.1f} ms")
-        return True
-
-    def _look_for_room(self, interval_ns: int, works: list[int]) -> None:
-        if not self._at or len(works) < JUDGED:
+    def _look_for_room(self, costs: list[int], interval_ns: int) -> None:
+        if not self._at or len(costs) < BLOCK * BLOCKS:
             return
-        nearly_all_ns = sorted(works)[min(len(works) - 1, round(COVERED * len(works)))]
         # A learned share may be outdated: LONGEST_WAIT_NS after the last step the share measured beforehand counts.
         is_known = self._now_ns - self._changed_ns < LONGEST_WAIT_NS
         share = self._shares[self._at] if is_known else self._levels[self._at].share
-        if nearly_all_ns / share > FITS_DEARER * interval_ns:
-            self._room_since_ns = None
-            return
-        if self._room_since_ns is None:
+        expected_ns = max(_tails(costs)) / share
+        if expected_ns > FITS_DEARER * interval_ns:
             self._room_since_ns = self._now_ns
-        if self._now_ns - self._room_since_ns < self._wait_ns:
-            return
-        usual_ns = median(works[-JUDGED:])
-        self._go(self._at - 1, f"drawing finer again: {usual_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", usual_ns)
-        self._dearer_since_ns = self._now_ns
+        if expected_ns > FITS_EASILY * interval_ns:
+            self._much_room_since_ns = self._now_ns
+        room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
+        if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
+            reason = f"drawing finer again: then {expected_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}"
+            self._go(self._at - 1, reason, Tried(self._at, median(costs), 0.0))
+            self._finer_ns = self._now_ns
 
-    def _go(self, to: int, reason: str, usual_ns: float = 0.0) -> None:
-        self._before = (self._at, usual_ns) if usual_ns else None
+    def _wait_ns(self, first_ns: int) -> int:
+        return min(first_ns << min(self._relapses, 20), LONGEST_WAIT_NS)
+
+    def _go(self, to: int, reason: str, tried: Tried | None = None) -> None:
         self._at, self.change_reason = to, reason
-        self._works.clear()
-        self._room_since_ns, self._changed_ns = None, self._now_ns
+        self._begin_anew()
+        self._tried, self._changed_ns = tried, self._now_ns
+
+    def _begin_anew(self) -> None:
+        self._costs.clear()
+        self._count = 0
+        self._tried = None
+        self._room_since_ns = self._much_room_since_ns = self._now_ns
+
+
+def tail(costs: Sequence[int]) -> float:
+    """p50 + TAIL (QUANTILE - p50) of at least one cost."""
+    ordered = sorted(costs)
+    usual, high = median(ordered), ordered[min(len(ordered) - 1, int(QUANTILE * len(ordered)))]
+    return usual + TAIL * max(0.0, high - usual)
+
+
+def _tails(costs: Sequence[int]) -> list[float]:
+    """The tail of each block."""
+    return [tail(costs[first : first + BLOCK]) for first in range(0, len(costs), BLOCK)]
 
 
 def _levels_of(choice: str, processor_draws: bool) -> tuple[Level, ...]:

@@ -22,12 +22,13 @@ SCISSOR_TEST, NEAREST, TEXTURE_2D, COLOR_ATTACHMENT = 0x0C11, 0x2600, 0x0DE1, 0x
 # RGBA without a size takes the channel order of the data given with it: B, G, R, A for windows. Other framebuffers
 # have RGBA8.
 RGBA, RGBA8, UNSIGNED_BYTE, BGRA, REVERSED_8888 = 0x1908, 0x8058, 0x1401, 0x80E1, 0x8367
-RENDERBUFFER, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8216, 0x8217
+RENDERBUFFER, OBJECT_TYPE, DEPTH_SIZE, STENCIL_SIZE = 0x8D41, 0x8CD0, 0x8216, 0x8217
 # Names of depth and stencil: of a window, of another framebuffer.
 WINDOW_PARTS, OTHER_PARTS = (0x1801, 0x1802), (0x8D00, 0x8D20)
 DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
 # Formats by their bits of depth and of stencil.
 DEPTH_FORMATS = {(24, 8): 0x88F0, (24, 0): 0x81A6, (16, 0): 0x81A5, (32, 0): 0x81A7}
+COLOR_READ_FORMAT = 0x8B9B
 # Rows of depth that serve for all where it is the same all over.
 STRIP_PX = 64
 
@@ -60,6 +61,7 @@ class Functions:
         self.glGetFramebufferAttachmentParameteriv = gl_function(
             "glGetFramebufferAttachmentParameteriv", c_uint, c_uint, c_uint, POINTER(c_int)
         )
+        self.glGetIntegerv = gl_function("glGetIntegerv", c_uint, POINTER(c_int))
         self.are_there = all(self.__dict__.values())
 
 
@@ -72,7 +74,9 @@ def functions() -> Functions:
 class Pixels:
     """A picture of this size, px. framebuffer: OpenGL name of the one that it is copied from and to; 0: a window's.
 
-    has_depth: its depth is copied, too; where the format is not known the copies leave an OpenGL error.
+    own_framebuffer, texture: OpenGL names of the framebuffer that holds it, and of its colours. is_upside_down: its rows
+    are from the top down. has_depth: its depth is copied, too; where the format is not known the copies leave an OpenGL
+    error.
     `take` and `lay` bind other framebuffers and switch the scissor off; the caller sets what it uses next.
     """
 
@@ -82,13 +86,14 @@ class Pixels:
         gl = self._gl
         gl.glGenTextures(1, byref(names[0]))
         gl.glBindTexture(TEXTURE_2D, names[0].value)
-        form = (RGBA8, RGBA, UNSIGNED_BYTE) if framebuffer else (RGBA, BGRA, REVERSED_8888)
+        form = (RGBA, BGRA, REVERSED_8888) if _is_bgra(gl, framebuffer) else (RGBA8, RGBA, UNSIGNED_BYTE)
         gl.glTexImage2D(TEXTURE_2D, 0, form[0], *size_px, 0, form[1], form[2], None)
         gl.glBindTexture(TEXTURE_2D, 0)
         gl.glGenFramebuffers(1, byref(names[1]))
         gl.glBindFramebuffer(FRAMEBUFFER, names[1].value)
         gl.glFramebufferTexture2D(FRAMEBUFFER, COLOR_ATTACHMENT, TEXTURE_2D, names[0].value, 0)
-        self._texture, self._kept = names[0].value, names[1].value
+        self.texture, self.own_framebuffer = names[0].value, names[1].value
+        self.is_upside_down = not framebuffer
         self._depth, self._bits = c_uint(), COLOR_BIT
         if has_depth:
             self._add_depth()
@@ -97,12 +102,12 @@ class Pixels:
         """Keeps a part of the framebuffer. at: its left and bottom in the picture, px."""
         left, bottom, width, height = part
         here = at[0], self._row(at[1], height), width, height
-        self._blit(self.framebuffer, (left, bottom, width, height), self._kept, here, self._bits)
+        self._blit(self.framebuffer, (left, bottom, width, height), self.own_framebuffer, here, self._bits)
 
     def lay(self, part: Viewport, at: tuple[int, int] = (0, 0), colors_alone: bool = False) -> None:
         """Copies the pixels kept `at` that place into a part of the framebuffer. colors_alone: depth stays."""
         here = at[0], self._row(at[1], part[3]), *part[2:]
-        self._blit(self._kept, here, self.framebuffer, part, COLOR_BIT if colors_alone else self._bits)
+        self._blit(self.own_framebuffer, here, self.framebuffer, part, COLOR_BIT if colors_alone else self._bits)
 
     def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
         """Copies the colours of parts of the framebuffer from where they are in the picture, and depth into the first.
@@ -110,7 +115,7 @@ class Pixels:
         left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same all over, so that a few rows
         serve for all: they stay in the processor's cache.
         """
-        self._bind(self._kept, self.framebuffer)
+        self._bind(self.own_framebuffer, self.framebuffer)
         for part in parts:
             self._copy(part, left_bottom, part[1] - left_bottom[1], COLOR_BIT)
         left, bottom, width, height = parts[0]
@@ -124,8 +129,8 @@ class Pixels:
 
     def release(self) -> None:
         """Gives the memory back."""
-        self._gl.glDeleteFramebuffers(1, byref(c_uint(self._kept)))
-        self._gl.glDeleteTextures(1, byref(c_uint(self._texture)))
+        self._gl.glDeleteFramebuffers(1, byref(c_uint(self.own_framebuffer)))
+        self._gl.glDeleteTextures(1, byref(c_uint(self.texture)))
         if self._depth.value:
             self._gl.glDeleteRenderbuffers(1, byref(self._depth))
 
@@ -137,26 +142,27 @@ class Pixels:
             OTHER_PARTS if self.framebuffer else WINDOW_PARTS, (DEPTH_SIZE, STENCIL_SIZE), strict=True
         ):
             found = c_int(0)
-            gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, size, byref(found))
+            gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, OBJECT_TYPE, byref(found))
+            if found.value:  # it is there
+                gl.glGetFramebufferAttachmentParameteriv(FRAMEBUFFER, part, size, byref(found))
             sizes.append(found.value)
-        gl.glGetError()  # of a framebuffer without stencil
         has_stencil = sizes[1] > 0
         gl.glGenRenderbuffers(1, byref(self._depth))
         gl.glBindRenderbuffer(RENDERBUFFER, self._depth.value)
         gl.glRenderbufferStorage(RENDERBUFFER, DEPTH_FORMATS.get((sizes[0], sizes[1]), 0), *self.size_px)
-        gl.glBindFramebuffer(FRAMEBUFFER, self._kept)
+        gl.glBindFramebuffer(FRAMEBUFFER, self.own_framebuffer)
         attachment = DEPTH_STENCIL_ATTACHMENT if has_stencil else DEPTH_ATTACHMENT
         gl.glFramebufferRenderbuffer(FRAMEBUFFER, attachment, RENDERBUFFER, self._depth.value)
         # All that shares the words of depth, or they could not be copied as memory.
         self._bits = COLOR_BIT | DEPTH_BIT | (STENCIL_BIT if has_stencil else 0)
 
     def _row(self, bottom: int, height: int) -> int:
-        return bottom if self.framebuffer else self.size_px[1] - bottom - height
+        return self.size_px[1] - bottom - height if self.is_upside_down else bottom
 
     def _blit(self, source: int, source_part: Viewport, to: int, to_part: Viewport, bits: int) -> None:
         gl, (left, bottom, width, height) = self._gl, source_part
         to_left, to_bottom = to_part[:2]
-        rows = (to_bottom, to_bottom + height) if self.framebuffer else (to_bottom + height, to_bottom)
+        rows = (to_bottom + height, to_bottom) if self.is_upside_down else (to_bottom, to_bottom + height)
         self._bind(source, to)
         gl.glBlitFramebuffer(
             left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], bits, NEAREST
@@ -166,7 +172,7 @@ class Pixels:
         """Copies a part of the framebuffer from these rows of the picture, between framebuffers that are bound."""
         left, bottom, width, height = part
         at, row = left - left_bottom[0], self._row(kept_bottom, height)
-        ends = (bottom, bottom + height) if self.framebuffer else (bottom + height, bottom)
+        ends = (bottom + height, bottom) if self.is_upside_down else (bottom, bottom + height)
         self._gl.glBlitFramebuffer(
             at, row, at + width, row + height, left, ends[0], left + width, ends[1], bits, NEAREST
         )
@@ -175,3 +181,14 @@ class Pixels:
         self._gl.glDisable(SCISSOR_TEST)
         self._gl.glBindFramebuffer(READ_FRAMEBUFFER, source)
         self._gl.glBindFramebuffer(DRAW_FRAMEBUFFER, to)
+
+
+def _is_bgra(gl: Functions, framebuffer: int) -> bool:
+    """True if a framebuffer, bound by this, stores B, G, R, A, as windows do."""
+    if not framebuffer:
+        return True
+    gl.glBindFramebuffer(FRAMEBUFFER, framebuffer)
+    found = c_int(0)
+    gl.glGetIntegerv(COLOR_READ_FORMAT, byref(found))
+    gl.glGetError()  # of an OpenGL that does not say
+    return found.value == BGRA

@@ -69,6 +69,7 @@ def picture(context: moderngl.Context, level: Level = FULL) -> np.ndarray:
     places = np.stack([across, across * 0, across * 0 + 2.5], axis=1)
     renderer.points(places, (255, 80, 80, 255), 5)
     renderer.lines(places[:-1], places[1:] + np.array([0, 0, 0.5]), (80, 255, 80, 255))
+    renderer.end_pictures()
     panes, sheet = Panes(), Sheet()
     with sheet.drawing(SIZE_PX, [Rectangle(4, 4, 44, 24)], (0.2, 0.2, 0.6, 0.8)):
         pass

@@ -22,6 +22,7 @@ import pytest
 from tests.render.draw.drawn_by import MARK_PROGRAMS, SIZE_PX, picture
 from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES
 from twixt.render.draw.context import is_software
+from twixt.render.draw.frame.quality_levels import LEVELS
 from twixt.render.draw.glsl.pose_variants import WAYS, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.marks.solid_rows import MARK_PASSES
@@ -63,6 +64,7 @@ def collected() -> Collector:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(moderngl.Context, "program", noted)
         picture(context)
+        picture(context, LEVELS[-1])
     context.release()
     for name, one in PASSES.items():
         for way in WAYS:

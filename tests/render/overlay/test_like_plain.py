@@ -53,7 +53,7 @@ def test_random_frames_are_those_drawn_plainly(seed):
             size_px = chance.choice(SIZES_PX)
         if chance.random() < 0.08:
             camera.orbit(chance.uniform(-60, 60), chance.uniform(-60, 60), 400)
-        saving.level = plain.level = LEVELS[number // 20]
+        saving.level = plain.level = LEVELS[number * len(LEVELS) // FRAMES]
         layer = Layer(0, 1, alpha=chance.random(), gap_s=0.1, method=chance.choice(("linear", "hermite")))
         has_picture, target, pictures = chance.random() > 0.05, targets[size_px], []
         for renderer in (saving, plain):
@@ -61,6 +61,7 @@ def test_random_frames_are_those_drawn_plainly(seed):
             target.clear(1.0, 0.0, 1.0, 1.0)
             if has_picture:
                 renderer.draw([layer], camera.matrices(size_px), (0, 0, *size_px))
+                renderer.end_pictures()
             if renderer is saving:
                 overlay.draw(lambda: state_of(bodies=number), [], size_px, 1.0, renderer.panel_backdrop)  # noqa: B023
                 copied += len(overlay._sheet._still._to_lay)

@@ -40,7 +40,7 @@ IMAGE = OverlayImage((0, 0, 2, 2), np.zeros((2, 2, 3), np.uint8))
 class Viewer:
     """A frame loop and the simulation that it looks at, both here."""
 
-    def __init__(self) -> None:
+    def __init__(self, overlay: bool = False, size_px: tuple[int, int] = (64, 48)) -> None:
         listener = open_listener(f"rest-{os.getpid()}")
         self.host = Host(listener, Scene([Sphere(0.5)]), 1)
         self.bodies = new_bodies(1)
@@ -48,7 +48,7 @@ class Viewer:
         self.plans = 0
         self.plan(1.0)
         self.publish()
-        config = Config(offscreen=True, pacing="unlimited", overlay=False, size_px=(64, 48), clock="ahead")
+        config = Config(offscreen=True, pacing="unlimited", overlay=overlay, size_px=size_px, clock="ahead")
         self.window = open_display(config)
         self.link = attach(listener.name)
         self.loop = FrameLoop(config, self.window, self.link, Pacer("unlimited"))

@@ -209,8 +209,8 @@ def test_programs_made_ahead_leave_no_trace_and_none_to_make(studio):
     while renderer.prepare():
         made += 1
     # Programs for all that is drawn and all that large and many spheres need, for three ways to move, but what is made; and
-    # spheres of a cheaper picture, for the way that is drawn.
-    assert made == 6 * 3 - 3 + 4
+    # spheres of a cheaper picture, for the way that is drawn; and the program that enlarges small pictures.
+    assert made == 6 * 3 - 3 + 4 + 1
     np.testing.assert_array_equal(renderer.read_pixels(), before)
     programs = dict(renderer._bodies.programs._made)
     for method, other in (("none", ""), ("auto", ""), ("hermite", ""), ("linear", "auto")):

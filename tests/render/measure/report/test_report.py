@@ -229,6 +229,22 @@ def test_it_is_said_how_far_the_swaps_return_was_off_where_the_display_spoke():
     assert "3.00 ms after that in the median" in said
 
 
+def test_the_quality_levels_over_time_are_said_where_there_were_several():
+    rows = even(180)
+    levels = ["full"] * 60 + ["plain"] * 90 + ["no shadows"] * 30
+    said = built([row._replace(quality=level) for row, level in zip(rows, levels, strict=True)])["conditions"]
+    assert (
+        "the quality level changed while it ran: full for 1.0 s, then plain for 1.5 s, then no shadows for 0.5 s"
+        in said
+    )
+
+    one = [row._replace(quality="full") for row in rows]
+    assert not any("quality level" in line for line in built(one)["conditions"])
+
+    many = [row._replace(quality="full" if row.frame % 2 else "plain") for row in rows]
+    assert any(line.endswith(", and 172 more") for line in built(many)["conditions"])
+
+
 def test_an_older_log_is_read_and_said_to_be_one():
     said = built()["conditions"]
     assert any("an older log" in line for line in said)
