@@ -6,10 +6,12 @@ frame now and then, which no cheaper level cures. A level is a set of switches t
 of each step between levels is known: as measured beforehand (`Level.share`), corrected by each step that is taken.
 
 - Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. At once if the median of the last
-  10 frames, or each of the last 4, exceeds it. As many steps at once as the expected cost needs.
-- A step that saves less than 4 % of what was too long, and does not make it fit, is taken back. Another is tried when
-  the cost has grown by a quarter, or after ten minutes.
-- Finer: only while the tails of such blocks, divided by the step's ratio, stay below 75 % of the interval for 10 s, or
+  10 frames, or each of the last 4, exceeds it. As many steps at once as the expected cost needs; a smaller picture in a
+  step of its own.
+- A step that saves less than 4 % of what was too long, and does not make it fit, is taken back; if the usual frames are
+  too long, the cheapest level is tried before that. Another step is tried when the cost has grown by a quarter, or after
+  ten minutes.
+- Finer: only while the tails of such blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or
   below half of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes.
 - Cores are short: one step down every 10 frames, to level SPARING at most, whatever the cost; no step up meanwhile.
 
@@ -88,7 +90,7 @@ FITS, FITS_DEARER = 0.92, 0.75
 # Work that leaves this much room is a load that has ended, not a calm spell: a shorter wait serves.
 FITS_EASILY = 0.5
 # Waits before a finer level is tried; a step back within RELAPSE_NS of it doubles them.
-FIRST_WAIT_NS, SHORT_WAIT_NS = 10_000_000_000, 2_000_000_000
+FIRST_WAIT_NS, SHORT_WAIT_NS = 9_000_000_000, 2_000_000_000
 LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
 # A step that saves less than this share is useless. Another is tried when the cost has grown by this factor.
 WORTH, GROWN = 0.04, 1.25
@@ -139,6 +141,7 @@ class Governor:
         self.change_reason = ""  # why the level changed with the last frame; "" where it did not
         self._processor_draws = processor_draws
         self._levels = _levels_of(choice, processor_draws)
+        self._last_of_full_size = max(number for number, level in enumerate(self._levels) if level.scale == 1.0)
         self._at = 0
         self._shares = [level.share for level in self._levels]
         self._costs: deque[int] = deque(maxlen=BLOCK * BLOCKS)  # of the frames of this level, ns
@@ -191,13 +194,13 @@ class Governor:
         costs = list(self._costs)
         is_block = self._count % BLOCK == 0
         if self._tried is not None:  # it is judged before another step
-            if self._count < JUDGED or (self._tried.tail_ns and not is_block):
+            if self._count < (BLOCK * BLOCKS if self._tried.tail_ns else JUDGED):
                 return
             if not self._has_helped(costs, room_ns, interval_ns):
                 return
-        cost_ns, usual_ns, tail_ns = self._too_long(costs, room_ns, is_block)
-        if cost_ns and self._may_save(cost_ns):
-            self._go_cheaper(Tried(self._at, usual_ns, tail_ns), cost_ns, interval_ns)
+        usual_ns, tail_ns = self._too_long(costs, room_ns, is_block)
+        if usual_ns and self._may_save(usual_ns, tail_ns, room_ns):
+            self._go_cheaper(Tried(self._at, usual_ns, tail_ns), interval_ns)
         elif cores_are_short:
             self._room_since_ns = self._much_room_since_ns = self._now_ns
             if self._at < SPARING and self._count >= SHORT_FRAMES:
@@ -206,32 +209,38 @@ class Governor:
             self._look_for_room(costs, interval_ns)
 
     @staticmethod
-    def _too_long(costs: list[int], room_ns: float, is_block: bool) -> tuple[float, float, float]:
-        """What is too long, and the median and the tail that it comes of; all 0: nothing is."""
-        latest = costs[-AT_ONCE:]
+    def _too_long(costs: list[int], room_ns: float, is_block: bool) -> tuple[float, float]:
+        """The usual cost, and the tail where that is what is too long, else 0; both 0 if nothing is too long."""
+        latest, usual_ns = costs[-AT_ONCE:], median(costs[-JUDGED:])
         if len(latest) == AT_ONCE and min(latest) > room_ns:
-            return median(latest), median(latest), 0.0
-        usual_ns = median(costs[-JUDGED:])
+            return median(latest), 0.0
         if len(costs) >= JUDGED and usual_ns > room_ns:
-            return usual_ns, usual_ns, 0.0
-        if is_block and len(costs) == BLOCK * BLOCKS:
-            tails = _tails(costs)
-            if min(tails) > room_ns:
-                return median(tails), median(costs), median(tails)
-        return 0.0, 0.0, 0.0
+            return usual_ns, 0.0
+        if is_block and len(costs) == BLOCK * BLOCKS and min(tails := _tails(costs)) > room_ns:
+            return median(costs), median(tails)
+        return 0.0, 0.0
 
-    def _may_save(self, cost_ns: float) -> bool:
-        is_new = self._now_ns >= self._useless_until_ns or cost_ns > GROWN * self._useless_ns
-        return self._at < len(self._levels) - 1 and is_new
+    def _may_save(self, usual_ns: float, tail_ns: float, room_ns: float) -> bool:
+        cost_ns = max(usual_ns, tail_ns)
+        if self._at == len(self._levels) - 1 or (
+            self._now_ns < self._useless_until_ns and cost_ns <= GROWN * self._useless_ns
+        ):
+            return False
+        # A smaller picture is seen at once: for long frames now and then only if they will fit.
+        is_smaller = self._levels[self._at + 1].scale < 1.0
+        return not (is_smaller and tail_ns) or self._shares[self._at + 1] * tail_ns <= room_ns
 
-    def _go_cheaper(self, tried: Tried, cost_ns: float, interval_ns: int) -> None:
-        """Steps down until the expected cost fits."""
-        to, expected_ns = self._at, cost_ns
-        while to < len(self._levels) - 1 and (to == self._at or expected_ns > FITS * interval_ns):
+    def _go_cheaper(self, tried: Tried, interval_ns: int) -> None:
+        """Steps down until the expected cost fits. To a smaller picture in a step of its own, because of some pictures
+        it saves nothing; after a relapse a single step, to a level that is known to fit."""
+        is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
+        self._relapses = self._relapses + 1 if is_relapse else 0
+        cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_DEARER)
+        to, expected_ns = self._at + 1, cost_ns * self._shares[self._at + 1]
+        last = to if is_relapse else max(to, self._last_of_full_size)
+        while expected_ns > fits * interval_ns and to < last:
             to += 1
             expected_ns *= self._shares[to]
-        is_relapse = self._finer_ns and self._now_ns - self._finer_ns < RELAPSE_NS
-        self._relapses = self._relapses + 1 if is_relapse else 0
         left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 : to + 1])
         longest = "the longest frames " if tried.tail_ns else ""
         self._go(to, f"drawing cheaper ({left_out}): {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
@@ -244,9 +253,13 @@ class Governor:
         self._learn(tried, usual_ns)
         if tried.from_level > self._at:
             return True
-        before_ns, now_ns = (tried.tail_ns, tail(costs)) if tried.tail_ns else (tried.usual_ns, usual_ns)
+        before_ns, now_ns = (tried.tail_ns, median(_tails(costs))) if tried.tail_ns else (tried.usual_ns, usual_ns)
         if now_ns <= room_ns or now_ns < (1 - WORTH) * before_ns:
             return True
+        if self._at < len(self._levels) - 1 and usual_ns > room_ns:  # crowds of small bodies: only fewer pixels help
+            left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 :])
+            self._go(len(self._levels) - 1, f"drawing cheaper ({left_out}): {now_ns / 1e6:.1f} ms, no less", tried)
+            return False
         self._useless_ns, self._useless_until_ns = before_ns, self._now_ns + LONGEST_WAIT_NS
         self._go(tried.from_level, f"drawing as before: cheaper brought nothing, {now_ns / 1e6:.1f} ms")
         return False

@@ -140,7 +140,7 @@ def test_it_says_what_is_left_out_with_figures():
         governor.frame(17 * MS, INTERVAL_NS)
         said.append(governor.change_reason)
 
-    assert said == ["", "", "", "drawing cheaper (no soft shadows): 17.0 ms of 16.7"]
+    assert said == ["", "", "", "drawing cheaper (no soft shadows, hard edges, no highlights): 17.0 ms of 16.7"]
 
 
 def test_much_too_dear_goes_down_several_steps_at_once():
@@ -197,7 +197,7 @@ def test_a_step_that_was_measured_is_not_tried_again_in_vain_for_ten_minutes():
     governor = Governor()
     levels = [governor.frame(round((6.0 if governor.level != FULL else 16.5) * MS), INTERVAL_NS) for _ in range(36_000)]
 
-    assert _changes(levels) <= 5
+    assert _changes(levels) <= 6
     assert _changes(levels[20 * 60 : 9 * 3600]) == 0
 
 
@@ -208,6 +208,25 @@ def test_a_cheaper_level_that_brings_nothing_is_given_up():
 
     coarse = sum(level != FULL for level in levels) / len(levels)
     assert coarse < 0.2
+
+
+def test_where_only_a_smaller_picture_saves_time_it_is_drawn():
+    """As with a hundred thousand bodies: each is a few pixels."""
+    governor = Governor()
+    levels = [governor.frame((22 if governor.level.scale == 1.0 else 9) * MS, INTERVAL_NS) for _ in range(600)]
+
+    assert levels[-1] == LEVELS[-1]
+    assert _changes(levels) == 2
+
+
+def test_a_smaller_picture_that_saves_nothing_is_not_drawn():
+    """The levels before it save time, but not enough."""
+    costs = {level.name: cost for level, cost in zip(LEVELS, (30, 26, 22, 18, 18.5), strict=True)}
+    governor = Governor()
+    levels = [governor.frame(round(costs[governor.level.name] * MS), INTERVAL_NS) for _ in range(600)]
+
+    assert levels[-1] == LEVELS[-2]
+    assert _changes(levels) <= 3
 
 
 def test_short_cores_are_spared_but_not_so_that_it_is_seen_at_once():
@@ -346,7 +365,7 @@ def test_where_a_level_fits_by_its_longest_frames_such_a_level_is_drawn(name, hz
     if min(tails) < 0.95 * room_ns:
         assert tails[drawn] < 1.05 * room_ns
     else:
-        assert drawn == len(LEVELS) - 1
+        assert drawn >= LEVELS.index(CHEAPEST)
 
 
 @pytest.mark.parametrize("name", RECORDED)
