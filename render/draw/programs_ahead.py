@@ -11,6 +11,7 @@ from itertools import product
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import CAST_KINDS, MESH_POSES, PASSES, SPHERE_PASSES, STRETCHED
 from twixt.render.draw.bodies.ray_cast_draws import cast_passes
+from twixt.render.draw.bodies.sphere_draws import OF_ONE_DEPTH
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView
 from twixt.render.draw.frame.layers import Layer, place
 from twixt.render.draw.frame.snapshot_ring import FEW
@@ -85,7 +86,7 @@ class ProgramsAhead:
     def _may_draw(self, name: str, view: SceneView, count: int, stretched: bool) -> bool:
         """True if such a picture of `count` bodies may use this program."""
         by_processor, members = self._bodies.is_software, self._bodies.members
-        if name == "apart":
+        if name in OF_ONE_DEPTH.values():
             return by_processor and not stretched and LEAST <= count <= FEW and members.are_spheres
         if name in SPHERE_PASSES:
             return not stretched and (name in ("beyond", "quads") or name in possible(count, by_processor))

@@ -33,6 +33,7 @@ from twixt.render.draw.context import GpuTimers, is_software
 from twixt.render.draw.flat.background import Background, Still
 from twixt.render.draw.flat.dots_and_lines import ORIGIN, DotsAndLines, FlatRows
 from twixt.render.draw.flat.few_bodies import BodyRecords
+from twixt.render.draw.flat.overlay_sheet import runs_of
 from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView, Viewport
 from twixt.render.draw.frame.layers import Layer, PlacedLayer, place_all
@@ -45,7 +46,9 @@ from twixt.render.draw.materials.material_draws import MaterialDraws
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
 from twixt.render.draw.programs_ahead import ProgramsAhead
 from twixt.render.draw.shapes.shadows import has_shadows
+from twixt.render.draw.software.picture_bounds import PictureBounds
 from twixt.render.draw.software.small_pictures import SmallPictures
+from twixt.render.draw.software.stale_parts import meet
 from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws
 
@@ -95,6 +98,7 @@ class SceneRenderer:
         if scene.outline is not None:
             self._flat.outline.set(scene.outline)
         self._panels = PanelBackdrop(BodyRecords(self._bodies))
+        self._bounds = PictureBounds(self._bodies)
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
         self._way = WAYS[0]  # of the picture drawn last
@@ -257,7 +261,12 @@ class SceneRenderer:
             still = None
             if self._still_key is not None:
                 still = Still(self._still_key, lambda: self._solids.draw_planes(placed))
-            self._has_planes = self._background.lay(target, view, key, still)
+            bounds, is_whole = None, view.level.scale == 1 and view.viewport == (0, 0, *target.framebuffer.size)
+            if bodies.is_software and is_whole and not len(marks):
+                bounds = self._bounds.of_picture(view, placed, still is not None)
+            self._has_planes = self._background.lay(target, view, key, still, bounds)
+            if (parts := self._background.parts) is not None:
+                target.framebuffer.scissor = parts[0]
 
         def draw() -> None:
             self._draw_bodies(view, placed)
@@ -329,6 +338,7 @@ class SceneRenderer:
         """Clears the frame to black."""
         self.end_pictures()
         self._context.clear()
+        self._background.spoil()
 
     def end_pictures(self) -> None:
         """Ends the pictures drawn so far: call it before other code draws over them, as they may not be complete yet."""
@@ -342,7 +352,7 @@ class SceneRenderer:
         self._context.finish()
         self._target.is_begun = False
         self._small.end_frame()
-        self._background.end_frame()
+        self._background.end_frame(self._parts_over())
         self._flat.end_frame()
 
     @property
@@ -402,8 +412,27 @@ class SceneRenderer:
         """Draws what comes over all opaque bodies: thin lines, and what is seen through."""
         self._marks.draw_lines(view)
         if view.scene.outline is not None:
-            self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
-            self._target.framebuffer.depth_mask = False
-            self._flat.outline.draw(view.camera.eye)
-            self._target.framebuffer.depth_mask = True
+            self._draw_outline(view)
         self._transparent.draw(view)
+
+    def _draw_outline(self, view: SceneView) -> None:
+        target, parts = self._target.framebuffer, self._background.parts
+        self._context.enable_only(moderngl.DEPTH_TEST | moderngl.BLEND)
+        target.depth_mask = False
+        if parts is None:
+            self._flat.outline.draw(view.camera.eye)
+        else:
+            bounds = self._bounds.of_outline(view)
+            for part in reversed(parts):  # the first comes last: it is that of what follows
+                target.scissor = part
+                if bounds is None or meet(part, bounds):
+                    self._flat.outline.draw(view.camera.eye)
+        target.depth_mask = True
+
+    def _parts_over(self) -> list[Viewport] | None:
+        """Parts of the frame's only picture over which the overlay drew; None: not known."""
+        panels, view = self._panels.panels, self._view
+        if panels is None or view is None:
+            return None
+        height_px = view.viewport[3]
+        return [(left, height_px - bottom, right - left, bottom - top) for left, top, right, bottom in runs_of(panels)]

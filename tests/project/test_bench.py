@@ -30,6 +30,7 @@ GROUPS = {
     "frame": 6,
     "interpolation": 3 + len(METHODS),
     "draw": 3,
+    "parts": 15,
     "looks": 4,
     "start": 1,
     "million": 3,

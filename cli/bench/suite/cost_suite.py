@@ -68,6 +68,7 @@ GROUPS: dict[str, Rows] = {
     ),
     "interpolation": parts_of("costs.draw_costs:method_rows"),
     "draw": parts_of("costs.live:live_rows", "costs.draw_costs:shape_rows", "costs.mark_costs:mark_rows"),
+    "parts": parts_of("costs.frame_parts:part_rows"),
     "looks": parts_of("costs.look_costs:look_rows"),
     "start": parts_of("costs.whole_runs:start_rows"),
     "million": parts_of("costs.whole_runs:million_rows"),

@@ -36,7 +36,14 @@ from twixt.render.draw.shapes.planes import plane_program
 from twixt.render.draw.shapes.ray_cast import CastShape, cast_beyond_program, cast_point_program, cast_quad_program
 from twixt.render.draw.shapes.shadows import shadow_program
 from twixt.render.draw.spheres.fine_spheres import apart_program, point_program, quad_program
-from twixt.render.draw.spheres.point_spheres import ball_program, bead_program, disc_program, dot_program, pearl_program
+from twixt.render.draw.spheres.point_spheres import (
+    apart_ball_program,
+    ball_program,
+    bead_program,
+    disc_program,
+    dot_program,
+    pearl_program,
+)
 from twixt.render.draw.spheres.sphere_common import beyond_program
 from twixt.render.draw.transparency.transparent_rows import OPAQUE
 
@@ -98,6 +105,7 @@ _SPHERES = {
     "balls": Pass("spheres", ball_program, PLAIN_POINTS, is_guarded=True),
     "points": Pass("spheres", point_program, POINTS, is_guarded=True),
     "apart": Pass("spheres", apart_program, POINTS, is_guarded=True, is_premultiplied=True),
+    "apart balls": Pass("spheres", apart_ball_program, PLAIN_POINTS, is_guarded=True),
     "quads": Pass("spheres", quad_program, QUADS),
 }
 SPHERE_PASSES = tuple(_SPHERES)
@@ -181,6 +189,7 @@ class Membership:
 
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
     are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
+    present: names of the kinds that there are.
     transparent: rows whose shape is seen through. told_apart: of each distinct shape. part_colors: see `part_values`.
     """
 
@@ -195,7 +204,7 @@ class Membership:
         self.part_colors = part_values.base_colors(scene, table)
         self.scene = scene  # one shape a row
         self.shape_rows = context.buffer(part_values.shape_rows(scene, table))
-        self.kinds = table.kinds
+        self.kinds, self.present = table.kinds, table.present
         self.transparent = np.flatnonzero(table.rows["color"][:, 3] < OPAQUE).astype(np.uint32)
         self._context = context
         self.layers = frozenset(by_layer)

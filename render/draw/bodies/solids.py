@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import moderngl
 
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA, BodyDraws
-from twixt.render.draw.bodies.body_programs import CAST_KINDS
+from twixt.render.draw.bodies.body_programs import CAST_KINDS, PASSES
 from twixt.render.draw.bodies.ray_cast_draws import CastDrawing
 from twixt.render.draw.bodies.sphere_draws import SphereDrawing
 from twixt.render.draw.frame.frame_block import SceneView
@@ -50,15 +50,16 @@ class Solids:
         self._context.depth_func = "<"
         # The framebuffer's alpha stays 1: through a lower one some compositors would show the desktop.
         self._context.blend_func = KEEP_ALPHA  # type: ignore[assignment]
-        if not has_planes:
+        if not has_planes and "planes" in self._bodies.members.present:
             self.draw_planes(layers)
         self._meshes.draw(view.level)
-        for kind in CAST_KINDS:
+        kinds = [kind for kind in CAST_KINDS if PASSES[kind].kind in self._bodies.members.present]
+        for kind in kinds:
             self._casts.draw(kind, view, layers)
         self._materials.draw(layers)
         whole = [layer for layer in layers if not layer.variant.stretched]
         if self._bodies.members.has_smooth:
-            for kind in CAST_KINDS:
+            for kind in kinds:
                 self._smooth_casts.draw(kind, view, layers)
             self._smooth_spheres.draw(view, whole, has_others)
         self.spheres.draw(view, whole, has_others)

@@ -35,7 +35,8 @@ from twixt.render.draw.spheres.sphere_detail import (
 FEW = 2500
 # Pictures between two choices of program while the camera is still: bodies keep their sizes, and most their places.
 CHOSEN_PICTURES = 8
-FINEST_PX = 0.0, FINEST.largest_px
+# Programs of true depth, and those of one depth in their place where spheres do not intersect.
+OF_ONE_DEPTH = {FINEST.name: "apart", "balls": "apart balls"}
 
 
 class SphereDrawing:
@@ -65,7 +66,8 @@ class SphereDrawing:
             return
         if self._all_fit(view, layers):
             if not has_others and (few := self._few_apart(view, layers)) is not None:
-                draw("apart", layers, FINEST_PX, order=self._apart.near_first(few, view.camera))
+                order = self._apart.near_first(few, view.camera)
+                draw(OF_ONE_DEPTH[name], layers, (0.0, largest_px), order=order)
             else:
                 draw(name, layers, (0.0, largest_px))
             return
@@ -129,7 +131,7 @@ class SphereDrawing:
         Not for pictures with dots, lines or marks: the part of a line inside a sphere is hidden only by the true depth.
         """
         bodies, scene, layer = self._bodies, view.scene, layers[0]
-        if self._detail != FINEST or not bodies.is_software or view.is_wide or view.is_mapped:
+        if self._detail.name not in OF_ONE_DEPTH or not bodies.is_software or view.is_wide or view.is_mapped:
             return None
         if not bodies.members.are_spheres or len(layers) != 1 or layer.group is not None:
             return None

@@ -11,7 +11,7 @@ another one while the camera moves without turning: software/background_cache.py
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import moderngl
@@ -21,7 +21,7 @@ from twixt.ipc.shapes.material import Texture
 from twixt.render.draw.bodies.body_draws import KEEP_ALPHA
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.flat.sky import Sky
-from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, SceneView
+from twixt.render.draw.frame.frame_block import FRAME_BINDING, FrameTarget, SceneView, Viewport
 from twixt.render.draw.glsl.uniform_blocks import FRAME_GLSL
 from twixt.render.draw.software.background_cache import BackgroundCache
 
@@ -141,17 +141,26 @@ class Background:
         self.cache = BackgroundCache(context) if is_software else None
         self._skies = BackgroundCache(context) if is_software else None
         self._resizes = 0  # calls of `forget_pixels`
+        self.parts: tuple[Viewport, ...] | None = None  # that were filled for the picture laid last; None: all of it
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
-        """Everything that the background's pixels depend on. frame_key: `FrameUniforms.key`."""
-        return frame_key, scene.background, scene.ground, self._resizes
+        """Everything that the background's pixels, and the outline's, depend on. frame_key: `FrameUniforms.key`."""
+        return frame_key, scene.background, scene.ground, scene.outline, self._resizes
 
-    def lay(self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still: Still | None = None) -> bool:
+    def lay(
+        self,
+        target: FrameTarget,
+        view: SceneView,
+        key: tuple[object, ...],
+        still: Still | None = None,
+        bounds: Viewport | None = None,
+    ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
 
-        still: bodies that stand still. Returns True if they were drawn with the background.
+        still: bodies that stand still. bounds: as for `BackgroundCache.lay`; only `parts` of the picture are filled
+        then, and nothing but the outline is drawn outside the first. Returns True if `still` was drawn, too.
         """
-        scene = view.scene
+        scene, self.parts = view.scene, None
 
         def draw() -> None:
             if isinstance(scene.background, Texture):
@@ -171,13 +180,20 @@ class Background:
                 draw()
                 draw_still()
 
-            self.cache.lay(target.framebuffer, view.viewport, (key, still.key), draw_both, has_depth=True)
+            both_key = key, still.key
+            self._filled(
+                view,
+                self.cache.lay(target.framebuffer, view.viewport, both_key, draw_both, has_depth=True, bounds=bounds),
+            )
             return True
         if self.cache is None or is_uncached or not is_worth_keeping(scene):
             draw()
         else:
-            self.cache.lay(target.framebuffer, view.viewport, (key, None), draw)
+            self._filled(view, self.cache.lay(target.framebuffer, view.viewport, (key, None), draw, bounds=bounds))
         return False
+
+    def _filled(self, view: SceneView, parts: tuple[Viewport, ...]) -> None:
+        self.parts = None if parts == (view.viewport,) else parts
 
     def _lay_sky(self, target: FrameTarget, view: SceneView, texture: Texture) -> None:
         """Fills a picture with the sky, which a camera that moves without turning sees unchanged."""
@@ -214,10 +230,16 @@ class Background:
         """Has the background drawn again: while the window was smaller, cached pixels may have been outside it."""
         self._resizes += 1
 
-    def end_frame(self) -> None:
-        """Ends the frame: a background that was laid ahead is no longer valid."""
+    def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
+        """Ends the frame: a background laid ahead is no longer valid. over: as for `BackgroundCache.end_frame`."""
+        self.parts = None
         if self.cache is not None:
-            self.cache.forget_ahead()
+            self.cache.end_frame(over)
+
+    def spoil(self) -> None:
+        """Records that others have drawn into the framebuffer."""
+        if self.cache is not None:
+            self.cache.spoil()
 
     def release(self) -> None:
         """Gives the memory of the sky and of kept pixels back."""

@@ -68,11 +68,14 @@ class PanelBackdrop:
         self._sides: NDArray[np.floating] = np.zeros((0, 3))
         self._eye: Sequence[float] = (0.0, 0.0, 0.0)
         self._is_asked = False  # `free` was called in this frame
+        self._panels: tuple[Rectangle, ...] | None = None  # that `free` was asked about in this frame
+        self._is_drawn_over = False  # by dots or lines
         self._known: deque[tuple[FewBodies, Found]] = deque(maxlen=KEPT_PAIRS)  # results for `_sides`
 
     def begin(self) -> None:
         """Begins a frame: nothing is drawn yet."""
         self._pictures, self._few, self._is_asked = 0, None, False
+        self._panels, self._is_drawn_over = None, False
 
     def drawn(self, key: Hashable, view: SceneView, layers: Sequence[PlacedLayer]) -> None:
         """Records a picture of the frame. key: everything that it depends on except the bodies."""
@@ -82,11 +85,17 @@ class PanelBackdrop:
 
     def drawn_over(self) -> None:
         """Records that dots or lines were drawn: no rectangle of the frame is free."""
-        self._few = None
+        self._few, self._is_drawn_over = None, True
+
+    @property
+    def panels(self) -> tuple[Rectangle, ...] | None:
+        """All that was drawn over the frame's only picture; None if that is not known."""
+        return self._panels if self._pictures == 1 and not self._is_drawn_over else None
 
     def free(self, rectangles: Sequence[Rectangle], size_px: tuple[int, int]) -> list[bool]:
         """For each rectangle of a window of this size: True if the frame's pixels there depend on `key` alone."""
         few, view = self._few, self._view
+        self._panels = tuple(rectangles) if view is not None and view.viewport == (0, 0, *size_px) else None
         if few is None or view is None or self._pictures != 1 or view.viewport != (0, 0, *size_px):
             return [False] * len(rectangles)
         camera = view.camera

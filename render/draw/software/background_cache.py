@@ -1,8 +1,9 @@
 """Background, grid and floors that stand still as a cached picture, drawn again when the camera moves.
 
 The one idea: a copy of pixels in the same format (kept_pixels.py) takes a fifth of the time in which the CPU fills
-them with one colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied in
-0.1 ms.
+them with one colour, and saves the time of the grid's lines. With its depth, a floor that fills the picture is copied
+in 0.1 ms. Where the framebuffer has kept the last frame's pixels (stale_parts.py), only those parts are copied in
+which that frame or this one draws more than the background.
 
 Always: the copied pixels are those that drawing would give; the key holds everything that they depend on. One frame
 after the first picture is kept, copying is timed against drawing (between different formats it is slower). If it is
@@ -12,29 +13,43 @@ not faster, nothing is kept from then on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 
 import moderngl
 
-from twixt.render.draw.frame.frame_block import Viewport
+from twixt.render.draw.frame.frame_block import BACK_BUFFER, Viewport
 from twixt.render.draw.software.kept_pixels import DEPTH_BIT, STENCIL_BIT, Pixels, functions
+from twixt.render.draw.software.stale_parts import KeepingTrial, apart, around, contains, grown
 
 # Pictures kept: two halves of a split window and the whole one, or those of two framebuffers.
 MOST_KEPT = 3
 # Timings of each way; the shortest counts.
 TRIES = 3
 
+# Largest share of a picture that is copied in parts: a part takes twice as long as its share of the whole, since rows
+# that do not follow each other in memory are fetched one by one.
+MOST_SHARE = 0.5
+# A pixel that a window clears when it asks whether its next buffer is free.
+ASKED: Viewport = (0, 0, 1, 1)
+
 Place = tuple[int, Viewport]  # a framebuffer's name, and a part of it
 
 
 class _Kept:
-    """Cached picture of one part of one framebuffer: another framebuffer may store its rows in the opposite order."""
+    """Cached picture of one part of one framebuffer: another framebuffer may store its rows in the opposite order.
+
+    has_depth: its depth is not 1.0 all over. stale: parts of the framebuffer that may differ from it, bodies' first;
+    None: all of it, or `framebuffer` is not that of the last frame.
+    """
 
     def __init__(self, key: Hashable) -> None:
         self.key = key
         self.has_depth = False
         self.pixels: Pixels | None = None
         self.is_filled = False
+        self.stale: tuple[Viewport, ...] | None = None
+        self.framebuffer: moderngl.Framebuffer | None = None
 
 
 class BackgroundCache:
@@ -46,7 +61,9 @@ class BackgroundCache:
         self._is_faster: bool | None = None  # copying is faster than drawing; None: not measured yet
         self._copies_depth = True  # no copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
-        self._ahead: tuple[Place, Hashable] | None = None  # place and key of the background laid ahead
+        self._ahead: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, parts laid ahead
+        self._drawn: _Kept | None = None  # in this frame, in bounds that are known
+        self._trial = KeepingTrial()
 
     def lay(
         self,
@@ -55,16 +72,32 @@ class BackgroundCache:
         key: Hashable,
         draw: Callable[[], None],
         has_depth: bool = False,
-    ) -> None:
+        bounds: Viewport | None = None,
+    ) -> tuple[Viewport, ...]:
         """Fills the part of `target` with the background.
 
         key: everything that its pixels depend on. draw: does the same by drawing. has_depth: its depth is kept and
-        copied, too; else that is 1.0 (farthest) all over.
+        copied, too; else that is 1.0 (farthest) all over. bounds: part in which the frame draws bodies, if it draws no
+        other picture; None: not known. Returns the parts that were filled, the one with all of `bounds` first. In the
+        others is the last frame's picture.
         """
         place, (ahead, self._ahead) = (target.glo, viewport), (self._ahead, None)
         kept = self._kept.get(place)
-        if ahead == (place, key):
+        parts: tuple[Viewport, ...] = (viewport,)
+        stale = self._begin(kept, target, bounds)
+        if (
+            ahead is not None
+            and ahead[:2] == (place, key)
+            and (ahead[2] == parts or (bounds is not None and contains(ahead[2][0], bounds)))
+        ):
+            parts = ahead[2]
             self._restore(target, viewport)
+        elif (
+            stale is not None and bounds is not None and kept is not None and self._is_valid(kept, key)
+            and (fewer := parts_of((around(bounds, stale[0]), *stale[1:]), viewport)) is not None
+        ):  # fmt: skip
+            parts = fewer
+            self._copy_parts(target, viewport, kept, parts)
         elif not self.may_copy or (has_depth and not self._copies_depth):
             draw()
         elif kept is None or kept.key != key:
@@ -80,14 +113,19 @@ class BackgroundCache:
         else:
             draw()
             self._context.error  # noqa: B018  # clears an older error
-            self._keep(target, viewport, kept)
+            keeps_depth = has_depth or (bounds is not None and self._copies_depth)
+            self._keep(target, viewport, kept, keeps_depth)
             # Some framebuffers cannot be copied from, such as those with several samples a pixel.
-            if (self._is_faster is None or has_depth) and self._context.error != "GL_NO_ERROR":
-                if has_depth:
+            if (self._is_faster is None or keeps_depth) and self._context.error != "GL_NO_ERROR":
+                if keeps_depth:
                     self._copies_depth = False
                 else:
                     self._is_faster = False
                 self.release()
+        kept = self._kept.get(place)
+        if kept is not None and kept.is_filled and bounds is not None:
+            kept.stale, self._drawn = (bounds,), kept
+        return parts
 
     def lay_ahead(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
         """Fills the part ahead of the next `lay`, which then has nothing to copy. Returns False if nothing was done.
@@ -95,15 +133,26 @@ class BackgroundCache:
         Nothing may be drawn there between the two calls.
         """
         kept = self._kept.get((target.glo, viewport))
-        if not self.is_copied or kept is None or not kept.is_filled or kept.key != key:
+        if kept is None or not self._is_valid(kept, key):
             return False
-        self._copy(target, viewport, kept)
-        self._ahead = (target.glo, viewport), key
+        stale = self._begin(kept, target, viewport)
+        parts = None if stale is None else parts_of((grown(stale[0], viewport), *stale[1:]), viewport)
+        if parts is None:
+            self._copy(target, viewport, kept)
+        else:
+            self._copy_parts(target, viewport, kept, parts)
+        self._ahead = (target.glo, viewport), key, parts or (viewport,)
         return True
 
-    def forget_ahead(self) -> None:
-        """Forgets the background laid ahead: its frame has ended."""
-        self._ahead = None
+    def end_frame(self, over: Sequence[Viewport] | None) -> None:
+        """Ends the frame. over: all parts in which it drew anything over the picture; None: not known."""
+        self._ahead, kept, self._drawn = None, self._drawn, None
+        if kept is None or kept.stale is None or over is None:
+            self.spoil()
+            return
+        if kept.framebuffer is not None and kept.pixels is not None and kept.stale[0][2] and kept.stale[0][3]:
+            self._trial.frame_ended(kept.stale[0], partial(_read, kept.framebuffer))
+        kept.stale = (*kept.stale, *over, ASKED)
 
     @property
     def may_copy(self) -> bool:
@@ -121,23 +170,53 @@ class BackgroundCache:
             self._give_back(kept)
         self._kept.clear()
 
+    def spoil(self) -> None:
+        """Has the next frame fill the whole picture: others have drawn into the framebuffer."""
+        for kept in self._kept.values():
+            kept.stale = None
+
+    def _is_valid(self, kept: _Kept, key: Hashable) -> bool:
+        return self.is_copied and kept.is_filled and kept.key == key
+
+    def _begin(
+        self, kept: _Kept | None, target: moderngl.Framebuffer, bounds: Viewport | None
+    ) -> tuple[Viewport, ...] | None:
+        """Begins a frame; returns the stale parts, if the framebuffer's others still have the last frame's pixels."""
+        stale = None
+        if kept is not None and kept.framebuffer is target and kept.stale is not None and bounds is not None:
+            self._trial.frame_begins(partial(_read, target))
+            if self._trial.keeps and kept.pixels is not None and kept.pixels.has_depth:
+                stale = kept.stale
+        self.spoil()  # until the frame has ended
+        if kept is not None:
+            kept.framebuffer = target
+        return stale
+
+    def _copy_parts(
+        self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, parts: tuple[Viewport, ...]
+    ) -> None:
+        """Copies the background into these parts, with its depth into the first."""
+        assert kept.pixels is not None
+        kept.pixels.lay_parts(parts, viewport[:2], is_far=not kept.has_depth)
+        self._restore(target, viewport)
+
     def _forget_some(self, place: Place) -> None:
         while len(self._kept) >= MOST_KEPT and place not in self._kept:
             self._give_back(self._kept.pop(next(iter(self._kept))))
 
-    def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept) -> None:
+    def _keep(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept, keeps_depth: bool) -> None:
         """Keeps the pixels that were just drawn."""
-        if kept.pixels is not None and kept.pixels.has_depth != kept.has_depth:
+        if kept.pixels is not None and kept.pixels.has_depth != keeps_depth:
             self._give_back(kept)
         if kept.pixels is None:
-            kept.pixels = Pixels(viewport[2:], target.glo, kept.has_depth)
+            kept.pixels = Pixels(viewport[2:], target.glo, keeps_depth)
         kept.pixels.take(viewport)
         self._restore(target, viewport)
         kept.is_filled = True
 
     def _copy(self, target: moderngl.Framebuffer, viewport: Viewport, kept: _Kept) -> None:
         assert kept.pixels is not None
-        kept.pixels.lay(viewport)
+        kept.pixels.lay(viewport, colors_alone=not kept.has_depth)
         self._restore(target, viewport)
         if kept.has_depth:
             return
@@ -169,3 +248,13 @@ class BackgroundCache:
         if kept.pixels is not None:
             kept.pixels.release()
             kept.pixels = None
+
+
+def parts_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, ...] | None:
+    """Parts of a picture that are filled in place of these, no two with a pixel in common; None: better all of it."""
+    parts = apart(stale)
+    return parts if sum([part[2] * part[3] for part in parts]) <= MOST_SHARE * viewport[2] * viewport[3] else None
+
+
+def _read(framebuffer: moderngl.Framebuffer, part: Viewport) -> bytes:
+    return framebuffer.read(part, 3, attachment=0 if framebuffer.glo else BACK_BUFFER, alignment=1)

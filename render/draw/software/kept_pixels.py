@@ -9,6 +9,7 @@ Always: places are counted from the bottom left, in the texture as in the frameb
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import POINTER, byref, c_double, c_int, c_uint, c_void_p
 from functools import cache
 
@@ -28,6 +29,8 @@ DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
 # Formats by their bits of depth and of stencil.
 DEPTH_FORMATS = {(24, 8): 0x88F0, (24, 0): 0x81A6, (16, 0): 0x81A5, (32, 0): 0x81A7}
 COLOR_READ_FORMAT = 0x8B9B
+# Rows of depth that serve for all where it is the same all over.
+STRIP_PX = 64
 
 
 class Functions:
@@ -99,12 +102,30 @@ class Pixels:
         """Keeps a part of the framebuffer. at: its left and bottom in the picture, px."""
         left, bottom, width, height = part
         here = at[0], self._row(at[1], height), width, height
-        self._blit(self.framebuffer, (left, bottom, width, height), self.own_framebuffer, here)
+        self._blit(self.framebuffer, (left, bottom, width, height), self.own_framebuffer, here, self._bits)
 
-    def lay(self, part: Viewport, at: tuple[int, int] = (0, 0)) -> None:
-        """Copies the pixels kept `at` that place into a part of the framebuffer."""
+    def lay(self, part: Viewport, at: tuple[int, int] = (0, 0), colors_alone: bool = False) -> None:
+        """Copies the pixels kept `at` that place into a part of the framebuffer. colors_alone: depth stays."""
         here = at[0], self._row(at[1], part[3]), *part[2:]
-        self._blit(self.own_framebuffer, here, self.framebuffer, part)
+        self._blit(self.own_framebuffer, here, self.framebuffer, part, COLOR_BIT if colors_alone else self._bits)
+
+    def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
+        """Copies the colours of parts of the framebuffer from where they are in the picture, and depth into the first.
+
+        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same all over, so that a few rows
+        serve for all: they stay in the processor's cache.
+        """
+        self._bind(self.own_framebuffer, self.framebuffer)
+        for part in parts:
+            self._copy(part, left_bottom, part[1] - left_bottom[1], COLOR_BIT)
+        left, bottom, width, height = parts[0]
+        depth = self._bits & ~COLOR_BIT
+        if not is_far:
+            self._copy(parts[0], left_bottom, bottom - left_bottom[1], depth)
+            return
+        for row in range(0, height, STRIP_PX):
+            strip = left, bottom + row, width, min(STRIP_PX, height - row)
+            self._copy(strip, left_bottom, 0, depth)
 
     def release(self) -> None:
         """Gives the memory back."""
@@ -138,16 +159,28 @@ class Pixels:
     def _row(self, bottom: int, height: int) -> int:
         return self.size_px[1] - bottom - height if self.is_upside_down else bottom
 
-    def _blit(self, source: int, source_part: Viewport, to: int, to_part: Viewport) -> None:
+    def _blit(self, source: int, source_part: Viewport, to: int, to_part: Viewport, bits: int) -> None:
         gl, (left, bottom, width, height) = self._gl, source_part
         to_left, to_bottom = to_part[:2]
         rows = (to_bottom + height, to_bottom) if self.is_upside_down else (to_bottom, to_bottom + height)
-        gl.glDisable(SCISSOR_TEST)
-        gl.glBindFramebuffer(READ_FRAMEBUFFER, source)
-        gl.glBindFramebuffer(DRAW_FRAMEBUFFER, to)
+        self._bind(source, to)
         gl.glBlitFramebuffer(
-            left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], self._bits, NEAREST
+            left, bottom, left + width, bottom + height, to_left, rows[0], to_left + width, rows[1], bits, NEAREST
         )
+
+    def _copy(self, part: Viewport, left_bottom: tuple[int, int], kept_bottom: int, bits: int) -> None:
+        """Copies a part of the framebuffer from these rows of the picture, between framebuffers that are bound."""
+        left, bottom, width, height = part
+        at, row = left - left_bottom[0], self._row(kept_bottom, height)
+        ends = (bottom + height, bottom) if self.is_upside_down else (bottom, bottom + height)
+        self._gl.glBlitFramebuffer(
+            at, row, at + width, row + height, left, ends[0], left + width, ends[1], bits, NEAREST
+        )
+
+    def _bind(self, source: int, to: int) -> None:
+        self._gl.glDisable(SCISSOR_TEST)
+        self._gl.glBindFramebuffer(READ_FRAMEBUFFER, source)
+        self._gl.glBindFramebuffer(DRAW_FRAMEBUFFER, to)
 
 
 def _is_bgra(gl: Functions, framebuffer: int) -> bool:

@@ -29,21 +29,34 @@ LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
 
 
 def are_apart(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-    """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres."""
+    """True if no sphere is deeper in another than TOLERANCE. place: (n, 3), radius: (n,), metres; spheres whose radius
+    is 0, and those whose place is not finite, are left out."""
     with np.errstate(all="ignore"):  # records may hold anything
         known = np.isfinite(place).all(axis=1) & (radius > 0)
-        at = place[known].astype(np.float64)
-        if len(at) < 2:
-            return True
-        at = (at - at.mean(axis=0)).astype(np.float32)
-        of = radius[known].astype(np.float32)
-        least = (of[:, None] + of) - np.float32(TOLERANCE) * np.minimum(of[:, None], of)
-        square = (at * at).sum(axis=1)
-        off2 = at @ (-2.0 * at.T)
-        off2 += square[:, None]
-        off2 += square
-        np.fill_diagonal(off2, np.inf)
-        return not bool((off2 < least * least).any())
+        return _are_apart(place[known], _nearest_squares(radius[known]))
+
+
+def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Square of the least distance of each two spheres, (n, n), square metres."""
+    of = radius.astype(np.float32)
+    least = np.asarray((of[:, None] + of) - TOLERANCE * np.minimum(of[:, None], of), np.float32)
+    least *= least
+    np.fill_diagonal(least, -np.inf)
+    return least
+
+
+def _are_apart(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]) -> bool:
+    """The same of places that are finite."""
+    if len(place) < 2:
+        return True
+    at = place.astype(np.float64)
+    at -= at.mean(axis=0)
+    # Squares of all distances by one product of matrices: |a|^2 - 2 a b + |b|^2.
+    square, one = (at * at).sum(axis=1), np.ones(len(at))
+    left, right = np.empty((len(at), 5), np.float32), np.empty((len(at), 5), np.float32)
+    left[:, :3], left[:, 3], left[:, 4] = -2.0 * at, square, one
+    right[:, :3], right[:, 3], right[:, 4] = at, one, square
+    return not bool((left @ right.T < nearest_squares).any())
 
 
 class ApartSpheres:
@@ -54,6 +67,8 @@ class ApartSpheres:
         self._apart = False
         self._looks_in = 0  # pictures until the next test
         self._key: object = None
+        self._radius: NDArray[np.floating] = np.zeros(0)  # of `_nearest_squares`, none of them 0
+        self._nearest_squares = np.zeros((0, 0), np.float32)
 
     def are(self, key: object, records: NDArray[np.void] | None, radii: NDArray[np.float32]) -> bool:
         """True if no spheres intersected in the last test. records: dtype `BODY`; with None or few, False.
@@ -65,9 +80,17 @@ class ApartSpheres:
         self._looks_in -= 1
         if key != self._key or self._looks_in <= 0:
             seen = radii[: len(records)] * np.abs(records["scale"]) * ((records["flags"] & VISIBLE) != 0)
-            self._apart = are_apart(records["position"], seen)
+            self._apart = self._are_apart(records["position"], seen)
             self._key, self._looks_in = key, LOOK_PICTURES if self._apart else LOOK_AGAIN_PICTURES
         return self._apart
+
+    def _are_apart(self, place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
+        """As `are_apart`; spheres mostly keep their sizes from one test to the next."""
+        if not (radius > 0).all() or not np.isfinite(place).all():
+            return are_apart(place, radius)
+        if not np.array_equal(radius, self._radius):
+            self._radius, self._nearest_squares = radius, _nearest_squares(radius)
+        return _are_apart(place, self._nearest_squares)
 
     def near_first(self, records: NDArray[np.void], camera: CameraMatrices) -> moderngl.Buffer:
         """Body numbers as indices, the nearest first. By the older snapshot's positions: the order only saves time."""

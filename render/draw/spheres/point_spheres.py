@@ -1,6 +1,6 @@
 """Programs for many spheres: five programs of points, each as cheap as the visible size of its spheres allows.
 
-    balls   any size    lit, two-tone skin, true depth
+    balls   any size    lit, two-tone skin, true depth (one depth where no two intersect: separate_spheres.py)
     pearls  to 24 px    lit and toned by a polynomial, nearly true depth
     discs   to 16 px    as pearls, of one depth
     beads   to 6.5 px   as discs, without a skin
@@ -186,7 +186,9 @@ void main() {
     float width = width_px(ball);
     bool drawn = is_drawn_as_point(ball), plain = light_eye.w > 0.5;
     place(ball, drawn, 1.0);
+#if !APART
     if (drawn) gl_Position /= radius_depth(ball);
+#endif
     vec3 to_eye = to_eye_from(ball.xyz);
     vec4 turn = turn_after(view_turn, pose.orientation);
     float contrast = pattern_depth(2.0 / width);
@@ -208,8 +210,12 @@ void main() {
     vec2 at = on_circle();
     float off2 = dot(at, at), room = 1.0 - off2;
     float height = room * (2.2 + room * (0.9 * room - 2.1));  // near its root, which costs more
+#if APART
+    if (off2 > 1.0) discard;
+#else
     // Beyond the outline the depth of the background, which is drawn nowhere: cheaper than a discard.
     gl_FragDepth = off2 > 1.0 ? 1.0 : gl_FragCoord.z - gl_FragCoord.w * height;
+#endif
     vec3 normal = vec3(at.x, -at.y, height);
     float towards = dot(normal, light.xyz);
     float side = clamp(dot(normal, first_axis.xyz) * dot(normal, second_axis.xyz), -1.0, 1.0);
@@ -243,8 +249,17 @@ def pearl_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.P
 
 def ball_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
     """Program of balls: lit, with a two-tone skin, true depth."""
-    fragment = wide_glsl(variant) + _TONES + _AT + _SKIN_FRAGMENT
-    return sphere_points(context, variant, _TONES + _SKIN_VERTEX, fragment)
+    return _skinned(context, variant, apart=False)
+
+
+def apart_ball_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.Program:
+    """The same for spheres that do not intersect, each of one depth."""
+    return _skinned(context, variant, apart=True)
+
+
+def _skinned(context: moderngl.Context, variant: PoseVariant, *, apart: bool) -> moderngl.Program:
+    defined = f"#define APART {int(apart)}\n" + _TONES
+    return sphere_points(context, variant, defined + _SKIN_VERTEX, wide_glsl(variant) + defined + _AT + _SKIN_FRAGMENT)
 
 
 def _smooth(

@@ -10,6 +10,7 @@ from twixt.ipc.snapshot import BODY, VISIBLE
 from twixt.render.draw.bodies.body_programs import SPHERE_PASSES
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
+from twixt.render.draw.frame.quality_levels import LEVELS
 from twixt.render.draw.software.separate_spheres import LEAST, LOOK_AGAIN_PICTURES, LOOK_PICTURES, TOLERANCE, are_apart
 
 CAMERA = OrbitCamera(distance_m=9.0)
@@ -139,3 +140,25 @@ def test_the_smaller_of_two_counts():
 
     assert are_apart(place, radii)
     assert not are_apart(place * 0.9, radii)
+
+
+def test_plain_balls_that_are_apart_look_as_with_true_depth(studio, monkeypatch):
+    pictures, names = [], []
+    for least in (LEAST, 1000):
+        monkeypatch.setattr("twixt.render.draw.software.separate_spheres.LEAST", least)
+        bodies = pile(spacing=0.6)
+        renderer = studio.renderer(Scene([Sphere(0.29)] * len(bodies)))
+        renderer.level = LEVELS[2]
+        renderer.upload(0, memoryview(bodies).cast("B"), len(bodies))
+        draw = renderer._bodies.draw
+
+        def noted(name, *how, draw=draw, **more):
+            names.append(name)
+            draw(name, *how, **more)
+
+        monkeypatch.setattr(renderer._bodies, "draw", noted)
+        pictures.append(studio.draw(renderer, Layer(0), camera=OrbitCamera(distance_m=6.0)).astype(int))
+        renderer.release()
+    assert [name for name in names if name in SPHERE_PASSES] == ["apart balls", "balls"]
+    off = np.abs(pictures[0] - pictures[1]).max(axis=2)
+    assert (off > 30).mean() < 0.01  # where two touch

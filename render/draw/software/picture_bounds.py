@@ -1,0 +1,228 @@
+"""Rectangle of a picture outside which no body and no shadow is seen.
+
+The one idea: a ball around each body of a snapshot, and around its shadows, grown by the way to the next snapshot that
+is not straight, is seen inside a rectangle. That of a pair of snapshots is the one around both. So each snapshot is
+looked at once. Of many bodies the corners of the box around them stand for all.
+
+Always: None if that is not certain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twixt.ipc.scene import Scene
+from twixt.render.draw.bodies.body_draws import BodyDraws
+from twixt.render.draw.bodies.body_programs import Membership
+from twixt.render.draw.bodies.still_planes import Same
+from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.flat.few_bodies import Ground, ground_of, sizes_of
+from twixt.render.draw.flat.panel_backdrop import BALL_SPOT, BENT, LEFT, LONG_FOOT, LONG_SPOT, RADIUS_MARGIN, RODS_DOWN
+from twixt.render.draw.frame.frame_block import Floor, SceneView, Viewport
+from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.shapes.shadows import LOWEST_LIGHT, has_shadows
+from twixt.render.draw.software.stale_parts import around
+from twixt.render.draw.spheres.snapshot_bounds import Extent
+
+# Added on each side, for soft edges, outlines and rounding.
+MARGIN_PX = 4
+# Slots whose rectangle is kept.
+MOST_KEPT = 16
+CORNERS = np.array([[bit & 1, bit >> 1 & 1, bit >> 2] for bit in range(8)], np.float64)
+# Ratio of two heights that are told apart.
+HEIGHT_STEP = 1.25
+NONE_SEEN: Viewport = (0, 0, 0, 0)
+
+
+class Reach(NamedTuple):
+    """Largest radius of a body's bounding ball and its largest distance from the body's position, at scale 1, metres.
+
+    are_balls: each body is a sphere. has_planes: there are planes besides.
+    """
+
+    radius: float
+    arm: float
+    are_balls: bool
+    has_planes: bool
+
+
+class Shadows(NamedTuple):
+    """What shadows fall on, None without any, and the largest height above it of a body's position, metres."""
+
+    ground: Ground | None
+    height_m: float
+
+
+class PictureBounds:
+    """Finds the rectangle of each picture of one renderer's bodies."""
+
+    def __init__(self, bodies: BodyDraws) -> None:
+        self._bodies = bodies
+        self._reach: Reach | None = None  # None: something deforms
+        self._reach_of: Membership | None = None
+        self._ground: Ground | None = None
+        self._ground_of: tuple[Scene, Floor | None] | None = None
+        self._key: tuple[object, ...] = ()  # of all rectangles that are kept
+        self._of_slots: dict[int, tuple[Extent, Viewport | None]] = {}
+        self._outline_of: tuple[object, ...] = ()
+        self._outline: Viewport | None = None
+
+    def of_picture(self, view: SceneView, layers: Sequence[PlacedLayer], are_planes_still: bool) -> Viewport | None:
+        """Part of the picture outside which no body and no shadow is seen, planes that stand still left out; None: not
+        known."""
+        members = self._bodies.members
+        if members is not self._reach_of:
+            self._reach_of, self._reach = members, _reach_of(self._bodies)
+        reach = self._reach
+        if not layers or reach is None or (reach.has_planes and not are_planes_still):
+            return None
+        ground = self._ground_under(view, layers)
+        gap_s = max([layer.uniforms.gap_s for layer in layers])
+        camera = view.camera
+        height_m = 0.0 if ground is None else self._height_m(layers, ground)
+        key = (
+            camera.view.tobytes(),
+            camera.projection.tobytes(),
+            camera.eye,
+            view.viewport,
+            Same(ground),
+            reach,
+            height_m,
+        )
+        if key != self._key[:-1] or gap_s > self._key[-1]:  # type: ignore[operator]
+            self._key, self._of_slots = (*key, 1.25 * gap_s), {}  # for gaps that are a little longer, too
+        found: Viewport | None = None
+        for layer in layers:
+            if layer.variant.stretched:
+                return None
+            for slot in layer.slots[:2]:
+                one = self._of_slot(slot, view, Shadows(ground, height_m), reach)
+                if one is None:
+                    return None
+                found = one if found is None else around(found, one)
+        return found
+
+    def of_outline(self, view: SceneView) -> Viewport | None:
+        """Part of the picture outside which the scene's outline is not seen; None: not known."""
+        camera, outline = view.camera, view.scene.outline
+        key = outline, view.viewport, camera.view.tobytes(), camera.projection.tobytes(), camera.eye
+        if key != self._outline_of:
+            self._outline_of, self._outline = key, None
+            if outline is not None:
+                low, high = np.array(outline, np.float64)
+                self._outline = rectangle_of(low + CORNERS * (high - low), np.zeros(8), camera, view.viewport)
+        return self._outline
+
+    def _ground_under(self, view: SceneView, layers: Sequence[PlacedLayer]) -> Ground | None:
+        """What the picture's shadows fall on; None if it has none."""
+        scene, floor = view.scene, view.floor
+        if not view.level.shadows or not has_shadows(scene, max([layer.bodies for layer in layers]), floor):
+            return None
+        if self._ground_of is None or self._ground_of[0] is not scene or self._ground_of[1] != floor:
+            self._ground_of, self._ground = (scene, floor), ground_of(scene, floor)
+        return self._ground
+
+    def _height_m(self, layers: Sequence[PlacedLayer], ground: Ground) -> float:
+        """Height above the ground, metres, that no position of the layers' bodies exceeds; in steps, so that it seldom
+        changes."""
+        ring = self._bodies.ring
+        extents = [ring.extent(slot) for layer in layers for slot in layer.slots[:2]]
+        highest_m = max([extent.high[2] for extent in extents if extent is not None], default=0.0) - ground.height_m
+        return HEIGHT_STEP ** math.ceil(math.log(max(highest_m, 1e-6), HEIGHT_STEP))
+
+    def _of_slot(self, slot: int, view: SceneView, shadows: Shadows, reach: Reach) -> Viewport | None:
+        ring = self._bodies.ring
+        extent = ring.extent(slot)
+        if extent is None:
+            return None
+        kept = self._of_slots.get(slot)
+        if kept is None or kept[0] is not extent:
+            few = ring.few(slot)
+            places = corners_of(extent) if few is None else few["position"].astype(np.float64)
+            balls = balls_around(places, extent, reach, self._key[-1], shadows)  # type: ignore[arg-type]
+            if len(self._of_slots) >= MOST_KEPT:
+                self._of_slots.clear()
+            kept = self._of_slots[slot] = extent, rectangle_of(*balls, view.camera, view.viewport)
+        return kept[1]
+
+
+def _reach_of(bodies: BodyDraws) -> Reach | None:
+    """Reach of a scene's bodies that are no planes; None if something deforms."""
+    sizes = sizes_of(bodies)
+    if sizes is None:
+        return None
+    radius, arm = (float(one[~sizes.is_plane].max(initial=0.0)) for one in (sizes.radius, sizes.arm))
+    return Reach(radius, arm, sizes.are_balls, bool(sizes.is_plane.any()))
+
+
+def corners_of(extent: Extent) -> NDArray[np.float64]:
+    """Corners of the box around the bodies of a snapshot, (8, 3), metres, world."""
+    low, high = np.array(extent.low), np.array(extent.high)
+    return np.asarray(low + CORNERS * (high - low))
+
+
+def balls_around(
+    places: NDArray[np.float64], extent: Extent, reach: Reach, gap_s: float, shadows: Shadows
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Balls that contain the bodies at these places (n, 3) and their shadows: middles (m, 3) and radii (m,), metres.
+
+    extent: of these bodies. gap_s: to the next snapshot, with the same `shadows`: what is between the two is between
+    their balls.
+    """
+    ground, height_m = shadows
+    scale = extent.scale * RADIUS_MARGIN
+    radius = reach.radius * scale
+    far = reach.arm * scale + BENT * gap_s * 3**0.5 * 2 * extent.speed
+    far += LEFT * max([abs(end) for end in (*extent.low, *extent.high)])
+    if ground is None:
+        return places, np.full(len(places), radius + far)
+    away = -np.asarray(ground.light[:2], np.float64) / max(float(ground.light[2]), LOWEST_LIGHT)
+    lean = float(np.abs(away).sum())
+    highest, spot = ground.fade_radii, BALL_SPOT
+    if not reach.are_balls:
+        highest, spot = highest + RODS_DOWN, max(LONG_FOOT, LONG_SPOT * (1 + lean))
+    # All shadows lie in one rectangle on the ground.
+    cast, disc = away * min(height_m, highest * radius), spot * radius + (1 + lean) * far
+    low = places[:, :2].min(axis=0) + np.minimum(cast, 0.0) - disc
+    high = places[:, :2].max(axis=0) + np.maximum(cast, 0.0) + disc
+    corners = np.full((4, 3), ground.height_m)
+    corners[:, :2] = low + CORNERS[:4, :2] * (high - low)
+    radii = np.concatenate((np.full(len(places), radius + far), np.zeros(4)))
+    return np.concatenate((places, corners)), radii
+
+
+def rectangle_of(
+    middles: NDArray[np.float64], radii: NDArray[np.float64], camera: CameraMatrices, viewport: Viewport
+) -> Viewport | None:
+    """Part of a picture, within the viewport, in which balls and the lines between them are seen; None if one reaches
+    behind the eye. NONE_SEEN where they are beside the picture. middles: (n, 3), metres, world; radii: (n,), metres."""
+    seen = (middles - camera.eye) @ camera.view[:3, :3].T.astype(np.float64)
+    (across, _, _, _), (_, along, _, _), (_, _, depth, offset), _ = camera.projection.tolist()
+    nearest = float((-seen[:, 2] - radii).min(initial=math.inf))
+    if camera.orthographic:
+        if depth * nearest >= 1 + offset:
+            return None
+        near = far = 1.0
+    else:
+        # In front of the near plane, where clip z is -w.
+        if not nearest > max(offset / (depth - 1), 0.0):
+            return None
+        near, far = -seen[:, 2] - radii, -seen[:, 2] + radii  # type: ignore[assignment]
+    ends = []
+    for axis, lens, side in ((0, across, viewport[2]), (1, along, viewport[3])):
+        low, high = seen[:, axis] - radii, seen[:, axis] + radii
+        least = min(float((low / near).min()), float((low / far).min()))
+        most = max(float((high / near).max()), float((high / far).max()))
+        first, last = ((0.5 + 0.5 * lens * end) * side for end in (least, most))
+        if not (math.isfinite(first) and math.isfinite(last)):
+            return None
+        ends.append((max(math.floor(first) - MARGIN_PX, 0), min(math.ceil(last) + MARGIN_PX, side)))
+    (left, right), (bottom, top) = ends
+    if left >= right or bottom >= top:
+        return NONE_SEEN
+    return viewport[0] + left, viewport[1] + bottom, right - left, top - bottom
