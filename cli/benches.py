@@ -22,7 +22,7 @@ COSTS = {
     "frame": "What a frame costs beside its drawing: waking, clock, log, a frame without a new snapshot.",
     "interpolation": "What each method costs, on the GPU and in numpy.",
     "draw": "Frames a second, for each number of bodies and each shape.",
-    "parts": "What each part of a frame costs, at three sizes of the window.",
+    "parts": "Processor time of each part of a frame, at three sizes of the window.",
     "looks": "What shadows, contact shading and four samples a pixel cost.",
     "start": "From the command to the first picture.",
     "million": "A million bodies: whether they come whole, and in how much memory.",

@@ -2,8 +2,8 @@
 
 The one idea: laps. A lap ends where one kind of work ends. Of its wall time, garbage collection and the time for which
 this thread waited for a core are counted apart; the rest belongs to the lap's part. A sleep or a read in the lap's own
-code stays in that part. Work that ends before the frame's start, or in a wait for its swap or for the display, costs the
-frame nothing and is dropped.
+code stays in that part. Work that ends before the frame's start, or while it waits for its swap or for the display, costs
+the frame nothing and is dropped.
 
 Always: no part is negative. Reads no clock: readings come from `ProcessorTime`, or from a test.
 """
@@ -57,7 +57,7 @@ class PartMeter:
     def __init__(self, read: Callable[[], Reading], drawers: Callable[[], tuple[int, ...]] = tuple) -> None:
         self._read, self._drawers = read, drawers
         self._sums = [0] * len(FrameParts._fields)
-        self._late = list(self._sums)  # of work in the current swap that ended late: counts for the next frame
+        self._late = list(self._sums)  # of work in the last swap that ended late: the next frame's
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
         self._last = read()
@@ -73,8 +73,8 @@ class PartMeter:
         self._add_if_late(self._sums, part, until_ns)
 
     def in_swap(self, part: int, until_ns: int) -> None:
-        """Ends a lap of work done while the swap waited for the display until about `until_ns`. It counts, as a whole,
-        only if it ended after that instant: for the next frame, which it delays."""
+        """Ends a lap of work done while the swap waited for the display, expected at `until_ns`. It counts, as a whole,
+        only if it ended after that instant, and for the next frame, which it delays."""
         self._add_if_late(self._late, part, until_ns)
 
     def lap(self, part: int) -> None:

@@ -105,7 +105,7 @@ class Display(Protocol):
         """True if the picture on the screen was lost since the last call."""
 
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
-        """Shows what was drawn. meanwhile: called between the hand-over and the wait, if the display `is_called`."""
+        """Shows what was drawn. meanwhile: if the display `is_called`, called after the hand-over, before the wait."""
 
     def fence(self) -> int | None:
         """Waits, after a swap, until the next buffer can be drawn on; returns that instant. None where fences are not

@@ -177,8 +177,8 @@ class Window:
     def swap(self, meanwhile: Callable[[AwaitCall], None] | None = None) -> None:
         """Shows what was drawn; with vsync, waits until the display took it. On Wayland it is skipped while hidden.
 
-        meanwhile: called on Wayland between the hand-over and the wait for the compositor's frame callback. Elsewhere
-        the wait is within a call of the window library, and it is not called.
+        meanwhile: called on Wayland after the hand-over, before the wait for the compositor's frame callback. Elsewhere
+        the window library waits within its swap, and `meanwhile` is not called.
         """
         if self._gone:
             return
@@ -191,7 +191,7 @@ class Window:
         self.present_times.before_swap()
         glfw.swap_buffers(self.handle)
         if callback is not None and self._vsync:
-            if meanwhile is not None and not callback.wait(0):  # which sends the request
+            if meanwhile is not None and not callback.wait(0):  # this also sends the request
                 meanwhile(callback.wait)
             callback.wait()
         self.present_times.after_swap()

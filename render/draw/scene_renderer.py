@@ -338,10 +338,10 @@ class SceneRenderer:
         """Clears the frame to black."""
         self.end_pictures()
         self._context.clear()
-        self._background.spoil()
+        self._background.invalidate()
 
     def end_pictures(self) -> None:
-        """Ends the pictures drawn so far: call it before other code draws over them, as they may not be complete yet."""
+        """Ends the last picture: enlarges it if it was drawn smaller. Call it before other code draws over the frame."""
         if self._small.is_begun:
             with self._timers.next():
                 self._small.end()
@@ -423,14 +423,14 @@ class SceneRenderer:
             self._flat.outline.draw(view.camera.eye)
         else:
             bounds = self._bounds.of_outline(view)
-            for part in reversed(parts):  # the first comes last: it is that of what follows
+            for part in reversed(parts):  # the first comes last: its scissor stays, for the transparent bodies
                 target.scissor = part
                 if bounds is None or meet(part, bounds):
                     self._flat.outline.draw(view.camera.eye)
         target.depth_mask = True
 
     def _parts_over(self) -> list[Viewport] | None:
-        """Parts of the frame's only picture over which the overlay drew; None: not known."""
+        """Parts of the frame's only picture that the overlay's panels cover; None: not known."""
         panels, view = self._panels.panels, self._view
         if panels is None or view is None:
             return None

@@ -30,7 +30,7 @@ PRESENTS = {
     "timer": "present is reckoned from swap's return, which does not wait for the display; when the display takes a frame from "
     "there to the glass is unknown, may differ from frame to frame, and is in no figure",
 }
-# Quality levels in a row that a report names.
+# Most stretches of one quality level that a report names.
 MOST_STRETCHES = 8
 
 
@@ -78,7 +78,7 @@ def conditions(timing: Intervals, moved: DrawnMotion) -> list[str]:
 
 
 def _quality_conditions(timing: Intervals) -> list[str]:
-    """The quality levels over time, where there were several."""
+    """Reports the quality levels over time, if there were several."""
     levels, present_ns = timing.frames["quality"], timing.present_ns
     begins = [0, *(np.flatnonzero(np.diff(levels)) + 1).tolist()] if len(levels) else []
     if len(begins) < 2:

@@ -128,7 +128,7 @@ class OverPicture:
             self.panel.settle()
 
     def make_some(self) -> bool:
-        """Makes one step of panels or labels that are not ready; False if there are none.
+        """Does one step of making panels or labels that are not ready; False if all are.
 
         Call it between two frames: it draws into the framebuffer in use.
         """
@@ -139,8 +139,7 @@ class OverPicture:
         return True
 
     def redraw_early(self, until_ns: int) -> bool:
-        """Redraws the panels' sheet as far as that is due and its steps are expected to end by `until_ns`; False: not
-        done.
+        """Does the steps of a redraw of the panels' sheet that are due and expected to end by `until_ns`; False: none.
 
         Changes no pixel of a frame, not even of one that was drawn but is not presented yet.
         """

@@ -1,10 +1,10 @@
 """The overlay's panels (smoothness, its causes, keys), drawn over the picture with Dear ImGui.
 
-The one idea: people read a figure a few times a second. So the panels are laid out and drawn ten times a second into
-a sheet, a texture of their own (`draw.flat.overlay_sheet`), and a frame only copies it. A redraw is two steps, laying
-out and drawing, of about a millisecond each. They are done in spare time, in which no frame is late for them; a frame
-does one of them only if there was none for LATE_NS. While the user operates the panels (the pointer is on a panel, or
-drags a slider) they are laid out and drawn in every frame, directly into it.
+People read a figure a few times a second. So the panels are laid out and drawn ten times a second into a sheet, a
+texture (`draw.flat.overlay_sheet`), and a frame only copies it. A redraw has two steps, layout and drawing, of about a
+millisecond each. They are done in spare time, where they delay no frame; a frame does one of them only if a redraw is
+LATE_NS overdue. While the user operates the panels (the pointer is on a panel, or drags a slider) they are laid out and
+drawn in every frame, directly into it.
 
 Always: the library receives every mouse event at once and in order, however rarely it draws; a copied sheet was drawn
 for the size of its frame.
@@ -30,18 +30,18 @@ from twixt.render.overlay.panel_layout import show_panels
 from twixt.render.overlay.shown_values import OverlayState
 from twixt.render.pacing.step_cost import StepCost
 
-# Interval at which the panels are redrawn in spare time: figures change no faster than they can be read. Somewhat less
-# than six frames of 60 Hz.
+# Interval at which the panels are redrawn in spare time: figures change no faster than they can be read. A little less
+# than six frames at 60 Hz.
 REDRAW_NS = 95_000_000
 # The same while physics waits for a core: a redraw takes 3 ms of processor time.
 SPARING_NS = 500_000_000
-# Delay of a redraw for which there is no spare time: from here on each frame does one step, so that figures change five
-# times a second. A paused picture goes on for 300 ms: long enough to show what changed.
+# A redraw that is overdue by this, for want of spare time, is done in frames, one step in each: figures then change five
+# times a second. After the last change a paused picture is drawn for another 300 ms, long enough for that.
 LATE_NS = 100_000_000
-# Delay from which one frame does all steps: frames had stopped, or are so rare that the next one may be far.
+# A redraw that is overdue by this is done whole in one frame: frames had stopped, or are rare.
 LONG_LATE_NS = 400_000_000
-# Share of a step's last durations that fit into the spare time in which it is begun. If a step is interrupted by another
-# program, the frame is as late as if it had done the step itself.
+# A step is begun in spare time that this share of its last durations fit into. The others, interrupted by another
+# program, delay the frame no more than a step done in it.
 COVERED = 0.8
 # Layouts until the panels are complete: mouse input shows in the next one, a panel's new size in the one after that.
 LAYOUTS_AT_ONCE = 3
@@ -69,7 +69,7 @@ class Overlay:
     def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
         self._now_ns = now_ns
         self._context = new_context()
-        self._laid_out_ns = self._sheet_ns = 0  # instants of the last layout, and of the one that the sheet shows
+        self._laid_out_ns = self._sheet_ns = 0  # of the last layout, and of the layout on the sheet
         self._layouts_due = LAYOUTS_AT_ONCE
         self._size: tuple[int, int, float] | None = None
         self._used = NO_INPUT
@@ -129,7 +129,7 @@ class Overlay:
     ) -> bool:
         """Does the next step of a redraw of the sheet, if one is due and is expected to end by `until_ns`.
 
-        Call it again until it returns False: nothing was done. Changes no framebuffer but the sheet's.
+        Returns False if nothing was done; call it again until then. Changes only the sheet's framebuffer.
         """
         now_ns = self._now_ns()
         is_known = (*size_px, framebuffer_scale) == self._size and not self._layouts_due
@@ -204,11 +204,11 @@ class Overlay:
 
     @property
     def _is_laid_out(self) -> bool:
-        """True if there is a layout that the sheet does not show yet."""
+        """True if the last layout is not on the sheet yet."""
         return self._sheet_ns < self._laid_out_ns
 
     def _step(self, state: Callable[[], OverlayState], size_px: tuple[int, int], scale: float, now_ns: int) -> None:
-        """The next step of a redraw."""
+        """Does the next step of a redraw."""
         if self._is_laid_out:
             self._draw_sheet(size_px)
         else:

@@ -1,7 +1,7 @@
 """Frame interval: widens for work that stays, narrows soon after, ignores spikes.
 
-Three of the last four frames too long: widened to hold them. Eight or more that fit after such a load: narrowed to hold
-those, unless it relapsed lately. Otherwise the last seconds of work are replayed against other intervals, and the
+Three of the last four frames too long: widened to hold them. Eight frames or more that would fit a narrower interval:
+narrowed to hold those, unless narrowing failed lately. Otherwise the last seconds of work are replayed against other intervals, and the
 cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more after a relapse. After a
 change only frames since then count, or a load that ended would keep the interval wide.
 
@@ -167,7 +167,7 @@ class IntervalChoice:
         return self._change(wanted_ns, end_ns, f"{len(long_ns)} of the last frames took {load_ns / 1e6:.1f} ms")
 
     def _end_load(self, end_ns: int) -> str:
-        """Narrows the interval to what the last frames fit, if the load has ended."""
+        """Narrows the interval to the longest of the last frames, if the load has ended."""
         refresh_ns = self._shortest.refresh_ns
         narrower_ns = self.interval_ns - refresh_ns if refresh_ns else round(self.interval_ns / CLEARLY)
         fitting_ns = self._load.fitting_ns(self._holds_ns(narrower_ns))
@@ -343,7 +343,7 @@ class NarrowingPatience:
 
     @property
     def is_calm(self) -> bool:
-        """True if no relapse counts any more."""
+        """True if no relapse counts: narrowing did not fail lately."""
         return self._relapsed_at_ns is None
 
     def is_due(self, end_ns: int) -> bool:

@@ -3,7 +3,7 @@
 A sustained load, not spikes or noise: three of the last four frames were clearly too long, and frames before them were
 in time. Where long frames are frequent, three of four occur by chance. There a load is nine of ten, and otherwise the
 replay decides if a wider interval is better. Nine of ten frames that are a little too long are a load as well. It has
-ended when so many frames fit that chance hardly brings them together.
+ended when more frames in a row fit than chance explains.
 
 A replay computes the cost of the last seconds of work at another interval: hitch ms a second (by how much frames were
 seen later than they were drawn for) + 16.7 for each frame a second fewer than the display's own interval would show.
@@ -31,8 +31,8 @@ QUEUED_FRAMES = 2
 # right.
 CERTAIN_FRAMES, NOISE_SHARE = 9, 0.08
 EVEN = 1.35
-# A load has ended when so many frames in a row fit, and the chance of that is so small, given the share of long ones
-# among the CERTAIN_FRAMES + 1 before them.
+# A load has ended when at least FITTING_FRAMES in a row fit, if the probability of that is at most BY_CHANCE, given the
+# share of long ones among the CERTAIN_FRAMES + 1 frames before them.
 FITTING_FRAMES, BY_CHANCE = 8, 0.001
 # Frames from which noise is found: their largest number and age, and how many of the latest are left out.
 HISTORY_FRAMES, HISTORY_NS, LATEST_FRAMES = 300, 6_000_000_000, 4
@@ -55,8 +55,7 @@ class TimedCycle(NamedTuple):
 class SustainedLoad:
     """Sustained load in the cycles of the last frames. holds_ns: the longest cycle that an interval holds.
 
-    catches_up: a late frame is shown late, and the next ones catch up, as on a timer. Uneven frames are no load there if
-    on average they fit.
+    catches_up: frames after a late one catch up, as on a timer. There, uneven frames that fit on average are no load.
     """
 
     def __init__(self) -> None:
@@ -108,7 +107,7 @@ class SustainedLoad:
         return long if is_even and not (self.catches_up and self._fits(holds_ns)) else []
 
     def fitting_ns(self, holds_ns: float) -> list[int]:
-        """The cycles of the last frames, none of which is long, if the load has ended; else an empty list."""
+        """Cycles of the frames since the last that `holds_ns` did not hold, if the load has ended; else an empty list."""
         last = [frame.cycle_ns for frame in reversed(self._frames)]
         count = next((number for number, cycle in enumerate(last) if cycle > holds_ns), len(last))
         before = last[count : count + CERTAIN_FRAMES + 1]
@@ -128,7 +127,7 @@ class SustainedLoad:
         return count >= wanted
 
     def _fits(self, holds_ns: float) -> bool:
-        """True if the last frames fit on average, twice as many as a load has."""
+        """True if the mean cycle of the last frames, twice as many as make a load, is at most `holds_ns`."""
         last = list(self._frames)[-2 * (CERTAIN_FRAMES + 1) :]
         return sum(frame.cycle_ns for frame in last) <= len(last) * holds_ns
 
@@ -152,7 +151,7 @@ def usual_before(cycles: Sequence[int]) -> list[int]:
 
 
 def cost_on_timer(cycles: Sequence[int], usual: Sequence[int], interval_ns: int, base_ns: int) -> float:
-    """Cost of frames on a grid of any interval."""
+    """Cost of frames on a timer's grid, of any interval."""
     now = point = hitch = 0
     for cycle, expected in zip(cycles, usual, strict=True):
         point += interval_ns

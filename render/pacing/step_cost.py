@@ -1,4 +1,4 @@
-"""Expected duration of one kind of work that is done while nothing waits for it, from its last durations.
+"""Expected duration of one kind of work that is done in spare time, from its last durations.
 
 Takes durations and instants, reads no clock. Pure.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# Expected duration: at least FIRST_NS until ENOUGH durations are known; then a quantile of the last REMEMBERED durations,
-# times MARGIN_FACTOR, plus MARGIN_NS.
+# Expected duration: until ENOUGH durations are known, the longest plus MARGIN_NS, and at least FIRST_NS; then a quantile
+# of the last REMEMBERED durations, times MARGIN_FACTOR, plus MARGIN_NS.
 FIRST_NS = 1_500_000
 REMEMBERED, MARGIN_FACTOR, MARGIN_NS = 64, 1.1, 100_000
 ENOUGH = 8
-# After so many times without room the durations are forgotten: they may be of a busy minute that is over.
+# After so many times in a row without room the durations are forgotten: the machine may no longer be busy.
 REFUSED_TO_FORGET = 120
 
 
 class StepCost:
-    """Expected duration of one kind of work, `expected_ns`. covered: share of the durations, the quantile."""
+    """Expected duration of one kind of work. covered: quantile of the last durations, 0..1."""
 
     def __init__(self, covered: float = 0.9) -> None:
         self._covered = covered
@@ -26,6 +26,7 @@ class StepCost:
 
     @property
     def expected_ns(self) -> int:
+        """Expected duration of the next time, margin included."""
         if len(self._took_ns) < ENOUGH:
             return max(FIRST_NS, self._took_ns.quantile(1.0) + MARGIN_NS)
         return round(self._took_ns.quantile(self._covered) * MARGIN_FACTOR) + MARGIN_NS

@@ -261,7 +261,7 @@ class FrameLoop:
         if self.intake.make_room():
             self.timer.parts.lap(UPLOAD)
         if not self.is_starting:
-            work_ns, swap_ns = times.work_end_ns - times.start_ns, self._copying_ns(times)
+            work_ns, swap_ns = times.work_end_ns - times.start_ns, self._hand_over_ns(times)
             cost = FrameCost(work_ns, swap_ns, row.user_ns, row.gc_ns, row.stolen_ns)
             reason = self.quality.frame(cost.judged_ns, self._pacer.own_interval_ns, sharing.shortage.is_short)
             if reason:
@@ -269,8 +269,8 @@ class FrameLoop:
         self.idle.picture.drawn(row.draw_time_ns, row.present_ns)
         return row
 
-    def _copying_ns(self, times: FrameTimes) -> int:
-        """Time of the swap without waiting for the display; 0 where it is not known."""
+    def _hand_over_ns(self, times: FrameTimes) -> int:
+        """Time of the swap up to the hand-over, without the wait for the display; 0 where it is not known."""
         end_ns = self.spare.handed_over_ns if self._pacer.blocks else times.swap_end_ns
         return max(0, end_ns - times.swap_begin_ns)
 

@@ -1,12 +1,12 @@
-"""Work done while a frame waits for its start, its swap or the display: the next frame's uploads, the overlay, the log,
-garbage.
+"""Work done while the viewer waits for a frame's start, for its swap or for the display: uploads and background of the
+next frame, redraws of the panels, the log, garbage.
 
-The one idea: uploading a snapshot, and drawing the background behind the bodies, do not depend on the draw time. Done
-just before a frame's start they delay no frame. Snapshots published after that are taken in within the frame. Where the
-display calls for frames (Wayland) most of a refresh is left between the hand-over of a frame and the call for the next.
+Uploading a snapshot and drawing the background do not depend on the draw time, so they are done ahead, just before the
+frame's start. Snapshots published after that are taken in within the frame. On Wayland most of a refresh is left between
+the hand-over of a frame and the compositor's frame callback, the "call" for the next one.
 
-Always: work ahead begins only if its expected duration ends before the frame's start, its swap or the display's call, so
-that frames start, and their presents are measured, as exactly as without it.
+Always: work ahead begins only if it is expected to end before the frame's start, its swap or the call, so that frames
+start, and their presents are measured, as exactly as without it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 IDLE_NS = 4_000_000
 # Work done while a frame waits for its start or its swap ends this long before it.
 AWAIT_ROOM_NS = 500_000
-# The same for the call of the display. Its instant is expected, not known: calls come up to half a millisecond early,
-# and one that is read late is measured as a late present.
+# The same before the compositor's call. Calls come up to half a millisecond earlier than expected, and one that is read
+# late is measured as a late present.
 CALL_ROOM_NS = 1_000_000
 
-# Work that needs a longer lead is done in the frame, and ahead again as a trial after this many frames.
+# Work that takes longer is done in the frame, and tried ahead again after this many frames.
 LONGEST_LEAD_NS, FRAMES_TO_RETRY = 5_000_000, 300
-# Least time to wait before work ahead begins; with less nothing is done ahead.
+# Nothing is done ahead with less than this to spare besides the expected duration.
 LEAST_SPARE_NS = 200_000
 # Snapshots are not taken in ahead if, in more than half of this many frames, the frame had to take in more itself:
 # physics then publishes so often that both would upload.
@@ -47,8 +47,8 @@ LAST_TAKES = 16
 
 
 class DoneAhead(NamedTuple):
-    """Work done for a frame before its start. end_ns: instant of its end, 0 if nothing was done. has_background: its
-    background was drawn."""
+    """Work done for a frame before its start. end_ns: instant of its end, 0 if nothing was done. has_background: the
+    frame's background was drawn."""
 
     taken: Taken = NOTHING
     work_ns: int = 0
@@ -76,7 +76,7 @@ class SpareTime:
     ) -> None:
         self.garbage = Garbage()
         self.next = NOT_AHEAD  # done for the next frame while this one waited for its swap
-        self.handed_over_ns = 0  # instant at which the last frame was handed over whose swap then waited for a call
+        self.handed_over_ns = 0  # the last hand-over after which a swap waited for the call
         self._timer, self._pacer, self._intake = timer, pacer, intake
         self._stage, self._over, self._log = stage, over, log
         self._ahead, self._look_cost = AheadSchedule(), StepCost()
@@ -110,8 +110,8 @@ class SpareTime:
             self.next = self._work_ahead(due_ns, begin_ns, False, lambda part: lap(part, swap_at_ns))
 
     def in_swap(self, call_ns: int, await_call: AwaitCall) -> None:
-        """Uses the time until the display's call for the next frame, expected at `call_ns`. Call it when a frame was
-        handed over. If the call comes early, as from a display that became faster, nothing more is done."""
+        """Uses the time until the compositor's call, expected at `call_ns`. Call it when a frame was handed over. If the
+        call comes before the work ahead begins, as from a display that became faster, that work is not begun."""
         timer, lap = self._timer, self._timer.parts.in_swap
         self.handed_over_ns = timer.now_ns()
         timer.parts.lap(OTHER)
@@ -128,27 +128,27 @@ class SpareTime:
         begin_ns = timer.now_ns()
         if self._over.make_some():
             timer.spans.add(kinds.OVERLAY, begin_ns, timer.now_ns())
-        self._keep_house(until_ns - AWAIT_ROOM_NS)
+        self._redraw_and_log(until_ns - AWAIT_ROOM_NS)
         self.garbage.in_spare_time(until_ns - timer.now_ns())
 
     def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int, int], None]) -> int | None:
         """Uses the time until `until_ns`, less `room_ns`; returns when the work ahead must begin, None: it is not done.
         lap: ends a lap of work.
 
-        It begins with the still panels of the next frame, which may be between snapshots that this frame took in.
+        First it finds the still panels of the next frame, which may lie between snapshots that this frame took in.
         """
         timer, end_ns = self._timer, until_ns - room_ns
         begin_ns = timer.now_ns()
         if self._look_cost.fits(begin_ns, end_ns):
             self._stage.renderer.look_ahead()
             self._look_cost.took(timer.now_ns() - begin_ns)
-        self._keep_house(end_ns)
+        self._redraw_and_log(end_ns)
         if end_ns - timer.now_ns() >= IDLE_NS:
             self.garbage.in_spare_time(end_ns - timer.now_ns())
         lap(DRAW, until_ns)
         return self._due_ns(end_ns)
 
-    def _keep_house(self, until_ns: int) -> None:
+    def _redraw_and_log(self, until_ns: int) -> None:
         """Redraws the panels and writes the log, as far as there is time until `until_ns`."""
         now_ns, spans = self._timer.now_ns, self._timer.spans
         begin_ns = now_ns()
@@ -160,7 +160,7 @@ class SpareTime:
             spans.add(kinds.LOG, begin_ns, now_ns())
 
     def forget(self) -> None:
-        """Discards the record of work done for the next frame, because it shows another simulation."""
+        """Discards the record of work done for the next frame: it will show another simulation."""
         self.next = NOT_AHEAD
 
     def _due_ns(self, until_ns: int) -> int | None:

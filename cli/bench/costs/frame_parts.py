@@ -1,13 +1,13 @@
-"""Parts of a drawn frame, each beside the whole frame, for each size of the window: what of it grows with the window.
+"""Cost of each part of a drawn frame, compared with the whole frame, at three sizes of the window.
 
-One idea: a part is drawn alone, until it is complete, in turns with the others. Bodies, and their shadows on the
-ground, are the difference of two pictures. The default world moves on from round to round.
+A part is drawn alone, until it is complete, in turns with the others. Bodies, and their shadows on the ground, are the
+difference of two pictures. The default world advances by one step a round.
 
-Recording is the time of a picture too small to have pixels that count: Python, OpenGL calls, and the vertices, which do
-not grow with the window.
+Recording is the cost of a picture of TINY_PX: Python, OpenGL calls and vertices, which do not depend on the window's
+size.
 
-Times are processor time of this process: where it draws, that is a frame's cost, and busy programs hardly change it.
-Does not measure what a GPU or the window system does meanwhile.
+Times are processor time of this process, which other busy programs hardly change. With software OpenGL they are the
+whole cost of a frame; work of a GPU and of the window system is not measured.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from twixt.sim.worlds.balls import Balls
 SIZES_PX = ((800, 600), (1280, 800), (1920, 1080))
 # Rounds, and the budget for those of one size (seconds).
 ROUNDS, BUDGET_S = 150, 20.0
-# Rounds that are not measured: programs are compiled, copies of the background are compared with drawing.
+# First rounds, which are not measured: programs are compiled, copying of the background is timed against drawing it.
 SETTLING = 12
-# Pictures after a change of level or camera that are not measured: programs are chosen, the background is kept.
+# First pictures after a change of level or size, which are not measured: programs are chosen, the background is cached.
 CHANGED = 3
-# Steps of the world before the first: its balls lie in a pile.
+# Steps of the world before the first round: its balls then lie in a pile.
 STEPS = 120
 SLOTS, HELD = 16, 6
-# Slots beyond these, for bodies that are not seen: what is behind bodies is drawn with them.
+# Slots after those, for bodies that are all hidden: a picture of them has only the background.
 HIDDEN = range(SLOTS + 1, SLOTS + 3)
-# Size of a picture whose pixels take no time.
+# Size of a picture whose pixels take hardly any time.
 TINY_PX = 64, 48
-# Interval between two redraws of the panels, for a benchmark that asks for each (ns).
+# Interval of the panels' regular redraws, ns: none, as the benchmark requests each one.
 NEVER_NS = 10**18
 
 FULL_FRAME = "frame, full"
@@ -56,7 +56,7 @@ Parts = dict[str, list[float]]
 
 
 class WatchedWorld:
-    """A stage over a world that is stepped here, in place of another process."""
+    """A stage that draws a world stepped in this process."""
 
     def __init__(self, window: Any, world: World, dt_s: float) -> None:
         self._world, self._dt_s, self._dt_ns, self._tick = world, dt_s, round(dt_s * 1e9), 0
@@ -84,7 +84,7 @@ class WatchedWorld:
 
     @property
     def hidden(self) -> Layer:
-        """A layer of the same bodies, none of which is seen."""
+        """A layer of the same bodies, all hidden."""
         return Layer(HIDDEN.start, HIDDEN.start + 1, alpha=0.5, gap_s=self._dt_s)
 
     def draw(self, size_px: tuple[int, int], share: float) -> None:
@@ -94,7 +94,7 @@ class WatchedWorld:
 
 
 def part_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
-    """Rows of each part, for each size of the window. share: of a whole run's rounds."""
+    """Rows of each part, for each size of the window. share: of a whole run's rounds; below 1, at the first size only."""
     sizes_px = SIZES_PX if share >= 1 else SIZES_PX[:1]
     for size_px in sizes_px:
         window = open_display(Config(pacing="unlimited", size_px=size_px))
@@ -120,7 +120,7 @@ def part_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
 
 
 def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
-    """Times (us) of each part, one a round; FULL_FRAME: of a frame with all of them."""
+    """Processor time of each part in each round, us; FULL_FRAME: of a frame with all parts."""
     renderer, size_px = world.stage.renderer, window.framebuffer_size
     overlay, state = Overlay(), _overlay_state()
     overlay.every_ns = NEVER_NS
@@ -137,7 +137,7 @@ def measured(window: Any, world: WatchedWorld, rounds: int) -> Parts:
 
     def end_bare() -> None:
         if (backdrop := renderer.panel_backdrop) is not None:
-            backdrop.free((), size_px)  # nothing is drawn over it
+            backdrop.free((), size_px)  # no panels
         renderer.finish()
 
     def picture(size_px: tuple[int, int] = size_px) -> None:

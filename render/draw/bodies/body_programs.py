@@ -189,7 +189,7 @@ class Membership:
 
     parts: rows of the same bodies, if the scene has compounds; the lists are then of rows. places: their parts' poses.
     are_spheres: each body is a sphere at its own position. kinds: of each row, u1, index into KIND_NAMES.
-    present: names of the kinds that there are.
+    present: names of the kinds that occur.
     transparent: rows whose shape is seen through. told_apart: of each distinct shape. part_colors: see `part_values`.
     """
 

@@ -35,7 +35,7 @@ from twixt.render.draw.spheres.sphere_detail import (
 FEW = 2500
 # Pictures between two choices of program while the camera is still: bodies keep their sizes, and most their places.
 CHOSEN_PICTURES = 8
-# Programs of true depth, and those of one depth in their place where spheres do not intersect.
+# Programs of true depth, each with the program of one depth that replaces it where spheres do not intersect.
 OF_ONE_DEPTH = {FINEST.name: "apart", "balls": "apart balls"}
 
 

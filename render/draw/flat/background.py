@@ -141,7 +141,7 @@ class Background:
         self.cache = BackgroundCache(context) if is_software else None
         self._skies = BackgroundCache(context) if is_software else None
         self._resizes = 0  # calls of `forget_pixels`
-        self.parts: tuple[Viewport, ...] | None = None  # that were filled for the picture laid last; None: all of it
+        self.parts: tuple[Viewport, ...] | None = None  # of the last picture that were filled; None: all of it
 
     def key(self, frame_key: tuple[object, ...], scene: Scene) -> tuple[object, ...]:
         """Everything that the background's pixels, and the outline's, depend on. frame_key: `FrameUniforms.key`."""
@@ -157,8 +157,8 @@ class Background:
     ) -> bool:
         """Fills a picture with the background, and its depth with 1.0 (farthest). key: as from `key`.
 
-        still: bodies that stand still. bounds: as for `BackgroundCache.lay`; only `parts` of the picture are filled
-        then, and nothing but the outline is drawn outside the first. Returns True if `still` was drawn, too.
+        still: bodies that stand still. bounds: as for `BackgroundCache.lay`; with it, only `parts` of the picture may be
+        filled, and only the outline is drawn outside the first part. Returns True if `still` was drawn as well.
         """
         scene, self.parts = view.scene, None
 
@@ -231,15 +231,15 @@ class Background:
         self._resizes += 1
 
     def end_frame(self, over: Sequence[Viewport] | None = None) -> None:
-        """Ends the frame: a background laid ahead is no longer valid. over: as for `BackgroundCache.end_frame`."""
+        """Ends the frame: a background drawn ahead is no longer valid. over: as for `BackgroundCache.end_frame`."""
         self.parts = None
         if self.cache is not None:
             self.cache.end_frame(over)
 
-    def spoil(self) -> None:
-        """Records that others have drawn into the framebuffer."""
+    def invalidate(self) -> None:
+        """Has the next frame fill the whole picture: other code has drawn into the framebuffer."""
         if self.cache is not None:
-            self.cache.spoil()
+            self.cache.invalidate()
 
     def release(self) -> None:
         """Gives the memory of the sky and of kept pixels back."""

@@ -157,7 +157,8 @@ class Sheet:
     def __init__(self) -> None:
         context = self._context = moderngl.get_context()
         self._program = context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
-        # The first is drawn into, frames read the second; `drawing` ends by exchanging them.
+        # `drawing` draws into the first, then exchanges the two. Frames read the second: for a read of the page that is
+        # drawn into, llvmpipe would first complete all draws of the frame.
         self._pages: tuple[Page, Page] | None = None
         self._corners: moderngl.Buffer | None = None
         self._vertex_array: moderngl.VertexArray | None = None

@@ -48,7 +48,7 @@ RODS_DOWN = 3**0.5
 
 
 class Found(NamedTuple):
-    """Result for a pair of snapshots. clear: for each rectangle. still: rows that move, and records of the others."""
+    """Result for a pair of snapshots. clear: of each rectangle. still: rows that move, and the other bodies' records."""
 
     clear: list[bool]
     still: tuple[bytes, bytes]
@@ -68,7 +68,7 @@ class PanelBackdrop:
         self._sides: NDArray[np.floating] = np.zeros((0, 3))
         self._eye: Sequence[float] = (0.0, 0.0, 0.0)
         self._is_asked = False  # `free` was called in this frame
-        self._panels: tuple[Rectangle, ...] | None = None  # that `free` was asked about in this frame
+        self._panels: tuple[Rectangle, ...] | None = None  # given to `free` in this frame
         self._is_drawn_over = False  # by dots or lines
         self._known: deque[tuple[FewBodies, Found]] = deque(maxlen=KEPT_PAIRS)  # results for `_sides`
 
@@ -89,7 +89,7 @@ class PanelBackdrop:
 
     @property
     def panels(self) -> tuple[Rectangle, ...] | None:
-        """All that was drawn over the frame's only picture; None if that is not known."""
+        """Rectangles of all that was drawn over the frame's only picture; None if not known."""
         return self._panels if self._pictures == 1 and not self._is_drawn_over else None
 
     def free(self, rectangles: Sequence[Rectangle], size_px: tuple[int, int]) -> list[bool]:

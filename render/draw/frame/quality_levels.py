@@ -1,26 +1,25 @@
 """Chooses the quality level: cheaper while frames do not fit the refresh interval, finer when they fit again.
 
-The one idea: a picture is uneven by its longest frames, not by its usual ones. So a level is judged by the *tail* of
-what its frames cost, p50 + 3 (p90 - p50): about the longest frame in 100 of a work that varies, and blind to a long
-frame now and then, which no cheaper level cures. A level is a set of switches that drawing obeys, and the cost ratio
-of each step between levels is known: as measured beforehand (`Level.share`), corrected by each step that is taken.
+The longest frames make motion uneven, not the usual ones. So a level is judged by the *tail* of its frames' costs,
+p50 + 3 (p90 - p50): about the longest frame in 100 if costs vary. It ignores rare long frames, which no cheaper level
+prevents. The cost ratio of each step between levels is measured beforehand (`Level.share`) and corrected by each step
+that is taken.
 
 - Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. At once if the median of the last
-  10 frames, or each of the last 4, exceeds it. As many steps at once as the expected cost needs; a smaller picture in a
-  step of its own.
-- A step that saves less than 4 % of what was too long, and does not make it fit, is taken back; if the usual frames are
-  too long, the cheapest level is tried before that. Another step is tried when the cost has grown by a quarter, or after
-  ten minutes.
-- Finer: only while the tails of such blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or
-  below half of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes.
+  10 frames, or each of the last 4, exceeds it. It skips levels whose expected cost does not fit, but goes to a smaller
+  picture only from the level before it.
+- A step is taken back if it saves less than 4 % and the cost still does not fit; if the median is too long, the cheapest
+  level is tried first. Another step is tried when the cost has grown by a quarter, or after ten minutes.
+- Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
+  of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes.
 - Cores are short: one step down every 10 frames, to level SPARING at most, whatever the cost; no step up meanwhile.
 
-So a load that stays the same comes to rest at one level within 20 s, after three changes at most.
+A constant load comes to rest at one level within 20 s, after at most three changes (on recorded costs).
 
-Always: each level also leaves out what those before it leave out. Where the processor draws, LEVELS are chosen from;
-where a GPU draws, LIT_LEVELS, whose first is BEST: shadows on every surface cost a processor fifty frames. The
-choices `low`, `high` (the finest of those) and `best` (the finest there is) never change the level. Short cores do not
-change a GPU's. Pure: reads no clock; time is the sum of the intervals.
+Always: each level also leaves out what those before it leave out. With software OpenGL the choice is among LEVELS, on
+a GPU among LIT_LEVELS, whose first is BEST: shadows on every surface take a processor fifty times as long. `low`,
+`high` (the finest of those levels) and `best` (the finest of all) never change the level. Short cores do not change a
+GPU's. Pure: reads no clock; time is the sum of the intervals.
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ class Level(NamedTuple):
     mapped: bool = False  # shadows of all bodies on every surface
     contact: bool = False  # contact shading
     samples: int = 1  # of each pixel
-    scale: float = 1.0  # of each side, for a picture that is enlarged afterwards; its lines are one of its pixels wide
+    scale: float = 1.0  # of each side; below 1 the picture is enlarged afterwards
 
 
 FULL = Level("full")
 FLAT = Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False)
-# Shares: CPU time of drawing the default world at 800x600 on llvmpipe, levels measured in turns. With 10,000 small
-# bodies and more each step but the last saves less than 4 %: the cheapest programs draw them already. Half the size takes
-# 0.3 to 0.9 of flat where pixels are costly: many bodies, meshes, a camera that moves over a floor. With few bodies before
-# a camera that stands still it takes 0.8 to 1.4: up to 2 ms more at 1920x1080, for copies of the whole window.
+# Shares: CPU time of drawing the default world at 800x600 on llvmpipe, levels measured in turns. With 10,000 or more
+# small bodies each step but the last saves less than 4 %: the cheapest programs draw them already. Half the size takes
+# 0.3 to 0.9 of flat where pixels are costly: many bodies, meshes, a camera that moves over a floor. With few bodies and a
+# still camera it takes 0.8 to 1.4 of it: copies of the whole window cost up to 2 ms more at 1920x1080.
 LEVELS = (
     FULL,
     Level("no shadows", "no soft shadows", 0.82, shadows=False),
@@ -75,19 +74,19 @@ LIT_LEVELS = (
 # `--quality best` where the processor draws: four samples a pixel take twice as long as one.
 BEST_BY_PROCESSOR = BEST._replace(samples=1)
 CHEAPEST = FLAT  # of those drawn at full size: `--quality low`
-# Coarsest level that is chosen only because cores are short; a coarser one is noticed at once.
+# Number of the coarsest level that short cores alone choose; a coarser one is noticed at once.
 SPARING = 2
 
 
-# Frames whose median is judged, and frames that suffice if every one of them is too long.
+# Last frames whose median is judged, and last frames that suffice if each of them is too long.
 JUDGED, AT_ONCE = 10, 4
-# Frames of a block, and blocks whose tails must all be too long; the tail of as many frames must leave room.
+# Frames of a block, and blocks whose tails must all be too long (cheaper) or leave room (finer).
 BLOCK, BLOCKS = 40, 3
 # The tail: p50 + TAIL (QUANTILE - p50). Of an exponential tail that is p99.7, of a normal one more.
 TAIL, QUANTILE = 3, 0.9
 # Work fits if it takes no more than this share of the interval; the expected work of a finer level must take less.
-FITS, FITS_DEARER = 0.92, 0.75
-# Work that leaves this much room is a load that has ended, not a calm spell: a shorter wait serves.
+FITS, FITS_FINER = 0.92, 0.75
+# Expected work below this share means that the load has ended, and is not only calm for a while: the wait is shorter.
 FITS_EASILY = 0.5
 # Waits before a finer level is tried; a step back within RELAPSE_NS of it doubles them.
 FIRST_WAIT_NS, SHORT_WAIT_NS = 9_000_000_000, 2_000_000_000
@@ -114,16 +113,16 @@ class FrameCost(NamedTuple):
 
     @property
     def judged_ns(self) -> int:
-        """What a cheaper level could lower. The user's own drawing and garbage are not in it, and of stolen time only
-        as much as the frame worked itself: where another program always runs, a fair scheduler takes that much of each
-        frame, and gives it back for less work; what exceeds it comes now and then, whatever is drawn."""
+        """The part of the cost that a cheaper level could lower, ns. The user's own drawing and garbage are left out. Stolen
+        time counts up to the frame's own work: beside a program that always runs, a fair scheduler takes that much of
+        each frame, and less from a cheaper one. Stolen time beyond it is rare, whatever is drawn."""
         own_ns = max(0, self.work_ns - self.user_ns - self.gc_ns - self.stolen_ns) + max(0, self.swap_ns)
         return own_ns + min(max(0, self.stolen_ns), own_ns)
 
 
 class Tried(NamedTuple):
-    """A step until it is judged. from_level: its index. usual_ns, tail_ns: of the frames before it; tail_ns 0: those
-    did not show one, or the step went to a finer level. back_to: index of the level drawn again if it saves nothing."""
+    """A step that is not judged yet. from_level: its index. usual_ns, tail_ns: of the frames before it; tail_ns 0: the
+    tail was not the reason of the step. back_to: index of the level that is drawn again if the step saves nothing."""
 
     from_level: int
     usual_ns: float
@@ -211,7 +210,7 @@ class Governor:
 
     @staticmethod
     def _too_long(costs: list[int], room_ns: float, is_block: bool) -> tuple[float, float]:
-        """The usual cost, and the tail where that is what is too long, else 0; both 0 if nothing is too long."""
+        """The usual cost, and the tail if only that is too long, else 0; both 0 if neither is too long."""
         latest, usual_ns = costs[-AT_ONCE:], median(costs[-JUDGED:])
         if len(latest) == AT_ONCE and min(latest) > room_ns:
             return median(latest), 0.0
@@ -227,16 +226,16 @@ class Governor:
             self._now_ns < self._useless_until_ns and cost_ns <= GROWN * self._useless_ns
         ):
             return False
-        # A smaller picture is seen at once: for long frames now and then only if they will fit.
+        # A smaller picture is noticed at once: because of a long tail it is drawn only if the tail will then fit.
         is_smaller = self._levels[self._at + 1].scale < 1.0
         return not (is_smaller and tail_ns) or self._shares[self._at + 1] * tail_ns <= room_ns
 
     def _go_cheaper(self, tried: Tried, interval_ns: int) -> None:
-        """Steps down until the expected cost fits. To a smaller picture in a step of its own, because of some pictures
-        it saves nothing; after a relapse a single step, to a level that is known to fit."""
+        """Steps down until the expected cost fits. Goes to a smaller picture only from the level before it, since for some
+        scenes it saves nothing. After a relapse it takes a single step, back to a level that is known to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
         self._relapses = self._relapses + 1 if is_relapse else 0
-        cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_DEARER)
+        cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_FINER)
         to, expected_ns = self._at + 1, cost_ns * self._shares[self._at + 1]
         last = to if is_relapse else max(to, self._last_of_full_size)
         while expected_ns > fits * interval_ns and to < last:
@@ -247,7 +246,7 @@ class Governor:
         self._go(to, f"drawing cheaper ({left_out}): {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
 
     def _has_helped(self, costs: list[int], room_ns: float, interval_ns: int) -> bool:
-        """Learns from the last step; takes it back if it went to a cheaper level for nothing, and returns False."""
+        """Judges the last step and learns its ratio. False if another level was chosen because it saved nothing."""
         tried, self._tried = self._tried, None
         assert tried is not None
         usual_ns = median(costs)
@@ -257,7 +256,7 @@ class Governor:
         before_ns, now_ns = (tried.tail_ns, median(_tails(costs))) if tried.tail_ns else (tried.usual_ns, usual_ns)
         if now_ns <= room_ns or now_ns < (1 - WORTH) * before_ns:
             return True
-        if self._at < len(self._levels) - 1 and usual_ns > room_ns:  # crowds of small bodies: only fewer pixels help
+        if self._at < len(self._levels) - 1 and usual_ns > room_ns:  # many small bodies: only fewer pixels help
             left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 :])
             further = Tried(self._at, usual_ns, tried.tail_ns and now_ns, tried.back_to)
             self._go(len(self._levels) - 1, f"drawing cheaper ({left_out}): {now_ns / 1e6:.1f} ms, no less", further)
@@ -281,11 +280,11 @@ class Governor:
     def _look_for_room(self, costs: list[int], interval_ns: int) -> None:
         if not self._at or len(costs) < BLOCK * BLOCKS:
             return
-        # A learned share may be outdated: LONGEST_WAIT_NS after the last step the share measured beforehand counts.
+        # A learned share becomes outdated: LONGEST_WAIT_NS after the last step, `Level.share` counts instead.
         is_known = self._now_ns - self._changed_ns < LONGEST_WAIT_NS
         share = self._shares[self._at] if is_known else self._levels[self._at].share
         expected_ns = max(_tails(costs)) / share
-        if expected_ns > FITS_DEARER * interval_ns:
+        if expected_ns > FITS_FINER * interval_ns:
             self._room_since_ns = self._now_ns
         if expected_ns > FITS_EASILY * interval_ns:
             self._much_room_since_ns = self._now_ns

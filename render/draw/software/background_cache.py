@@ -27,11 +27,11 @@ MOST_KEPT = 3
 # Timings of each way; the shortest counts.
 TRIES = 3
 
-# Largest share of a picture that is copied in parts: a part takes twice as long as its share of the whole, since rows
-# that do not follow each other in memory are fetched one by one.
+# Largest share of a picture that is copied in parts: a part takes twice as long as its share of a whole copy, since its
+# rows are not contiguous in memory.
 MOST_SHARE = 0.5
-# A pixel that a window clears when it asks whether its next buffer is free.
-ASKED: Viewport = (0, 0, 1, 1)
+# Pixel that a window clears to wait until its next buffer is free.
+FENCE_PIXEL: Viewport = (0, 0, 1, 1)
 
 Place = tuple[int, Viewport]  # a framebuffer's name, and a part of it
 
@@ -39,8 +39,8 @@ Place = tuple[int, Viewport]  # a framebuffer's name, and a part of it
 class _Kept:
     """Cached picture of one part of one framebuffer: another framebuffer may store its rows in the opposite order.
 
-    has_depth: its depth is not 1.0 all over. stale: parts of the framebuffer that may differ from it, bodies' first;
-    None: all of it, or `framebuffer` is not that of the last frame.
+    has_depth: its depth is not 1.0 all over. stale: parts in which `framebuffer`, that of the last frame, may differ from
+    it, the part with bodies first; None: it may differ anywhere.
     """
 
     def __init__(self, key: Hashable) -> None:
@@ -61,8 +61,8 @@ class BackgroundCache:
         self._is_faster: bool | None = None  # copying is faster than drawing; None: not measured yet
         self._copies_depth = True  # no copy of depth has failed
         self._kept: dict[Place, _Kept] = {}
-        self._ahead: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, parts laid ahead
-        self._drawn: _Kept | None = None  # in this frame, in bounds that are known
+        self._ahead: tuple[Place, Hashable, tuple[Viewport, ...]] | None = None  # place, key, parts drawn ahead
+        self._drawn: _Kept | None = None  # the one drawn in this frame, if its bounds are known
         self._trial = KeepingTrial()
 
     def lay(
@@ -77,9 +77,9 @@ class BackgroundCache:
         """Fills the part of `target` with the background.
 
         key: everything that its pixels depend on. draw: does the same by drawing. has_depth: its depth is kept and
-        copied, too; else that is 1.0 (farthest) all over. bounds: part in which the frame draws bodies, if it draws no
-        other picture; None: not known. Returns the parts that were filled, the one with all of `bounds` first. In the
-        others is the last frame's picture.
+        copied, too; else that is 1.0 (farthest) all over. bounds: part in which the frame draws bodies, if it has one
+        picture only; None: not known. Returns the parts that were filled, the first contains `bounds`. Elsewhere the
+        last frame's background is still there.
         """
         place, (ahead, self._ahead) = (target.glo, viewport), (self._ahead, None)
         kept = self._kept.get(place)
@@ -145,14 +145,14 @@ class BackgroundCache:
         return True
 
     def end_frame(self, over: Sequence[Viewport] | None) -> None:
-        """Ends the frame. over: all parts in which it drew anything over the picture; None: not known."""
+        """Ends the frame. over: all parts in which it drew over the picture; None: not known."""
         self._ahead, kept, self._drawn = None, self._drawn, None
         if kept is None or kept.stale is None or over is None:
-            self.spoil()
+            self.invalidate()
             return
         if kept.framebuffer is not None and kept.pixels is not None and kept.stale[0][2] and kept.stale[0][3]:
             self._trial.frame_ended(kept.stale[0], partial(_read, kept.framebuffer))
-        kept.stale = (*kept.stale, *over, ASKED)
+        kept.stale = (*kept.stale, *over, FENCE_PIXEL)
 
     @property
     def may_copy(self) -> bool:
@@ -170,8 +170,8 @@ class BackgroundCache:
             self._give_back(kept)
         self._kept.clear()
 
-    def spoil(self) -> None:
-        """Has the next frame fill the whole picture: others have drawn into the framebuffer."""
+    def invalidate(self) -> None:
+        """Has the next frame fill the whole picture: other code has drawn into the framebuffer."""
         for kept in self._kept.values():
             kept.stale = None
 
@@ -181,13 +181,13 @@ class BackgroundCache:
     def _begin(
         self, kept: _Kept | None, target: moderngl.Framebuffer, bounds: Viewport | None
     ) -> tuple[Viewport, ...] | None:
-        """Begins a frame; returns the stale parts, if the framebuffer's others still have the last frame's pixels."""
+        """Begins a frame. Returns the stale parts; None: no part is known to still have the last frame's pixels."""
         stale = None
         if kept is not None and kept.framebuffer is target and kept.stale is not None and bounds is not None:
             self._trial.frame_begins(partial(_read, target))
             if self._trial.keeps and kept.pixels is not None and kept.pixels.has_depth:
                 stale = kept.stale
-        self.spoil()  # until the frame has ended
+        self.invalidate()  # until the frame has ended
         if kept is not None:
             kept.framebuffer = target
         return stale
@@ -251,7 +251,7 @@ class BackgroundCache:
 
 
 def parts_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, ...] | None:
-    """Parts of a picture that are filled in place of these, no two with a pixel in common; None: better all of it."""
+    """The same pixels as disjoint parts; None if copying the whole picture costs less."""
     parts = apart(stale)
     return parts if sum([part[2] * part[3] for part in parts]) <= MOST_SHARE * viewport[2] * viewport[3] else None
 

@@ -29,7 +29,7 @@ DEPTH_ATTACHMENT, DEPTH_STENCIL_ATTACHMENT = 0x8D00, 0x821A
 # Formats by their bits of depth and of stencil.
 DEPTH_FORMATS = {(24, 8): 0x88F0, (24, 0): 0x81A6, (16, 0): 0x81A5, (32, 0): 0x81A7}
 COLOR_READ_FORMAT = 0x8B9B
-# Rows of depth that serve for all where it is the same all over.
+# Rows of depth that are copied to all others where depth is the same everywhere.
 STRIP_PX = 64
 
 
@@ -112,8 +112,8 @@ class Pixels:
     def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
         """Copies the colours of parts of the framebuffer from where they are in the picture, and depth into the first.
 
-        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same all over, so that a few rows
-        serve for all: they stay in the processor's cache.
+        left_bottom: of the picture in the framebuffer, px. is_far: its depth is the same everywhere, so that a few rows,
+        which stay in the processor's cache, are copied to all others.
         """
         self._bind(self.own_framebuffer, self.framebuffer)
         for part in parts:
@@ -153,7 +153,7 @@ class Pixels:
         gl.glBindFramebuffer(FRAMEBUFFER, self.own_framebuffer)
         attachment = DEPTH_STENCIL_ATTACHMENT if has_stencil else DEPTH_ATTACHMENT
         gl.glFramebufferRenderbuffer(FRAMEBUFFER, attachment, RENDERBUFFER, self._depth.value)
-        # All that shares the words of depth, or they could not be copied as memory.
+        # With the stencil that shares the words of depth, or they could not be copied as memory.
         self._bits = COLOR_BIT | DEPTH_BIT | (STENCIL_BIT if has_stencil else 0)
 
     def _row(self, bottom: int, height: int) -> int:

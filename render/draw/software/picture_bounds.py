@@ -1,10 +1,10 @@
 """Rectangle of a picture outside which no body and no shadow is seen.
 
-The one idea: a ball around each body of a snapshot, and around its shadows, grown by the way to the next snapshot that
-is not straight, is seen inside a rectangle. That of a pair of snapshots is the one around both. So each snapshot is
-looked at once. Of many bodies the corners of the box around them stand for all.
+Each body of a snapshot, and its shadow, is bounded by a ball, grown by how far the path to the next snapshot may bend
+away from a straight line. The rectangle of a snapshot contains the projections of all its balls; that of a pair of
+snapshots contains both rectangles, so each snapshot is computed once. Many bodies are bounded by one box.
 
-Always: None if that is not certain.
+Always: the result is None if such a rectangle is not certain.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MARGIN_PX = 4
 # Slots whose rectangle is kept.
 MOST_KEPT = 16
 CORNERS = np.array([[bit & 1, bit >> 1 & 1, bit >> 2] for bit in range(8)], np.float64)
-# Ratio of two heights that are told apart.
+# Heights are rounded up to a power of this ratio.
 HEIGHT_STEP = 1.25
 NONE_SEEN: Viewport = (0, 0, 0, 0)
 
@@ -42,7 +42,7 @@ NONE_SEEN: Viewport = (0, 0, 0, 0)
 class Reach(NamedTuple):
     """Largest radius of a body's bounding ball and its largest distance from the body's position, at scale 1, metres.
 
-    are_balls: each body is a sphere. has_planes: there are planes besides.
+    Planes are left out. are_balls: each body is a sphere. has_planes: there are planes as well.
     """
 
     radius: float
@@ -52,7 +52,7 @@ class Reach(NamedTuple):
 
 
 class Shadows(NamedTuple):
-    """What shadows fall on, None without any, and the largest height above it of a body's position, metres."""
+    """Ground that shadows fall on, None without shadows, and the largest height of a position above it, metres."""
 
     ground: Ground | None
     height_m: float
@@ -67,14 +67,15 @@ class PictureBounds:
         self._reach_of: Membership | None = None
         self._ground: Ground | None = None
         self._ground_of: tuple[Scene, Floor | None] | None = None
-        self._key: tuple[object, ...] = ()  # of all rectangles that are kept
+        self._key: tuple[object, ...] = ()  # all that the kept rectangles depend on, besides the gap
+        self._gap_s = 0.0  # largest gap for which they hold
         self._of_slots: dict[int, tuple[Extent, Viewport | None]] = {}
         self._outline_of: tuple[object, ...] = ()
         self._outline: Viewport | None = None
 
     def of_picture(self, view: SceneView, layers: Sequence[PlacedLayer], are_planes_still: bool) -> Viewport | None:
-        """Part of the picture outside which no body and no shadow is seen, planes that stand still left out; None: not
-        known."""
+        """Part of the picture outside which no body and no shadow is seen; None: not known. are_planes_still: planes are
+        drawn with the background, and left out."""
         members = self._bodies.members
         if members is not self._reach_of:
             self._reach_of, self._reach = members, _reach_of(self._bodies)
@@ -94,8 +95,8 @@ class PictureBounds:
             reach,
             height_m,
         )
-        if key != self._key[:-1] or gap_s > self._key[-1]:  # type: ignore[operator]
-            self._key, self._of_slots = (*key, 1.25 * gap_s), {}  # for gaps that are a little longer, too
+        if key != self._key or gap_s > self._gap_s:
+            self._key, self._gap_s, self._of_slots = key, 1.25 * gap_s, {}  # for gaps that are a little longer, too
         found: Viewport | None = None
         for layer in layers:
             if layer.variant.stretched:
@@ -119,7 +120,7 @@ class PictureBounds:
         return self._outline
 
     def _ground_under(self, view: SceneView, layers: Sequence[PlacedLayer]) -> Ground | None:
-        """What the picture's shadows fall on; None if it has none."""
+        """Ground that the picture's shadows fall on; None without shadows."""
         scene, floor = view.scene, view.floor
         if not view.level.shadows or not has_shadows(scene, max([layer.bodies for layer in layers]), floor):
             return None
@@ -128,7 +129,7 @@ class PictureBounds:
         return self._ground
 
     def _height_m(self, layers: Sequence[PlacedLayer], ground: Ground) -> float:
-        """Height above the ground, metres, that no position of the layers' bodies exceeds; in steps, so that it seldom
+        """Upper bound of the heights of the layers' bodies above the ground, metres; rounded, so that it seldom
         changes."""
         ring = self._bodies.ring
         extents = [ring.extent(slot) for layer in layers for slot in layer.slots[:2]]
@@ -144,7 +145,7 @@ class PictureBounds:
         if kept is None or kept[0] is not extent:
             few = ring.few(slot)
             places = corners_of(extent) if few is None else few["position"].astype(np.float64)
-            balls = balls_around(places, extent, reach, self._key[-1], shadows)  # type: ignore[arg-type]
+            balls = balls_around(places, extent, reach, self._gap_s, shadows)
             if len(self._of_slots) >= MOST_KEPT:
                 self._of_slots.clear()
             kept = self._of_slots[slot] = extent, rectangle_of(*balls, view.camera, view.viewport)
@@ -152,7 +153,7 @@ class PictureBounds:
 
 
 def _reach_of(bodies: BodyDraws) -> Reach | None:
-    """Reach of a scene's bodies that are no planes; None if something deforms."""
+    """Reach of a scene's bodies; None if something deforms."""
     sizes = sizes_of(bodies)
     if sizes is None:
         return None
@@ -171,8 +172,8 @@ def balls_around(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Balls that contain the bodies at these places (n, 3) and their shadows: middles (m, 3) and radii (m,), metres.
 
-    extent: of these bodies. gap_s: to the next snapshot, with the same `shadows`: what is between the two is between
-    their balls.
+    extent: of these bodies. gap_s: interval to the next snapshot. Poses between two snapshots lie between the balls of
+    both, made with the same `shadows`.
     """
     ground, height_m = shadows
     scale = extent.scale * RADIUS_MARGIN
@@ -199,8 +200,8 @@ def balls_around(
 def rectangle_of(
     middles: NDArray[np.float64], radii: NDArray[np.float64], camera: CameraMatrices, viewport: Viewport
 ) -> Viewport | None:
-    """Part of a picture, within the viewport, in which balls and the lines between them are seen; None if one reaches
-    behind the eye. NONE_SEEN where they are beside the picture. middles: (n, 3), metres, world; radii: (n,), metres."""
+    """Part of the viewport that contains all balls and the lines between them; None if one is not entirely beyond
+    the near plane. NONE_SEEN if all are outside the picture. middles: (n, 3), metres, world; radii: (n,), metres."""
     seen = (middles - camera.eye) @ camera.view[:3, :3].T.astype(np.float64)
     (across, _, _, _), (_, along, _, _), (_, _, depth, offset), _ = camera.projection.tolist()
     nearest = float((-seen[:, 2] - radii).min(initial=math.inf))

@@ -24,7 +24,7 @@ LEAST = 48
 # Largest overlap of two spheres, in radii of the smaller: their seam is off by half of that. In piles of bouncing balls
 # the overlap is up to a tenth.
 TOLERANCE = 0.25
-# Pictures between two tests, 0.2 ms each for 300 spheres: if no spheres intersected in the last test, and if some did.
+# Pictures between two tests, 0.1 ms each for 300 spheres: if no spheres intersected in the last test, and if some did.
 LOOK_PICTURES, LOOK_AGAIN_PICTURES = 8, 240
 
 
@@ -37,7 +37,7 @@ def are_apart(place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool
 
 
 def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Square of the least distance of each two spheres, (n, n), square metres."""
+    """Square of the least distance of each pair of spheres that are apart, (n, n), square metres."""
     of = radius.astype(np.float32)
     least = np.asarray((of[:, None] + of) - TOLERANCE * np.minimum(of[:, None], of), np.float32)
     least *= least
@@ -46,12 +46,12 @@ def _nearest_squares(radius: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def _are_apart(place: NDArray[np.floating], nearest_squares: NDArray[np.float32]) -> bool:
-    """The same of places that are finite."""
+    """As `are_apart`, for finite places, from `_nearest_squares`."""
     if len(place) < 2:
         return True
     at = place.astype(np.float64)
     at -= at.mean(axis=0)
-    # Squares of all distances by one product of matrices: |a|^2 - 2 a b + |b|^2.
+    # Squared distances of all pairs by one matrix product: |a|^2 - 2 a b + |b|^2.
     square, one = (at * at).sum(axis=1), np.ones(len(at))
     left, right = np.empty((len(at), 5), np.float32), np.empty((len(at), 5), np.float32)
     left[:, :3], left[:, 3], left[:, 4] = -2.0 * at, square, one
@@ -85,7 +85,7 @@ class ApartSpheres:
         return self._apart
 
     def _are_apart(self, place: NDArray[np.floating], radius: NDArray[np.floating]) -> bool:
-        """As `are_apart`; spheres mostly keep their sizes from one test to the next."""
+        """As `are_apart`; reuses `_nearest_squares` while radii stay the same."""
         if not (radius > 0).all() or not np.isfinite(place).all():
             return are_apart(place, radius)
         if not np.array_equal(radius, self._radius):

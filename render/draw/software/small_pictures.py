@@ -1,13 +1,13 @@
 """Pictures drawn at a smaller size and enlarged to their place in the frame, for the coarsest quality level.
 
-llvmpipe has a faster rasterizer for rectangles that show a texture. It takes a draw only into a framebuffer without a
-depth buffer, if framebuffer and texture store B, G, R, A and the place in the texture is interpolated with perspective.
-A window has a depth buffer. So the picture is enlarged into a texture and copied from there as memory: 1.3 ms at
-1280x800, against 3.5 ms for a rectangle drawn into the window, 6 ms for a blit that enlarges, and 1.5 ms by numpy.
-Blending neighbours takes 0.9 ms more, and then saves nothing with bodies as few as in the default world.
+llvmpipe has a faster rasterizer for textured rectangles. It is used only in a framebuffer without a depth buffer, if
+framebuffer and texture store B, G, R, A, and texture coordinates are interpolated with perspective. A window has a
+depth buffer, so the picture is enlarged into a texture, whose memory is then copied: 1.3 ms at 1280x800, against 3.5 ms
+for a rectangle drawn into the window, 6 ms for an enlarging blit, and 1.5 ms by numpy. Blending neighbouring pixels
+would take 0.9 ms more; with few bodies, as in the default world, this level would then save nothing.
 
-Always: pixels are repeated, not blended. Small framebuffers have the formats of the frame's, for which the programs of
-bodies are compiled already. Where formats differ from a window's, pixels are the same and take longer.
+Always: pixels are repeated, not blended. Small framebuffers have the formats of the frame's framebuffer, for which the
+bodies' programs are compiled already. Formats other than a window's give the same pixels, more slowly.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ in vec2 at;
 out vec4 color;
 void main() { color = texture(small, at); }
 """
-# Two triangles that llvmpipe recognizes as a rectangle: both turn the same way, and two of their corners are equal.
+# Two triangles that llvmpipe recognizes as a rectangle: the same winding, and two common corners.
 SQUARE = ((0, 0), (1, 0), (1, 1), (0, 0), (1, 1), (0, 1))
 
-# llvmpipe compiles another program for textures whose sides are powers of two.
-UNEVEN = 0, 0, 3, 3
+# Part for compiling ahead: not a power of two, for which llvmpipe would compile another program.
+COMPILED_PART = 0, 0, 3, 3
 
 
 class SmallPicture:
@@ -64,7 +64,7 @@ class SmallPicture:
         )
 
     def enlarge(self, square: moderngl.VertexArray) -> None:
-        """Enlarges it into a texture. square: as from `squares`."""
+        """Enlarges it into a texture. square: as from `SmallPictures._squares`."""
         self._whole.use()
         self._whole.viewport = (0, 0, *self.part[2:])
         self._texture.use(0)
@@ -82,7 +82,7 @@ class SmallPicture:
 
 
 class SmallPictures:
-    """Small pictures of the frame of `target`, one for each part that its pictures cover."""
+    """Small pictures of a frame, one for each part of `target` that it draws a picture into."""
 
     def __init__(self, context: moderngl.Context, target: FrameTarget) -> None:
         self._context, self._target = context, target
@@ -92,8 +92,8 @@ class SmallPictures:
         self._begun: tuple[SmallPicture, moderngl.Framebuffer] | None = None  # the second: the frame's
 
     def begin(self, viewport: Viewport, part: Viewport, scale: float) -> Viewport:
-        """Has the picture drawn next, of this part of the frame's viewport, drawn at `scale` times its size. Returns its
-        viewport there."""
+        """Has the next picture, of this part of the frame's viewport, drawn at `scale` times its size. Returns its viewport
+        in the small framebuffer."""
         screen = self._target.framebuffer
         key = screen.glo, part, scale
         if key not in self._made:
@@ -112,7 +112,7 @@ class SmallPictures:
         return self._begun is not None
 
     def end(self) -> None:
-        """Enlarges the picture begun last to its place in the frame; what is drawn then goes into the frame itself."""
+        """Enlarges the last picture to its place in the frame; later draws go into the frame itself."""
         if self._begun is None:
             return
         (small, screen), self._begun = self._begun, None
@@ -123,17 +123,17 @@ class SmallPictures:
         screen.use()
 
     def end_frame(self) -> None:
-        """Gives the memory of pictures back that the frame did not have."""
+        """Frees the small pictures that this frame did not use."""
         for key in self._made.keys() - self._used:
             self._made.pop(key).release()
         self._used.clear()
 
     def prepare(self) -> bool:
-        """Compiles the program that enlarges, changing no picture; False if it is there already."""
+        """Compiles the program that enlarges, changing no picture; False if it was compiled before."""
         if self._square is not None:
             return False
         screen = self._target.framebuffer
-        small = SmallPicture(self._context, screen, UNEVEN, 1.0)
+        small = SmallPicture(self._context, screen, COMPILED_PART, 1.0)
         small.enlarge(self._squares())
         self._context.finish()
         small.release()
@@ -142,11 +142,11 @@ class SmallPictures:
 
     def release(self) -> None:
         """Gives the GPU memory back."""
-        self.end_frame()
+        self._used.clear()
         self.end_frame()
 
     def _squares(self) -> moderngl.VertexArray:
-        """The rectangle twice: as it is, and upside down."""
+        """The rectangle twice: upright, and upside down."""
         if self._square is None:
             rows = [(2 * x - 1, 2 * y - 1, x, 1 - y if flips else y) for flips in (False, True) for x, y in SQUARE]
             program = self._context.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)

@@ -1,11 +1,10 @@
-"""Parts of a framebuffer that no longer show the kept background, and the trial whether it keeps its pixels at all.
+"""Parts of a framebuffer that no longer show the cached background, and a test whether a swap keeps its pixels.
 
-The one idea: where the last frame drew nothing but the background, this frame need not copy it again, if the
-framebuffer still has the last frame's pixels. OpenGL does not promise that after a swap. Mesa's software drawing draws
-all frames of a window into the same memory; whether a window does so is tried: a few pixels are read before and after
-some swaps.
+Where the last frame drew only the background, this frame need not copy it again if the framebuffer still has the last
+frame's pixels. OpenGL does not guarantee that after a swap, but Mesa's software drivers draw all frames of a window into
+the same memory. `KeepingTrial` tests it: a few pixels are read before and after some swaps.
 
-Always: parts are (left, bottom, width, height), px. Pure, except for what `read` reads.
+Always: parts are (left, bottom, width, height), px. Pure: pixels come from the caller's `read`.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from collections.abc import Callable, Iterable
 
 from twixt.render.draw.frame.frame_block import Viewport
 
-# Frames with changed pixels in the sampled part, all of which must be found again, before a framebuffer is relied on.
+# Samples of changed pixels that must be found again after the swap before a framebuffer is relied on.
 TRIED = 8
 # Side of the part that is read, px.
 SAMPLE_PX = 16
-# A part that is filled before it is known where bodies will be is larger by this on each side, px.
+# Margin on each side of a part that is filled ahead, before the bodies' next places are known, px.
 ROOM_PX = 24
 
 
 def around(one: Viewport, other: Viewport) -> Viewport:
-    """Smallest part that contains both. A part without pixels has no place."""
+    """Smallest part that contains both; a part without pixels is ignored."""
     if not (one[2] and one[3]) or not (other[2] and other[3]):
         return one if one[2] and one[3] else other
     left, bottom = min(one[0], other[0]), min(one[1], other[1])
@@ -32,7 +31,7 @@ def around(one: Viewport, other: Viewport) -> Viewport:
 
 
 def grown(part: Viewport, within: Viewport) -> Viewport:
-    """The part with ROOM_PX more on each side, as far as that is within the other one."""
+    """The part with ROOM_PX added on each side, clipped to `within`."""
     left, bottom = max(part[0] - ROOM_PX, within[0]), max(part[1] - ROOM_PX, within[1])
     right = min(part[0] + part[2] + ROOM_PX, within[0] + within[2])
     top = min(part[1] + part[3] + ROOM_PX, within[1] + within[3])
@@ -53,7 +52,7 @@ def meet(one: Viewport, other: Viewport) -> bool:
 
 
 def apart(parts: Iterable[Viewport]) -> tuple[Viewport, ...]:
-    """The same pixels as in all of these parts, each in one part alone. The first part stays whole."""
+    """Disjoint parts with the same pixels. The first part stays whole."""
     found: list[Viewport] = []
     for part in parts:
         rest = [part]
@@ -64,7 +63,7 @@ def apart(parts: Iterable[Viewport]) -> tuple[Viewport, ...]:
 
 
 def _without(part: Viewport, taken: Viewport) -> list[Viewport]:
-    """Up to four pieces of a part, without the pixels that are in `taken`."""
+    """The part without the pixels of `taken`, in up to four pieces."""
     if not meet(part, taken):
         return [part]
     left, bottom, right, top = part[0], part[1], part[0] + part[2], part[1] + part[3]
@@ -79,7 +78,7 @@ def _without(part: Viewport, taken: Viewport) -> list[Viewport]:
 
 
 class KeepingTrial:
-    """Trial whether a framebuffer has the same pixels after a swap as before it."""
+    """Tests whether a framebuffer has the same pixels after a swap as before it."""
 
     def __init__(self) -> None:
         self.keeps: bool | None = None  # None: not known yet
@@ -98,12 +97,12 @@ class KeepingTrial:
         self._older, self._before = self._before, read(self._sampled)
 
     def frame_begins(self, read: Callable[[Viewport], bytes]) -> None:
-        """Compares with the sample. Call it before anything is drawn into the next frame."""
+        """Compares the sample. Call it before the next frame draws anything."""
         if self.keeps is not None or self._sampled is None:
             return
         if read(self._sampled) != self._before:
             self.keeps = False
-        elif self._before != self._older:  # else older pixels would be the same
+        elif self._before != self._older:  # else a buffer with the older pixels would look the same
             self._found += 1
             self.keeps = True if self._found >= TRIED else None
         self._sampled = None

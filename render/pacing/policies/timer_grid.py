@@ -4,8 +4,8 @@
 
 A late frame is shown when it is drawn, and the next stands on the grid again. A frame that is known to be late when it
 starts is planned for when it will be done; the first of them for 1.2 times its usual work, which leaves room for work
-that varies, those after it catch up. Short frames leave out the points that a late one passed; frames of more than half
-an interval are up to an interval late without leaving one out, since each is a picture less. Pure.
+that varies, those after it catch up. After a late frame, short frames skip the points of the grid that have passed.
+Frames longer than half an interval skip none until they are an interval late: a skipped point is a lost picture. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KNOWN_LATE_SHARE = 0.02
 MISSED_SHARE = 0.10
 # The first frame known to be late is planned for so many times its usual work.
 LATE_FRAME = 1.2
-# Usual work of more than this share of an interval: a point of the grid is worth being late for.
+# With usual work above this share of an interval, a frame that is late for a point of the grid does not skip it.
 HEAVY_SHARE = 0.5
 # Two presents are never planned closer than this share of an interval.
 CLOSEST_SHARE = 0.1

@@ -1,10 +1,10 @@
 """Margins for starting a frame and for handing it over before its refresh, learned from earlier frames. Pure.
 
-`StartMargin`: how much earlier than the work asks for frames start; it grows with misses that an earlier start
-could have saved. `HandOver`: how long before its refresh a frame must be handed over. A guess decides between 90 and 45 frames
-a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So the guess is small, a frame that was in time by less
-lowers it at once, and two that missed with more raise it, unless as many with no more to spare were in time: then it
-was not the hand-over, but a return that was held up.
+`StartMargin`: how much earlier than their work requires frames start; it grows with misses that an earlier start
+could have saved. `HandOver`: how long before its refresh a frame must be handed over. A guess decides between 90 and
+45 frames a second: work of 10 ms leaves 1 ms of a refresh at 90 Hz. So the guess is small, a frame that was in time by
+less lowers it at once, and two that missed with more raise it, unless as many with no more to spare were in time: then
+the miss came from a late return, not from a late hand-over.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class StartMargin:
         self.ns = max(floor_ns, first_ns)
 
     def learn(self, missed: bool, short_ns: int, cycle_ns: int, interval_ns: int) -> None:
-        """Takes in one frame's outcome. short_ns: how much too late its work was done. A frame whose work was done in
-        time missed for another reason: a late wake-up, a long swap.
+        """Takes in one frame's outcome. short_ns: by how much its work ended too late. If it ended in time, a miss had
+        another cause, such as a late wake-up or a long swap, and does not raise the margin.
         """
         if cycle_ns > COSTLY * interval_ns:
             return

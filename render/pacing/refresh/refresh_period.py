@@ -65,7 +65,7 @@ def _fitted(intervals_ns: Sequence[int], period_ns: float, within: float) -> flo
 
 
 class MeasuredSwap(NamedTuple):
-    """A swap that waited. hardly_waited: so shortly that it may have waited for nothing."""
+    """A swap that blocked. hardly_waited: so briefly that it may not have waited for the display."""
 
     called_ns: int
     returned_ns: int
@@ -96,8 +96,8 @@ class RefreshWatch:
         return self._probes or self._left > 0
 
     def returned(self, swap: MeasuredSwap, period_ns: int, disagrees: bool, is_early: bool = False) -> int | None:
-        """Takes in a swap that waited. disagrees: its return is not where the grid has it. period_ns: what is
-        believed. Returns the period when it was measured anew.
+        """Takes in a swap that blocked. disagrees: it did not return at a point of the grid, whose period is
+        `period_ns`. Returns the period when it was measured anew.
 
         is_early: back before its refresh, which a frame that started at once shows of a faster display.
         """
@@ -140,15 +140,14 @@ class RefreshWatch:
         return period_ns
 
     def _keep_time(self, period_ns: int) -> bool:
-        """True if swaps return more regularly than they are called, as they do where they wait for the display however
-        shortly."""
+        """True if swaps return more regularly than they are called: then they wait for the display, however briefly."""
         first, last = self._swaps[0], len(self._swaps) - 1
         calls = sorted(_off(swap.called_ns - first.called_ns, period_ns) for swap in self._swaps)
         returns = sorted(_off(swap.returned_ns - first.returned_ns, period_ns) for swap in self._swaps)
-        few = last // 8  # at either end, left out
+        few = last // 8  # outliers at either end, left out
         return 2 * (returns[last - few] - returns[few]) < calls[last - few] - calls[few]
 
 
 def _off(apart_ns: int, period_ns: int) -> int:
-    """How far two instants are from whole refreshes apart."""
+    """Distance of two instants, less the nearest whole number of refreshes."""
     return (apart_ns + period_ns // 2) % period_ns - period_ns // 2

@@ -1,4 +1,4 @@
-"""What fits into spare time: expected durations, from made-up ones."""
+"""Expected durations of work in spare time, from made-up durations."""
 
 from __future__ import annotations
 

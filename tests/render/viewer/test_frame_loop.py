@@ -106,7 +106,7 @@ def test_frames_are_drawn_for_the_presents_that_the_display_reports(viewer: View
 
 
 def redraws_of(made: VirtualViewer, monkeypatch: pytest.MonkeyPatch, step_ms: float = 0.0) -> list[str]:
-    """Names of what the loop is in at each step of a redraw from now on. step_ms: what a step takes."""
+    """Where in the loop each later step of a redraw is done. step_ms: duration of a step."""
     from twixt.render.overlay.overlay import Overlay
 
     steps, inside = [], ["frame"]

@@ -1,4 +1,4 @@
-"""Parts of a frame: all are measured, and what is hidden is drawn as what is behind it."""
+"""Parts of a frame: all are measured, and hidden bodies leave the background alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws a frame of half the size into a real window, and a panel of one column over it; saves what the window has.
+"""Draws a frame of half the size into a real window, and a panel of one column over it; saves the window's pixels.
 
 small_window_program.py FOLDER [SCREEN_FILE]   SCREEN_FILE: an Xvfb's mapped screen. Prints {"errors", "screen"}.
 """

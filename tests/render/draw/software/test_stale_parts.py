@@ -1,4 +1,4 @@
-"""Where a framebuffer keeps its pixels, only what changed is filled anew: every frame is as if all of it were."""
+"""Where a framebuffer keeps its pixels, only changed parts are filled: each frame is as if drawn whole."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Both:
         self.step, self.floor = 0, scene is FLOOR
 
     def frame(self, camera=NEAR, panels=PANELS, over=None, ahead=False, step=1, method="hermite"):
-        """Draws a frame of both, and panels over it; they are alike. over: draws more, and tells nobody."""
+        """Draws a frame of both, and panels over it, and compares them. over: draws more, unannounced."""
         self.step += step
         older, newer = (bodies_at(self.step + more, floor=self.floor) for more in (0, 1))
         pixels = []
@@ -164,7 +164,7 @@ def test_another_outline_is_not_seen_beside_the_old_one(both):
             both.frame()
 
 
-def test_dots_lines_and_panels_that_nobody_told_of_leave_nothing_behind(both):
+def test_dots_lines_and_unannounced_panels_leave_nothing_behind(both):
     both.settle()
 
     def line(renderer, target):

@@ -229,7 +229,7 @@ def test_it_is_said_how_far_the_swaps_return_was_off_where_the_display_spoke():
     assert "3.00 ms after that in the median" in said
 
 
-def test_the_quality_levels_over_time_are_said_where_there_were_several():
+def test_the_report_names_the_quality_levels_over_time_if_there_were_several():
     rows = even(180)
     levels = ["full"] * 60 + ["plain"] * 90 + ["no shadows"] * 30
     said = built([row._replace(quality=level) for row, level in zip(rows, levels, strict=True)])["conditions"]
