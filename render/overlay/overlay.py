@@ -35,8 +35,8 @@ from twixt.render.pacing.step_cost import StepCost
 REDRAW_NS = 95_000_000
 # The same while physics waits for a core: a redraw takes 3 ms of processor time.
 SPARING_NS = 500_000_000
-# A redraw that is overdue by this, for want of spare time, is done in frames, one step in each: figures then change five
-# times a second. After the last change a paused picture is drawn for another 300 ms, long enough for that.
+# A redraw that is overdue by this, for want of spare time, is done in frames, one step in each: figures then change
+# five times a second. After the last change a paused picture is drawn for another 300 ms, long enough for that.
 LATE_NS = 100_000_000
 # A redraw that is overdue by this is done whole in one frame: frames had stopped, or are rare.
 LONG_LATE_NS = 400_000_000

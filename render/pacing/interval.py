@@ -1,9 +1,9 @@
 """Frame interval: widens for work that stays, narrows soon after, ignores spikes.
 
 Three of the last four frames too long: widened to hold them. Eight frames or more that would fit a narrower interval:
-narrowed to hold those, unless narrowing failed lately. Otherwise the last seconds of work are replayed against other intervals, and the
-cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more after a relapse. After a
-change only frames since then count, or a load that ended would keep the interval wide.
+narrowed to hold those, unless narrowing failed lately. Otherwise the last seconds of work are replayed against other
+intervals, and the cheapest wins where it is clearly cheaper: some 5 s of work to widen, 0.6 s to narrow, more after a
+relapse. After a change only frames since then count, or a load that ended would keep the interval wide.
 
 *Cycle* is the work and all else that a frame must do before the next can start, waiting not counted.
 Where swap blocks, intervals are whole refreshes. A queue holds work of up to a third of a refresh more: frames that

@@ -107,7 +107,7 @@ class SustainedLoad:
         return long if is_even and not (self.catches_up and self._fits(holds_ns)) else []
 
     def fitting_ns(self, holds_ns: float) -> list[int]:
-        """Cycles of the frames since the last that `holds_ns` did not hold, if the load has ended; else an empty list."""
+        """Cycles since the last one longer than `holds_ns`, if the load has ended; else an empty list."""
         last = [frame.cycle_ns for frame in reversed(self._frames)]
         count = next((number for number, cycle in enumerate(last) if cycle > holds_ns), len(last))
         before = last[count : count + CERTAIN_FRAMES + 1]

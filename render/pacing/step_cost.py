@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from twixt.ipc.quantiles import QuantileWindow
 
-# Expected duration: until ENOUGH durations are known, the longest plus MARGIN_NS, and at least FIRST_NS; then a quantile
-# of the last REMEMBERED durations, times MARGIN_FACTOR, plus MARGIN_NS.
+# Expected duration: until ENOUGH durations are known, the longest plus MARGIN_NS, and at least FIRST_NS; then a
+# quantile of the last REMEMBERED durations, times MARGIN_FACTOR, plus MARGIN_NS.
 FIRST_NS = 1_500_000
 REMEMBERED, MARGIN_FACTOR, MARGIN_NS = 64, 1.1, 100_000
 ENOUGH = 8

@@ -2,8 +2,8 @@
 next frame, redraws of the panels, the log, garbage.
 
 Uploading a snapshot and drawing the background do not depend on the draw time, so they are done ahead, just before the
-frame's start. Snapshots published after that are taken in within the frame. On Wayland most of a refresh is left between
-the hand-over of a frame and the compositor's frame callback, the "call" for the next one.
+frame's start. Snapshots published after that are taken in within the frame. On Wayland most of a refresh is left
+between the hand-over of a frame and the compositor's frame callback, the "call" for the next one.
 
 Always: work ahead begins only if it is expected to end before the frame's start, its swap or the call, so that frames
 start, and their presents are measured, as exactly as without it.
@@ -110,8 +110,8 @@ class SpareTime:
             self.next = self._work_ahead(due_ns, begin_ns, False, lambda part: lap(part, swap_at_ns))
 
     def in_swap(self, call_ns: int, await_call: AwaitCall) -> None:
-        """Uses the time until the compositor's call, expected at `call_ns`. Call it when a frame was handed over. If the
-        call comes before the work ahead begins, as from a display that became faster, that work is not begun."""
+        """Uses the time until the compositor's call, expected at `call_ns`. Call it after the hand-over. If the call comes
+        before the work ahead begins, as from a display that became faster, that work is not begun."""
         timer, lap = self._timer, self._timer.parts.in_swap
         self.handed_over_ns = timer.now_ns()
         timer.parts.lap(OTHER)

@@ -52,7 +52,7 @@ WORDS = """
 
 | figure | what it is |
 |---|---|
-| hitch | by how much each interval between presents exceeds the longer of the interval before and the refresh: a picture that stands longer than the last one did. An even slow rate has none, and no pacer can plan one away (in reports, hitches are against the pacer's plan). ms a second |
+| hitch | by how much each interval between presents exceeds the longer of the interval before and the refresh: a picture that stays longer than the last one did. An even slow rate has none, and no plan of the pacer can hide one (in reports, hitches are relative to the pacer's plan). ms a second |
 | lost | refreshes of the display less frames shown, a second |
 | cost | hitch + {lost} x lost: jerks and missing frames in one number, ms a second |
 | error | drawn instant less that of the frame before, less the same of the true presents: ms of display time; p99 |
@@ -60,9 +60,9 @@ WORDS = """
 | lag | from the start of a frame, when the state is read, to its present: ms, mean |
 
 At 60 Hz a missed refresh costs 33: a hitch of 16.7 ms and a lost frame. Half the rate costs 501 and has no hitch. So where
-swap blocks, half the rate pays from 15 misses a second on. What a wider interval buys besides is evenness, which the
-cost does not count: *off* stands beside it. At a variable rate of up to 144 Hz every frame that takes longer than 6.9 ms
-loses some by this count; compare with the oracle there.
+swap blocks, half the rate pays from 15 misses a second on. A wider interval also makes motion more even, which the cost
+does not count: see *off*. At a variable rate of up to 144 Hz every frame longer than 6.9 ms counts as lost frames;
+compare with the oracle there.
 
 ## Contestants
 
@@ -77,16 +77,16 @@ loses some by this count; compare with the oracle there.
 DISPLAYS = {
     "timer": "nothing waits; a frame is seen when it is copied (Xvfb)",
     "blocking": "swap returns when its own frame is seen",
-    "returns at once": "swap waits for nothing, the first GL call of the next frame waits until the frame is seen (DRI3)",
+    "returns at once": "swap does not wait, the first GL call of the next frame waits until the frame is seen (DRI3)",
     "queue of two": "swap returns when the frame before is seen",
     "queue of three": "swap returns when the frame before that is seen",
-    "blocking at 90 Hz": "a refresh of 11.1 ms: 10 ms of work are at its edge",
+    "blocking at 90 Hz": "a refresh of 11.1 ms: 10 ms of work hardly fit",
     "variable rate": "48 to 144 Hz; swap returns when its frame is seen",
 }
 WAYS = """
-*fence*: after the swap the next buffer is waited for; where swap returns at once, as twixt's window tries it. A queue's
-swaps wait, so that twixt makes no fence there: what one would bring is shown. *own word*: the display says two frames
-later when a frame was seen. A frame that is handed over less than 0.5 ms before a refresh is seen at the next. Rates are
+*fence*: after the swap twixt waits until the next buffer is free, as its window tries where swap returns at once. A
+queue's swaps wait, so that twixt makes no fence there; these figures show what one would bring. *own word*: the display
+reports two frames later when a frame was seen. A frame that is handed over less than 0.5 ms before a refresh is seen at the next. Rates are
 off by up to 0.2 %, swaps return 0.02 to 0.15 ms after the refresh, waking is up to 0.06 ms late.
 """
 
@@ -112,16 +112,17 @@ WORKS = {
 }
 
 UNKNOWN = """
-## What is not known where nothing says when a frame was seen
+## What stays unknown if nothing reports when a frame was seen
 
-Swaps that return at once, no fence that waits, no word of the display: presents are counted, and some things stay open.
+If swaps return at once, no fence waits and the display reports nothing, presents are counted and some things stay
+unknown.
 
 | display | known | not known |
 |---|---|---|
 | the next drawing waits | the length of a refresh and its phase, from drawing that waits; another rate within a few seconds, faster or slower | a display at half or a third of its rate: work that takes two or three refreshes looks the same, and is shown as evenly |
 | a queue | the length and phase, from swaps that wait while it is full; that it is one, when long frames empty it | while every frame takes longer than a refresh nothing waits: the phase drifts with the error of the measured length, and which refresh shows a frame is a guess |
-| the same above 87 Hz | the display's word on its refresh settles it | whether it is a queue or follows the frames (variable rate): it is taken for the latter, placed by the timer |
-| a queue whose display becomes faster | as soon as frames are shorter than the new refresh | with frames longer than that, anything: swaps wait for nothing before and after |
+| the same above 87 Hz | the display's report of its refresh decides | whether it is a queue or follows the frames (variable rate): it is taken for the latter, placed by the timer |
+| a queue whose display becomes faster | as soon as frames are shorter than the new refresh | with longer frames, everything: swaps wait neither before nor after the change |
 """
 
 LIMITS = """
@@ -139,9 +140,9 @@ def page(found: LaboratoryResults, results: Results) -> Iterator[Part]:
     if results.plot is not None:
         yield PagePicture(PICTURE, results.plot)
         yield ABOUT_PICTURE
-    yield "## Bars"
+    yield "## Targets"
     yield from _bars(found.bars)
-    yield "## Where it is dear"
+    yield "## Where twixt costs more than a fixed interval"
     yield from _dearer(found.rows)
     yield WORDS.format(lost=f"{LOST_FRAME_MS:g}")
     yield "## Displays"
@@ -166,7 +167,7 @@ def shown(found: LaboratoryResults) -> list[Part]:
         if not bar.is_met or bar.unit != COSTS
     ]
     if found.bars:
-        bars.append(f"{sum(bar.is_met for bar in found.bars)} of {len(found.bars)} bars met")
+        bars.append(f"{sum(bar.is_met for bar in found.bars)} of {len(found.bars)} targets met")
     return [*(table for _, table in _tables(found, "{}, from a change of mode on")), *bars]
 
 
@@ -209,7 +210,7 @@ def _bars(bars: Sequence[Bar]) -> Iterator[Part]:
     named, costs = [bar for bar in bars if bar.unit != COSTS], [bar for bar in bars if bar.unit == COSTS]
     yield f"{sum(bar.is_met for bar in bars)} of {len(bars)} are met; the worst of all seeds is what counts."
     columns = (
-        TableColumn("bar", lambda bar: bar.name),
+        TableColumn("target", lambda bar: bar.name),
         TableColumn("is", lambda bar: f"{bar.figure:.4g} {bar.unit}"),
         TableColumn("must be", lambda bar: f"{'<=' if bar.is_most else '>='} {bar.limit:.4g}"),
         TableColumn("", lambda bar: "met" if bar.is_met else "**not met**"),

@@ -8,8 +8,8 @@ that is taken.
 - Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. At once if the median of the last
   10 frames, or each of the last 4, exceeds it. It skips levels whose expected cost does not fit, but goes to a smaller
   picture only from the level before it.
-- A step is taken back if it saves less than 4 % and the cost still does not fit; if the median is too long, the cheapest
-  level is tried first. Another step is tried when the cost has grown by a quarter, or after ten minutes.
+- A step is taken back if it saves less than 4 % and the cost still does not fit; if the median is too long, the
+  cheapest level is tried first. Another step is tried when the cost has grown by a quarter, or after ten minutes.
 - Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
   of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes.
 - Cores are short: one step down every 10 frames, to level SPARING at most, whatever the cost; no step up meanwhile.
@@ -54,8 +54,8 @@ FULL = Level("full")
 FLAT = Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False)
 # Shares: CPU time of drawing the default world at 800x600 on llvmpipe, levels measured in turns. With 10,000 or more
 # small bodies each step but the last saves less than 4 %: the cheapest programs draw them already. Half the size takes
-# 0.3 to 0.9 of flat where pixels are costly: many bodies, meshes, a camera that moves over a floor. With few bodies and a
-# still camera it takes 0.8 to 1.4 of it: copies of the whole window cost up to 2 ms more at 1920x1080.
+# 0.3 to 0.9 of flat where pixels are costly: many bodies, meshes, a camera that moves over a floor. With few bodies and
+# a still camera it takes 0.8 to 1.4 of it: copies of the whole window cost up to 2 ms more at 1920x1080.
 LEVELS = (
     FULL,
     Level("no shadows", "no soft shadows", 0.82, shadows=False),

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 
-# A miss that an earlier start could have saved adds this share of the interval to the margin; each good frame takes back
-# this share of what is above the floor (half of it in 12 s at 60 frames a second). A miss is seen, a few ms of latency
-# are not: quick up, slow down.
+# A miss that an earlier start could have saved adds this share of the interval to the margin; each good frame takes
+# back this share of what is above the floor (half of it in 12 s at 60 frames a second). A miss is seen, a few ms of
+# latency are not: quick up, slow down.
 GROWS, SHRINKS = 0.2, 0.001
 # An earlier start saves only frames whose cycle takes less than this share of the interval.
 COSTLY = 0.95

@@ -111,7 +111,7 @@ def test_the_command_plays_and_leaves_a_document(tmp_path: Path, capsys: pytest.
     assert command_line(["bench", "pacing", "--seeds", "1", "--quick", *files]) == 0
     assert "![" in page.read_text()
     assert "(pacing.png)" in page.read_text()
-    assert "## Bars" in page.read_text()
+    assert "## Targets" in page.read_text()
     assert plot.read_bytes()[1:4] == b"PNG"
     found = json.loads(path.read_text())
     assert {row["contestant"] for row in found["rows"]} == set(CONTESTANTS)
@@ -119,7 +119,7 @@ def test_the_command_plays_and_leaves_a_document(tmp_path: Path, capsys: pytest.
     assert {row["work"] for row in found["rows"]} == set(cases.QUICK_WORKS)
     assert {"cost", "fps", "error_p99_ms", "off_share"} <= found["rows"][0].keys()
     assert any(bar["name"].startswith("60 to 144 Hz") for bar in found["bars"])
-    assert "bars met" in capsys.readouterr().out
+    assert "targets met" in capsys.readouterr().out
 
 
 def test_fail_says_by_its_exit_code_that_a_bar_is_not_met(monkeypatch: pytest.MonkeyPatch) -> None:
