@@ -176,7 +176,7 @@ class IntervalChoice:
         if not fitting_ns or wanted_ns >= self.interval_ns:
             return ""
         return self._change(
-            wanted_ns, end_ns, f"the last {len(fitting_ns)} frames took at most {longest_ns / 1e6:.1f} ms"
+            wanted_ns, end_ns, f"the last {len(fitting_ns)} frames took {longest_ns / 1e6:.1f} ms or less"
         )
 
     def _fit(self, cycle_ns: int) -> int:
