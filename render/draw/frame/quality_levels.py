@@ -6,10 +6,10 @@ prevents. The cost ratio of each step between levels is measured beforehand (`Le
 that is taken.
 
 - Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. At once if the median of the last
-  10 frames, or each of the last 4, exceeds it. It skips levels whose expected cost does not fit, but goes to a smaller
-  picture only from the level before it.
-- A step is taken back if it saves less than 4 % and the cost still does not fit; if the median is too long, the
-  cheapest level is tried first. Another step is tried when the cost has grown by a quarter, or after ten minutes.
+  10 frames, or each of the last 4, exceeds it. It skips levels whose expected cost does not fit. A smaller picture is a
+  step of its own, taken if even the median of three blocks does not fit.
+- A step that saves less than 4 %, so that the cost still does not fit, is taken back, if possible after a trial of the
+  cheapest level. Another step is tried when the cost has grown by half, or after ten minutes.
 - Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
   of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes.
 - Cores are short: one step down every 10 frames, to level SPARING at most, whatever the cost; no step up meanwhile.
@@ -51,17 +51,18 @@ class Level(NamedTuple):
 
 
 FULL = Level("full")
-FLAT = Level("flat", "no pattern, one depth a body", 0.77, shadows=False, fine=False, skin=False)
-# Shares: CPU time of drawing the default world at 800x600 on llvmpipe, levels measured in turns. With 10,000 or more
-# small bodies each step but the last saves less than 4 %: the cheapest programs draw them already. Half the size takes
-# 0.3 to 0.9 of flat where pixels are costly: many bodies, meshes, a camera that moves over a floor. With few bodies and
-# a still camera it takes 0.8 to 1.4 of it: copies of the whole window cost up to 2 ms more at 1920x1080.
+FLAT = Level("flat", "no pattern, one depth a body", 0.78, shadows=False, fine=False, skin=False)
+# Shares: processor time of drawing the default world on llvmpipe, levels measured in turns at 800x600 and 1280x800
+# (`twixt bench parts`). With 10,000 or more small bodies each step but the first and the last saves less than 4 %: the
+# cheapest programs draw them already. Half the size takes 0.3 to 0.9 of flat where pixels are costly: many bodies,
+# meshes, a camera that moves over a floor. With few bodies and a still camera it takes 1.0 to 1.9 of it: copies of the
+# whole window cost some 2 ms more at 1920x1080.
 LEVELS = (
     FULL,
-    Level("no shadows", "no soft shadows", 0.82, shadows=False),
-    Level("plain", "hard edges, no highlights", 0.80, shadows=False, fine=False),
+    Level("no shadows", "no soft shadows", 0.73, shadows=False),
+    Level("plain", "hard edges, no highlights", 0.85, shadows=False, fine=False),
     FLAT,
-    Level("half the size", "pixels of twice the size", 0.82, shadows=False, fine=False, skin=False, scale=0.5),
+    Level("half the size", "pixels of twice the size", 0.9, shadows=False, fine=False, skin=False, scale=0.5),
 )
 # On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what it
 # measures, and `twixt bench looks` shows them.
@@ -92,7 +93,9 @@ FITS_EASILY = 0.5
 FIRST_WAIT_NS, SHORT_WAIT_NS = 9_000_000_000, 2_000_000_000
 LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
 # A step that saves less than this share is useless. Another is tried when the cost has grown by this factor.
-WORTH, GROWN = 0.04, 1.25
+WORTH, GROWN = 0.04, 1.5
+# A smaller picture is tried only if that step and its return make no more changes than this within this time.
+MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 # Weight of a new measurement of a step's share, and the bounds of a share.
 LEARNS, LEAST_SHARE, MOST_SHARE = 0.75, 0.2, 0.99
 # While cores are short, a step down is taken after this many frames of a level.
@@ -113,9 +116,9 @@ class FrameCost(NamedTuple):
 
     @property
     def judged_ns(self) -> int:
-        """The part of the cost that a cheaper level could lower, ns. The user's own drawing and garbage are left out. Stolen
-        time counts up to the frame's own work: beside a program that always runs, a fair scheduler takes that much of
-        each frame, and less from a cheaper one. Stolen time beyond it is rare, whatever is drawn."""
+        """The part of the cost that a cheaper level could lower, ns. The user's own drawing and garbage are left out.
+        Stolen time counts up to the frame's own work: beside a program that always runs, a fair scheduler takes that
+        much of each frame, and less from a cheaper one. Stolen time beyond it is rare, whatever is drawn."""
         own_ns = max(0, self.work_ns - self.user_ns - self.gc_ns - self.stolen_ns) + max(0, self.swap_ns)
         return own_ns + min(max(0, self.stolen_ns), own_ns)
 
@@ -148,6 +151,7 @@ class Governor:
         self._count = 0  # frames of this level
         self._settling = 0  # frames that are not judged yet
         self._tried: Tried | None = None
+        self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)
         self._now_ns = self._changed_ns = self._finer_ns = 0
         self._room_since_ns = self._much_room_since_ns = 0
         self._relapses = 0  # in a row
@@ -196,10 +200,10 @@ class Governor:
         if self._tried is not None:  # it is judged before another step
             if self._count < (BLOCK * BLOCKS if self._tried.tail_ns else JUDGED):
                 return
-            if not self._has_helped(costs, room_ns, interval_ns):
+            if not self._has_helped(costs, room_ns):
                 return
         usual_ns, tail_ns = self._too_long(costs, room_ns, is_block)
-        if usual_ns and self._may_save(usual_ns, tail_ns, room_ns):
+        if usual_ns and self._may_save(max(usual_ns, tail_ns), room_ns):
             self._go_cheaper(Tried(self._at, usual_ns, tail_ns, self._at), interval_ns)
         elif cores_are_short:
             self._room_since_ns = self._much_room_since_ns = self._now_ns
@@ -220,19 +224,25 @@ class Governor:
             return median(costs), median(tails)
         return 0.0, 0.0
 
-    def _may_save(self, usual_ns: float, tail_ns: float, room_ns: float) -> bool:
-        cost_ns = max(usual_ns, tail_ns)
+    def _may_save(self, cost_ns: float, room_ns: float) -> bool:
         if self._at == len(self._levels) - 1 or (
             self._now_ns < self._useless_until_ns and cost_ns <= GROWN * self._useless_ns
         ):
             return False
-        # A smaller picture is noticed at once: because of a long tail it is drawn only if the tail will then fit.
-        is_smaller = self._levels[self._at + 1].scale < 1.0
-        return not (is_smaller and tail_ns) or self._shares[self._at + 1] * tail_ns <= room_ns
+        if self._levels[self._at + 1].scale == 1.0:
+            return True
+        # A smaller picture is noticed at once: it is not drawn because of a long tail alone.
+        return len(self._costs) == BLOCK * BLOCKS and median(self._costs) > room_ns and self._may_try
+
+    @property
+    def _may_try(self) -> bool:
+        """True if a step and its return make at most MOST_CHANGES changes within CHANGES_NS."""
+        recent = sum(self._now_ns - changed_ns < CHANGES_NS for changed_ns in self._changes_ns)
+        return recent + 2 <= MOST_CHANGES
 
     def _go_cheaper(self, tried: Tried, interval_ns: int) -> None:
-        """Steps down until the expected cost fits. Goes to a smaller picture only from the level before it, since for some
-        scenes it saves nothing. After a relapse it takes a single step, back to a level that is known to fit."""
+        """Steps down until the expected cost fits. Goes to a smaller picture only from the level before it, since for
+        some scenes it saves nothing. After a relapse it takes a single step, back to a level that is known to fit."""
         is_relapse = self._finer_ns > 0 and self._now_ns - self._finer_ns < RELAPSE_NS
         self._relapses = self._relapses + 1 if is_relapse else 0
         cost_ns, fits = (tried.tail_ns, FITS) if tried.tail_ns else (tried.usual_ns, FITS_FINER)
@@ -245,7 +255,7 @@ class Governor:
         longest = "the longest frames " if tried.tail_ns else ""
         self._go(to, f"drawing cheaper ({left_out}): {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
 
-    def _has_helped(self, costs: list[int], room_ns: float, interval_ns: int) -> bool:
+    def _has_helped(self, costs: list[int], room_ns: float) -> bool:
         """Judges the last step and learns its ratio. False if another level was chosen because it saved nothing."""
         tried, self._tried = self._tried, None
         assert tried is not None
@@ -256,7 +266,7 @@ class Governor:
         before_ns, now_ns = (tried.tail_ns, median(_tails(costs))) if tried.tail_ns else (tried.usual_ns, usual_ns)
         if now_ns <= room_ns or now_ns < (1 - WORTH) * before_ns:
             return True
-        if self._at < len(self._levels) - 1 and usual_ns > room_ns:  # many small bodies: only fewer pixels help
+        if self._at < len(self._levels) - 1 and self._may_try:  # many small bodies: only fewer pixels help
             left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 :])
             further = Tried(self._at, usual_ns, tried.tail_ns and now_ns, tried.back_to)
             self._go(len(self._levels) - 1, f"drawing cheaper ({left_out}): {now_ns / 1e6:.1f} ms, no less", further)
@@ -301,6 +311,7 @@ class Governor:
         self._at, self.change_reason = to, reason
         self._begin_anew()
         self._tried, self._changed_ns = tried, self._now_ns
+        self._changes_ns.append(self._now_ns)
 
     def _begin_anew(self) -> None:
         self._costs.clear()
