@@ -112,7 +112,7 @@ class FrameLoop:
         if swap_at_ns is not None:
             self._await_swap(swap_at_ns)
         swap_begin_ns = now_ns()
-        call_ns = planned.present_ns - self.record.presents.lag_ns
+        call_ns = planned.present_ns - self.record.presents.lag_ns  # when the swap is expected to return
         self.display.swap(None if self.is_starting else lambda await_call: self.spare.in_swap(call_ns, await_call))
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
