@@ -52,7 +52,7 @@ def bodies_at(step, count=8, floor=False):
 class Both:
     """A renderer that relies on the framebuffer's pixels, and one that draws each frame whole into another."""
 
-    def __init__(self, studio, scene):
+    def __init__(self, studio, scene, glass=False):
         self.context = studio.context
         self.targets = [
             self.context.framebuffer([self.context.renderbuffer(SIZE_PX, 4)], self.context.depth_renderbuffer(SIZE_PX))
@@ -65,12 +65,14 @@ class Both:
         self.kept, self.whole = self.renderers
         self.kept._background.cache._is_faster = True
         self.whole._background.cache = None
-        self.step, self.floor = 0, scene is FLOOR
+        self.step, self.floor, self.glass = 0, glass or scene is FLOOR, glass
 
     def frame(self, camera=NEAR, panels=PANELS, over=None, ahead=False, step=1, method="hermite"):
         """Draws a frame of both, and panels over it; they are alike. over: draws more, and tells nobody."""
         self.step += step
         older, newer = (bodies_at(self.step + more, floor=self.floor) for more in (0, 1))
+        for bodies in (older, newer) if self.glass else ():
+            bodies["color"][0, 3] = 100
         pixels = []
         for renderer, target in zip(self.renderers, self.targets, strict=True):
             target.use()
@@ -152,6 +154,14 @@ def test_whatever_changes_each_frame_is_as_if_it_were_drawn_whole(both, ahead):
         both.frame(camera, ahead=ahead)
     for panels in (PANELS[:1], (), (), PANELS, None, None, PANELS, (), (Rectangle(150, 90, 260, 200),), ()):
         both.frame(panels=panels, ahead=ahead)
+
+
+def test_a_plane_that_is_seen_through_is_whole_where_a_panel_was(studio, monkeypatch):
+    monkeypatch.setattr("twixt.render.draw.software.background_cache.MOST_SHARE", 1.0)
+    both = Both(studio, Scene([Plane((8, 6), (0.5, 0.6, 0.7)), Sphere(0.3)], ground=-0.5), glass=True)
+    for left in (*[20] * (TRIED + 6), 220, 230, 20):
+        both.frame(panels=(Rectangle(left, 150, left + 80, 200),))
+    both.release()
 
 
 def test_another_outline_is_not_seen_beside_the_old_one(both):
