@@ -18,7 +18,8 @@ from functools import partial
 
 import moderngl
 
-from twixt.render.draw.frame.frame_block import BACK_BUFFER, Viewport
+from twixt.render.draw.context import BACK_BUFFER
+from twixt.render.draw.frame.frame_block import Viewport
 from twixt.render.draw.software.kept_pixels import DEPTH_BIT, STENCIL_BIT, Pixels, functions
 from twixt.render.draw.software.stale_parts import KeepingTrial, apart, around, contains, grown
 

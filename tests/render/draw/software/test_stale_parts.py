@@ -284,3 +284,4 @@ def test_a_window_keeps_its_pixels_and_its_frames_are_as_if_they_were_drawn_whol
     assert found["wrong"] == 0
     assert found["keeps"] is True
     assert found["in_part"] >= 20
+    assert found["black"] == 0
