@@ -152,7 +152,7 @@ class BackgroundCache:
             self.spoil()
             return
         if kept.framebuffer is not None and kept.pixels is not None and kept.stale[0][2] and kept.stale[0][3]:
-            self._trial.frame_ended(kept.stale[0], partial(_read, kept.framebuffer))
+            self._trial.frame_ended(kept.stale[0], over, partial(_read, kept.framebuffer))
         kept.stale = (*kept.stale, *over, ASKED)
 
     @property

@@ -217,6 +217,17 @@ def test_a_framebuffer_that_loses_its_pixels_is_filled_whole(both):
     assert both.kept._background.cache._trial.keeps is False
 
 
+def test_a_panel_laid_over_the_middle_when_all_else_is_complete_is_no_lost_picture(both):
+    def panel(target):
+        target.clear(both.step % 5 / 5, 0.9, 0.2, viewport=(120, 60, 160, 200))
+
+    for _ in range(2 * TRIED):
+        both.frame(panels=(Rectangle(120, 40, 280, 240),), over=panel)
+    assert both.kept._background.cache._trial.keeps is not False
+    both.settle()
+    assert both.kept._background.cache._trial.keeps is True
+
+
 def test_another_framebuffer_of_the_same_name_is_filled_whole(both, studio):
     both.settle()
     for number, target in enumerate(both.targets):
@@ -239,7 +250,7 @@ def test_older_pixels_are_told_from_the_last_frames():
     """Two buffers that take turns: what is read is that of the frame before the last."""
     trial, frames = KeepingTrial(), [bytes([number]) for number in range(10)]
     for number in range(1, 10):
-        trial.frame_ended(WHOLE, lambda _: frames[number])  # noqa: B023
+        trial.frame_ended(WHOLE, (), lambda _: frames[number])  # noqa: B023
         trial.frame_begins(lambda _: frames[number - 1])  # noqa: B023
     assert trial.keeps is False
 
@@ -247,7 +258,7 @@ def test_older_pixels_are_told_from_the_last_frames():
 def test_frames_that_do_not_differ_prove_nothing():
     trial = KeepingTrial()
     for _ in range(4 * TRIED):
-        trial.frame_ended(WHOLE, lambda _: b"same")
+        trial.frame_ended(WHOLE, (), lambda _: b"same")
         trial.frame_begins(lambda _: b"same")
     assert trial.keeps is None
 
