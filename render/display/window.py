@@ -99,6 +99,7 @@ class Window:
         self.screen = self.context.screen
         self.renderer = str(self.context.info["GL_RENDERER"])
         context.keep_freed_memory(self.renderer)
+        self._takes_size = self.backend == "x11" and context.is_software(self.renderer)
         self.present_times = PresentTimes(self._presentation, context.NextBuffer(self.context, find))
         if self.backend == "wayland":
             self._frame_callback = FrameCallback(
@@ -155,6 +156,8 @@ class Window:
     def poll(self) -> list[Event]:
         """Input events since the last call. Never waits. Raises DisplayGone (Wayland; on X11 see `at_gone`)."""
         self._require_display()
+        if self._takes_size:
+            context.take_size(self.context)
         glfw.poll_events()
         return self._taken()
 

@@ -30,6 +30,8 @@ SOFTWARE_RENDERERS = ("llvmpipe", "softpipe", "swrast", "swiftshader")
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 1 << 30
 LARGEST_KEPT_BLOCK_BYTES = 32 << 20
+# moderngl reads GL_COLOR_ATTACHMENT0 plus a number. A window has no attachments: this number makes it GL_BACK.
+BACK_BUFFER = 0x0405 - 0x8CE0
 LIBRARIES = ("libGL.so.1", "libOpenGL.so.0")
 
 
@@ -91,6 +93,14 @@ def without_window() -> Context:
             f"no OpenGL 3.3 context through EGL ({problem}); install a driver, on Debian: "
             "apt-get install libegl1 libgl1 libgl1-mesa-dri"
         ) from None
+
+
+def take_size(context: Context) -> None:
+    """Has software OpenGL on X11 ask for the window's size now, 25 us, which it else does in the frame's first draw.
+
+    If the size has changed all pixels are lost. Events read after this call say so.
+    """
+    context.screen.read((0, 0, 1, 1), attachment=BACK_BUFFER)
 
 
 class NextBuffer:

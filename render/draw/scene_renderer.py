@@ -346,6 +346,10 @@ class SceneRenderer:
             with self._timers.next():
                 self._small.end()
 
+    def invalidate(self) -> None:
+        """Records that other code has drawn into the framebuffer between two frames: the next one is drawn whole."""
+        self._background.invalidate()
+
     def finish(self) -> None:
         """Ends the frame: waits until everything drawn so far is complete."""
         self.end_pictures()

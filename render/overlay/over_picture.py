@@ -136,6 +136,7 @@ class OverPicture:
             return False
         if next(self._making, self) is self:
             self._making = None
+        self._loop.stage.renderer.invalidate()
         return True
 
     def redraw_early(self, until_ns: int) -> bool:

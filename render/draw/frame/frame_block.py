@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.material import Texture
 from twixt.render.draw.camera import CameraMatrices
+from twixt.render.draw.context import BACK_BUFFER
 from twixt.render.draw.frame.quality_levels import FULL, Level
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 
@@ -30,9 +31,6 @@ GUARD_PX = 64
 ENDLESS_M = 1e30
 # Height at which a body no longer casts a shadow on the ground, see `Floor`.
 NEAR_FADE_RADII = 0.9
-
-# moderngl reads GL_COLOR_ATTACHMENT0 plus a number. A window has no attachments: this number makes it GL_BACK.
-BACK_BUFFER = 0x0405 - 0x8CE0
 
 # std140; the order is FRAME_GLSL's.
 FRAME_BLOCK = np.dtype(

@@ -11,7 +11,8 @@ that is taken.
 - A step that saves less than 4 %, so that the cost still does not fit, is taken back, if possible after a trial of the
   cheapest level. Another step is tried when the cost has grown by half, or after ten minutes.
 - Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
-  of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes.
+  of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes, until a finer level has
+  stood for a minute.
 - Cores are short: one step down every 10 frames, to level SPARING at most, whatever the cost; no step up meanwhile.
 
 A constant load comes to rest at one level within 20 s, after at most three changes (on recorded costs).
@@ -298,6 +299,8 @@ class Governor:
             self._room_since_ns = self._now_ns
         if expected_ns > FITS_EASILY * interval_ns:
             self._much_room_since_ns = self._now_ns
+        if self._finer_ns == self._changed_ns and self._now_ns - self._finer_ns >= RELAPSE_NS:
+            self._relapses = 0  # the last finer level stands
         room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
         if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
             reason = f"drawing finer again: then {expected_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}"

@@ -18,7 +18,8 @@ from functools import partial
 
 import moderngl
 
-from twixt.render.draw.frame.frame_block import BACK_BUFFER, Viewport
+from twixt.render.draw.context import BACK_BUFFER
+from twixt.render.draw.frame.frame_block import Viewport
 from twixt.render.draw.software.kept_pixels import DEPTH_BIT, STENCIL_BIT, Pixels, functions
 from twixt.render.draw.software.stale_parts import KeepingTrial, apart, around, contains, grown
 
@@ -151,7 +152,7 @@ class BackgroundCache:
             self.invalidate()
             return
         if kept.framebuffer is not None and kept.pixels is not None and kept.stale[0][2] and kept.stale[0][3]:
-            self._trial.frame_ended(kept.stale[0], partial(_read, kept.framebuffer))
+            self._trial.frame_ended(kept.stale[0], over, partial(_read, kept.framebuffer))
         kept.stale = (*kept.stale, *over, FENCE_PIXEL)
 
     @property

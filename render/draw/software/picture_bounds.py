@@ -80,7 +80,10 @@ class PictureBounds:
         if members is not self._reach_of:
             self._reach_of, self._reach = members, _reach_of(self._bodies)
         reach = self._reach
-        if not layers or reach is None or (reach.has_planes and not are_planes_still):
+        if not layers or reach is None:
+            return None
+        # What is seen through comes after the background, planes that stand still included.
+        if reach.has_planes and (not are_planes_still or any([layer.uniforms.has_transparent for layer in layers])):
             return None
         ground = self._ground_under(view, layers)
         gap_s = max([layer.uniforms.gap_s for layer in layers])

@@ -9,7 +9,7 @@ Always: parts are (left, bottom, width, height), px. Pure: pixels come from the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from twixt.render.draw.frame.frame_block import Viewport
 
@@ -87,14 +87,18 @@ class KeepingTrial:
         self._older = b""  # and of the frame before that
         self._found = 0
 
-    def frame_ended(self, part: Viewport, read: Callable[[Viewport], bytes]) -> None:
-        """Samples the middle of a part in which bodies move. read: pixels of a part of the framebuffer."""
+    def frame_ended(self, part: Viewport, over: Sequence[Viewport], read: Callable[[Viewport], bytes]) -> None:
+        """Samples the middle of a part in which bodies move. read: pixels of a part of the framebuffer. over: parts that
+        are still changed until the swap, as panels are: where one is in the middle, nothing is sampled."""
         if self.keeps is not None:
             return
         left, bottom, width, height = part
         side = min(SAMPLE_PX, width, height)
-        self._sampled = left + (width - side) // 2, bottom + (height - side) // 2, side, side
-        self._older, self._before = self._before, read(self._sampled)
+        sampled = left + (width - side) // 2, bottom + (height - side) // 2, side, side
+        if any(meet(sampled, one) for one in over):
+            return
+        self._sampled = sampled
+        self._older, self._before = self._before, read(sampled)
 
     def frame_begins(self, read: Callable[[Viewport], bytes]) -> None:
         """Compares the sample. Call it before the next frame draws anything."""

@@ -77,6 +77,18 @@ def test_what_was_chosen_stays_whatever_frames_take(choice, processor_draws, is_
     assert set(driven(governor, [100] * 50 + [1] * 500, short=True)) == {level}
 
 
+def test_after_a_load_that_came_and_went_the_first_finer_level_that_stands_ends_the_longer_waits():
+    machine = Machine()
+    for _ in range(60):
+        machine.run(15, 40)
+        machine.run(44, 5)
+    assert machine.governor.level is not FULL
+    drawn = machine.run(300, 4)
+    begins = [drawn.index(at) / 60 for at in range(drawn[0] - 1, -1, -1)]
+    assert begins[0] > 20, "the waits had grown"
+    assert begins[-1] - begins[0] < 80
+
+
 def test_a_gpu_draws_its_best_and_leaves_out_what_it_has_no_time_for():
     governor = Governor("auto", processor_draws=False)
     assert set(driven(governor, [9] * 200)) == {BEST}

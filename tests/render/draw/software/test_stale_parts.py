@@ -52,7 +52,7 @@ def bodies_at(step, count=8, floor=False):
 class Both:
     """A renderer that relies on the framebuffer's pixels, and one that draws each frame whole into another."""
 
-    def __init__(self, studio, scene):
+    def __init__(self, studio, scene, glass=False):
         self.context = studio.context
         self.targets = [
             self.context.framebuffer([self.context.renderbuffer(SIZE_PX, 4)], self.context.depth_renderbuffer(SIZE_PX))
@@ -65,12 +65,14 @@ class Both:
         self.kept, self.whole = self.renderers
         self.kept._background.cache._is_faster = True
         self.whole._background.cache = None
-        self.step, self.floor = 0, scene is FLOOR
+        self.step, self.floor, self.glass = 0, glass or scene is FLOOR, glass
 
     def frame(self, camera=NEAR, panels=PANELS, over=None, ahead=False, step=1, method="hermite"):
         """Draws a frame of both, and panels over it, and compares them. over: draws more, unannounced."""
         self.step += step
         older, newer = (bodies_at(self.step + more, floor=self.floor) for more in (0, 1))
+        for bodies in (older, newer) if self.glass else ():
+            bodies["color"][0, 3] = 100
         pixels = []
         for renderer, target in zip(self.renderers, self.targets, strict=True):
             target.use()
@@ -154,6 +156,14 @@ def test_whatever_changes_each_frame_is_as_if_it_were_drawn_whole(both, ahead):
         both.frame(panels=panels, ahead=ahead)
 
 
+def test_a_plane_that_is_seen_through_is_whole_where_a_panel_was(studio, monkeypatch):
+    monkeypatch.setattr("twixt.render.draw.software.background_cache.MOST_SHARE", 1.0)
+    both = Both(studio, Scene([Plane((8, 6), (0.5, 0.6, 0.7)), Sphere(0.3)], ground=-0.5), glass=True)
+    for left in (*[20] * (TRIED + 6), 220, 230, 20):
+        both.frame(panels=(Rectangle(left, 150, left + 80, 200),))
+    both.release()
+
+
 def test_another_outline_is_not_seen_beside_the_old_one(both):
     both.settle()
     scene = both.kept.scene
@@ -207,6 +217,17 @@ def test_a_framebuffer_that_loses_its_pixels_is_filled_whole(both):
     assert both.kept._background.cache._trial.keeps is False
 
 
+def test_a_panel_laid_over_the_middle_when_all_else_is_complete_is_no_lost_picture(both):
+    def panel(target):
+        target.clear(both.step % 5 / 5, 0.9, 0.2, viewport=(120, 60, 160, 200))
+
+    for _ in range(2 * TRIED):
+        both.frame(panels=(Rectangle(120, 40, 280, 240),), over=panel)
+    assert both.kept._background.cache._trial.keeps is not False
+    both.settle()
+    assert both.kept._background.cache._trial.keeps is True
+
+
 def test_another_framebuffer_of_the_same_name_is_filled_whole(both, studio):
     both.settle()
     for number, target in enumerate(both.targets):
@@ -229,7 +250,7 @@ def test_older_pixels_are_told_from_the_last_frames():
     """Two buffers that take turns: what is read is that of the frame before the last."""
     trial, frames = KeepingTrial(), [bytes([number]) for number in range(10)]
     for number in range(1, 10):
-        trial.frame_ended(WHOLE, lambda _: frames[number])  # noqa: B023
+        trial.frame_ended(WHOLE, (), lambda _: frames[number])  # noqa: B023
         trial.frame_begins(lambda _: frames[number - 1])  # noqa: B023
     assert trial.keeps is False
 
@@ -237,7 +258,7 @@ def test_older_pixels_are_told_from_the_last_frames():
 def test_frames_that_do_not_differ_prove_nothing():
     trial = KeepingTrial()
     for _ in range(4 * TRIED):
-        trial.frame_ended(WHOLE, lambda _: b"same")
+        trial.frame_ended(WHOLE, (), lambda _: b"same")
         trial.frame_begins(lambda _: b"same")
     assert trial.keeps is None
 
@@ -274,3 +295,4 @@ def test_a_window_keeps_its_pixels_and_its_frames_are_as_if_they_were_drawn_whol
     assert found["wrong"] == 0
     assert found["keeps"] is True
     assert found["in_part"] >= 20
+    assert found["black"] == 0

@@ -34,6 +34,19 @@ def frame(renderer: SceneRenderer, target: Any, step: int, camera: OrbitCamera) 
     return renderer.read_pixels()
 
 
+def black_after_a_resize(renderer: SceneRenderer, window: Window) -> int:
+    """Pixels that are black in a frame while which the window grows, after its events were read (X11)."""
+    for step in range(4):
+        frame(renderer, window.screen, step, NEAR)
+        window.swap()
+        window.poll()
+    if window.backend == "x11":
+        import glfw  # after its library is chosen
+
+        glfw.set_window_size(window.handle, SIZE_PX[0] + 80, SIZE_PX[1] + 60)
+    return int((frame(renderer, window.screen, 4, NEAR) == 0).all(axis=2).sum())
+
+
 def main() -> None:
     window = Window(SIZE_PX, "frames", vsync=False)
     context = window.context
@@ -61,7 +74,9 @@ def main() -> None:
             window.swap()
             window.poll()
     wrong = sum(not np.array_equal(*pair) for pair in zip(*pictures, strict=True))
-    print(json.dumps({"keeps": kept._background.cache._trial.keeps, "wrong": wrong, "in_part": in_part}))
+    keeps = kept._background.cache._trial.keeps
+    found = {"keeps": keeps, "wrong": wrong, "in_part": in_part, "black": black_after_a_resize(kept, window)}
+    print(json.dumps(found))
     window.close()
 
 
