@@ -29,7 +29,7 @@ def private_runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def found(private_runtime: None) -> Allocation:
     with allocation.frames() as made:
-        for _ in range(4):  # what each frame loses is lost each time; what a late frame words anew is not
+        for _ in range(8):  # what each frame loses is lost each time; what a late frame words anew is not
             seen = measured(made)
             if seen.growth < MOST_GROWTH:
                 break
