@@ -8,10 +8,8 @@ that is taken.
 - Cheaper: the tail of each of three blocks of 40 frames exceeds 92 % of the interval. At once if the median of the last
   10 frames, or each of the last 4, exceeds it. It skips levels whose expected cost does not fit. A smaller picture is a
   step of its own, taken if even the median of three blocks does not fit.
-- A step that does not make the cost fit is taken back if it saves less than 4 %, or for a tail, if it makes the usual
-  frames as cheap as expected and the long ones hardly cheaper: others' work makes them long. If the usual frames do not
-  fit, either, the cheapest level is tried before. Another step is tried when the cost has grown by half, or after ten
-  minutes.
+- A step after which the usual frames still do not fit is taken back if it saves less than 4 % of them, if possible after
+  a trial of the cheapest level. Another step is tried when the cost has grown by half, or after ten minutes.
 - Finer: the tails of three blocks, divided by the step's ratio, stay below 75 % of the interval for 9 s, or below half
   of it for 2 s. If a cheaper level follows within a minute both waits double, up to ten minutes, until a finer level has
   stood for a minute.
@@ -97,9 +95,6 @@ FIRST_WAIT_NS, SHORT_WAIT_NS = 9_000_000_000, 2_000_000_000
 LONGEST_WAIT_NS, RELAPSE_NS = 600_000_000_000, 60_000_000_000
 # A step that saves less than this share is useless. Another is tried when the cost has grown by this factor.
 WORTH, GROWN = 0.04, 1.5
-# So is one that saves the usual cost as expected, and of the tail less than this share of that: it is not drawing that
-# makes the tail.
-OF_THE_TAIL = 0.25
 # A smaller picture is tried only if that step and its return make no more changes than this within this time.
 MOST_CHANGES, CHANGES_NS = 3, 60_000_000_000
 # Weight of a new measurement of a step's share, and the bounds of a share.
@@ -266,25 +261,20 @@ class Governor:
         tried, self._tried = self._tried, None
         assert tried is not None
         usual_ns = median(costs)
-        promised = 1 - math.prod(self._shares[tried.from_level + 1 : self._at + 1])
         self._learn(tried, usual_ns)
         if tried.from_level > self._at:
             return True
-        saved = _saved(tried.usual_ns, usual_ns)
-        before_ns, now_ns = (tried.tail_ns, median(_tails(costs))) if tried.tail_ns else (tried.usual_ns, usual_ns)
-        is_in_vain = saved < WORTH
-        if tried.tail_ns:  # a machine that became slower meanwhile saves neither
-            is_in_vain = saved > promised / 2 and _saved(before_ns, now_ns) < OF_THE_TAIL * saved
-        if now_ns <= room_ns or not is_in_vain:
+        # Of a tail it cannot be told what a step saved: a machine whose speed changes makes it longer by as much.
+        if tried.tail_ns or usual_ns <= room_ns or usual_ns < (1 - WORTH) * tried.usual_ns:
             return True
         # Many small bodies: only fewer pixels help.
-        if usual_ns > room_ns and self._at < len(self._levels) - 1 and self._may_try:
+        if self._at < len(self._levels) - 1 and self._may_try:
             left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 :])
-            further = Tried(self._at, usual_ns, tried.tail_ns and now_ns, tried.back_to)
-            self._go(len(self._levels) - 1, f"drawing cheaper ({left_out}): {now_ns / 1e6:.1f} ms, no less", further)
+            further = Tried(self._at, usual_ns, 0.0, tried.back_to)
+            self._go(len(self._levels) - 1, f"drawing cheaper ({left_out}): {usual_ns / 1e6:.1f} ms, no less", further)
             return False
-        self._useless_ns, self._useless_until_ns = before_ns, self._now_ns + LONGEST_WAIT_NS
-        self._go(tried.back_to, f"drawing as before: cheaper brought nothing, {now_ns / 1e6:.1f} ms")
+        self._useless_ns, self._useless_until_ns = tried.usual_ns, self._now_ns + LONGEST_WAIT_NS
+        self._go(tried.back_to, f"drawing as before: cheaper brought nothing, {usual_ns / 1e6:.1f} ms")
         return False
 
     def _learn(self, tried: Tried, usual_ns: float) -> None:
@@ -339,11 +329,6 @@ def tail(costs: Sequence[int]) -> float:
     ordered = sorted(costs)
     usual, high = median(ordered), ordered[min(len(ordered) - 1, int(QUANTILE * len(ordered)))]
     return usual + TAIL * max(0.0, high - usual)
-
-
-def _saved(before_ns: float, now_ns: float) -> float:
-    """Share of a cost that was saved; negative if it grew."""
-    return 1 - now_ns / before_ns
 
 
 def _tails(costs: Sequence[int]) -> list[float]:
