@@ -100,7 +100,13 @@ def take_size(context: Context) -> None:
 
     If the size has changed all pixels are lost. Events read after this call say so.
     """
-    context.screen.read((0, 0, 1, 1), attachment=BACK_BUFFER)
+    read_pixels(context.screen, (0, 0, 1, 1))
+
+
+def read_pixels(framebuffer: moderngl.Framebuffer, part: tuple[int, int, int, int]) -> bytes:
+    """RGB pixels of a part of a framebuffer, a window's included, bottom row first. part: left, bottom, width, height."""
+    attachment = 0 if framebuffer.glo else BACK_BUFFER
+    return framebuffer.read(part, 3, attachment=attachment, alignment=1)
 
 
 class NextBuffer:

@@ -168,11 +168,8 @@ def are_clear(few: FewBodies, eye: Sequence[float], sides: NDArray[np.floating])
     swing += LEFT * max(map(abs, (*extent.low, *extent.high)))
     if few.ground is None:
         return [bool(one.all()) for one in _outside(beyond, radius + swing).T]
-    away, lean = _slope(few.ground)
+    away, lean, highest, spot = shadow_reach(few.ground, few.sizes.are_balls)
     # First one ball around each body and its shadow: few bodies are left for the closer test.
-    highest, spot = few.ground.fade_radii, BALL_SPOT
-    if not few.sizes.are_balls:
-        highest, spot = highest + RODS_DOWN, max(LONG_FOOT, LONG_SPOT * (1 + lean))
     whole = highest * (1 + lean) + spot
     near = np.flatnonzero(~_outside(beyond, whole * radius + (1 + lean) * swing).all(axis=1))
     if not len(near):
@@ -191,10 +188,26 @@ class _Balls(NamedTuple):
     reach: NDArray[np.floating]
 
 
-def _slope(ground: Ground) -> tuple[NDArray[np.floating], float]:
-    """Offset of a shadow along x and y for each metre above the ground, and the sum of both magnitudes."""
+class ShadowReach(NamedTuple):
+    """How far the shadows of bodies reach on the ground.
+
+    away: offset of a shadow along x and y for each metre above the ground; lean: the sum of both magnitudes. highest:
+    height from which on there is no shadow, and spot: radius of a shadow, both in radii of the body's bounding ball.
+    """
+
+    away: NDArray[np.floating]
+    lean: float
+    highest: float
+    spot: float
+
+
+def shadow_reach(ground: Ground, are_balls: bool) -> ShadowReach:
+    """Reach of the shadows on this ground. are_balls: each body is a sphere."""
     away = -np.asarray(ground.light[:2]) / max(ground.light[2], LOWEST_LIGHT)
-    return away, float(np.abs(away).sum())
+    lean = float(np.abs(away).sum())
+    if are_balls:
+        return ShadowReach(away, lean, ground.fade_radii, BALL_SPOT)
+    return ShadowReach(away, lean, ground.fade_radii + RODS_DOWN, max(LONG_FOOT, LONG_SPOT * (1 + lean)))
 
 
 def _closely(

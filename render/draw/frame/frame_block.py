@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.material import Texture
 from twixt.render.draw.camera import CameraMatrices
-from twixt.render.draw.context import BACK_BUFFER
+from twixt.render.draw.context import read_pixels
 from twixt.render.draw.frame.quality_levels import FULL, Level
 from twixt.render.draw.glsl.pose_variants import PoseVariant
 
@@ -178,8 +178,7 @@ class FrameTarget:
     def read(self) -> NDArray[np.uint8]:
         """The pixels that pictures cover, RGB, shape (height, width, 3), top row first."""
         width_px, height_px = self.size_px
-        attachment = 0 if self.framebuffer.glo else BACK_BUFFER
-        raw = self.framebuffer.read((0, 0, width_px, height_px), 3, attachment=attachment, alignment=1)
+        raw = read_pixels(self.framebuffer, (0, 0, width_px, height_px))
         return np.flipud(np.frombuffer(raw, np.uint8).reshape(height_px, width_px, 3)).copy()
 
 

@@ -152,8 +152,8 @@ class Governor:
         self._count = 0  # frames of this level
         self._settling = 0  # frames that are not judged yet
         self._tried: Tried | None = None
-        self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)
-        self._now_ns = self._changed_ns = self._finer_ns = 0
+        self._changes_ns: deque[int] = deque(maxlen=MOST_CHANGES)  # the last ones
+        self._now_ns = self._finer_ns = 0
         self._room_since_ns = self._much_room_since_ns = 0
         self._relapses = 0  # in a row
         self._useless_ns, self._useless_until_ns = 0.0, 0  # the cost that a cheaper level did not lower
@@ -209,7 +209,7 @@ class Governor:
         elif cores_are_short:
             self._room_since_ns = self._much_room_since_ns = self._now_ns
             if self._at < SPARING and self._count >= SHORT_FRAMES:
-                self._go(self._at + 1, f"cores are short: drawing cheaper ({self._levels[self._at + 1].left_out})")
+                self._go(self._at + 1, f"cores are short: {self._cheaper_by(self._at + 1)}")
         elif is_block:
             self._look_for_room(costs, interval_ns)
 
@@ -252,9 +252,12 @@ class Governor:
         while expected_ns > fits * interval_ns and to < last:
             to += 1
             expected_ns *= self._shares[to]
-        left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 : to + 1])
         longest = "the longest frames " if tried.tail_ns else ""
-        self._go(to, f"drawing cheaper ({left_out}): {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
+        self._go(to, f"{self._cheaper_by(to)}: {longest}{cost_ns / 1e6:.1f} ms of {interval_ns / 1e6:.1f}", tried)
+
+    def _cheaper_by(self, to: int) -> str:
+        """For the user: what a step to this level leaves out."""
+        return f"drawing cheaper ({', '.join(level.left_out for level in self._levels[self._at + 1 : to + 1])})"
 
     def _has_helped(self, costs: list[int], room_ns: float) -> bool:
         """Judges the last step and learns its ratio. False if another level was chosen because it saved nothing."""
@@ -268,10 +271,10 @@ class Governor:
         if tried.tail_ns or usual_ns <= room_ns or usual_ns < (1 - WORTH) * tried.usual_ns:
             return True
         # Many small bodies: only fewer pixels help.
-        if self._at < len(self._levels) - 1 and self._may_try:
-            left_out = ", ".join(level.left_out for level in self._levels[self._at + 1 :])
+        cheapest = len(self._levels) - 1
+        if self._at < cheapest and self._may_try:
             further = Tried(self._at, usual_ns, 0.0, tried.back_to)
-            self._go(len(self._levels) - 1, f"drawing cheaper ({left_out}): {usual_ns / 1e6:.1f} ms, no less", further)
+            self._go(cheapest, f"{self._cheaper_by(cheapest)}: {usual_ns / 1e6:.1f} ms, no less", further)
             return False
         self._useless_ns, self._useless_until_ns = tried.usual_ns, self._now_ns + LONGEST_WAIT_NS
         self._go(tried.back_to, f"drawing as before: cheaper brought nothing, {usual_ns / 1e6:.1f} ms")
@@ -292,15 +295,16 @@ class Governor:
     def _look_for_room(self, costs: list[int], interval_ns: int) -> None:
         if not self._at or len(costs) < BLOCK * BLOCKS:
             return
+        changed_ns = self._changes_ns[-1]
         # A learned share becomes outdated: LONGEST_WAIT_NS after the last step, `Level.share` counts instead.
-        is_known = self._now_ns - self._changed_ns < LONGEST_WAIT_NS
+        is_known = self._now_ns - changed_ns < LONGEST_WAIT_NS
         share = self._shares[self._at] if is_known else self._levels[self._at].share
         expected_ns = max(_tails(costs)) / share
         if expected_ns > FITS_FINER * interval_ns:
             self._room_since_ns = self._now_ns
         if expected_ns > FITS_EASILY * interval_ns:
             self._much_room_since_ns = self._now_ns
-        if self._finer_ns == self._changed_ns and self._now_ns - self._finer_ns >= RELAPSE_NS:
+        if self._finer_ns == changed_ns and self._now_ns - self._finer_ns >= RELAPSE_NS:
             self._relapses = 0  # the last finer level stands
         room_ns, much_room_ns = self._now_ns - self._room_since_ns, self._now_ns - self._much_room_since_ns
         if room_ns >= self._wait_ns(FIRST_WAIT_NS) or much_room_ns >= self._wait_ns(SHORT_WAIT_NS):
@@ -314,7 +318,7 @@ class Governor:
     def _go(self, to: int, reason: str, tried: Tried | None = None) -> None:
         self._at, self.change_reason = to, reason
         self._begin_anew()
-        self._tried, self._changed_ns = tried, self._now_ns
+        self._tried = tried
         self._changes_ns.append(self._now_ns)
 
     def _begin_anew(self) -> None:

@@ -18,7 +18,7 @@ from functools import partial
 
 import moderngl
 
-from twixt.render.draw.context import BACK_BUFFER
+from twixt.render.draw.context import read_pixels
 from twixt.render.draw.frame.frame_block import Viewport
 from twixt.render.draw.software.kept_pixels import DEPTH_BIT, STENCIL_BIT, Pixels, functions
 from twixt.render.draw.software.stale_parts import KeepingTrial, apart, around, contains, grown
@@ -152,7 +152,7 @@ class BackgroundCache:
             self.invalidate()
             return
         if kept.framebuffer is not None and kept.pixels is not None and kept.stale[0][2] and kept.stale[0][3]:
-            self._trial.frame_ended(kept.stale[0], over, partial(_read, kept.framebuffer))
+            self._trial.frame_ended(kept.stale[0], over, partial(read_pixels, kept.framebuffer))
         kept.stale = (*kept.stale, *over, FENCE_PIXEL)
 
     @property
@@ -185,7 +185,7 @@ class BackgroundCache:
         """Begins a frame. Returns the stale parts; None: no part is known to still have the last frame's pixels."""
         stale = None
         if kept is not None and kept.framebuffer is target and kept.stale is not None and bounds is not None:
-            self._trial.frame_begins(partial(_read, target))
+            self._trial.frame_begins(partial(read_pixels, target))
             if self._trial.keeps and kept.pixels is not None and kept.pixels.has_depth:
                 stale = kept.stale
         self.invalidate()  # until the frame has ended
@@ -255,7 +255,3 @@ def parts_of(stale: Sequence[Viewport], viewport: Viewport) -> tuple[Viewport, .
     """The same pixels as disjoint parts; None if copying the whole picture costs less."""
     parts = apart(stale)
     return parts if sum([part[2] * part[3] for part in parts]) <= MOST_SHARE * viewport[2] * viewport[3] else None
-
-
-def _read(framebuffer: moderngl.Framebuffer, part: Viewport) -> bytes:
-    return framebuffer.read(part, 3, attachment=0 if framebuffer.glo else BACK_BUFFER, alignment=1)

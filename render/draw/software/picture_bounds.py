@@ -22,10 +22,10 @@ from twixt.render.draw.bodies.body_programs import Membership
 from twixt.render.draw.bodies.still_planes import Same
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.flat.few_bodies import Ground, ground_of, sizes_of
-from twixt.render.draw.flat.panel_backdrop import BALL_SPOT, BENT, LEFT, LONG_FOOT, LONG_SPOT, RADIUS_MARGIN, RODS_DOWN
+from twixt.render.draw.flat.panel_backdrop import BENT, LEFT, RADIUS_MARGIN, shadow_reach
 from twixt.render.draw.frame.frame_block import Floor, SceneView, Viewport
 from twixt.render.draw.frame.layers import PlacedLayer
-from twixt.render.draw.shapes.shadows import LOWEST_LIGHT, has_shadows
+from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.software.stale_parts import around
 from twixt.render.draw.spheres.snapshot_bounds import Extent
 
@@ -185,11 +185,7 @@ def balls_around(
     far += LEFT * max([abs(end) for end in (*extent.low, *extent.high)])
     if ground is None:
         return places, np.full(len(places), radius + far)
-    away = -np.asarray(ground.light[:2], np.float64) / max(float(ground.light[2]), LOWEST_LIGHT)
-    lean = float(np.abs(away).sum())
-    highest, spot = ground.fade_radii, BALL_SPOT
-    if not reach.are_balls:
-        highest, spot = highest + RODS_DOWN, max(LONG_FOOT, LONG_SPOT * (1 + lean))
+    away, lean, highest, spot = shadow_reach(ground, reach.are_balls)
     # All shadows lie in one rectangle on the ground.
     cast, disc = away * min(height_m, highest * radius), spot * radius + (1 + lean) * far
     low = places[:, :2].min(axis=0) + np.minimum(cast, 0.0) - disc
