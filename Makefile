@@ -80,7 +80,7 @@ $(VENV)/ready: $(REQUIREMENTS) pyproject.toml | packages
 	echo "setup: twixt itself"; \
 	$(call pip_install,--no-deps --no-build-isolation --editable .); \
 	rm -rf $(VENV)/lib/python*/site-packages/twixt; : a copy, which would run instead of what is edited here; \
-	$(BIN)/python -m compileall -q twixt.py cli ipc sim render; \
+	$(BIN)/python -m compileall -q twixt.py cli ipc sim render bench; \
 	touch $@; echo "setup: done in $$(($$(date +%s) - began)) s; the first start compiles what draws, a second or two"
 
 run: setup      ## the default world, in a window (offscreen with a report where there is no display)
@@ -98,8 +98,8 @@ check: setup    ## format, lint, types, fast tests
 	$(BIN)/mypy
 	$(BIN)/python -m tests.suite -m "not stress and not display" $(ARGS)
 
-bench: setup    ## what everything costs, each beside its physical limit (ARGS=--quick: that it works)
-	$(BIN)/twixt bench $(ARGS)
+bench: setup    ## what everything costs, each beside its physical limit (ARGS="channel --quick"; ARGS=--help: all benches)
+	$(BIN)/python -m bench $(ARGS)
 
 fuzz: setup     ## a hundred thousand spoilt inputs for each reader of what others wrote (FUZZ=1000, ARGS="head --seed 1")
 	nice env FUZZ=$(FUZZ) $(BIN)/python -P -m tests.hostile.fuzz $(ARGS)
@@ -111,7 +111,7 @@ mutants: setup  ## whether the tests notice a wrong line of the channel and of t
 coverage: setup ## lines and branches of ipc/ that the tests reach
 	@$(call pip_install,-r requirements-mutants.txt)
 	@rm -rf build/coverage && mkdir -p build/coverage
-	$(BIN)/python -m coverage run -m pytest -q tests/ipc tests/sim tests/cli -m "not display" \
+	$(BIN)/python -m coverage run -m pytest -q tests/ipc tests/sim tests/cli tests/bench -m "not display" \
 	  --deselect tests/ipc/session/test_session_processes.py::test_taking_a_name_needs_the_standard_library_alone \
 	  --deselect tests/sim/world/test_bodies_columns.py::test_a_rule_in_the_script_itself_is_refused_with_the_way_out $(ARGS)
 	-@$(BIN)/python -m coverage combine --quiet 2>/dev/null  # processes that were killed leave half a file

@@ -127,7 +127,7 @@ __all__ = [
 ]
 
 STARTED_NS = time.perf_counter_ns()  # for the time to the first frame
-# Commands and cases that start no viewer in advance: these, help, shell completion, benches with `AGAINST`.
+# Commands and cases that start no viewer in advance: these, help, shell completion, runs in turns (`AGAINST`).
 WITHOUT_VIEWER = {"sim", "view", "report", "compare", "doctor", "bench", "worlds"}
 AGAINST = "--against"  # each run starts its own viewer
 HELP_FLAGS, COMPLETION_VARIABLE = {"-h", "--help", "--version"}, "_TWIXT_COMPLETE"

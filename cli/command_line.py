@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import twixt
-from twixt.cli.benches import COST_OPTIONS, COSTS, PEERS, benches, measure_costs
 from twixt.cli.flags import argument, complete_simulations, complete_worlds, option, typed
 from twixt.cli.lazy_commands import CommandGroup, CommandTable
 from twixt.ipc.config.config import BOTH, MEASURE, SIM, VIEW
-from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED
+from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_lines
 from twixt.ipc.trace import startup_times
 
@@ -26,19 +25,21 @@ if TYPE_CHECKING:
     from twixt.ipc.config.config import Config
 
 MEASURE_SECONDS = 10.0
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 commands = CommandTable()
 EXISTING_FILE = click.Path(exists=True, dir_okay=False)
 WORLD = argument("world", default="balls", shell_complete=complete_worlds)
 
 
-def command_line(arguments: list[str]) -> int:
-    """Runs a command line; returns the exit code. Click prints the errors that it finds itself."""
+def command_line(arguments: list[str], of: click.Group | None = None, program: str = "twixt") -> int:
+    """Runs a command line; returns the exit code. Click prints the errors that it finds itself. of: commands of another
+    program than twixt."""
     output = sys.stdout
     if isinstance(output, io.TextIOWrapper):  # a file name of any bytes can be printed on any terminal
         output.reconfigure(errors="backslashreplace")
     try:
-        code = group().main(args=arguments, prog_name="twixt", standalone_mode=False, obj=arguments)
+        code = (of or group()).main(args=arguments, prog_name=program, standalone_mode=False, obj=arguments)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
@@ -60,8 +61,7 @@ def command_line(arguments: list[str]) -> int:
 
 def group() -> click.Group:
     """The group of all commands."""
-    about = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-    made = CommandGroup(commands, default="run", name="twixt", help=ABOUT, context_settings=about)
+    made = CommandGroup(commands, default="run", name="twixt", help=ABOUT, context_settings=HELP_SETTINGS)
     return click.version_option(twixt.__version__)(made)
 
 
@@ -193,22 +193,6 @@ def doctor() -> int:
     return examine()
 
 
-@commands.command(
-    *COST_OPTIONS,
-    option("--peers", is_flag=True, help="other viewers on the same scene, too, where they are installed"),
-    subcommands=benches,
-)
-@click.pass_context
-def bench(context: click.Context, peers: bool, **wanted: Any) -> int:
-    """Costs of everything, each beside its physical limit; truth and evenness of the motion.
-
-    Without a command, all costs are measured.
-    """
-    if context.invoked_subcommand is not None:
-        return 0
-    return measure_costs([name for name in COSTS if name != PEERS or peers], **wanted)
-
-
 @commands.command()
 def worlds() -> None:
     """The built-in worlds."""
@@ -216,6 +200,14 @@ def worlds() -> None:
 
     for name, entry in WORLDS.items():
         click.echo(f"{name:12} {entry.description}")
+
+
+@commands.command(argument("words", nargs=-1, type=click.UNPROCESSED), ignore_unknown_options=True)
+def bench(words: tuple[str, ...]) -> int:
+    """Where the benches are run: in a checkout, by make bench."""
+    if os.path.isdir(os.path.join(os.path.dirname(os.path.abspath(str(twixt.__file__))), "bench")):
+        raise TwixtError("the benches are run by: make bench (one of them: python -m bench NAME)")
+    raise TwixtError("the benches are no part of what is installed; in a checkout: make bench")
 
 
 def _config(**values: Any) -> Config:

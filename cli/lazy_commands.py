@@ -15,32 +15,35 @@ from twixt.cli.flags import OWN_HEADING, flags_of
 
 
 class LazyCommand(NamedTuple):
-    """A command that is not built yet. sides: of `Config`, whose flags it has beside its parameters."""
+    """A command that is not built yet. sides: of `Config`, whose flags it has beside its parameters. settings: click's,
+    of its context."""
 
     function: Callable[..., int | None]
     parameters: tuple[click.Parameter, ...]
     sides: tuple[str, ...]
-    subcommands: CommandTable | None
+    settings: dict[str, Any]
 
     def build(self, name: str) -> click.Command:
         """The command, with all its options."""
-        about: dict[str, Any] = {"callback": self.function, "help": self.function.__doc__}
-        parameters = [*self.parameters, *flags_of(*self.sides)]
-        if self.subcommands is not None:
-            return CommandGroup(self.subcommands, name=name, params=parameters, invoke_without_command=True, **about)
-        return HeadedCommand(name, params=parameters, **about)
+        return HeadedCommand(
+            name,
+            params=[*self.parameters, *flags_of(*self.sides)],
+            callback=self.function,
+            help=self.function.__doc__,
+            context_settings=self.settings,
+        )
 
 
 class CommandTable(dict[str, LazyCommand]):
     """Commands by name, in the order in which they are shown."""
 
     def command(
-        self, *parameters: click.Parameter, sides: tuple[str, ...] = (), subcommands: CommandTable | None = None
+        self, *parameters: click.Parameter, sides: tuple[str, ...] = (), **settings: Any
     ) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
         """A decorator that enters a function in the table, under its own name."""
 
         def keep(function: Callable[..., int | None]) -> Callable[..., int | None]:
-            self[function.__name__] = LazyCommand(function, parameters, sides, subcommands)
+            self[function.__name__] = LazyCommand(function, parameters, sides, settings)
             return function
 
         return keep

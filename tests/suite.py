@@ -35,7 +35,7 @@ ALONE = {"stress", "starvable"}
 # Files that take longest in parallel (`--durations=50` says which), the longest first: a file runs in one process, and
 # one that begins last keeps the others waiting. pytest-xdist would begin with the most tests, which are short ones.
 LONGEST = (
-    "tests/project/test_bench.py",
+    "tests/bench/test_costs.py",
     "tests/end_to_end/test_bad_input.py",
     "tests/sim/test_bad_worlds.py",
     "tests/project/test_suite.py",
@@ -43,13 +43,13 @@ LONGEST = (
     "tests/end_to_end/test_exhausted.py",
     "tests/sim/worlds/test_pinned.py",
     "tests/project/test_packaging.py",
-    "tests/cli/bench/stepping/test_mujoco_bench.py",
-    "tests/cli/bench/test_evenness.py",
-    "tests/cli/bench/guest/test_guest_bench.py",
+    "tests/bench/stepping/test_mujoco_bench.py",
+    "tests/bench/test_evenness.py",
+    "tests/bench/guest/test_guest_bench.py",
     "tests/end_to_end/test_offscreen.py",
     "tests/render/draw/test_drivers.py",
     "tests/end_to_end/test_profile.py",
-    "tests/cli/bench/motion/test_drawn_motion.py",
+    "tests/bench/motion/test_drawn_motion.py",
     "tests/render/display/test_window.py",
     "tests/project/test_setup.py",
     "tests/sim/process/test_physics_run.py",

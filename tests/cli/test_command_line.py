@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from twixt.cli.command_line import benches, commands, group
+from twixt.cli.command_line import commands, group
 from twixt.cli.flags import flags_of
 from twixt.ipc.config.config import BOTH, MEASURE, SIM, VIEW, Config, flag_name
 from twixt.ipc.session import open_listener
@@ -50,7 +50,7 @@ def completed(words: str, **variables: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["--help", "--version", "run --help", "measure -h", "view --help", "bench --help", "bench motion --help", "worlds"],
+    ["--help", "--version", "run --help", "measure -h", "view --help", "worlds"],
 )
 def test_what_tells_about_twixt_loads_no_numpy(arguments: str) -> None:
     said, loaded = loaded_by(*arguments.split())
@@ -63,7 +63,6 @@ def test_a_shell_completes_commands_and_the_worlds_of_the_default_one() -> None:
     assert set(commands) | set(WORLDS) == set(offered)
     assert completed("twixt me") == ["measure", "metronome"]
     assert "--slow-physics" in completed("twixt --s")
-    assert completed("twixt bench ") == list(benches)
 
 
 @pytest.mark.parametrize(

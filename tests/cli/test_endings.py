@@ -17,7 +17,7 @@ from twixt.cli.endings import interrupted_by_signals
 ROOT = Path(__file__).parents[2]
 SMALL = ["--offscreen", "--size", "64x48", "--no-overlay", "--seconds", "60"]
 COMMANDS = {
-    "against": (["measure", "metronome", *SMALL, "--against", ""], 3),  # itself, a run, its viewer
+    "against": (["twixt", "measure", "metronome", *SMALL, "--against", ""], 3),  # itself, a run, its viewer
     "guest": (["bench", "guest", "--bodies", "10", "--load", "loop"], 4),  # and a busy program
 }
 
@@ -26,7 +26,7 @@ def begun(name: str, folder: Path) -> subprocess.Popen[str]:
     """The command, once it has all the processes that it makes."""
     words, processes = COMMANDS[name]
     child = subprocess.Popen(
-        [sys.executable, "-P", str(ROOT / "twixt.py"), *words], env=os.environ | {"TMPDIR": str(folder)},
+        [sys.executable, "-m", *words], cwd=ROOT, env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     until(lambda: len(left_in_session(child.pid)) >= processes or child.poll() is not None, "all its processes")

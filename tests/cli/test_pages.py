@@ -69,7 +69,7 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_being_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = tmp_path / "figures.json"
-    results = Results("twixt bench", str(made), str(tmp_path / "no" / "page.md"), None)
+    results = Results("python -m bench", str(made), str(tmp_path / "no" / "page.md"), None)
     with pytest.raises(TwixtError, match="cannot write .*no/page.md"):
         results.leave({"rows": [1]}, page=["# Title"], shown=[TABLE])
     assert json.loads(made.read_text()) == {"rows": [1]}

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
+from bench.clock.traces import MS, SECOND
 from tests.render.playback.driven import Driven
-from twixt.cli.bench.clock.traces import MS, SECOND
 from twixt.render.playback import MODES, PlaybackClock
 from twixt.sim.schedule.schedule import Schedule
 

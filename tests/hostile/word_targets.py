@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from bench import commands
 from tests.hostile.mutate import TEXTS, Mutator
 from tests.hostile.target import Target
 from twixt.ipc.config.config import Config
@@ -54,10 +55,9 @@ BORDERS = {
     "twixt.render.measure.report.report": ("report_log",),
     "twixt.render.measure.report.compare": ("compare_files",),
     "twixt.cli.doctor.machine_checks": ("examine",),
-    "twixt.cli.benches": ("measure_costs",),
-    "twixt.cli.command_line": ("measure_costs",),
-    "twixt.cli.bench.motion.motion_bench": ("run",),
-    "twixt.cli.bench.clock.clock_bench": ("run",),
+    "bench.commands": ("measure_costs",),
+    "bench.motion.motion_bench": ("run",),
+    "bench.clock.clock_bench": ("run",),
 }
 
 
@@ -88,7 +88,7 @@ class ArgumentsTarget(Target):
         out, err = io.StringIO(), io.StringIO()
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = twixt.main(typed)
+                code = commands.main(typed[1:]) if typed[:1] == ["bench"] else twixt.main(typed)
         finally:
             _let_go_of_listeners()
         assert code in (0, 2), f"exit code {code}"

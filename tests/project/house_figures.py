@@ -4,7 +4,7 @@
 
 Rooms, arrows, floors and circles are those of `house_imports`. Code is counted three ways, without docstrings, comments
 and blank lines, so that packing lines gains nothing: lines of the file, lines as `ast.unparse` writes them, statements.
-Benches (a folder `bench`, a file `bench*.py`) are counted with everything and once more alone.
+The benches (`bench/`) are counted apart from what is installed, and are in no other figure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.project.house_imports import PARTS, FloorPlan, floor_plan, import_graph, modules_of
+from tests.project.house_imports import (
+    BENCH,
+    PARTS,
+    PRODUCT,
+    FloorPlan,
+    all_circles,
+    floor_plan,
+    import_graph,
+    modules_of,
+)
 
 SMALL_MODULE_LINES = 60
 MOST_ATTRIBUTES = 15
@@ -44,8 +53,11 @@ class Figures:
     """All of them. Lists name the places, `part/module.py:name figure`, the worst first where there is a figure."""
 
     plans: dict[str, FloorPlan]
+    circles: dict[str, list[list[str]]]  # of all folders and of files, the benches' too; typing imports counted
     code: CodeSize
+    file_lines: int  # of the same files, prose and blank lines too
     benches: CodeSize
+    bench_file_lines: int
     small_modules: list[str]  # by lines of the file, prose and all; packages' own files left out
     fullest_folders: list[str]  # every folder by what stands in it
     crowded_classes: list[str]
@@ -63,11 +75,15 @@ def figures_of(root: Path, parts: Sequence[str] = PARTS) -> Figures:
     trees = {place: ast.parse(text) for place, text in sources.items()}
     sizes = {place: code_size(text) for place, text in sources.items()}
     own_files = {place for place in sources if not Path(place).stem.startswith("__")}
+    benches = {place: path.read_text() for place, path in modules_of(root, (BENCH,)).items() if place != PRODUCT}
     classes = [(node.name, place) for place, tree in trees.items() for node in _classes(tree)]
     return Figures(
         plans={part: floor_plan(graph, part) for part in parts},
+        circles=all_circles(import_graph(modules_of(root, (*parts, BENCH)))),
         code=sum(sizes.values(), CodeSize()),
-        benches=sum((size for place, size in sizes.items() if is_bench(place)), CodeSize()),
+        file_lines=sum(text.count("\n") for text in sources.values()),
+        benches=sum(map(code_size, benches.values()), CodeSize()),
+        bench_file_lines=sum(text.count("\n") for text in benches.values()),
         small_modules=_worst(
             [(lines, place) for place in own_files if (lines := sources[place].count("\n")) < SMALL_MODULE_LINES]
         ),
@@ -123,10 +139,6 @@ def code_size(text: str) -> CodeSize:
     )
 
 
-def is_bench(place: str) -> bool:
-    return any(part.startswith("bench") for part in Path(place).parts) and not place.endswith("benches.py")
-
-
 def attributes_of(node: ast.ClassDef) -> set[str]:
     """What its methods assign on `self`, whichever of them; fields that a dataclass declares are left out."""
     found: set[str] = set()
@@ -162,9 +174,14 @@ def table(figures: Figures) -> str:
         counted = (len(plan.rooms), plan.arrows, plan.typing_only, plan.named, plan.floors)
         lines.append(f"{part:10}" + "".join(f"{count:8}" for count in counted) + f"{len(plan.circles):9}")
     lines += [f"  circle in {part}: {' '.join(c)}" for part, plan in figures.plans.items() for c in plan.circles]
-    lines += ["", f"{'':10}{'modules':>8}{'lines':>8}{'unparsed':>10}{'statements':>12}"]
-    for name, size in (("all", figures.code), ("benches", figures.benches)):
-        lines.append(f"{name:10}{size.modules:8}{size.lines:8}{size.unparsed_lines:10}{size.statements:12}")
+    lines.append(f"circles, typing imports counted: {sum(map(len, figures.circles.values()))}")
+    lines += [f"  {len(c):3} in {folder}: {' '.join(c)}" for folder, found in figures.circles.items() for c in found]
+    lines += ["", f"{'':10}{'modules':>8}{'lines':>8}{'unparsed':>10}{'statements':>12}{'with prose':>12}"]
+    for name, size, whole in (
+        ("product", figures.code, figures.file_lines),
+        ("bench", figures.benches, figures.bench_file_lines),
+    ):
+        lines.append(f"{name:10}{size.modules:8}{size.lines:8}{size.unparsed_lines:10}{size.statements:12}{whole:12}")
     lines.append("")
     for words, places in (
         (f"modules under {SMALL_MODULE_LINES} lines", figures.small_modules[::-1]),

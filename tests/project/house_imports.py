@@ -1,6 +1,6 @@
 """Imports between the modules of a tree, and the rooms that they join.
 
-A part (`sim`, `render` ...) is a folder; its rooms are what stands at its top: modules and packages. An arrow is a pair
+Rooms of a folder are what stands in it: modules and packages. A part (`sim`, `render` ...) is a folder. An arrow is a pair
 of rooms of which one imports the other, however often and wherever in a file: a deferred import ties as firmly as one
 at the top. Apart from arrows: imports that only type checkers see (`TYPE_CHECKING`), and modules named in a string
 (`"twixt.sim.show.show"`, found by `import_module` when needed).
@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PRODUCT = "twixt"
-PARTS = ("sim", "render", "ipc", "cli")
+PARTS = ("sim", "render", "ipc", "cli")  # of what is installed, beside the front door
+BENCH = "bench"
+
+# How a module is imported, as `Imports` keeps it apart.
+KINDS = ("loaded", "typing_only", "named")
+# Circles between files, and between what stands at the top of the tree.
+FILES, TOP = "files", "top"
 
 Arrows = Mapping[str, set[str]]
 
@@ -80,8 +86,30 @@ def floor_plan(graph: Mapping[str, Imports], part: str) -> FloorPlan:
         typing_only=sum(len(typing_only[room] - loaded[room]) for room in rooms),
         named=sum(len(named[room] - loaded[room]) for room in rooms),
         floors=_longest_chain(loaded),
-        circles=[circle for circle in _strong_components(joined) if len(circle) > 1],
+        circles=_circles(joined),
     )
+
+
+def circles(graph: Mapping[str, Imports], folder: str) -> list[list[str]]:
+    """Rooms of a folder (`render.draw`; "": of the whole tree) that import each other, directly or by way of others.
+    Imports for type checkers and names in strings count like all others."""
+    joined: dict[str, set[str]] = {}
+    for kind in KINDS:
+        for room, others in _between_rooms(graph, folder, kind).items():
+            joined.setdefault(room, set()).update(others)
+    return _circles(joined)
+
+
+def circles_of_files(graph: Mapping[str, Imports]) -> list[list[str]]:
+    """Modules that import each other, directly or by way of others, counted like `circles`."""
+    return _circles({name: set().union(*(getattr(imports, kind) for kind in KINDS)) for name, imports in graph.items()})
+
+
+def all_circles(graph: Mapping[str, Imports]) -> dict[str, list[list[str]]]:
+    """Circles of each folder that has some, by its dotted name, and of files under `FILES`."""
+    folders = {name[:at] for name in graph for at in (0, *(at for at, letter in enumerate(name) if letter == "."))}
+    found = {folder or TOP: circles(graph, folder) for folder in sorted(folders)} | {FILES: circles_of_files(graph)}
+    return {folder: each for folder, each in found.items() if each}
 
 
 def _imports_of(name: str, tree: ast.Module, modules: Mapping[str, Path]) -> Imports:
@@ -96,7 +124,7 @@ def _imports_of(name: str, tree: ast.Module, modules: Mapping[str, Path]) -> Imp
     for node in ast.walk(tree):
         for imported in imported_names(node):
             (found.typing_only if node in for_types else found.loaded).update(_nearest(imported, modules))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
             found.named.update(_nearest(node.value, {node.value.removeprefix(f"{PRODUCT}.")} & modules.keys()))
     found.loaded.discard(name)
     found.named.difference_update(found.loaded, {name})
@@ -107,25 +135,32 @@ def _imports_of(name: str, tree: ast.Module, modules: Mapping[str, Path]) -> Imp
 def _nearest(full_name: str, modules: Iterable[str]) -> set[str]:
     """The module that a name lies in: `twixt.a.b.C` in `a.b`, `twixt.a.b` in itself where that is a module."""
     head, _, inside = full_name.partition(".")
-    if head != PRODUCT:
+    if head == BENCH:
+        inside = full_name
+    elif head != PRODUCT:
         return set()
     while inside and inside not in modules:
         inside = inside.rpartition(".")[0]
     return {inside} if inside else set()
 
 
-def _room(name: str, part: str) -> str:
-    head, _, rest = name.partition(".")
-    return rest.partition(".")[0] if head == part else ""
+def _room(name: str, folder: str) -> str:
+    """The room of a folder that a module is in; empty for the folder's own `__init__.py`, and outside of it."""
+    inside = name.removeprefix(f"{folder}.") if folder else name
+    return inside.partition(".")[0] if inside != name or not folder else ""
 
 
-def _between_rooms(graph: Mapping[str, Imports], part: str, kind: str) -> dict[str, set[str]]:
+def _between_rooms(graph: Mapping[str, Imports], folder: str, kind: str) -> dict[str, set[str]]:
     between: dict[str, set[str]] = {}
     for name, imports in graph.items():
-        if room := _room(name, part):
-            others = {other for imported in getattr(imports, kind) if (other := _room(imported, part))}
+        if room := _room(name, folder):
+            others = {other for imported in getattr(imports, kind) if (other := _room(imported, folder))}
             between.setdefault(room, set()).update(others - {room})
     return between
+
+
+def _circles(arrows: Arrows) -> list[list[str]]:
+    return [circle for circle in _strong_components(arrows) if len(circle) > 1]
 
 
 def _strong_components(arrows: Arrows) -> list[list[str]]:

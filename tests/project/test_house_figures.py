@@ -13,11 +13,18 @@ from tests.project.house_figures import (
     attributes_of,
     code_size,
     figures_of,
-    is_bench,
     main,
     parameter_counts,
 )
-from tests.project.house_imports import PARTS, floor_plan, import_graph, modules_of
+from tests.project.house_imports import (
+    PARTS,
+    all_circles,
+    circles,
+    circles_of_files,
+    floor_plan,
+    import_graph,
+    modules_of,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +35,7 @@ TREE = {
     "ipc/ring/__init__.py": "",
     "ipc/ring/words.py": "class Word:\n    pass\n",
     "ipc/ring/writer.py": "from twixt.ipc.ring.words import Word\nfrom twixt.ipc import words\nimport twixt.ipc.words\n",
-    "ipc/bench_ring.py": "ROUNDS = 3\n",
+    "bench/rows.py": "from twixt.ipc.ring import words\n\nROUNDS = 3\n",
     "sim/worlds/__init__.py": 'BUILT_IN = "twixt.sim.world"\n',
     "sim/worlds/balls.py": 'ONE, TWO = 1, "# fmt: skip"\n',
     "sim/world.py": "def find():\n    from twixt.sim.worlds import BUILT_IN\n    return BUILT_IN\n",
@@ -55,7 +62,7 @@ def figures(tree: Path) -> Figures:
 
 
 def test_rooms_are_what_stands_at_the_top_of_a_part(figures: Figures) -> None:
-    assert figures.plans["ipc"].rooms == ["bench_ring", "ring", "words"]
+    assert figures.plans["ipc"].rooms == ["ring", "words"]
     assert figures.plans["sim"].rooms == ["loop", "pace", "world", "worlds"]
     assert figures.plans["render"].rooms == []
 
@@ -90,6 +97,36 @@ def test_a_circle_of_imports_counts_as_one_floor(tmp_path: Path) -> None:
     assert (plan.arrows, plan.floors, plan.circles) == (4, 2, [["a", "b", "c"]])
 
 
+# Files: a.one <-> a.two (one of them typing), a.deep.x -> b -> a.deep.y -> a.deep.x. Rooms of the top: a -> b -> a. Rooms of
+# a: deep stands alone, one <-> two. Rooms of a.deep: y -> x alone; what goes by way of b is no arrow within a.deep.
+CIRCLES = {
+    "a/__init__.py": "from twixt.a.one import ONE\n",
+    "a/one.py": "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from twixt.a.two import Two\n\nONE = 1\n",
+    "a/two.py": "from twixt.a import one\n\n\nclass Two:\n    pass\n",
+    "a/deep/__init__.py": "",
+    "a/deep/x.py": "import twixt.b\n",
+    "a/deep/y.py": "import twixt.a.deep.x\n",
+    "b/__init__.py": 'HOME = "twixt.a.deep.y"\n',
+}
+
+
+def test_circles_are_found_between_files_and_between_the_rooms_of_each_folder(tmp_path: Path) -> None:
+    for place, text in CIRCLES.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(text)
+    graph = import_graph(modules_of(tmp_path, ("a", "b")))
+    assert sorted(circles_of_files(graph)) == [["a.deep.x", "a.deep.y", "b"], ["a.one", "a.two"]]
+    assert circles(graph, "") == [["a", "b"]]
+    assert circles(graph, "a") == [["one", "two"]]
+    assert circles(graph, "a.deep") == circles(graph, "b") == []
+    assert all_circles(graph) == {
+        "top": circles(graph, ""),
+        "a": circles(graph, "a"),
+        "files": circles_of_files(graph),
+    }
+    assert floor_plan(graph, "a").circles == []  # without typing imports
+
+
 def test_an_import_reaches_the_nearest_module(tree: Path) -> None:
     graph = import_graph(modules_of(tree))
     assert graph["ipc.ring.writer"].loaded == {"ipc.ring.words", "ipc.words"}
@@ -104,12 +141,11 @@ def test_a_relative_import_is_read_too(tmp_path: Path) -> None:
         import_graph(modules_of(tmp_path))
 
 
-def test_benches_are_counted_once_more_alone(figures: Figures) -> None:
-    assert figures.code.modules == len(TREE)
-    assert figures.benches == CodeSize(modules=1, lines=1, unparsed_lines=1, statements=1)
-    assert is_bench("cli/bench/guest.py")
-    assert is_bench("ipc/bench_wake.py")
-    assert not is_bench("cli/benches.py")
+def test_benches_are_counted_apart_from_the_product(figures: Figures) -> None:
+    assert figures.code.modules == len(TREE) - 1
+    assert figures.benches == CodeSize(modules=1, lines=2, unparsed_lines=2, statements=2)
+    assert figures.bench_file_lines == 3
+    assert figures.file_lines == sum(text.count("\n") for text in TREE.values()) - 3
 
 
 def test_prose_and_blank_lines_are_no_code_and_packing_lines_gains_nothing() -> None:
@@ -125,7 +161,7 @@ def test_a_text_over_several_lines_is_code_and_its_lines_count() -> None:
 def test_small_modules_and_full_folders_are_named_with_their_figure(figures: Figures) -> None:
     assert "sim/worlds/balls.py 1" in figures.small_modules
     assert not any(place.startswith(("sim/pace.py", "sim/worlds/__init__.py")) for place in figures.small_modules)
-    assert figures.fullest_folders == ["sim 4", "ipc 3", "ipc/ring 2", "sim/worlds 1"]
+    assert figures.fullest_folders == ["sim 4", "ipc 2", "ipc/ring 2", "sim/worlds 1"]
 
 
 def test_one_name_for_two_things_is_found(figures: Figures) -> None:
@@ -176,10 +212,12 @@ def test_the_program_prints_a_table_and_json(tree: Path, capsys: pytest.CaptureF
     main([str(tree)])
     shown = capsys.readouterr().out
     assert "  circle in sim: world worlds" in shown
+    assert "    2 in files: sim.world sim.worlds" in shown
     main([str(tree), "--json"])
     document = json.loads(capsys.readouterr().out)
     assert document["plans"]["sim"]["circles"] == [["world", "worlds"]]
-    assert document["code"]["modules"] == len(TREE)
+    assert document["code"]["modules"] == len(TREE) - 1
+    assert document["circles"]["files"] == [["sim.world", "sim.worlds"]]
 
 
 def test_a_folder_without_the_product_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,6 +131,17 @@ def test_python_m_twixt_is_the_command_line(request: pytest.FixtureRequest, user
     assert len(done.stdout.strip()) == 64
 
 
+@pytest.mark.parametrize(("way", "words"), [("checkout", "run by: make bench"), ("installed", "checkout: make bench")])
+def test_twixt_bench_says_where_the_benches_are_run(request: pytest.FixtureRequest, way: str, words: str) -> None:
+    command, environment = ways_in(request, way)
+    done = subprocess.run(
+        [*command, "bench", "channel", "--quick"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("way", ["checkout", "installed"])
 def test_a_script_beside_modules_of_our_names_shows(
     request: pytest.FixtureRequest, users_folder: Path, way: str

@@ -8,21 +8,19 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
-from tests.project.house_imports import modules_of
+from tests.project.house_imports import BENCH, PARTS, modules_of
 
 ROOT = Path(__file__).parents[2]
 # A path in backquotes; a folder ends with a slash.
-NAMED = re.compile(r"`((?:ipc|sim|render|cli|tests|docs)/(?:[\w/.-]*(?:\.py|\.md|/))?)`")
+NAMED = re.compile(r"`((?:ipc|sim|render|cli|bench|tests|docs)/(?:[\w/.-]*(?:\.py|\.md|/))?)`")
 # A module of twixt or of its tests in any text, with the name in it that may follow: an import in a program that a test
 # starts, the target of a patch, a command that a page shows.
-DOTTED = re.compile(r"(?<![\w./-])(?:twixt\.(?:cli|ipc|sim|render)|tests)(?:\.[A-Za-z_]\w*)+")
+DOTTED = re.compile(r"(?<![\w./-])(?:twixt\.(?:cli|ipc|sim|render)|bench(?!\.(?:png|json)\b)|tests)(?:\.[A-Za-z_]\w*)+")
 # Trees that a test makes up, and this file's own examples, name what is not there.
 MADE_UP = {"tests/project/test_house_figures.py", "tests/project/test_pages.py"}
 TEXTS = [path for pattern in ("*.py", "*.md", "*.toml", "Makefile") for path in ROOT.glob(pattern)] + [
     path
-    for part in ("cli", "ipc", "sim", "render", "tests", "docs", "examples")
+    for part in (*PARTS, BENCH, "tests", "docs", "examples")
     for path in (ROOT / part).rglob("*")
     if path.suffix in (".py", ".md") and str(path.relative_to(ROOT)) not in MADE_UP
 ]
@@ -30,11 +28,13 @@ TEXTS = [path for pattern in ("*.py", "*.md", "*.toml", "Makefile") for path in 
 ASKS = re.compile(r"(What|Whether|Who|Whoever|How|When|Where|Which|Why)\b")
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_and_modules_that_a_text_names_are_there(path: Path) -> None:
-    text = path.read_text()
-    assert [name for name in NAMED.findall(text) if not (ROOT / name).exists()] == []
-    assert [name for name in DOTTED.findall(text) if not is_there(name)] == []
+def test_files_and_modules_that_a_text_names_are_there() -> None:
+    texts = {str(path.relative_to(ROOT)): path.read_text() for path in TEXTS}
+    assert len(texts) > 400
+    files = {place: [n for n in NAMED.findall(text) if not (ROOT / n).exists()] for place, text in texts.items()}
+    modules = {place: [n for n in DOTTED.findall(text) if not is_there(n)] for place, text in texts.items()}
+    assert {place: names for place, names in files.items() if names} == {}
+    assert {place: names for place, names in modules.items() if names} == {}
 
 
 def test_names_of_modules_are_found_and_held_to_the_files() -> None:
@@ -83,8 +83,11 @@ def _names_in(module: Path) -> Iterator[str]:
             yield (node.asname or node.name).split(".")[0]
 
 
-@pytest.mark.parametrize("path", sorted(modules_of(ROOT).values()), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_begins_with_what_it_is(path: Path) -> None:
-    opening = ast.get_docstring(ast.parse(path.read_text()))
-    assert opening, "no opening"
-    assert not ASKS.match(opening), opening.splitlines()[0]
+def test_a_module_begins_with_what_it_is() -> None:
+    openings = {
+        str(path.relative_to(ROOT)): ast.get_docstring(ast.parse(path.read_text()))
+        for path in modules_of(ROOT, (*PARTS, BENCH)).values()
+    }
+    assert [place for place, opening in openings.items() if not opening] == []
+    asking = {place: opening.splitlines()[0] for place, opening in openings.items() if ASKS.match(opening or "")}
+    assert asking == {}

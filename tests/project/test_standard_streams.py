@@ -59,9 +59,9 @@ def uses_in(source: str) -> Iterator[tuple[int, str]]:
 
 
 def product() -> dict[str, Path]:
-    """Modules that run in a user's program, in a viewer or in a command; benchmarks are run by those who measure twixt."""
-    paths = {str(path.relative_to(ROOT)): path for path in [*modules_of(ROOT).values(), ROOT / "twixt.py"]}
-    return {name: path for name, path in paths.items() if not name.startswith("cli/bench") and name != NOTICES}
+    """Modules that run in a user's program, in a viewer or in a command."""
+    paths = {str(path.relative_to(ROOT)): path for path in modules_of(ROOT).values()}
+    return {name: path for name, path in paths.items() if name != NOTICES}
 
 
 def test_messages_go_to_standard_error_through_one_function_alone() -> None:

@@ -54,8 +54,8 @@ class Level(NamedTuple):
 FULL = Level("full")
 FLAT = Level("flat", "no pattern, one depth a body", 0.78, shadows=False, fine=False, skin=False)
 # Shares: processor time of drawing the default world on llvmpipe, levels measured in turns at 800x600 and 1280x800
-# (`twixt bench parts`). With 10,000 or more small bodies each step but the first and the last saves less than 4 %: the
-# cheapest programs draw them already. Half the size takes 0.3 to 0.9 of flat where pixels are costly: many bodies,
+# (`python -m bench parts`). With 10,000 or more small bodies each step but the first and the last saves less than 4 %:
+# the cheapest programs draw them already. Half the size takes 0.3 to 0.9 of flat where pixels are costly: many bodies,
 # meshes, a camera that moves over a floor. With few bodies and a still camera it takes 1.0 to 1.9 of it: copies of the
 # whole window cost some 2 ms more at 1920x1080.
 LEVELS = (
@@ -66,7 +66,7 @@ LEVELS = (
     Level("half the size", "pixels of twice the size", 0.9, shadows=False, fine=False, skin=False, scale=0.5),
 )
 # On a GPU. The shares are estimates by the pixels and samples that each step saves; the governor corrects them by what it
-# measures, and `twixt bench looks` shows them.
+# measures, and `python -m bench looks` shows them.
 BEST = Level("best", mapped=True, contact=True, samples=4)
 LIT_LEVELS = (
     BEST,

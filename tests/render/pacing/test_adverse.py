@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from twixt.cli.bench.pacing import works
-from twixt.cli.bench.pacing.cases import SHAPES
-from twixt.cli.bench.pacing.displays import (
+from bench.pacing import works
+from bench.pacing.cases import SHAPES
+from bench.pacing.displays import (
     Blocking,
     DisplayReport,
     ModelDisplay,
@@ -19,8 +19,8 @@ from twixt.cli.bench.pacing.displays import (
     changing,
     steady,
 )
-from twixt.cli.bench.pacing.play import Figures, PlayedFrame, figures, play, twixt_pacer
-from twixt.cli.bench.pacing.works import Load, Steal, Work
+from bench.pacing.play import Figures, PlayedFrame, figures, play, twixt_pacer
+from bench.pacing.works import Load, Steal, Work
 
 MS, SECOND = 1_000_000, 1_000_000_000
 KINDS = (Timer, Blocking, ReturnsAtOnce, Queue, QueueOfThree)

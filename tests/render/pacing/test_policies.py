@@ -6,6 +6,10 @@ import random
 
 import pytest
 
+from bench.pacing import cases, works
+from bench.pacing.displays import Fenced, ReturnsAtOnce, steady
+from bench.pacing.play import drive, figures, probed, twixt_pacer
+from bench.pacing.play import play as laboratory_play
 from tests.render.pacing.model_display import (
     MS,
     AtOnce,
@@ -23,10 +27,6 @@ from tests.render.pacing.model_display import (
     share_off,
     since,
 )
-from twixt.cli.bench.pacing import cases, works
-from twixt.cli.bench.pacing.displays import Fenced, ReturnsAtOnce, steady
-from twixt.cli.bench.pacing.play import drive, figures, probed, twixt_pacer
-from twixt.cli.bench.pacing.play import play as laboratory_play
 from twixt.render.pacing import Pacer, Refresh
 from twixt.render.pacing.pacer import FENCED_IN_A_ROW
 from twixt.render.pacing.policy import FrameResult, FrameTimes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from twixt.cli.bench.clock.traces import MS, SECOND, START_NS
+from bench.clock.traces import MS, SECOND, START_NS
 from twixt.ipc.plan import Plan
 from twixt.render.playback import PlaybackClock
 

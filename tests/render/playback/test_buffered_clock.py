@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from bench.clock.traces import MS, SECOND, START_NS, network, play, steady
 from tests.render.playback.driven import FRAME_NS, Driven
-from twixt.cli.bench.clock.traces import MS, SECOND, START_NS, network, play, steady
 from twixt.ipc.errors import TwixtError
 from twixt.render.playback import PlaybackClock
 from twixt.render.playback.buffered_clock import ArrivalJitter, buffer_ns

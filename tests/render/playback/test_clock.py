@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twixt.cli.bench.clock.traces import MS, SECOND, START_NS, STEP_NS
+from bench.clock.traces import MS, SECOND, START_NS, STEP_NS
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.render.playback import MODES, PREFERENCES, PlaybackClock

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from twixt.cli.bench.clock.traces import MS, START_NS
+from bench.clock.traces import MS, START_NS
 from twixt.render.playback import MODES, PlaybackClock
 from twixt.render.playback.stream import Stream
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from bench.clock.traces import MS, SECOND, START_NS
 from tests.render.playback.driven import FRAME_NS, STEP_NS, Driven
-from twixt.cli.bench.clock.traces import MS, SECOND, START_NS
 from twixt.ipc.errors import TwixtError
 from twixt.render.playback import MODES, PREFERENCES, PlaybackClock
 

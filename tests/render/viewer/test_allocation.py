@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from twixt.cli.bench.costs import allocation
-from twixt.cli.bench.costs.allocation import BAR, Allocation, Frames, measured
+from bench.costs import allocation
+from bench.costs.allocation import BAR, Allocation, Frames, measured
 from twixt.render.viewer import idle_garbage
 
 # What the clock remembers of the last half minute is not full yet, and each new wording of its reasons is kept: less

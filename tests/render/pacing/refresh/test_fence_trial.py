@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from twixt.cli.bench.pacing import works
-from twixt.cli.bench.pacing.displays import Fenced, ReturnsAtOnce, steady
-from twixt.cli.bench.pacing.play import drive, probed
+from bench.pacing import works
+from bench.pacing.displays import Fenced, ReturnsAtOnce, steady
+from bench.pacing.play import drive, probed
 from twixt.render.pacing import Pacer
 from twixt.render.pacing.refresh.fence_trial import FRAMES_UNTIL_AGAIN, LONGEST_FENCE_NS, WATCHED, FenceTrial
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.stepping.stepped_models import humanoids_xml
 from tests.sim.engines.mujoco.models import KINDS
-from twixt.cli.bench.stepping.stepped_models import humanoids_xml
 
 mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("mujoco.egl", reason="MuJoCo's own renderer needs EGL here")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.stepping.stepped_models import humanoids_xml, spheres_xml
 from tests.sim.engines.mujoco.models import FLEXED, MOVING, Launch
-from twixt.cli.bench.stepping.stepped_models import humanoids_xml, spheres_xml
 from twixt.ipc.snapshot import Snapshot
 from twixt.render import interpolation
 from twixt.sim.engines.mujoco.model.state_jumps import Motion

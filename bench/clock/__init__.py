@@ -1,0 +1,1 @@
+"""`python -m bench clock`: playback clocks on traces."""

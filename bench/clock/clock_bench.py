@@ -1,0 +1,242 @@
+"""Smoothness of each playback clock on each trace, and the cost of a call: `python -m bench clock`.
+
+The figures are of the clocks alone: no window, no physics, no waiting; they are the same on every machine. Each figure
+is the worst of all seeds. Only the cost of a call is measured in real time. Does not draw; writes `docs/playback.md`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bench.clock.traces import SECOND, SETTLING_NS, TRACES, Arrival, ClockFigures, Trace, clock_figures, play
+from twixt.cli.pages import Part, Results, Say, Table, TableColumn, progress
+from twixt.ipc.errors import TwixtError
+from twixt.render.playback import PREFERENCES, PlaybackClock
+
+SCHEMA = "twixt-bench-clock-1"
+# Long enough for two changes of load and four stalls.
+SECONDS = 20.0
+# Trace of stalls, its length in s, and the time left out of the figures: two stalls.
+STALLS, STALL_SECONDS, STALL_SETTLING_NS = "stall 500 ms every 5 s", 60.0, 10 * SECOND
+# A worst error above RARE_FACTOR * median + RARE_MS is shown with the median of the seeds.
+RARE_FACTOR, RARE_MS = 2.0, 1.0
+# Traces for the cost of a frame (its new snapshots observed), their length in s, and the first frames left out.
+COST_TRACES, COST_SECONDS, COST_FIRST = ("60 Hz", "steps 20-120 ms", "net 30 Hz"), 30.0, 200
+
+Make = Callable[[], PlaybackClock]
+CLOCKS: dict[str, Make] = {
+    "newest-two": partial(PlaybackClock, "newest-two"),
+    "buffered": partial(PlaybackClock, "buffered"),
+    **{f"auto, {prefer}": partial(PlaybackClock, "auto", prefer) for prefer in PREFERENCES},
+}
+
+
+@dataclass(frozen=True)
+class ClockRow:
+    """One clock on one trace: the worst of all seeds; reversals and beyond are sums. Times in ms, shares 0..1."""
+
+    trace: str
+    clock: str
+    error_p99_ms: float
+    error_p99_median_ms: float  # of all seeds
+    age_ms: float
+    held_share: float
+    judder: float  # largest change of speed from frame to frame, of full speed
+    reversals: int
+    beyond: int  # frames drawn past the newest snapshot
+
+
+def table(
+    seeds: int = 12,
+    fps: float = 60.0,
+    seconds: float = SECONDS,
+    settling_ns: int = SETTLING_NS,
+    traces: Sequence[str] = tuple(TRACES),
+    say: Say = str,
+) -> list[ClockRow]:
+    """Figures of every clock on every trace, at `fps` frames a second. say: receives the next trace and clock."""
+    rows = []
+    for name in traces:
+        for clock, make in CLOCKS.items():
+            say(f"{name}: {clock}")
+            seen = [_shown(make, TRACES[name], seed, fps, seconds, settling_ns) for seed in range(seeds)]
+            rows.append(_worst(name, clock, seen))
+    return rows
+
+
+def stalls(seeds: int = 12, fps: float = 60.0, say: Say = str) -> list[ClockRow]:
+    """Figures of every clock on a minute of stalls, the first two left out: the effect of each preference."""
+    return table(seeds, fps, STALL_SECONDS, STALL_SETTLING_NS, [STALLS], say)
+
+
+def cost_us(make: Make = PlaybackClock) -> dict[str, float]:
+    """Median time (us) of one frame for each trace: observing its new snapshots and computing its draw time."""
+    return {name: _frame_us(make(), TRACES[name](0, COST_SECONDS)) for name in COST_TRACES}
+
+
+def rows_table(rows: Sequence[ClockRow]) -> Table:
+    """Table with a line for each trace and a column for each clock: error p99 ms / age ms / held / judder."""
+    by_trace: dict[str, dict[str, ClockRow]] = {}
+    for row in rows:
+        by_trace.setdefault(row.trace, {})[row.clock] = row
+    clocks = dict.fromkeys(row.clock for row in rows)
+
+    def column(clock: str) -> TableColumn:
+        return TableColumn(clock, lambda line: _cell(line[1][clock]))
+
+    return Table([TableColumn("trace", lambda line: line[0]), *map(column, clocks)], list(by_trace.items()))
+
+
+def broken_rules(rows: Sequence[ClockRow]) -> str:
+    """A sentence that names the clocks that went backwards, or drew past the newest snapshot."""
+    broken = [row for row in rows if row.reversals or row.beyond]
+    words = [f"{row.clock} on {row.trace}: {row.reversals} reversals, {row.beyond} beyond" for row in broken]
+    return "Reversals and frames beyond the newest snapshot: " + ("; ".join(words) or "none") + "."
+
+
+def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Part]:
+    """The parts of `docs/playback.md`."""
+    return [
+        ABOUT.format(seeds=seeds, fps=f"{fps:g}", seconds=f"{SECONDS:g}", settling=SETTLING_NS // SECOND),
+        rows_table(rows),
+        broken_rules(rows),
+        f"The cost of each preference for stalls: {STALL_SECONDS:g} s, the first {STALL_SETTLING_NS // SECOND} s "
+        "(two stalls) left out.",
+        rows_table(stall_rows),
+        broken_rules(stall_rows),
+        ABOUT_TRACES,
+    ]
+
+
+def run(json: bool = False, seeds: int = 12, out: str | None = None, fps: float = 60.0) -> int:
+    """Plays all traces, with progress on standard error; shows the tables, or JSON; writes `out`. The exit code.
+
+    Raises TwixtError, before anything is played, where seeds < 1 or `out` cannot be written.
+    """
+    if seeds < 1:
+        raise TwixtError(f"seeds must be >= 1, got {seeds}")
+    results = Results(json_file="-" if json else None, out=out)
+    results.check_files()
+    with progress() as status:
+        say: Say = lambda trace: status(f"playing {seeds} seeds of {trace}")  # noqa: E731
+        rows, stall_rows = table(seeds, fps, say=say), stalls(seeds, fps, say)
+        status("measuring the cost of a call")
+        costs = cost_us()
+    cost = ", ".join(f"{us:.0f} us ({name})" for name, us in costs.items())
+    results.leave(
+        document(rows, stall_rows, costs, seeds, fps),
+        page=page(rows, stall_rows, seeds, fps),
+        shown=[
+            Table(SHOWN, rows, f"The worst of {seeds} seeds at {fps:g} fps"),
+            Table(SHOWN, stall_rows, f"A minute of stalls, the first {STALL_SETTLING_NS // SECOND} s left out"),
+            f"one frame of the clock, median, its snapshots observed: {cost}",
+        ],
+    )
+    return 0
+
+
+def _shown(make: Make, trace: Trace, seed: int, fps: float, seconds: float, settling_ns: int) -> ClockFigures:
+    rows = trace(seed, seconds)
+    return clock_figures(play(make(), rows, seed, fps), rows, settling_ns)
+
+
+def _worst(trace: str, clock: str, seen: Sequence[ClockFigures]) -> ClockRow:
+    return ClockRow(
+        trace,
+        clock,
+        error_p99_ms=max(figure.error_p99_ms for figure in seen),
+        error_p99_median_ms=statistics.median(figure.error_p99_ms for figure in seen),
+        age_ms=max(figure.age_mean_ms for figure in seen),
+        held_share=max(figure.held_share for figure in seen),
+        judder=max(figure.judder_max for figure in seen),
+        reversals=sum(figure.reversals for figure in seen),
+        beyond=sum(figure.beyond for figure in seen),
+    )
+
+
+def _cell(row: ClockRow) -> str:
+    return f"{_error(row)} / {row.age_ms:.1f} / {row.held_share:.1%} / {row.judder:.2f}"
+
+
+def _error(row: ClockRow) -> str:
+    """The worst error in ms; with the median where the worst is far above it and so comes from a rare event."""
+    rare = row.error_p99_ms > RARE_FACTOR * row.error_p99_median_ms + RARE_MS
+    return f"{row.error_p99_ms:.2f}" + (f" (median {row.error_p99_median_ms:.2f})" if rare else "")
+
+
+def _frame_us(clock: PlaybackClock, rows: list[Arrival]) -> float:
+    arrivals, taken, costs = sorted(rows, key=lambda row: row.arrival_ns), 0, []
+    interval_ns = SECOND // 60
+    for present_ns in range(arrivals[0].arrival_ns, rows[-1].due_ns, interval_ns):
+        new = []
+        while taken < len(arrivals) and arrivals[taken].arrival_ns <= present_ns:
+            new.append(arrivals[taken])
+            taken += 1
+        start_ns = time.perf_counter_ns()
+        for row in new:
+            clock.observe(row.sim_ns, row.due_ns, row.arrival_ns)
+        clock.draw_time_ns(present_ns)
+        costs.append(time.perf_counter_ns() - start_ns)
+    return statistics.median(costs[COST_FIRST:]) / 1e3
+
+
+def document(
+    rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], costs: dict[str, float], seeds: int, fps: float
+) -> dict[str, Any]:
+    """The document of `--json`."""
+    run_length = {"seconds": SECONDS, "stall_seconds": STALL_SECONDS}
+    return {
+        "schema": SCHEMA,
+        "conditions": {"seeds": seeds, "fps": fps, **run_length},
+        "rows": [dataclasses.asdict(row) for row in rows],
+        "stalls": [dataclasses.asdict(row) for row in stall_rows],
+        "cost_us": costs,
+    }
+
+
+ABOUT = """\
+# How smooth each playback clock is
+
+Written by `python -m bench clock --out docs/playback.md`; type that to make it again (a minute). The worst of {seeds} seeds,
+{fps} frames a second, {seconds} s each, the first {settling} s left out. In each cell: **error p99** in ms / **age** in
+ms / **held** / **judder**; the median error too where one seed had a rare event that the others had not.
+
+- *error*: |simulated time drawn since the frame before - what physics held in that time|; physics' rate is its mean
+  over the second around the frame.
+- *age*: how long ago what is drawn was due: the latency that the clock adds, mean.
+- *held*: share of the frames that show the same instant as the frame before while physics advances.
+- *judder*: the largest change of speed from one frame to the next; 1 is a stop within one frame.
+"""
+ABOUT_TRACES = """\
+## The traces
+
+- **ahead 60 Hz**: published one step before it is due, as twixt's physics does; **60 Hz, 90 Hz, 20 Hz**: published when
+  due, later by timer jitter (0.3 or 4 ms). One interval of age is the least with which the next snapshot is there.
+- **every step 41 ms**: physics cannot keep up; simulated time is dilated evenly. **steps 20-120 ms**: each step another
+  length, at random. Even the true mean speed errs by 1 ms there: nobody knows the half second to come.
+- **load comes and goes**: 1 ms steps, 41 ms steps, 1 ms steps. Error at the change itself cannot be avoided: it is known
+  only when the first slow step is over (3.9 ms at best). **found late**: the same while due instants keep the plan for
+  some steps, until physics knows that it is overloaded.
+- **net 30 Hz, net 10 Hz**: 60-100 ms of delay, snapshots may overtake each other, 5 % are lost. Age covers single
+  losses; two in a row come too seldom to pay for, and are seen as one stop.
+- **stall**: nothing for half a second, then all at once. A stall is held (`--prefer latency`), braked into and started
+  from within 33 ms of room (`balanced`), or covered by as much latency for minutes (`smooth`: only the first one shows).
+
+`newest-two` plays between the two newest snapshots, one interval late. `buffered` keeps a fixed delay and corrects it at
+2 % and 4 %, as network games do; what a stall held up it jumps over.
+"""
+
+SHOWN = (
+    TableColumn("trace", lambda row: row.trace),
+    TableColumn("clock", lambda row: row.clock),
+    TableColumn("error p99 ms", lambda row: _error(row), right=True),
+    TableColumn("age ms", lambda row: row.age_ms, ".1f"),
+    TableColumn("held", lambda row: row.held_share, ".1%"),
+    TableColumn("judder", lambda row: row.judder, ".2f"),
+)

@@ -1,0 +1,264 @@
+"""Traces of snapshots, and figures of the motion that a playback clock draws on a trace.
+
+A trace has the snapshots that physics would publish under one kind of trouble: rows of (sim, due, arrival) in ns, from
+a seed and a length. Snapshots lost on the way are not in it. The display is a grid of instants.
+
+Always: the same seed gives the same rows, in order of simulated time; `arrival` is when a viewer could draw the
+snapshot. A frame uses only what arrived before it. The truth is the trace's own map from due to simulated time. The
+first seconds, in which a clock learns, count in no figure but `reversals` and `beyond`. Pure; reads no clock.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from twixt.sim.schedule.step_costs import OverloadWindow
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+START_NS = 123_456_789_012_345  # arbitrary, far from 0
+STEP_NS = SECOND // 60
+# Lateness of a quiet machine's timers: the absolute value of a normal distribution of this standard deviation.
+JITTER_NS = 300_000
+# Length of the light load, then of the heavy one, in turns: two changes in a run of 20 s, far from each other.
+LIGHT_NS, HEAVY_NS = 7 * SECOND, 6 * SECOND
+STALL_NS, STALL_EVERY_NS = 500 * MS, 5 * SECOND
+# Snapshots that a stall delayed arrive in a burst: their spacing divided by this.
+BURST = 100
+
+
+class Arrival(NamedTuple):
+    """One snapshot of a trace."""
+
+    sim_ns: int
+    due_ns: int
+    arrival_ns: int
+
+
+Trace = Callable[[int, float], list[Arrival]]
+
+
+def steady(hz: float, early_ns: int = 0, jitter_ns: int = JITTER_NS) -> Trace:
+    """Even steps at `hz`, published `early_ns` before they are due; each late by |normal| of deviation `jitter_ns`."""
+
+    def rows(seed: int, seconds: float) -> list[Arrival]:
+        generator = random.Random(seed)
+        made = []
+        for k in range(round(seconds * hz)):
+            at = round(k * SECOND / hz)
+            late = abs(round(generator.gauss(0, jitter_ns)))
+            made.append(Arrival(at, START_NS + at, START_NS + at - early_ns + late))
+        return made
+
+    return rows
+
+
+def dilated(cost_ns: Callable[[random.Random, int], float], lead_ns: int = 0) -> Trace:
+    """Steps of 1/60 s of simulated time whose cost may delay them: due = max(previous due + step, now).
+
+    cost_ns: cost of a step, from a random generator and the wall time (ns) since the start. lead_ns: time before its
+    due instant at which a step is published, where its cost allows it.
+    """
+
+    def rows(seed: int, seconds: float) -> list[Arrival]:
+        generator = random.Random(seed)
+        now = due = START_NS
+        made = [Arrival(0, due, now)]
+        while now - START_NS < seconds * SECOND:
+            now = max(now + max(0, round(cost_ns(generator, now - START_NS))), due + STEP_NS - lead_ns)
+            due = max(due + STEP_NS, now)
+            made.append(Arrival(len(made) * STEP_NS, due, now))
+        return made
+
+    return rows
+
+
+def network(hz: float, least_ms: float = 60.0, most_ms: float = 100.0, lost: float = 0.05) -> Trace:
+    """Even steps at `hz`, each with a random delay (so they may overtake each other); the share `lost` is missing."""
+
+    def rows(seed: int, seconds: float) -> list[Arrival]:
+        generator = random.Random(seed)
+        made = []
+        for k in range(round(seconds * hz)):
+            at = round(k * SECOND / hz)
+            delay = round(generator.uniform(least_ms, most_ms) * MS)
+            if generator.random() >= lost:
+                made.append(Arrival(at, START_NS + at, START_NS + at + delay))
+        return made
+
+    return rows
+
+
+def stalled(trace: Trace, stall_ns: int = STALL_NS, every_ns: int = STALL_EVERY_NS) -> Trace:
+    """Nothing arrives in the last `stall_ns` of every `every_ns`; delayed snapshots arrive in one burst at its end."""
+
+    def rows(seed: int, seconds: float) -> list[Arrival]:
+        made = []
+        for row in trace(seed, seconds):
+            into = (row.arrival_ns - START_NS) % every_ns
+            end = row.arrival_ns - into + every_ns
+            if into >= every_ns - stall_ns:
+                row = row._replace(arrival_ns=end + (into - every_ns + stall_ns) // BURST)
+            elif row.arrival_ns - START_NS > every_ns:  # not before the delayed ones
+                row = row._replace(arrival_ns=max(row.arrival_ns, end - every_ns + stall_ns // BURST))
+            made.append(row)
+        return made
+
+    return rows
+
+
+def found_late(cost_ns: Callable[[random.Random, int], float]) -> Trace:
+    """Steps whose due instants keep the plan until the schedule finds physics overloaded (`OverloadWindow`)."""
+
+    def rows(seed: int, seconds: float) -> list[Arrival]:
+        generator = random.Random(seed)
+        now = due = START_NS
+        made, window = [Arrival(0, due, now)], OverloadWindow()
+        while now - START_NS < seconds * SECOND:
+            cost = round(cost_ns(generator, now - START_NS))
+            window.add(cost)
+            now = max(now, due - STEP_NS) + cost
+            due = max(due + STEP_NS, now) if window.exceeds(STEP_NS) else due + STEP_NS
+            made.append(Arrival(len(made) * STEP_NS, due, now))
+        return made
+
+    return rows
+
+
+def slow_cost_ns(generator: random.Random, wall_ns: int) -> float:
+    """41 ms, nearly even."""
+    return generator.gauss(41 * MS, 0.1 * MS)
+
+
+def uneven_cost_ns(generator: random.Random, wall_ns: int) -> float:
+    """20 to 120 ms, at random for each step."""
+    return generator.uniform(20 * MS, 120 * MS)
+
+
+def changing_cost_ns(generator: random.Random, wall_ns: int) -> float:
+    """1 ms, then 41 ms, in turns."""
+    heavy = wall_ns % (LIGHT_NS + HEAVY_NS) >= LIGHT_NS
+    return generator.gauss(41 * MS, 0.2 * MS) if heavy else generator.gauss(1 * MS, 0.05 * MS)
+
+
+# name -> trace, as docs and `python -m bench clock` show them
+TRACES: dict[str, Trace] = {
+    "ahead 60 Hz": steady(60, early_ns=STEP_NS),
+    "60 Hz": steady(60),
+    "90 Hz": steady(90),
+    "20 Hz, 4 ms jitter": steady(20, jitter_ns=4 * MS),
+    "every step 41 ms": dilated(slow_cost_ns),
+    "steps 20-120 ms": dilated(uneven_cost_ns),
+    "load comes and goes": dilated(changing_cost_ns),
+    "load, found late": found_late(changing_cost_ns),
+    "net 30 Hz": network(30),
+    "net 10 Hz": network(10),
+    "stall 500 ms every 5 s": stalled(steady(60)),
+}
+
+
+# Time in which a clock settles, left out of the figures.
+SETTLING_NS = 3 * SECOND
+# Half the window over which the true rate of physics at a frame is taken.
+RATE_HALF_NS = SECOND // 2
+
+
+class TriedClock(Protocol):
+    """Interface of a clock on trial; all times in ns."""
+
+    def observe(self, sim_time_ns: int, due_ns: int, arrival_ns: int) -> None: ...
+
+    def draw_time_ns(self, present_ns: int) -> int: ...
+
+
+class TriedFrame(NamedTuple):
+    """One frame, at its present instant."""
+
+    present_ns: int
+    draw_time_ns: int
+    newest_ns: int  # simulated time of the newest snapshot there was
+
+
+@dataclass(frozen=True)
+class ClockFigures:
+    """Figures of the drawn motion after the settling time; reversals and beyond are counts over the whole run.
+
+    Errors and ages in ms; shares 0..1; judder relative to the true rate.
+    """
+
+    error_p99_ms: float  # |drawn step - rate x frame interval|, simulated time
+    error_mean_ms: float
+    error_max_ms: float
+    age_mean_ms: float  # present - due of the draw time
+    age_last_ms: float  # the mean of the last second
+    held_share: float  # frames that drew the same instant while physics advanced
+    distinct_share: float  # frames that drew another instant than the frame before
+    judder_p99: float  # |speed - speed of the frame before| / rate
+    judder_max: float
+    reversals: int  # frames drawn before the frame before
+    beyond: int  # frames drawn past the newest snapshot
+
+
+def presents(seed: int, first_ns: int, last_ns: int, fps: float = 60.0, missed: float = 0.0) -> Iterator[int]:
+    """Present instants (ns): a grid with a random phase, from first_ns to last_ns, without a random share `missed`."""
+    generator = random.Random(seed + 1000)
+    start = first_ns + round(generator.random() * SECOND / fps)
+    k = 0
+    while (at := start + round(k * SECOND / fps)) < last_ns:
+        if not missed or generator.random() >= missed:
+            yield at
+        k += 1
+
+
+def play(
+    clock: TriedClock, rows: list[Arrival], seed: int = 0, fps: float = 60.0, latch_ns: int = 0, missed: float = 0.0
+) -> list[TriedFrame]:
+    """Plays the trace `rows`: each frame observes, in order of arrival, what arrived `latch_ns` before its present."""
+    arrivals = sorted(rows, key=lambda row: row.arrival_ns)
+    taken, newest, frames = 0, arrivals[0].sim_ns, []
+    for present in presents(seed, arrivals[0].arrival_ns + latch_ns, rows[-1].due_ns, fps, missed):
+        while taken < len(arrivals) and arrivals[taken].arrival_ns <= present - latch_ns:
+            row = arrivals[taken]
+            clock.observe(row.sim_ns, row.due_ns, row.arrival_ns)
+            newest = max(newest, row.sim_ns)
+            taken += 1
+        frames.append(TriedFrame(present, clock.draw_time_ns(present), newest))
+    return frames
+
+
+def clock_figures(frames: list[TriedFrame], rows: list[Arrival], settling_ns: int = SETTLING_NS) -> ClockFigures:
+    """Figures of `frames` against the trace on which they were played."""
+    ordered = sorted(rows)
+    origin = ordered[0].due_ns
+    due = np.array([row.due_ns - origin for row in ordered], float)
+    sim = np.array([row.sim_ns for row in ordered], float)
+    present = np.array([frame.present_ns - origin for frame in frames], float)
+    drawn = np.array([frame.draw_time_ns for frame in frames], float)
+    rate = (np.interp(present + RATE_HALF_NS, due, sim) - np.interp(present - RATE_HALF_NS, due, sim)) / (
+        2 * RATE_HALF_NS
+    )
+    step, passed = np.diff(drawn), np.diff(present)
+    counted = (present[1:] >= present[0] + settling_ns) & (present[1:] <= due[-1] - RATE_HALF_NS)
+    error_ms = np.abs(step - rate[1:] * passed)[counted] / MS
+    age_ms = (present - np.interp(drawn, sim, due))[1:] / MS
+    speed = step / passed
+    judder = np.abs(np.diff(speed, prepend=speed[:1])) / np.maximum(rate[1:], 1e-9)
+    last_second = counted & (present[1:] > present[1:][counted][-1] - SECOND)
+    return ClockFigures(
+        error_p99_ms=float(np.percentile(error_ms, 99)),
+        error_mean_ms=float(error_ms.mean()),
+        error_max_ms=float(error_ms.max()),
+        age_mean_ms=float(age_ms[counted].mean()),
+        age_last_ms=float(age_ms[last_second].mean()),
+        held_share=float(((step == 0) & (rate[1:] > 0))[counted].mean()),
+        distinct_share=float((step != 0)[counted].mean()),
+        judder_p99=float(np.percentile(judder[counted], 99)),
+        judder_max=float(judder[counted].max()),
+        reversals=int((step < 0).sum()),
+        beyond=sum(frame.draw_time_ns > frame.newest_ns for frame in frames),
+    )

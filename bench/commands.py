@@ -1,0 +1,272 @@
+"""Commands after `python -m bench`: their options and what each runs.
+
+Always: a command's work is imported when it runs. Costs are measured in the order of `COSTS`: parts that only copy
+memory come first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from twixt.cli.command_line import HELP_SETTINGS, command_line
+from twixt.cli.endings import interrupted_by_signals
+from twixt.cli.flags import TO_JSON, TO_PAGE, FiniteRange, Read, option, read_counts, read_names
+from twixt.cli.lazy_commands import CommandGroup, CommandTable
+from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError, has_reader_gone, missing_package_advice
+from twixt.ipc.process.notices import print_notice
+
+PROGRAM = "python -m bench"
+ABOUT = """Costs of everything, each beside its physical limit; truth and evenness of the motion.
+
+\b
+python -m bench                          all costs (an hour), the commands from channel to vsync
+python -m bench --quick                  few rounds of each: that it works
+python -m bench channel --json now.json  one group, kept
+python -m bench channel --against now.json --fail-over 10
+
+Run it in the top folder of a checkout; make bench ARGS="channel --quick" does the same.
+"""
+
+COSTS = {
+    "channel": "What publishing and reading cost.",
+    "show": "What a publish through twixt.show costs.",
+    "guest": "How much slower a loop that never rests is while a viewer watches it.",
+    "frame": "What a frame costs beside its drawing: waking, clock, log, a frame without a new snapshot.",
+    "interpolation": "What each method costs, on the GPU and in numpy.",
+    "draw": "Frames a second, for each number of bodies and each shape.",
+    "parts": "Processor time of each part of a frame, at three sizes of the window.",
+    "looks": "What shadows, contact shading and four samples a pixel cost.",
+    "start": "From the command to the first picture.",
+    "million": "A million bodies: whether they come whole, and in how much memory.",
+    "vsync": "How evenly frames come where swap waits for the display.",
+    "peers": "Other viewers on the same scene, where they are installed.",
+}
+# Measured only when asked for.
+PEERS = "peers"
+
+
+COST_OPTIONS = (
+    option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast"),
+    TO_JSON,
+    TO_PAGE,
+    option("--plot", metavar="FILE", help="draw frames a second against bodies (PNG)"),
+    option(
+        "--against",
+        metavar="FILE",
+        help="show beside them the ratios of an earlier --json FILE, and what became worse",
+    ),
+    option(
+        "--fail-over",
+        type=FiniteRange(min=0),
+        metavar="PERCENT",
+        help="exit with 1 when a ratio is worse than --against by more than this, and by more than the noise",
+    ),
+)
+
+
+@interrupted_by_signals
+def measure_costs(names: Iterable[str], **wanted: Any) -> int:
+    """Measures these parts of `COSTS`; returns the exit code. wanted: fields of `SuiteOptions`."""
+    from bench.suite.cost_suite import GROUPS, SuiteOptions, run
+
+    return run({name: GROUPS[name] for name in names}, SuiteOptions(**wanted, command=typed()))
+
+
+def cost_command(name: str) -> Callable[..., int]:
+    """Function of the command for one part of `COSTS`, with its name and its help."""
+
+    def part(**wanted: Any) -> int:
+        return measure_costs([name], **wanted)
+
+    part.__name__, part.__doc__ = name, COSTS[name]
+    return part
+
+
+benches = CommandTable()
+
+for name in COSTS:
+    benches.command(*COST_OPTIONS)(cost_command(name))
+
+
+@benches.command(
+    TO_JSON,
+    TO_PAGE,
+    option("--plot", metavar="FILE", help="draw a bounce and a circle as some methods draw them (PNG)"),
+    option("--world", "worlds", multiple=True, help="only this one; may be given again"),
+    option("--trouble", "troubles", multiple=True, help="only this one; may be given again"),
+    option("--method", "methods", multiple=True, help="only this one, or module:Class; may be given again"),
+    option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="of worlds and troubles"),
+    option("--quick", is_flag=True, help="one world and two troubles: shows that it works"),
+)
+def motion(
+    json_file: str | None, out: str | None, plot: str | None,
+    worlds: tuple[str, ...], troubles: tuple[str, ...], methods: tuple[str, ...], seed: int, quick: bool,
+) -> int:  # fmt: skip
+    """What each method draws of each world under each trouble, against what the world really did."""
+    from bench.motion import motion_bench
+    from bench.motion.recordings import subjects
+    from twixt.cli.pages import Results
+
+    size = motion_bench.size(subjects(worlds), troubles, methods, seed, quick)
+    return motion_bench.run(size, Results(typed(), json_file, out, plot))
+
+
+@benches.command(
+    option("--json", "as_json", is_flag=True, help="the figures as JSON instead of tables"),
+    option("--seeds", type=click.IntRange(min=1), default=12, show_default=True, help="of each trace"),
+    TO_PAGE,
+)
+def clock(as_json: bool, seeds: int, out: str | None) -> int:
+    """How smooth each playback clock is on each trace of snapshots, and what a call of it costs."""
+    from bench.clock import clock_bench
+
+    return clock_bench.run(as_json, seeds, out)
+
+
+@benches.command(
+    option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="of each trace"),
+    option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="others follow it"),
+    option("--display", "displays", multiple=True, help="only this one; may be given again"),
+    option("--work", "works", multiple=True, help="only this one; may be given again"),
+    option("--quick", is_flag=True, help="few works, short traces: shows that it works"),
+    option("--fail", is_flag=True, help="exit with 1 when a bar is not met"),
+    TO_JSON,
+    TO_PAGE,
+    option("--plot", metavar="FILE", help="draw costs by work, and four runs frame by frame (PNG)"),
+    option("--frames", metavar="FILE", help="write each frame of the first display, work and seed (CSV), with reasons"),
+)
+def pacing(json_file: str | None, out: str | None, plot: str | None, **chosen: Any) -> int:
+    """The pacer on model displays, in virtual time, between a fixed interval and one who knows all work ahead.
+
+    The same figures on every machine, however busy it is. Each bar that the pacer must reach is said with its figure.
+    """
+    from bench.pacing.laboratory import LaboratoryOptions, run
+    from twixt.cli.pages import Results
+
+    return run(LaboratoryOptions(**chosen), Results(typed(), json_file, out, plot))
+
+
+@benches.command(
+    *COST_OPTIONS,
+    option("--model", metavar="FILE", default="", help="step this MuJoCo model instead of a humanoid"),
+    option("--only", type=click.Choice(["loops", "sync"]), help="only the slowdown of loops, or the cost of a sync"),
+    option("--peer", "peers", type=click.Choice(["mujoco.viewer", "mujoco.studio", "viser"]), multiple=True,
+           help="only this one beside twixt; may be given again"),
+    option("--pairs", type=click.IntRange(min=2), metavar="N", help="turns of a loop with each viewer (40)"),
+    option("--large", "is_large", is_flag=True, help="also 10,000 bodies, which MuJoCo compiles in 20 s"),
+)  # fmt: skip
+@interrupted_by_signals
+def mujoco(
+    model: str, only: str | None, peers: tuple[str, ...], pairs: int | None, is_large: bool, **wanted: Any
+) -> int:
+    """How much slower a loop that steps a MuJoCo model is with its viewer, and what a `sync` costs.
+
+    Beside twixt: MuJoCo's passive viewer, its Studio and Viser in a browser, where they are installed and have a
+    display. On a machine without a screen: xvfb-run -s "-screen 0 1280x1024x24" python -m bench mujoco. Half an hour;
+    --quick only shows that it works.
+    """
+    from functools import partial
+
+    from bench.stepping.model_viewers import PEERS
+    from bench.stepping.mujoco_rows import StepOptions, mujoco_rows
+    from bench.suite.cost_suite import SuiteOptions, run
+
+    options = StepOptions(model, only, peers or PEERS, pairs, is_large)
+    rows = partial(mujoco_rows, options=options)
+    return run({"mujoco": rows}, SuiteOptions(**wanted, command=typed(), is_logged=True))
+
+
+@benches.command(
+    option("--bodies", type=Read("N,N", read_counts), default="1000,10000,100000", show_default=True,
+           metavar="N,N", help="how many, one loop for each number"),
+    option("--load", type=click.Choice(["none", "loop"]), default="none", show_default=True,
+           help="another busy program at normal priority meanwhile"),
+    option("--seconds", type=FiniteRange(min=0.4, max=3600), default=20.0, show_default=True, help="of each loop"),
+    option("--before", metavar="FOLDER", help="a checkout of an earlier version, measured beside this one"),
+    TO_JSON,
+    TO_PAGE,
+)  # fmt: skip
+@interrupted_by_signals
+def guest(
+    bodies: tuple[int, ...], load: str, seconds: float, before: str | None, json_file: str | None, out: str | None
+) -> int:
+    """How much slower a loop that never rests is while a viewer watches it."""
+    from bench.guest.guest_bench import run
+    from twixt.cli.pages import Results
+
+    return run(bodies, load, seconds, before, Results(typed(), json_file, out))
+
+
+@benches.command(
+    option("--xvfb", "display", flag_value="xvfb", help="on an Xvfb of its own, whose swap waits for nothing"),
+    option("--sway", "display", flag_value="sway",
+           help="on a sway of its own, whose swap waits for 60 refreshes a second"),
+    option("--seconds", type=FiniteRange(min=0.5, max=3600), default=60.0, show_default=True, help="of each run"),
+    option("--turns", type=click.IntRange(1, 1000), default=5, show_default=True, help="runs of each case"),
+    option("--load", "loads", type=Read("none,loops", read_names("none", "loops")), default="none,loops",
+           show_default=True, metavar="NAMES", help="free cores, and a busy program at normal priority on each core"),
+    option("--worlds", type=Read("names", read_names("balls", "metronome", "swarm")), default="balls,metronome,swarm",
+           show_default=True, metavar="NAMES", help="which; swarm is one of 2,000"),
+    option("--before", metavar="FOLDER", help="a checkout of an earlier version, in turns with this one"),
+    TO_JSON,
+    TO_PAGE,
+)  # fmt: skip
+@interrupted_by_signals
+def evenness(display: str | None, json_file: str | None, out: str | None, **chosen: Any) -> int:
+    """How even worlds look on free cores and under busy programs, in turns with an earlier version.
+
+    \b
+    An hour with all that is measured by default; a first look:
+    python -m bench evenness --xvfb --seconds 10 --turns 2 --worlds metronome
+    """
+    from bench.evenness import EvennessOptions, run
+    from twixt.cli.pages import Results
+
+    return run(EvennessOptions(display=display or "here", **chosen), Results(typed(), json_file, out))
+
+
+def group() -> click.Group:
+    """The group of all commands; without a command, all costs are measured."""
+
+    def measure_all(peers: bool, **wanted: Any) -> int:
+        if click.get_current_context().invoked_subcommand is not None:
+            return 0
+        return measure_costs([name for name in COSTS if name != PEERS or peers], **wanted)
+
+    return CommandGroup(
+        benches,
+        name="bench",
+        params=[*COST_OPTIONS, option("--peers", is_flag=True, help="also other viewers on the same scene")],
+        callback=measure_all,
+        invoke_without_command=True,
+        help=ABOUT,
+        context_settings=HELP_SETTINGS,
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a bench, by default that of `sys.argv`; returns the exit code. Prints a TwixtError as one line on standard
+    error."""
+    try:
+        return command_line(sys.argv[1:] if arguments is None else arguments, group(), PROGRAM)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except TwixtError as error:
+        print_notice(str(error))
+        return error.exit_code
+    except Exception as error:
+        if has_reader_gone(error):
+            return READER_GONE
+        if not (advice := missing_package_advice(error)):
+            raise
+        print_notice(advice)
+        return REFUSED
+
+
+def typed() -> str:
+    """The command as it was typed."""
+    return " ".join([PROGRAM, *sys.argv[1:]])

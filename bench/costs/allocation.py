@@ -1,0 +1,198 @@
+"""Objects that a frame leaves allocated: counts, the same on every machine.
+
+The one idea: Python makes and frees small objects all the time, in memory that it keeps for them. Frames become uneven
+by objects that stay: those that accumulate, and those that only the garbage collector frees. So a frame's objects are
+those made in it and still alive when it has ended (its row, the last value of each figure). Growth is the number of
+additional blocks after many frames.
+
+Always: the real frame loop with overlay and frame log, reading a real channel. Nothing here is a time.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.rows import Row
+from twixt.cli.pages import Say
+from twixt.ipc.config.config import Config
+from twixt.ipc.plan import Plan
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.session import open_listener
+from twixt.ipc.session.client import Link, attach
+from twixt.ipc.session.host import Host
+from twixt.ipc.snapshot import Head, new_bodies
+from twixt.render.display.display import open_display
+from twixt.render.measure.frame_log import FrameLog
+from twixt.render.pacing.pacer import Pacer
+from twixt.render.viewer.frame_loop import FrameLoop
+
+# Frames until all of a viewer's histories are full; the clock's, of 1024 snapshots, is the longest.
+FRAMES_AT_FIRST = 1100
+# Frames whose objects are counted; frames over which growth is measured: the clock drops old snapshots every 256.
+COUNTED_FRAMES, GROWTH_FRAMES = 60, 2 * 256
+# Limit: a frame's row, plan, times, readings and the pacer's record of it stay until the next frame replaces them.
+BAR = 100
+BODIES, DT_NS, LEAD_NS = 300, 16_666_667, 50_000_000
+SIZE_PX = (320, 240)  # small: drawing costs time, and makes no object
+
+
+class Allocation(NamedTuple):
+    """Objects that frames leave.
+
+    objects: made in one frame without a new snapshot and alive when it ends, the median. objects_with_snapshot: the
+    same where each frame has a new one. growth: additional blocks per frame, over many frames. garbage: objects per
+    frame in cycles, which only the collector frees. where: the lines that make most of a frame's objects, and how many
+    per frame.
+    """
+
+    objects: float
+    objects_with_snapshot: float
+    growth: float
+    garbage: float
+    where: dict[str, float]
+
+
+def allocation_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """The rows of the benchmark: objects a frame with overlay and log, as the default world is shown."""
+    say("objects that frames leave behind")
+    with frames() as made:
+        found = measured(made)
+    note = f"after {FRAMES_AT_FIRST} frames"
+    name = "objects made in a frame and there at its end"
+    yield Row(name, "", found.objects, "the bar", BAR, COUNTED_FRAMES, note)
+    yield Row(f"{name}, with a snapshot", "", found.objects_with_snapshot, "", None, COUNTED_FRAMES, note)
+    yield Row("objects more after a frame than before", "", found.growth, "", None, GROWTH_FRAMES, note)
+    yield Row("objects in cycles, a frame", "", found.garbage, "", None, GROWTH_FRAMES, note)
+
+
+class Frames(NamedTuple):
+    """Functions that make one frame each."""
+
+    with_news: Callable[[], object]  # a snapshot was published since the frame before
+    without_news: Callable[[], object]
+
+
+@contextmanager
+def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames]:
+    """Functions that draw a frame offscreen without pacing, with a log file, after `FRAMES_AT_FIRST` frames."""
+    config = Config(size_px=SIZE_PX, offscreen=True, pacing="unlimited", overlay=overlay, interpolation=interpolation)
+    window = open_display(config)
+    try:
+        with tempfile.TemporaryDirectory() as folder, _physics() as (publish, link):
+            log = FrameLog(os.path.join(folder, "frames.csv"))
+            loop = FrameLoop(config, window, link, Pacer("unlimited"), log)
+
+            def without_news() -> None:
+                loop.frame()
+                log.write_some()
+
+            def frame() -> None:
+                publish()
+                without_news()
+
+            try:
+                frame()
+                loop.is_starting = False
+                if overlay:
+                    from twixt.render.overlay.panel_state import Panel
+
+                    loop.over.panel = Panel(link, config.pacing)
+                for _ in range(FRAMES_AT_FIRST):
+                    frame()
+                gc.collect()
+                gc.freeze()
+                yield Frames(frame, without_news)
+            finally:
+                gc.unfreeze()
+                loop.close()
+                loop.release()
+                log.close()
+    finally:
+        window.close()
+
+
+@contextmanager
+def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
+    """Host in this process: a function that publishes the next snapshot, and a link to the host."""
+    listener = open_listener(f"frames-{os.getpid()}")
+    host = Host(listener, Scene([Sphere(0.1)] * BODIES), BODIES)
+    bodies = new_bodies(BODIES)
+    bodies["position"] = np.random.default_rng(0).uniform(-1, 1, (BODIES, 3))
+    host.write_plan(Plan(1, 0, time.perf_counter_ns(), 0, 1.0))
+    ticks = count()
+
+    def publish() -> None:
+        tick = next(ticks)
+        now_ns = time.perf_counter_ns()
+        bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001  # up, then down: bodies stay in view
+        host.publish(
+            Head(
+                tick=tick, sim_time_ns=now_ns - began_ns + LEAD_NS, due_ns=now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES
+            ),
+            bodies,
+        )
+
+    began_ns = time.perf_counter_ns()
+    try:
+        publish()
+        link = attach(listener.name)
+        try:
+            yield publish, link
+        finally:
+            link.close()
+    finally:
+        host.end()
+
+
+def measured(made: Frames, growth_frames: int = GROWTH_FRAMES) -> Allocation:
+    """Counts the objects that these frames leave, with the automatic garbage collection off.
+
+    Python keeps up to a few thousand freed tuples and the like for reuse. A collection frees these, so one is made
+    before each count.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    gc.collect()
+    try:
+        blocks = sys.getallocatedblocks()
+        for _ in range(growth_frames):
+            made.with_news()
+        garbage = gc.collect() / growth_frames
+        growth = (sys.getallocatedblocks() - blocks) / growth_frames
+        with_snapshot, _ = _one_by_one(made.with_news)
+        counts, places = _one_by_one(made.without_news)
+    finally:
+        if was_enabled:
+            gc.enable()
+    where = {place: count / COUNTED_FRAMES for place, count in places.most_common(20)}
+    return Allocation(median(counts), median(with_snapshot), growth, garbage, where)
+
+
+def _one_by_one(frame: Callable[[], object]) -> tuple[list[int], Counter[str]]:
+    counts: list[int] = []
+    places: Counter[str] = Counter()
+    tracemalloc.start()
+    try:
+        for _ in range(COUNTED_FRAMES):
+            tracemalloc.clear_traces()
+            frame()
+            gc.collect()
+            traces = tracemalloc.take_snapshot().traces
+            counts.append(len(traces))
+            places.update(f"{trace.traceback[0].filename}:{trace.traceback[0].lineno}" for trace in traces)
+    finally:
+        tracemalloc.stop()
+    return counts, places

@@ -1,0 +1,214 @@
+"""Cost of the channel and of a publish through `twixt.show`, each figure beside a plain copy of the same bytes.
+
+One idea: neither a publish nor a read can be faster than the copy that it makes, so the ratio to it is what counts. The
+channel is a real host behind a real socket, as a simulation has it.
+
+Always: reads are timed in this process. A reader in another process finds the bytes in another core's cache and takes
+longer. A channel's name contains the process id, so that two benchmarks can run at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.rows import FEWEST_ROUNDS, Memcpy, Row, rounds_of, row, taken_us
+from twixt.cli.pages import Say
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.ring.layout import MAX_SLOTS, Layout
+from twixt.ipc.scene import Scene, Sphere
+from twixt.ipc.session import Host, Link, attach, open_listener
+from twixt.ipc.snapshot import BODY, Head, new_bodies
+from twixt.sim.show.show import show
+
+# Bodies of a snapshot, by default.
+BODIES = 10_000
+# Larger than any cache: main memory is measured.
+LARGE_BYTES = 64 << 20
+# Rounds of a whole run: about a second for each group of rows.
+ROUNDS, LARGE_ROUNDS = 2000, 31
+# Reads of pairs, and their rate: ten seconds. The environment variable sets another number of reads.
+PAIRS, PAIRS_HZ, PAIRS_VARIABLE = 600, 60, "TWIXT_BENCH_PAIRS"
+READ_BUDGET_BYTES = 256 << 20
+# Numbers of bodies published through `twixt.show`, and rounds of each: about half a second.
+SHOWN = {1_000: 2000, 10_000: 800, 100_000: 100}
+# Limit of a publish through `twixt.show` (us): for each body, and for each call.
+SHOW_BODY_US, SHOW_US = 0.012, 20
+
+
+class Channel:
+    """A host in this process; each call of `publish` publishes `count` bodies."""
+
+    def __init__(self, count: int) -> None:
+        self.bodies = new_bodies(count)
+        self.host = Host(open_listener(f"bench-{os.getpid()}"), Scene([Sphere()]), count)
+        self._tick = 0
+
+    def publish(self) -> None:
+        """Publishes all bodies under the next tick."""
+        self._tick += 1
+        self.host.publish(Head(tick=self._tick, count=len(self.bodies)), self.bodies)
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.host.end()
+
+
+def channel_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Rows of publishing, reading and waking. share: of a whole run's rounds. Raises TwixtError."""
+    from bench.costs.channel_wake import wake_rows
+
+    reads = pairs_wanted(os.environ.get(PAIRS_VARIABLE, ""), share)
+    rounds = rounds_of(ROUNDS, share)
+    size = BODIES * BODY.itemsize
+    with Channel(BODIES) as channel:
+        say(f"publish {BODIES:,} bodies")
+        yield from _publish(channel, size, rounds)
+        say(f"read {BODIES:,} bodies")
+        link = attach(channel.host.name)
+        try:
+            yield from _read(channel, link, size, rounds)
+        finally:
+            link.close()
+    yield from wake_rows(share, say)
+    say("publish 64 MiB")
+    rounds = rounds_of(LARGE_ROUNDS, share)
+    with Channel(LARGE_BYTES // BODY.itemsize) as channel:
+        published, copied = (
+            [us / 1e3 for us in taken] for taken in taken_us(rounds, channel.publish, Memcpy(LARGE_BYTES))
+        )
+        yield row("publish 64 MiB", "ms", published, "memcpy", copied, "ratio <= 1.05")
+        yield _in_place(channel, LARGE_BYTES // BODY.itemsize, rounds)
+        say("read pairs of 64 MiB")
+        yield from pairs_read(channel, reads)
+
+
+def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
+    """Publish beside a copy whose target is in the cache, and beside one into as many places as the ring has slots."""
+    name, slots = f"publish {BODIES:,} bodies", Layout.for_bodies(BODIES).slots
+    for limit_name, places in (("memcpy", 1), (f"memcpy, {slots} places", slots)):
+        published, copied = taken_us(rounds, channel.publish, Memcpy(size, places))
+        yield row(name, "us", published, limit_name, copied)
+    yield _in_place(channel, BODIES, rounds)
+
+
+def _in_place(channel: Channel, count: int, rounds: int) -> Row:
+    """Publish of bodies that are written directly into the slot, beside the same write into an array."""
+    head, plain = Head(count=count), np.full(count * BODY.itemsize // 8, 7, np.uint64)
+
+    def fill(records: NDArray[np.void]) -> None:
+        records.view(np.uint64).fill(7)
+
+    published, made = taken_us(rounds, lambda: channel.host.publish_in_place(head, fill), lambda: plain.fill(7))
+    return row(f"publish {count:,} bodies in place", "us", published, "the same into an array", made)
+
+
+def pairs_wanted(asked: str, share: float) -> int:
+    """Number of pairs to read: `asked`, or where it is empty the share of a whole run's. Raises TwixtError."""
+    if asked and not (asked.isdecimal() and int(asked) >= FEWEST_ROUNDS):
+        raise TwixtError(f"{PAIRS_VARIABLE} must be a whole number of reads >= {FEWEST_ROUNDS}, got {asked!r}")
+    return int(asked) if asked else rounds_of(PAIRS, share)
+
+
+def pairs_read(channel: Channel, reads: int) -> Iterator[Row]:
+    """Failed reads of the two newest snapshots, each copied whole, while a thread publishes 60 times a second. The note
+    has those beside a thread that publishes without a pause. At least two snapshots must have been published before."""
+    link = attach(channel.host.name)
+    failed, retried = dict[float, int](), dict[float, int]()
+    try:
+        for period_s, times in ((1 / PAIRS_HZ, reads), (0.0, rounds_of(min(reads, PAIRS), 0.2))):
+            stop = threading.Event()
+            writer = threading.Thread(target=_publish_on, args=(channel, period_s, stop))
+            before = link.counters
+            writer.start()
+            try:
+                for _ in range(times):
+                    begin_s = time.perf_counter()
+                    link.latest_pair()
+                    time.sleep(max(0.0, begin_s + period_s - time.perf_counter()))
+            finally:
+                stop.set()
+                writer.join()
+            failed[period_s] = link.counters["pairs_failed"] - before["pairs_failed"]
+            retried[period_s] = link.counters["retries"] - before["retries"]
+    finally:
+        link.close()
+    note = f"of {reads}; {retried[1 / PAIRS_HZ]} tried again; with a writer that never rests {failed[0.0]} of {times}"
+    yield Row(
+        "failed pair reads of 64 MiB", "reads", failed[1 / PAIRS_HZ], "all", reads, reads, note, bar="figure <= 0"
+    )
+
+
+def _publish_on(channel: Channel, period_s: float, stop: threading.Event) -> None:
+    while not stop.wait(period_s):
+        channel.publish()
+
+
+def _read(channel: Channel, link: Link, size: int, rounds: int) -> Iterator[Row]:
+    source, taken = channel.bodies.view(np.uint8), np.empty(size, np.uint8)
+    failed = 0
+
+    def publish_one() -> None:
+        for _ in link.unread(READ_BUDGET_BYTES):
+            pass
+        channel.publish()
+
+    def read_pair() -> None:
+        nonlocal failed
+        failed += len(link.latest_pair()) < 2
+
+    def read_unread() -> None:
+        nonlocal failed
+        for claim in link.unread(READ_BUDGET_BYTES):
+            np.copyto(taken, np.frombuffer(claim.bodies, np.uint8))
+            failed += not claim.is_valid()
+
+    channel.publish()
+    for name, work, copies in (("pair", read_pair, 2), ("unread", read_unread, 1)):
+        failed = 0
+        read, copied = taken_us(rounds, work, lambda: np.copyto(taken, source), before=publish_one)
+        notes = [f"{failed} of {rounds} failed"] if failed else []
+        if work is read_pair:  # the arrays of a pair are new memory, whose first use is slow
+            (anew,) = taken_us(rounds_of(rounds, 0.2), lambda: (source.copy(), source.copy()))
+            notes.append(f"two copies into new memory take {statistics.median(anew):.0f} us")
+        limit_name, limits = ("memcpy" if copies == 1 else f"{copies} x memcpy"), [copies * us for us in copied]
+        yield row(f"read {name}, {BODIES:,} bodies", "us", read, limit_name, limits, note="; ".join(notes))
+
+
+def show_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Rows of `twixt.show`. `python -m bench guest` measures how much its viewer slows a loop down."""
+    for count, rounds in SHOWN.items():
+        for kind in (np.float32, np.float64):
+            say(f"twixt.show, {count:,} bodies, {np.dtype(kind).name}")
+            yield _show_row(count, np.dtype(kind), rounds_of(rounds, share))
+
+
+def _show_row(count: int, kind: np.dtype, rounds: int) -> Row:
+    """Publish through `twixt.show`, with position and orientation as arrays of this dtype."""
+    random = np.random.default_rng(0)
+    position = random.random((count, 3)).astype(kind)
+    orientation: NDArray[np.floating] = random.normal(size=(count, 4)).astype(kind)
+    orientation /= np.linalg.norm(orientation, axis=1, keepdims=True)
+    with contextlib.redirect_stderr(io.StringIO()):  # its lines about a viewer are not wanted here
+        view = show(Scene([Sphere()]), count=count, name=f"bench-{os.getpid()}", viewer=False)
+    with view:
+
+        def publish() -> None:
+            view.publish(position=position, orientation=orientation)
+
+        for _ in range(MAX_SLOTS):  # the first write of each slot is a whole one
+            publish()
+        published, copied = taken_us(rounds, publish, Memcpy(count * BODY.itemsize))
+    note = f"{(statistics.median(published) - SHOW_US) / count * 1e3:.1f} ns a body and {SHOW_US} us"
+    bar = f"figure <= {SHOW_BODY_US * count + SHOW_US:.0f}"
+    return row(f"show {count:,} bodies, {kind.name}", "us", published, "memcpy", copied, bar, note)

@@ -1,0 +1,168 @@
+"""Cost of drawing a cloud of bodies, without swap, clock or channel: each shape, each method of interpolation, uploads.
+
+One idea: two ways of drawing take turns, picture by picture, on one context; each waits until its picture is complete.
+A shape is compared with the fastest known way to draw that shape alone (`lean`), a method on the GPU with `linear`, a
+method in numpy with a copy of its result.
+
+Does not compare how pictures look: the lean draws leave out whatever they can.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bench.costs.cloud import Cloud, radius_m, snapshots
+from bench.costs.live import fps_name
+from bench.lean.lean_draws import LeanBoxes, LeanCapsules, LeanSpheres
+from bench.rows import Memcpy, Row, rounds_of, row, taken_us
+from twixt.cli.pages import Say
+from twixt.ipc.config.config import Config
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.shapes.shape import Box, Capsule, Cylinder, Ellipsoid, Shape
+from twixt.ipc.snapshot import BODY
+from twixt.render.display.display import open_display
+from twixt.render.interpolation import METHODS, create
+
+COUNTS = (1_000, 10_000, 100_000)
+# Rounds by count: fewer of the larger counts, which take longer.
+ROUNDS = {1_000: 120, 10_000: 32, 100_000: 9}
+# Budget for the rounds of one shape and count, and of one method (seconds).
+BUDGET_S, METHOD_BUDGET_S = 2.5, 1.5
+# Limit at this count, for the shapes that have a lean draw of their own.
+BAR_COUNT, BAR, OWN_LEAN = 10_000, "ratio >= 0.9", ("box", "capsule")
+UPLOADS = {10_000: 200, 1_000_000: 9}
+
+METHOD_BODIES = 10_000
+NUMPY_ROUNDS, GPU_ROUNDS = 60, 40
+# Bytes of a body's position and orientation, f4.
+POSE_BYTES = 28
+# Methods that run on the GPU, and the plainest one, with which they are compared.
+ON_GPU, PLAINEST = ("auto", "hermite", "none"), "linear"
+# Snapshots given to a method in numpy.
+KEPT = 6
+
+
+def shape_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Rows of the frames a second of each shape, and of uploads. share: of a whole run's rounds."""
+    window = open_display(Config(pacing="unlimited"))
+    try:
+        for count in COUNTS if share >= 1 else COUNTS[:1]:
+            for shape, best in _shapes(count):
+                name = type(shape).__name__.lower()
+                say(f"{count:,} of shape {name}")
+                yield _drawn(window, name, count, shape, best, rounds_of(ROUNDS[count], share))
+        for count, rounds in UPLOADS.items() if share >= 1 else [(COUNTS[0], ROUNDS[COUNTS[0]])]:
+            say(f"upload of {count:,} bodies")
+            yield _uploaded(window, count, rounds_of(rounds, share))
+    finally:
+        window.close()
+
+
+def method_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """One row for each method."""
+    window = open_display(Config(pacing="unlimited"))
+    try:
+        cloud = Cloud(window, METHOD_BODIES)
+        for method in ON_GPU:
+            say(f"{method} on the GPU")
+            yield _blended(cloud, method, rounds_of(GPU_ROUNDS, share))
+        cloud.release()
+    finally:
+        window.close()
+    for method in METHODS:
+        say(f"{method} in numpy")
+        yield _sampled(method, rounds_of(NUMPY_ROUNDS, share))
+
+
+def _shapes(count: int) -> Iterator[tuple[Shape, str]]:
+    """Each shape, about as large as a sphere in a cloud of `count`, and the name of the lean draw beside it."""
+    radius = radius_m(count)
+    yield Box((1.4 * radius,) * 3), "lean boxes"
+    yield Capsule(0.6 * radius, 1.2 * radius), "lean capsules"
+    yield Cylinder(0.7 * radius, 1.4 * radius), "lean boxes"
+    yield Ellipsoid((2.0 * radius, 1.6 * radius, 1.2 * radius)), "lean spheres"
+
+
+def _drawn(window: Any, name: str, count: int, shape: Shape, best: str, rounds: int) -> Row:
+    cloud = Cloud(window, count, shape)
+    lean = _lean(window, cloud, best)
+    try:
+        pictures = 0
+
+        def ours() -> None:
+            nonlocal pictures
+            pictures += 1
+            cloud.draw(pictures % 10 / 10)
+
+        def least() -> None:
+            cloud.use_screen()
+            lean.draw(cloud.camera, cloud.viewport, pictures % 10 / 10)
+            cloud.finish()
+
+        for work in (ours, least) * 2:  # programs are compiled, memory is allocated
+            work()
+        taken, limits = taken_us(rounds, ours, least, budget_s=BUDGET_S)
+    finally:
+        lean.release()
+        cloud.release()
+    bar = BAR if count == BAR_COUNT and name in OWN_LEAN else ""
+    return row(fps_name(name, count), "fps", _fps(taken), best, _fps(limits), bar)
+
+
+def _lean(window: Any, cloud: Cloud, best: str) -> LeanSpheres | LeanBoxes | LeanCapsules:
+    older, newer = cloud.records[1:]
+    if best == "lean spheres":
+        return LeanSpheres(window.context, older["position"], newer["position"], radius_m(cloud.count))
+    kind = LeanCapsules if best == "lean capsules" else LeanBoxes
+    return kind(window.context, older, newer, _half_size(cloud.shape))
+
+
+def _half_size(shape: Shape) -> tuple[float, float, float]:
+    """Half the edges of a box; of a shape round about z: radius, radius, half the straight part. Raises TwixtError."""
+    match shape:
+        case Box(size):
+            return size[0] / 2, size[1] / 2, size[2] / 2
+        case Capsule(radius, length) | Cylinder(radius, length):
+            return radius, radius, length / 2
+        case _:
+            raise TwixtError(f"no lean draw of {shape!r} is known")
+
+
+def _fps(taken: list[float]) -> list[float]:
+    return [1e6 / each_us for each_us in taken]
+
+
+def _uploaded(window: Any, count: int, rounds: int) -> Row:
+    cloud = Cloud(window, count)
+    source = memoryview(cloud.records[0].view("u1"))  # type: ignore[arg-type]
+    try:
+        taken, limits = taken_us(rounds, lambda: cloud.renderer.upload(3, source, count), Memcpy(count * BODY.itemsize))
+    finally:
+        cloud.release()
+    return row(f"upload {count:,} bodies", "us", taken, "memcpy", limits)
+
+
+def _blended(cloud: Cloud, method: str, rounds: int) -> Row:
+    alphas = itertools.cycle(np.linspace(0.05, 0.95, 7))
+    works = [lambda name=name: cloud.draw(float(next(alphas)), name) for name in (method, PLAINEST)]  # type: ignore[misc]
+    for work in works * 2:
+        work()
+    taken, plain = taken_us(rounds, *works, budget_s=METHOD_BUDGET_S)
+    return row(f"GPU {method}, {METHOD_BODIES:,} bodies", "us", taken, f"GPU {PLAINEST}", plain)
+
+
+def _sampled(name: str, rounds: int) -> Row:
+    method, kept = create(name), snapshots(METHOD_BODIES, KEPT)
+    for snapshot in kept:
+        method.add(snapshot)
+    begin_ns, end_ns = kept[-3].sim_time_ns, kept[-1].sim_time_ns
+    times_ns = itertools.cycle(range(begin_ns, end_ns, (end_ns - begin_ns) // 7))
+    method.sample(next(times_ns))
+    taken, copied = taken_us(
+        rounds, lambda: method.sample(next(times_ns)), Memcpy(METHOD_BODIES * POSE_BYTES), budget_s=METHOD_BUDGET_S
+    )
+    return row(f"numpy {name}, {METHOD_BODIES:,} bodies", "us", taken, "memcpy of the poses", copied)

@@ -1,0 +1,204 @@
+"""Frames a second of the viewer's frame loop, beside the least that can be drawn on the same window.
+
+One idea: the frame loop itself runs here without pacing, on a physics process that publishes 30 times a second. It
+takes turns with a loop that draws two fixed snapshots of the same world with `LeanSpheres` and swaps, and with one that
+only clears and swaps. Each turn has several frames, so that all draw as in use.
+
+Always: the first frames of each turn do not count, because they take in what was published meanwhile. No garbage is
+collected during a turn. The limits (`BARS`) are for software OpenGL, where one processor does all drawing.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from bench.child_process import command, process
+from bench.lean.lean_draws import LeanSpheres
+from bench.rows import Row, rounds_of, row, turns, uncollected
+from twixt.cli.pages import Say
+from twixt.ipc.config.config import Config
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.session import running
+from twixt.ipc.session.client import Link, attach
+from twixt.ipc.snapshot import Snapshot
+from twixt.render.display.display import open_display
+from twixt.render.pacing.pacer import Pacer
+from twixt.render.viewer.frame_loop import FrameLoop
+
+WORLD, PUBLISH_HZ = "swarm", 30
+COUNTS = (1_000, 10_000, 100_000, 1_000_000)
+BARS = {1_000: 0.80, 10_000: 0.95, 100_000: 1.0, 1_000_000: 0.85}
+# The overlay costs the same for every picture below it: its share is largest for the smallest count.
+OVERLAY_COUNT, OVERLAY_BAR = 1_000, 0.45
+# Turns of each kind; a turn has as many frames as lean drawing makes in STRETCH_S, but at least FEWEST_FRAMES. No round
+# of turns begins when those of one count have taken BUDGET_S.
+ROUNDS, STRETCH_S, FEWEST_FRAMES, BUDGET_S = 12, 0.25, 3, 14.0
+# First frames of a turn, which do not count: so many, or those of BEFORE_S. They take in what the other turns left.
+FRAMES_BEFORE, BEFORE_S = 5, 0.1
+# Frames before the first turn: programs are compiled, the clock learns. Longest time for them.
+FRAMES_AT_FIRST, PATIENCE_NS = 40, 20_000_000_000
+OURS, OVERLAY, LEAN, EMPTY = "ours", "with overlay", "lean draw", "clear + swap"
+
+Frame = Callable[[], object]
+
+
+class Stretches(NamedTuple):
+    """Frames a second of each kind of frame, turn by turn."""
+
+    fps: dict[str, list[float]]
+    uploads: int  # frames that took in a newer snapshot
+
+
+def live_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Rows of frames a second beside the lean draw, for each count, and with the overlay. share: of a whole run."""
+    is_whole = share >= 1
+    config = Config(pacing="unlimited")  # the overlay is available; without a panel it is not drawn
+    window = open_display(config)
+    try:
+        for count in COUNTS if is_whole else COUNTS[:1]:
+            say(f"{count:,} spheres, as a viewer draws them")
+            with _simulation(WORLD, "--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ)) as link:
+                kinds = (OURS, LEAN, EMPTY, *([OVERLAY] if count == OVERLAY_COUNT else []))
+                found = measure(config, window, link, kinds, rounds_of(ROUNDS, share), STRETCH_S * min(1.0, 4 * share))
+            yield from _rows(count, found)
+    finally:
+        window.close()
+
+
+def fps_name(shape: str, count: int) -> str:
+    """Name of a row of frames a second, as `fps_of` parses it."""
+    return f"{shape} fps, {count:,} bodies"
+
+
+def fps_of(name: str) -> tuple[str, int] | None:
+    """Shape and count of a row of frames a second; None for others."""
+    shape, found, rest = name.partition(" fps, ")
+    words = rest.split()
+    return (shape, int(words[0].replace(",", ""))) if found and words[1:] == ["bodies"] else None
+
+
+def _rows(count: int, found: Stretches) -> Iterator[Row]:
+    ours, lean, empty = (found.fps[kind] for kind in (OURS, LEAN, EMPTY))
+    name = fps_name("sphere", count)
+    yield row(
+        name, "fps", ours, LEAN, lean, f"ratio >= {BARS[count]:g}", f"{found.uploads} frames took in a newer snapshot"
+    )
+    yield row(name, "fps", ours, EMPTY, empty)
+    if OVERLAY in found.fps:
+        yield row(f"{name}, overlay", "fps", found.fps[OVERLAY], LEAN, lean, f"ratio >= {OVERLAY_BAR:g}")
+
+
+def measure(
+    config: Config, window: Any, link: Link, kinds: tuple[str, ...], rounds: int, stretch_s: float
+) -> Stretches:
+    """Frames a second of each of `kinds`, in `rounds` turns of about `stretch_s` seconds each."""
+    with _frame_loop(config, window, link) as loop:
+        ticks: set[int] = set()
+        frames = _frames(config, window, link, loop, ticks)
+        lean_s = _seconds(frames[LEAN], FEWEST_FRAMES) / FEWEST_FRAMES
+        length = max(FEWEST_FRAMES, round(stretch_s / lean_s))
+        fps: dict[str, list[float]] = {kind: [] for kind in kinds}
+        with uncollected():
+            for _ in turns(rounds, BUDGET_S):
+                for kind in kinds:
+                    _settle(frames[kind])
+                    fps[kind].append(length / _seconds(frames[kind], length))
+        return Stretches(fps, len(ticks))
+
+
+@contextmanager
+def _simulation(*arguments: str) -> Iterator[Link]:
+    """`twixt sim ARGUMENTS...` in a process of its own, and a link to it."""
+    name = f"bench-{os.getpid()}"
+    with process(command("sim", *arguments, "--name", name)) as physics:
+        physics.until(lambda: name in running(), "it took its name")
+        link = attach(name)
+        try:
+            yield link
+        finally:
+            link.close()
+
+
+@contextmanager
+def _frame_loop(config: Config, window: Any, link: Link) -> Iterator[FrameLoop]:
+    """A frame loop that has drawn its first frames."""
+    loop = FrameLoop(config, window, link, Pacer("unlimited"))
+    try:
+        ends_ns, count = time.perf_counter_ns() + PATIENCE_NS, 0
+        while count < FRAMES_AT_FIRST and time.perf_counter_ns() < ends_ns:
+            count += loop.frame().mode not in ("none", "held")
+        loop.is_starting = False
+        loop.begin_anew()
+        gc.collect()
+        gc.freeze()
+        yield loop
+    finally:
+        gc.unfreeze()
+        loop.close()
+        loop.release()
+        loop.stage.renderer.release()
+
+
+def newest_two(link: Link) -> tuple[Snapshot, Snapshot]:
+    """Returns the two newest snapshots, older first. Retries while they are overwritten; TwixtError after 20 s."""
+    ends_ns = time.perf_counter_ns() + PATIENCE_NS
+    while time.perf_counter_ns() < ends_ns:
+        link.poll()
+        pair = link.latest_pair()
+        if len(pair) == 2:
+            return pair[0], pair[1]
+        time.sleep(0.001)
+    raise TwixtError("no two snapshots could be read within 20 s; measure again while no other program runs")
+
+
+def _frames(config: Config, window: Any, link: Link, loop: FrameLoop, ticks: set[int]) -> dict[str, Frame]:
+    """Functions that make one frame of each kind. ticks: receives the newest tick of each of the viewer's frames."""
+    from twixt.render.overlay.panel_state import Panel
+
+    older, newer = (snapshot.bodies["position"] for snapshot in newest_two(link))
+    lean = LeanSpheres(window.context, older, newer, loop.stage.scene.distinct_shapes[0].radius)  # type: ignore[union-attr]
+    size_px = window.framebuffer_size
+    camera = loop.stage.camera.matrices(size_px, size_px)  # type: ignore[union-attr]  # frames were drawn
+    panel = Panel(link, config.pacing)
+    count = 0
+
+    def ours(with_panel: Panel | None) -> Frame:
+        def frame() -> None:
+            loop.over.panel = with_panel
+            ticks.add(loop.frame().newest_tick)
+
+        return frame
+
+    def lean_frame() -> None:
+        nonlocal count
+        count += 1
+        window.screen.use()
+        lean.draw(camera, (0, 0, *size_px), count % 10 / 10)
+        window.swap()
+
+    def empty_frame() -> None:
+        window.screen.use()
+        window.context.clear()
+        window.swap()
+
+    return {OURS: ours(None), OVERLAY: ours(panel), LEAN: lean_frame, EMPTY: empty_frame}
+
+
+def _settle(frame: Frame) -> None:
+    ends_s = time.perf_counter() + BEFORE_S
+    for _ in range(FRAMES_BEFORE):
+        frame()
+        if time.perf_counter() > ends_s:
+            return
+
+
+def _seconds(frame: Frame, count: int) -> float:
+    begin_ns = time.perf_counter_ns()
+    for _ in range(count):
+        frame()
+    return (time.perf_counter_ns() - begin_ns) / 1e9

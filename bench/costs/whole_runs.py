@@ -1,0 +1,223 @@
+"""Whole runs of twixt as a user starts them, measured from outside: the start, a million bodies, evenness of frames.
+
+Start: twixt needs two processes, one with numpy and one with a window. So its time to the first picture is compared
+with two bare processes started at once, until the window has swapped and numpy is imported. All instants are of one
+clock. One start before the first round makes sure that all files are cached and compiled.
+
+A million bodies: the limit of the memory is what must be held: the channel's slots, the viewer's ring on the GPU, and
+one world. The memory of both processes is the kernel's count, in which shared pages count once.
+
+Evenness: frames cannot be more even than the display. So a run with overlay and log takes turns with a bare loop that
+only clears and swaps, and the 99th percentiles of their intervals are compared. Where swap does not wait, the row says
+so and has no figure: a bare loop without a wait has no interval to compare with.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from bench.child_process import Process, command, process
+from bench.rows import Row, rounds_of, row
+from twixt.cli.pages import Say
+from twixt.ipc.errors import TwixtError
+from twixt.ipc.ring.layout import Layout
+from twixt.ipc.snapshot import BODY
+from twixt.render.display import glfw_library
+from twixt.render.snapshots.intake import gpu_slots
+from twixt.sim.process.viewer_command import python_program
+
+# World of a start, limit of the time to its first picture (s), and rounds of about two seconds.
+START_WORLD, START_BAR, START_ROUNDS = "balls", "figure <= 0.5", 7
+# Length of a run whose start is measured: its first picture is enough (s).
+START_SECONDS = 0.05
+NUMPY = "import numpy, time; print(time.perf_counter_ns())"
+BARE = "two bare processes"
+LEAN_WINDOW = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lean", "lean_window.py")
+
+SWARM, MILLION, FEWER, PUBLISH_HZ = "swarm", 1_000_000, 20_000, 30
+MILLION_SECONDS, MILLION_QUICK_SECONDS, MILLION_STARTS = 8.0, 0.5, 3
+# Interval between readings of the memory (s): each takes the kernel milliseconds.
+MEMORY_INTERVAL_S = 0.2
+# Limits: memory above what must be held (MB); the first picture of a million bodies (s).
+MEMORY_BAR, FIRST_BAR = "over <= 500", "figure <= 2"
+KIB, MB = 1024, 1e6
+
+# Evenness: enough frames at 60 Hz that the 99th percentile is not one of the three worst.
+VSYNC_COUNTS, VSYNC_BAR, VSYNC_ROUNDS = (1_000, 10_000), "ratio <= 1.1", 3
+VSYNC_SECONDS, VSYNC_QUICK_SECONDS = 6.0, 0.2
+BARE_LOOP = "a bare loop"
+
+
+class Start(NamedTuple):
+    """seconds: from the command until the first picture was shown. report: the run's own."""
+
+    seconds: float
+    report: dict[str, Any]
+
+
+def start_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Row of the time from the command to the first picture. share: below 1, one round. Raises TwixtError."""
+    rounds = rounds_of(START_ROUNDS, share) if share >= 1 else 1
+    if share >= 1:
+        say("a first start, which does not count")
+        first_picture(START_WORLD), bare_s()
+    ours, bare = [], []
+    for number in range(rounds):
+        say(f"start {number + 1} of {rounds}")
+        ours.append(first_picture(START_WORLD))
+        bare.append(bare_s())
+    usual = sorted(ours)[len(ours) // 2]  # of the start with the median time
+    seconds = [start.seconds for start in ours]
+    yield row("first picture", "s", seconds, BARE, bare, START_BAR, _parts(usual.report))
+
+
+def million_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Rows of failed reads, memory and the first picture. share: below 1, fewer bodies. Raises TwixtError."""
+    count, seconds = (MILLION, MILLION_SECONDS) if share >= 1 else (FEWER, MILLION_QUICK_SECONDS)
+    flags = ("--set", f"count={count}", "--publish-hz", str(PUBLISH_HZ), "--no-overlay", "--pacing", "unlimited")
+    say(f"{count:,} bodies, {seconds:g} s")
+    yield from _watched(count, seconds, flags)
+    taken, bare = [], []
+    for number in range(MILLION_STARTS if share >= 1 else 1):
+        say(f"{count:,} bodies, start {number + 1}")
+        taken.append(first_picture(SWARM, *flags).seconds)
+        bare.append(bare_s())
+    yield row(f"first picture of {count:,} bodies", "s", taken, BARE, bare, FIRST_BAR)
+
+
+def vsync_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Rows of the frame interval's p99, one for each count. share: below 1, one short round. Raises TwixtError."""
+    is_whole = share >= 1
+    rounds, seconds = (VSYNC_ROUNDS, VSYNC_SECONDS) if is_whole else (1, VSYNC_QUICK_SECONDS)
+    for count in VSYNC_COUNTS if is_whole else VSYNC_COUNTS[:1]:
+        name = f"frame interval p99, {count:,} bodies"
+        ours, bare = [], []
+        for number in range(rounds):
+            say(f"{count:,} bodies, round {number + 1} of {rounds}")
+            report = _report_with_log(count, seconds)
+            if not report["display"]["swap_blocks"]:
+                why = f"not measured: no display that waits for vsync ({report['conditions'][0]})"
+                yield Row(name, "ms", None, BARE_LOOP, None, 0, why)
+                return
+            ours.append(report["frames"]["interval_ms"]["p99"])
+            bare.append(_bare_p99_ms(seconds))
+        yield row(name, "ms", ours, BARE_LOOP, bare, VSYNC_BAR)
+
+
+def first_picture(world: str, *flags: str) -> Start:
+    """Runs twixt until it has shown a snapshot of that world. Raises TwixtError."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log.csv")
+        with _run(folder, world, START_SECONDS, "--log", log, *flags) as run:
+            run.wait()
+        return Start((_shown_ns(log) - run.begin_ns) / 1e9, _report(folder))
+
+
+def bare_s() -> float:
+    """Time (s) until a bare window has swapped and numpy is imported, in two processes started at once."""
+    environ = dict(os.environ)
+    glfw_library.choose(environ)  # the bare window is spared the same search for a library as twixt's
+    with (
+        process([python_program(), "-P", "-c", NUMPY]) as numpy,
+        process([python_program(), "-P", LEAN_WINDOW], environ) as window,
+    ):
+        for each in (window, numpy):
+            each.wait()
+        return (max(int(window.out), int(numpy.out)) - min(window.begin_ns, numpy.begin_ns)) / 1e9
+
+
+@contextmanager
+def _run(folder: str, world: str, seconds: float, *flags: str) -> Iterator[Process]:
+    """A running `twixt measure` that writes its report into `folder`."""
+    with process(command("measure", world, "--seconds", f"{seconds:g}", "--json", _report_path(folder), *flags)) as run:
+        yield run
+
+
+def _report(folder: str) -> dict[str, Any]:
+    with open(_report_path(folder), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _report_path(folder: str) -> str:
+    return os.path.join(folder, "report.json")
+
+
+def _shown_ns(log: str) -> int:
+    """Present instant (ns) of the first frame with a snapshot. Raises TwixtError where there is none."""
+    with open(log, newline="", encoding="utf-8") as file:
+        for found in csv.DictReader(file):
+            if found["mode"] != "none":
+                return int(found["present_ns"])
+    raise TwixtError("the run showed no snapshot")
+
+
+def _parts(report: dict[str, Any]) -> str:
+    """Durations of the parts of a start, from the run's report, in words."""
+    parts = report["latency"].get("first_frame_parts_ms") or {}
+    text = ", ".join(f"{name.replace('_', ' ')} {ms:.0f}" for name, ms in parts.items() if ms is not None)
+    return f"in ms: {text}" if text else ""
+
+
+def _watched(count: int, seconds: float, flags: tuple[str, ...]) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        with _run(folder, SWARM, seconds, *flags) as run:
+            held = 0
+            while run.is_alive:
+                held = max(held, _held(run.pid))
+                time.sleep(MEMORY_INTERVAL_S)
+            run.wait()
+        report = _report(folder)
+    channel, frames = report["channel"], report["frames"]
+    read, failed = report["physics"]["published"] - channel["skipped"], channel["retries"] + channel["pairs_failed"]
+    text = (
+        f"{channel['skipped']} never read whole because others came first; {frames['mean_fps']:.1f} fps drawn; "
+        f"physics held {report['physics']['rate']['p50']:.2f} of real time"
+    )
+    yield Row(f"failed reads, {count:,} bodies", "reads", failed, "snapshots read", read, 1, text, bar="figure <= 0")
+    snapshot = count * BODY.itemsize
+    slots, ring = Layout.for_bodies(count).slots, gpu_slots(snapshot)
+    least = (slots + ring + 1) * snapshot
+    yield Row(
+        f"memory of both, {count:,} bodies", "MB", held / MB if held else None,
+        f"({slots} slots + {ring} on the GPU + 1) x {snapshot / MB:.0f} MB", least / MB, 1,
+        "" if held else "this system does not say what processes hold", bar=MEMORY_BAR,
+    )  # fmt: skip
+
+
+def _held(pid: int) -> int:
+    """Bytes of memory of the process and its children, shared pages counted once (Linux, proc(5): Pss). 0 where this
+    is not known, or where the process has just ended."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            pids = [pid, *map(int, file.read().split())]
+        return sum(map(_pss_bytes, pids))
+    except (OSError, StopIteration):
+        return 0
+
+
+def _pss_bytes(pid: int) -> int:
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Pss:")) * KIB
+
+
+def _report_with_log(count: int, seconds: float) -> dict[str, Any]:
+    """The report of a run of the default pacing, with overlay and log."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log.csv")
+        with _run(folder, SWARM, seconds, "--set", f"count={count}", "--log", log) as run:
+            run.wait()
+        return _report(folder)
+
+
+def _bare_p99_ms(seconds: float) -> float:
+    variant = {"PYGLFW_LIBRARY_VARIANT": "wayland"} if "WAYLAND_DISPLAY" in os.environ else {}
+    with process([python_program(), "-P", LEAN_WINDOW, str(seconds)], {**os.environ, **variant}) as bare:
+        bare.wait()
+        return json.loads(bare.out)["p99"]

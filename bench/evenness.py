@@ -1,0 +1,346 @@
+"""`python -m bench evenness`: evenness of worlds on free cores and under busy programs, beside an earlier version.
+
+One idea: versions take turns, in the other order each turn, so that the machine's state affects them alike. All figures
+are computed from the frame logs by this version's definition; the versions' own reports are not used. The worst turn
+stands beside the median: no turn is left out.
+
+Always: progress on standard error; Ctrl-C ends the measurement, and what was measured is shown; busy programs and
+displays end with their measurement. A figure that was not measured is None and counts in no median; a failed run is
+reported and is in no figure.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import twixt
+from bench.child_process import process
+from bench.screens import Screen, screen
+from twixt.cli.cpu_time import CpuTime, busy_loops, free_cores, usable_cores
+from twixt.cli.pages import Notes, Results, Table, TableColumn, progress
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
+from twixt.render.measure.frame_log import read_log
+from twixt.render.measure.frame_rows import FrameTable
+from twixt.render.measure.intervals import intervals
+from twixt.render.measure.motion import motion
+from twixt.render.measure.report.report import machine
+from twixt.sim.process.viewer_command import python_program, twixt_command
+
+SCHEMA = "twixt-evenness/1"
+# An animation error that an eye may notice, in ms of display time.
+NOTICED_MS = 2.0
+# Loads beside a run, by name: none, or programs that never wait.
+NONE, LOOPS = "none", "loops"
+# Arguments of each world, and its name on a page.
+WORLDS = {"balls": ("balls",), "metronome": ("metronome",), "swarm": ("swarm", "--set", "count=2000")}
+WORLD_NAMES = {"balls": "default world", "metronome": "metronome", "swarm": "swarm, 2,000"}
+HERE, BEFORE = "this version", "before"
+# A run that has not ended so long after its time hangs.
+PATIENCE_S = 60.0
+LEGEND = (
+    "median of the turns, and in brackets the worst of them; error: animation error in ms of display time, computed for "
+    "all versions from their frame logs by one definition; missed: refreshes, or the pacer's own intervals where swap "
+    "waits for nothing"
+)
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """Figures of one run. frames: shown after the start. off_percent: share of the animation errors above
+    `NOTICED_MS`."""
+
+    frames: int
+    fps: float | None
+    error_p50_ms: float | None
+    error_p99_ms: float | None
+    off_percent: float | None
+    missed_per_minute: float | None
+
+
+FIGURES = tuple(item.name for item in fields(Evenness) if item.name != "frames")
+# Figures of which more is better.
+MORE_IS_BETTER = ("fps",)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One figure of several runs. runs: number of runs that have it."""
+
+    median: float | None
+    worst: float | None
+    runs: int
+
+    def text(self, form: str) -> str:
+        """The median, and the worst in brackets where there are several."""
+        if self.median is None or self.worst is None:
+            return "-"
+        return f"{self.median:{form}}" + (f" ({self.worst:{form}})" if self.runs > 1 else "")
+
+
+class Case(NamedTuple):
+    """A world, drawn by one version under one load; measured once in each turn."""
+
+    load: str
+    world: str
+    version: str
+
+
+class EvennessOptions(NamedTuple):
+    """Options of the command. before: a checkout of an earlier version."""
+
+    display: str
+    seconds: float
+    turns: int
+    loads: tuple[str, ...]
+    worlds: tuple[str, ...]
+    before: str | None
+
+
+@dataclass(frozen=True)
+class CaseRun:
+    """One run of a case. free_before: cores that no program used before it. others: cores that other programs used
+    during it, beside the chosen load. failure: reason why there are no figures."""
+
+    case: Case
+    turn: int
+    figures: Evenness | None
+    free_before: float | None
+    others: float | None
+    stolen: float | None
+    failure: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Case, figures and conditions by name, in one flat dict."""
+        return {
+            **self.case._asdict(),
+            "turn": self.turn,
+            **(asdict(self.figures) if self.figures is not None else {}),
+            "free_cores_before": self.free_before,
+            "others_had_cores": self.others,
+            "stolen_cores": self.stolen,
+            "failure": self.failure or None,
+        }
+
+
+class CaseFigures(NamedTuple):
+    """All turns of a case. turns: those with figures; frames: of all of them."""
+
+    case: Case
+    turns: int
+    frames: int
+    failures: list[str]
+    figures: dict[str, Spread]
+
+    def to_json(self) -> dict[str, Any]:
+        """Case, counts and figures by name, in one flat dict."""
+        figures = {name: asdict(spread) for name, spread in self.figures.items()}
+        counts = {"turns": self.turns, "frames": self.frames, "failures": self.failures}
+        return self.case._asdict() | counts | figures
+
+    def text(self, name: str, form: str) -> str:
+        """Text of a figure in the format `form`; "not measured" without a turn that has figures."""
+        return self.figures[name].text(form) if self.turns else "not measured"
+
+
+def _figure(title: str, name: str, form: str) -> TableColumn:
+    return TableColumn(title, lambda row: row.text(name, form), right=True)
+
+
+COLUMNS = (
+    TableColumn("world", lambda row: WORLD_NAMES[row.case.world]),
+    TableColumn("busy programs", lambda row: f"{usable_cores()} loops" if row.case.load == LOOPS else "none"),
+    TableColumn("version", lambda row: row.case.version),
+    _figure("fps", "fps", ".1f"),
+    _figure("error p50, ms", "error_p50_ms", ".2f"),
+    _figure("error p99, ms", "error_p99_ms", ".1f"),
+    _figure(f"off by > {NOTICED_MS:g} ms, %", "off_percent", ".1f"),
+    _figure("missed a minute", "missed_per_minute", ".0f"),
+    TableColumn("frames", lambda row: row.frames, ",d"),
+)
+
+
+def run(choice: EvennessOptions, results: Results) -> int:
+    """Measures, shows and writes; the exit code. Raises TwixtError before anything is measured."""
+    results.check_files()
+    commands = {HERE: twixt_command()}
+    if choice.before is not None:
+        commands[BEFORE] = command_in(choice.before)
+    runs: list[CaseRun] = []
+    interrupted = False
+    with screen(choice.display) as display:
+        try:
+            _take_turns(choice, commands, display, runs)
+        except KeyboardInterrupt:
+            interrupted = True
+    leave(runs, choice, results, conditions(runs, choice, display.about, interrupted))
+    nothing = not any(one.figures for one in runs)
+    return INTERRUPTED if interrupted else FAILED if nothing else FINISHED
+
+
+def command_in(folder: str) -> list[str]:
+    """Arguments that start twixt in a checkout: by its own environment, where it has one. Raises TwixtError."""
+    program = os.path.join(os.path.abspath(folder), "twixt.py")
+    if not os.path.isfile(program):
+        raise TwixtError(f"--before {folder!r} is no checkout of twixt: it has no twixt.py; give a folder that has one")
+    python = os.path.join(os.path.abspath(folder), ".venv", "bin", "python")
+    return [python if os.path.exists(python) else python_program(), "-P", program]
+
+
+def in_order(choice: EvennessOptions, versions: Sequence[str]) -> Iterator[tuple[int, Case]]:
+    """Turn and case: each case once a turn. Versions of a case follow each other, in reverse order every other turn."""
+    for turn in range(choice.turns):
+        for load in choice.loads:
+            for world in choice.worlds:
+                for version in versions if turn % 2 == 0 else list(reversed(versions)):
+                    yield turn, Case(load, world, version)
+
+
+def evenness(table: FrameTable) -> Evenness:
+    """Figures of one run's frame log."""
+    timing = intervals(table)
+    moved = motion(timing)
+    seconds = float(np.nansum(timing.interval_ms)) / 1e3 if len(timing.frames) else 0.0
+    errors = np.abs(moved.error_ms[np.isfinite(moved.error_ms)])
+    p50, p99 = np.percentile(errors, (50, 99)) if len(errors) else (None, None)
+    planned = np.isfinite(timing.planned_ms) & timing.joined
+    return Evenness(
+        frames=len(timing.frames),
+        fps=_known(timing.joined.sum() / seconds) if seconds > 0 else None,
+        error_p50_ms=_known(p50),
+        error_p99_ms=_known(p99),
+        off_percent=_known(100 * (errors > NOTICED_MS).mean()) if len(errors) else None,
+        missed_per_minute=_known(np.nansum(timing.missed) * 60 / seconds) if seconds > 0 and planned.any() else None,
+    )
+
+
+def several(runs: Sequence[Evenness]) -> dict[str, Spread]:
+    """The figures of several runs, by name."""
+    found = {}
+    for name in FIGURES:
+        values = [value for run in runs if (value := getattr(run, name)) is not None and math.isfinite(value)]
+        worst = min if name in MORE_IS_BETTER else max
+        found[name] = Spread(
+            statistics.median(values) if values else None, worst(values) if values else None, len(values)
+        )
+    return found
+
+
+def by_case(runs: Sequence[CaseRun]) -> list[CaseFigures]:
+    """The figures of each case, in the order in which cases were first measured."""
+    found = []
+    for case in dict.fromkeys(one.case for one in runs):
+        own = [one for one in runs if one.case == case]
+        good = [one.figures for one in own if one.figures is not None]
+        failures = [one.failure for one in own if one.failure]
+        found.append(CaseFigures(case, len(good), sum(one.frames for one in good), failures, several(good)))
+    return found
+
+
+def leave(runs: Sequence[CaseRun], choice: EvennessOptions, results: Results, where: dict[str, Any]) -> None:
+    """Shows the figures and writes the files. Raises TwixtError."""
+    cases = by_case(runs)
+    document = {
+        "schema": SCHEMA,
+        "version": twixt.__version__,
+        "command": results.command,
+        "conditions": where,
+        "rows": [one.to_json() for one in cases],
+        "runs": [one.to_json() for one in runs],
+    }
+    # The page is read on machines that do not have that folder.
+    command = results.command.replace(choice.before, "FOLDER") if choice.before else results.command
+    table, notes = Table(COLUMNS, cases), Notes([LEGEND, *_conditions_in_words(where), *_failures(runs)])
+    results.leave(document, page=[f"Made by `{command}`.", table, notes], shown=[table, notes])
+
+
+def conditions(runs: Sequence[CaseRun], choice: EvennessOptions, display: str, interrupted: bool) -> dict[str, Any]:
+    """Conditions of the figures."""
+    free = [one.free_before for one in runs if one.free_before is not None]
+    others = [one.others for one in runs if one.others is not None]
+    where: dict[str, Any] = machine() | {
+        "kernel": platform.release(),
+        "display": display,
+        "seconds": choice.seconds,
+        "turns": choice.turns,
+        "free_cores_before": [min(free), max(free)] if free else None,
+        "others_had_cores": [min(others), max(others)] if others else None,
+    }
+    if interrupted:
+        where["cut_short"] = "ended with Ctrl-C: what was not measured by then is missing"
+    return where
+
+
+def _take_turns(choice: EvennessOptions, commands: dict[str, list[str]], display: Screen, runs: list[CaseRun]) -> None:
+    cases = list(in_order(choice, list(commands)))
+    begin_s = time.monotonic()
+    with progress(is_logged=True) as say:
+        for number, (turn, case) in enumerate(cases):
+            left_s = (time.monotonic() - begin_s) / number * (len(cases) - number) if number else 0.0
+            ahead = f", {_long(left_s)} to go" if number else ""
+            world = WORLD_NAMES[case.world]
+            say(f"run {number + 1} of {len(cases)}: {world}, load {case.load}, {case.version}{ahead}")
+            runs.append(_measured(case, turn, commands[case.version], choice.seconds, display))
+
+
+def _measured(case: Case, turn: int, command: list[str], seconds: float, display: Screen) -> CaseRun:
+    free = free_cores()
+    begin = CpuTime.now(*display.pids)
+    figures = None
+    with tempfile.TemporaryDirectory(prefix="twixt-") as folder:
+        log = os.path.join(folder, "frames.csv")
+        arguments = ["measure", *WORLDS[case.world], "--seconds", f"{seconds:g}", "--log", log]
+        loops = busy_loops(usable_cores() if case.load == LOOPS else 0)
+        with loops, process([*command, *arguments], display.environ) as child:
+            failure = child.failure(seconds + PATIENCE_S)
+        end = CpuTime.now(*display.pids)  # the busy loops have ended: their time counts as our own
+        if not failure:
+            figures, failure = _figures(log)
+    return CaseRun(case, turn, figures, free, end.others_since(begin), end.stolen_since(begin), failure)
+
+
+def _figures(log: str) -> tuple[Evenness | None, str]:
+    """The figures of a log; else the reason why there are none."""
+    try:
+        found = evenness(read_log(log))
+    except TwixtError as error:
+        return None, str(error)
+    return (found, "") if found.fps is not None else (None, "it showed fewer than two frames")
+
+
+def _conditions_in_words(where: dict[str, Any]) -> list[str]:
+    def between(ends: list[float] | None) -> str:
+        return "unknown" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
+
+    return [
+        f"{where['processor']}, {where['cores']} cores, {where['system']}; {where['display']}; {where['turns']} turns of "
+        f"{where['seconds']:g} s each",
+        f"cores free before the runs: {between(where['free_cores_before'])}; other programs had meanwhile, beside the "
+        f"busy ones: {between(where['others_had_cores'])} cores; load average {where['load_1_min']}",
+        *([where["cut_short"]] if "cut_short" in where else []),
+    ]
+
+
+def _failures(runs: Sequence[CaseRun]) -> list[str]:
+    return [
+        f"{WORLD_NAMES[case.world]}, load {case.load}, {case.version}, turn {one.turn + 1}: no figures: {one.failure}"
+        for one in runs
+        if one.failure and (case := one.case)
+    ]
+
+
+def _known(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

@@ -1,0 +1,1 @@
+"""`python -m bench guest`: slowdown of a loop that never waits, by its viewer."""

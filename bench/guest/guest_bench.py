@@ -1,0 +1,314 @@
+"""`python -m bench guest`: slowdown of a loop that never waits while a viewer shows it, by the wall clock.
+
+One idea: the core of physics belongs to the user. The default world and a user's own loop run as fast as they can, each
+in a process of its own; their viewer is stopped and continued in turns of a second (`watched_loop`). On free cores the
+viewer should cost the loop nothing. Beside another busy program it may take a small share, and must still draw motion.
+
+Always: progress on standard error; Ctrl-C ends the measurement, and what was measured is shown; every process has ended
+at the end. The table marks missed limits; the exit code does not depend on them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import signal
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import twixt
+from bench.child_process import process
+from bench.guest import watched_loop
+from bench.guest.slowdown import LoopTurn, Slowdown, WatchedFrames, slowdown, step_us, watched_frames
+from bench.rows import Row
+from twixt.cli.cpu_time import CpuTime, busy_loops, free_cores, usable_cores
+from twixt.cli.pages import Notes, Results, Say, Table, TableColumn, progress
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
+from twixt.sim.process.viewer_command import python_program
+
+BODIES = (1_000, 10_000, 100_000)
+LOADS = ("none", "loop")
+SECONDS, ROW_SECONDS, FEWEST_SECONDS = 20.0, 10.0, 0.4
+TURN_S = 1.0
+# Time for a loop to end once it is asked to (s).
+FAREWELL_S = 15.0
+# Name of the version that runs this benchmark.
+HERE = "this version"
+# Limits by load: largest slowdown (percent), smallest frames a second.
+BARS = {"none": (3.0, None), "loop": (8.0, 15.0)}
+ABOUT = """\
+# What a viewer takes from a loop that never rests
+
+Made by `{command}`. The loop runs as fast as it goes, in a process of its own; its viewer is stopped and let go on in
+turns of a second, and steps are counted by the wall clock. *Slower* is the median over the turns, each against its two
+neighbours, with the interval that holds 95 % of resampled medians; *worst* is the slowest turn.
+"""
+LEGEND = (
+    "p99: animation error in ms of display time; free: cores that nothing used before; others: cores that other "
+    "programs had meanwhile, beside the load that was asked for"
+)
+
+
+class LoopCase(NamedTuple):
+    """A loop to be measured. folder: checkout of the twixt that it runs."""
+
+    way: str
+    bodies: int
+    load: str
+    folder: str
+    version: str = HERE
+
+
+@dataclass(frozen=True)
+class WatchedLoop:
+    """Figures of a loop. free_before, others: mean numbers of cores; None where the system does not report them."""
+
+    case: LoopCase
+    slow: Slowdown | None
+    seen: WatchedFrames
+    step_us: float | None
+    alone_us: float | None
+    free_before: float | None
+    others: float | None
+    load_average: float
+    failure: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Case and figures by name, in one flat dict."""
+        slow = self.slow
+        return {
+            "way": self.case.way,
+            "bodies": self.case.bodies,
+            "load": self.case.load,
+            "version": self.case.version,
+            "slower_percent": slow and slow.median,
+            "slower_low_percent": slow and slow.low,
+            "slower_high_percent": slow and slow.high,
+            "slower_worst_percent": slow and slow.worst,
+            "pairs": slow and slow.pairs,
+            "fps": self.seen.fps,
+            "animation_error_p99_ms": self.seen.error_p99_ms,
+            "step_us": self.step_us,
+            "step_alone_us": self.alone_us,
+            "free_cores_before": self.free_before,
+            "others_had_cores": self.others,
+            "load_average": self.load_average,
+            "failure": self.failure or None,
+        }
+
+    def row(self) -> Row:
+        """Row of `python -m bench`."""
+        case = self.case
+        name = f"step of {case.bodies:,} bodies, {case.way}, watched" + (", a busy program" * (case.load == "loop"))
+        if self.slow is None:
+            return Row(name, "us", None, "the viewer stopped", None, 0, self.failure)
+        slow, most = self.slow, BARS[case.load][0]
+        limit_us = (self.step_us or 0.0) / (1 + slow.median / 100)
+        return Row(
+            name,
+            "us",
+            self.step_us,
+            "the viewer stopped",
+            limit_us,
+            slow.pairs,
+            note=f"wall clock; {in_words(self, slow)}",
+            noise=max(0.0, (slow.high - slow.low) / 4 / 100),
+            bar=f"ratio <= {1 + most / 100:g}",
+        )
+
+
+def in_words(one: WatchedLoop, slow: Slowdown) -> str:
+    """A measured loop in a sentence."""
+    seen = one.seen
+    return (
+        f"slower by {slow.median:+.1f} % ({slow.low:+.1f} to {slow.high:+.1f}, worst {slow.worst:+.1f}) in "
+        f"{slow.pairs} turns; {_text(seen.fps, '.0f')} fps, animation error p99 {_text(seen.error_p99_ms, '.1f')} ms; "
+        f"free cores before {_text(one.free_before, '.2f')}, others had {_text(one.others, '.2f')}"
+    )
+
+
+def _wanted(one: WatchedLoop) -> str:
+    if one.slow is None:
+        return f"not measured: {one.failure}"
+    most, least_fps = BARS[one.case.load]
+    bar = f"<= {most:g} {'ok' if one.slow.median <= most else 'MISSED'}"
+    if least_fps is None:
+        return bar
+    return f"{bar}, >= {least_fps:g} fps {'ok' if (one.seen.fps or 0) >= least_fps else 'MISSED'}"
+
+
+def _of_measured(title: str, read: Any, form: str = "") -> TableColumn:
+    return TableColumn(title, lambda one: None if one.slow is None else read(one), form, right=False, wraps=True)
+
+
+COLUMNS = (
+    TableColumn("loop", lambda one: one.case.way + (f", {one.case.version}" * (one.case.version != HERE)), wraps=True),
+    TableColumn("bodies", lambda one: one.case.bodies, ",d", right=False, wraps=True),
+    TableColumn("load", lambda one: one.case.load, wraps=True),
+    _of_measured("slower, %", lambda one: one.slow.median, "+.1f"),
+    _of_measured("95 %", lambda one: f"{one.slow.low:+.1f} {one.slow.high:+.1f}"),
+    _of_measured("worst", lambda one: one.slow.worst, "+.1f"),
+    _of_measured("fps", lambda one: one.seen.fps, ".0f"),
+    _of_measured("p99, ms", lambda one: one.seen.error_p99_ms, ".1f"),
+    _of_measured("free", lambda one: one.free_before, ".2f"),
+    _of_measured("others", lambda one: one.others, ".2f"),
+    TableColumn("wanted", _wanted, wraps=True),
+)
+
+
+def rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """The rows of `python -m bench`. share: of a whole run's turns."""
+    is_whole = share >= 1
+    seconds = max(FEWEST_SECONDS, ROW_SECONDS * min(1.0, 4 * share))
+    for case in cases(BODIES if is_whole else BODIES[:1], LOADS if is_whole else LOADS[:1], None):
+        yield measure(case, seconds, say).row()
+
+
+def cases(bodies: tuple[int, ...], loads: tuple[str, ...], before: str | None) -> list[LoopCase]:
+    """Cases in the order of measurement; the earlier version right after this one."""
+    here = os.path.dirname(os.path.abspath(str(twixt.__file__)))
+    versions = [(here, HERE)] + ([(os.path.abspath(before), "before")] if before else [])
+    return [
+        LoopCase(way, count, load, folder, version)
+        for load in loads
+        for way in watched_loop.KINDS
+        for count in bodies
+        for folder, version in versions
+    ]
+
+
+def run(bodies: tuple[int, ...], load: str, seconds: float, before: str | None, results: Results) -> int:
+    """Measures, shows and writes; the exit code. Raises TwixtError before anything is measured."""
+    results.check_files()
+    if before is not None and not os.path.isfile(os.path.join(before, "twixt.py")):
+        raise TwixtError(f"--before {before!r} is no checkout of twixt: it has no twixt.py; give a folder that has one")
+    wanted, found, is_cut_short = cases(bodies, (load,), before), [], False
+    try:
+        with progress() as say:
+            for number, case in enumerate(wanted, 1):
+                say(f"{number} of {len(wanted)}: {case.way}, {case.bodies:,} bodies, {case.version}")
+                found.append(measure(case, seconds))
+    except KeyboardInterrupt:
+        is_cut_short = True
+    leave(found, results, is_cut_short)
+    if is_cut_short:
+        return INTERRUPTED
+    return FAILED if all(one.slow is None for one in found) else FINISHED
+
+
+def leave(found: list[WatchedLoop], results: Results, is_cut_short: bool) -> None:
+    """Shows the figures and writes the files. Raises TwixtError."""
+    where: dict[str, Any] = {
+        "cores": usable_cores(),
+        "kernel": platform.release(),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+    if is_cut_short:
+        where["cut_short"] = "ended with Ctrl-C: what was not measured by then is missing"
+    conditions = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in where.items())
+    table, notes = Table(COLUMNS, found), Notes([f"{conditions}; {LEGEND}"])
+    results.leave(
+        {"command": results.command, "conditions": where, "rows": [one.to_json() for one in found]},
+        page=[ABOUT.format(command=results.command), table, notes],
+        shown=[table, notes],
+    )
+
+
+def measure(case: LoopCase, seconds: float, say: Say = str) -> WatchedLoop:
+    """Runs one loop with its viewer and returns its figures."""
+    say(f"{case.way}, {case.bodies:,} bodies, load {case.load}")
+    turn_s = min(TURN_S, seconds / 4)
+    rounds = max(1, round(seconds / 2 / turn_s))
+    free = free_cores()
+    with busy_loops(1 if case.load == "loop" else 0) as busy, tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "frames.csv")
+        run = _LoopRun(busy)
+        failure = run.measure(_command(case, rounds, turn_s, log))
+        turns = [] if failure else run.turns
+        return WatchedLoop(
+            case,
+            slowdown(turns),
+            seen=_watched_frames(log, turns),
+            step_us=step_us(turns, True),
+            alone_us=step_us(turns, False),
+            free_before=free,
+            others=run.others,
+            load_average=os.getloadavg()[0],
+            failure=failure,
+        )
+
+
+def _watched_frames(log: str, turns: list[LoopTurn]) -> WatchedFrames:
+    from twixt.render.measure.frame_log import read_log
+
+    try:
+        return watched_frames(read_log(log), turns)
+    except TwixtError:  # no viewer came
+        return WatchedFrames(None, None)
+
+
+class _LoopRun:
+    """A running loop: its turns so far, and the cores that other programs had until the last of them."""
+
+    def __init__(self, busy: list[int]) -> None:
+        self.turns: list[LoopTurn] = []
+        self.others: float | None = None
+        self._own, self._begin = list(busy), CpuTime.now(*busy)
+
+    def measure(self, command: list[str]) -> str:
+        """Runs the loop to its end. Returns the reason why its turns do not count, empty where they do."""
+        viewer: int | None = None
+        failure = ""
+        try:
+            with process(command, is_read=True, farewell_s=FAREWELL_S) as child:
+                self._own.append(child.pid)
+                for line in child.lines():
+                    message = json.loads(line)
+                    match message.pop("kind"):
+                        case "viewer":
+                            self._own.append(message["pid"])
+                            viewer = _pidfd_of(message["pid"])
+                        case "turn":
+                            self.turns.append(LoopTurn(**message))
+                            self.others = CpuTime.now(*self._own).lost_since(self._begin)
+                        case "error":
+                            failure = message["words"]
+                ended = child.failure()
+        finally:
+            if viewer is not None:
+                _continue(viewer)
+        if not failure and (ended or not self.turns):
+            failure = f"the loop ended with {ended}" if ended else "the loop made no turn"
+        # The viewer may have died: in the last turn it then ran for a part of the time, or not at all.
+        return failure
+
+
+def _pidfd_of(pid: int) -> int | None:
+    with contextlib.suppress(AttributeError, OSError):  # not available on this system, or the viewer has ended
+        return os.pidfd_open(pid)
+    return None
+
+
+def _continue(viewer: int) -> None:
+    """Continues a viewer whose loop was killed while it was stopped; it then ends by itself."""
+    with contextlib.suppress(OSError):
+        signal.pidfd_send_signal(viewer, signal.SIGCONT)
+    os.close(viewer)
+
+
+def _command(case: LoopCase, rounds: int, turn_s: float, log: str) -> list[str]:
+    loop = os.path.abspath(str(watched_loop.__file__))
+    numbers = ["--bodies", str(case.bodies), "--rounds", str(rounds), "--turn", str(turn_s)]
+    code = (
+        f"import runpy, sys; sys.path.insert(0, {case.folder!r}); sys.argv[0] = 'guest_loop'; "
+        f"runpy.run_path({loop!r}, run_name='__main__')"
+    )
+    return [python_program(), "-P", "-c", code, case.way, *numbers, "--log", log]
+
+
+def _text(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

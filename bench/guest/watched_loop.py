@@ -1,0 +1,241 @@
+"""A simulation that never waits, whose viewer is stopped and continued in turns: the program of `python -m bench guest`.
+
+One idea: the same loop, the same process, the same minute. In one turn the viewer is stopped (SIGSTOP, which the
+channel tolerates), in the next it runs; steps are counted by the wall clock. Each turn is reported as a line of JSON.
+
+Always: the viewer is a process of its own that draws offscreen with the default pacing, and has ended when this ends.
+Uses only names that earlier versions also have, each from the module that has it there (`HOMES`), so that it can run in
+a checkout of an earlier version.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import io
+import json
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+WORLD, LOOP = "world", "show"
+# The default world, and a time scale so large that it never waits.
+WORLD_NAME, TIME_SCALE = "balls", 1000.0
+# Time left out (s): after the viewer was stopped, for what was under way; after it was continued, for what it missed.
+STOPPED_S, GOES_ON_S = 0.1, 0.4
+# Time left out after a viewer attached, in turns, and at most in s: it loads its overlay and compiles its programs.
+SETTLING_TURNS, SETTLING_S = 5, 3.0
+# Longest time for a viewer to attach (s).
+PATIENCE_S = 30.0
+# Longest time for it to end (s).
+FAREWELL_S = 10.0
+
+# Modules of twixt that have a name, in some version; module:name where its name was another.
+HOMES = {
+    "Config": ("ipc.config.config", "ipc.config"),
+    "Host": ("ipc.session",),
+    "Physics": ("sim.process.physics", "sim.physics"),
+    "Publisher": ("sim.publish.publisher", "sim.publisher"),
+    "Scene": ("ipc.scene",),
+    "Schedule": ("sim.schedule.schedule", "sim.schedule"),
+    "Sphere": ("ipc.scene",),
+    "Trouble": ("sim.process.injected_trouble", "sim.trouble"),
+    "Troubles": ("ipc.config.troubles", "ipc.troubles"),
+    "drawable_scene": ("sim.world.world", "sim.world"),
+    "load_world": ("sim.worlds.find", "sim.world"),
+    "open_listener": ("ipc.session", "ipc.session:open_door"),
+    "physics_def": ("sim.process.physics",),
+    "show": ("sim.show.show", "sim.show"),
+    "start_viewer": ("sim.process.viewer_process", "sim.viewer_process"),
+}
+
+Step = Callable[[], int]  # runs the loop for a moment; returns the steps made since the start
+
+
+def _named(name: str) -> Any:
+    for home in HOMES[name]:
+        module, _, older = home.partition(":")
+        with contextlib.suppress(ImportError, AttributeError):
+            return getattr(importlib.import_module(f"twixt.{module}"), older or name)
+    raise ImportError(f"this version of twixt has no {name} in {' or '.join(HOMES[name])}")
+
+
+def world_steps(bodies: int, log: str, options: dict[str, Any]) -> Iterator[tuple[Any, Any, Step]]:
+    """The default world in the loop of `twixt sim`. Yields host, viewer process and step."""
+    Config, Host, open_listener, start_viewer = map(_named, ("Config", "Host", "open_listener", "start_viewer"))
+    drawable_scene, load_world = map(_named, ("drawable_scene", "load_world"))
+    config = Config(offscreen=True, seconds=3600.0, log=log, time_scale=TIME_SCALE, **options)
+    world = load_world(WORLD_NAME, [("count", str(bodies))])
+    name = f"bench-{os.getpid()}"
+    host = Host(open_listener(name), drawable_scene(world), len(world.bodies))
+    viewer = None
+    try:
+        physics = _physics_of(config, world, host)
+        physics.start()
+
+        def step() -> int:
+            physics.turn()
+            return int(physics.publisher.meter.steps)
+
+        viewer = start_viewer(name, config)
+        yield host, viewer, step
+    finally:
+        if viewer is not None:
+            viewer.terminate()
+            viewer.stop(FAREWELL_S)
+        host.end()
+
+
+def _physics_of(config: Any, world: Any, host: Any) -> Any:
+    """Physics of `world` as this version makes it."""
+    Physics = _named("Physics")
+    with contextlib.suppress(ImportError):
+        return Physics(_named("physics_def")(config, world, host))
+    Publisher, Schedule, Trouble, Troubles = map(_named, ("Publisher", "Schedule", "Trouble", "Troubles"))
+    schedule = Schedule(world.dt, TIME_SCALE, None, round(1e9 / config.publish_hz))
+    publisher = Publisher(host, schedule.plan, config.publish_hz)
+    return Physics(world, lambda: world, 0, schedule, publisher, host, Trouble(Troubles(), 0))
+
+
+def show_steps(bodies: int, log: str, options: dict[str, Any]) -> Iterator[tuple[Any, Any, Step]]:
+    """A user's own loop that moves its bodies and publishes them, as fast as it can. Yields host, viewer and step."""
+    Scene, Sphere, show = map(_named, ("Scene", "Sphere", "show"))
+    random = np.random.default_rng(0)
+    side_m = bodies ** (1 / 3)
+    around = random.random((bodies, 3)) * side_m
+    position = around.copy()
+    phase = random.random(bodies) * math.tau
+    made = 0
+    with contextlib.redirect_stderr(io.StringIO()):
+        view = show(Scene([Sphere(radius=0.2)]), count=bodies, dt=1e-3, offscreen=True, log=log, **options)
+    with view:
+
+        def step() -> int:
+            nonlocal made
+            np.add(phase, 1e-3, out=phase)
+            np.cos(phase, out=position[:, 0])
+            position[:, 0] += around[:, 0]
+            if view.is_open:
+                view.publish(position=position)
+            made += 1
+            return made
+
+        session = getattr(view, "_session", None) or view._showing  # its name in older versions
+        yield view._host, session._process, step
+
+
+KINDS = {WORLD: world_steps, LOOP: show_steps}
+
+
+def run_turns(step: Step, seconds: float) -> dict[str, Any]:
+    """Runs steps for `seconds`. Returns begin_ns, end_ns and the steps between them, at whole steps."""
+    made = begin_made = step()
+    begin_ns = now_ns = time.perf_counter_ns()
+    ends_ns = begin_ns + round(seconds * 1e9)
+    while now_ns < ends_ns:
+        made = step()
+        now_ns = time.perf_counter_ns()
+    return {"begin_ns": begin_ns, "end_ns": now_ns, "steps": made - begin_made}
+
+
+def attach_viewer(host: Any, viewer: Any, step: Step, settling_s: float) -> None:
+    """Runs steps until the viewer has attached and settled. Raises RuntimeError."""
+    patience_ends = time.monotonic() + PATIENCE_S
+    while not host.viewer_came.is_set():
+        if viewer.poll() is not None or time.monotonic() > patience_ends:
+            raise RuntimeError(f"no viewer came: it {viewer.ending}")
+        step()
+    run_turns(step, settling_s)
+    if viewer.poll() is not None:
+        raise RuntimeError(f"the viewer {viewer.ending}")
+
+
+def json_writer() -> Callable[..., None]:
+    """Function that writes a line of JSON to standard output. All other output goes to standard error."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def tell(kind: str, **told: Any) -> None:
+        print(json.dumps({"kind": kind, **told}), file=out, flush=True)
+
+    return tell
+
+
+def main() -> None:
+    """`loop.py world|show --bodies N --rounds N --turn S --log FILE`; reports each turn."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("way", choices=KINDS)
+    parser.add_argument("--bodies", type=int, required=True)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--turn", type=float, required=True)
+    parser.add_argument("--log", required=True)
+    parser.add_argument("--options", default="{}")
+    asked = parser.parse_args()
+    tell = json_writer()
+    opened = contextlib.contextmanager(KINDS[asked.way])
+    try:
+        with opened(asked.bodies, asked.log, json.loads(asked.options)) as (host, viewer, step):
+            attach_viewer(host, viewer, step, min(SETTLING_S, SETTLING_TURNS * asked.turn))
+            tell("viewer", pid=viewer.pid)
+            try:
+                take_turns(viewer.pid, step, asked.rounds, asked.turn, tell)
+            except ProcessLookupError:
+                viewer.wait(FAREWELL_S)
+                raise RuntimeError(f"the viewer {viewer.ending} while it was measured") from None
+    except (RuntimeError, OSError) as error:
+        tell("error", words=str(error))
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass
+
+
+def take_turns(viewer_pid: int, step: Step, rounds: int, turn_s: float, tell: Callable[..., None]) -> None:
+    """Runs turns with the viewer stopped, running, stopped, ... Raises ProcessLookupError where the viewer has ended.
+
+    The last turn is a stopped one, so that each running turn has two neighbours.
+    """
+    try:
+        for _ in range(rounds):
+            os.kill(viewer_pid, signal.SIGSTOP)
+            run_turns(step, STOPPED_S)
+            tell("turn", watched=False, **run_turns(step, turn_s))
+            os.kill(viewer_pid, signal.SIGCONT)
+            run_turns(step, GOES_ON_S)
+            watched = run_turns(step, turn_s)
+            see(viewer_pid)
+            tell("turn", watched=True, **watched)
+        os.kill(viewer_pid, signal.SIGSTOP)
+        run_turns(step, STOPPED_S)
+        tell("turn", watched=False, **run_turns(step, turn_s))
+        see(viewer_pid)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(viewer_pid, signal.SIGCONT)
+
+
+def see(viewer_pid: int) -> None:
+    """Checks that the viewer lives. Raises ProcessLookupError.
+
+    A signal alone does not show this: it also reaches an ended process until its parent waits for it.
+    """
+    with contextlib.suppress(ChildProcessError):
+        if os.waitid(os.P_PID, viewer_pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return
+    raise ProcessLookupError(f"process {viewer_pid} has ended")
+
+
+def _leave(_number: int, _frame: object) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):  # a second signal must not keep it from ending its viewer
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`python -m bench motion`: drawn motion compared with the truth."""

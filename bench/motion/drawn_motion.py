@@ -1,0 +1,270 @@
+"""Motion that a viewer would have drawn of a recorded world under each trouble, and its errors against the truth.
+
+`MotionReplay.show` plays a trace: at each present instant of a display, a playback clock and a method receive the
+snapshots that have arrived, and the poses that the method returns are kept. `motion_figures` compares these with the
+recording. Traces replace a network, a grid of instants a display: the speed of the machine changes no figure.
+
+Always: a frame uses only what arrived before it; the same seed gives the same poses, bit for bit. Bodies that never
+move do not count. A body counts in frames in which it is visible and has one life between the two snapshots around the
+draw time. Where it is spawned, despawned or teleported between them, its distance from its true paths counts instead
+(`off_path`). Runs no process, reads no clock.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.clock.traces import MS, SECOND, SETTLING_NS, TRACES, Arrival, Trace, presents, steady
+from bench.motion.recordings import Flags, RecordedPoses, Recording, Times, Truth
+from twixt.ipc.snapshot import CONTINUITY_MASK
+from twixt.render.interpolation import Method, Poses, create
+from twixt.render.interpolation.parents import compose
+from twixt.render.playback import PlaybackClock
+from twixt.render.scene.picture_part import AS_PUBLISHED
+
+# Time before the first counted frame in which methods are sampled: some remember what they drew.
+BEFORE_NS = 250_000_000
+# The method that ignores the clock: it is compared with the state due at present.
+OF_THE_PRESENT = "latest"
+
+Floats = NDArray[np.float64]
+
+
+class DrawnFrames(NamedTuple):
+    """f frames, as they were drawn. All times of snapshots and draw times are simulated."""
+
+    present_ns: Times
+    asked_ns: Times  # the clock's draw time
+    drawn_ns: Times  # the time of the drawn state
+    previous_ns: Times  # the newest arrived snapshot at or before asked_ns
+    next_ns: Times  # the oldest arrived snapshot after it; asked_ns where there was none
+    places: RecordedPoses
+
+
+@dataclass(frozen=True)
+class MotionFigures:
+    """Errors of drawn motion, in mm, degrees and ms; docs/motion.md defines each."""
+
+    position_p50_mm: float
+    position_p99_mm: float
+    position_max_mm: float
+    rotation_p99_deg: float
+    rotation_max_deg: float
+    overshoot_p99_mm: float
+    overshoot_max_mm: float
+    off_path_max_mm: float
+    jump_p99_mm: float
+    jump_max_mm: float
+    now_p50_mm: float
+    age_mean_ms: float
+    age_p99_ms: float
+    compared: int  # poses
+
+
+# Length of a trace: the clock settles in the first three; a stall lasts from 4.5 to 5.0 s, and then is made up for.
+SECONDS = 5.6
+FPS = 60.0
+
+
+class TroubleTrace(NamedTuple):
+    """Trace of the snapshots under one trouble, and its description."""
+
+    about: str
+    trace: Trace
+
+
+TROUBLES = {
+    "ahead 60 Hz": TroubleTrace("60 a second, each there before it is due: a healthy run", TRACES["ahead 60 Hz"]),
+    "ahead 10 Hz": TroubleTrace("10 a second, each there before it is due", steady(10, early_ns=SECOND // 10)),
+    "20 Hz, 4 ms jitter": TroubleTrace(
+        "20 a second, published when due, up to some 10 ms late", TRACES["20 Hz, 4 ms jitter"]
+    ),
+    "steps 20-120 ms": TroubleTrace("steps of 16.7 ms that take 20 to 120 ms to make", TRACES["steps 20-120 ms"]),
+    "net 30 Hz": TroubleTrace("30 a second, 60 to 100 ms on their way, one in 20 lost", TRACES["net 30 Hz"]),
+    "stall 500 ms every 5 s": TroubleTrace(
+        "60 a second; for half a second nothing comes", TRACES["stall 500 ms every 5 s"]
+    ),
+}
+
+
+class MotionReplay:
+    """A recorded world, played to a viewer's clock and methods."""
+
+    def __init__(self, recorded: Recording) -> None:
+        self._states = recorded.states
+        parents = recorded.scene.parent_rows(max(len(state.bodies) for state in recorded.states))
+        self._parents = parents if (parents >= 0).any() else None
+        self.truth = Truth(recorded.states, self._parents)
+
+    def rows(self, trace: Sequence[Arrival]) -> list[Arrival]:
+        """The trace with each simulated time replaced by that of the nearest state."""
+        times = self.truth.times_ns
+        nearest = np.searchsorted((times[1:] + times[:-1]) / 2, [row.sim_ns for row in trace])
+        return [row._replace(sim_ns=int(times[index])) for row, index in zip(trace, nearest, strict=True)]
+
+    def show(self, rows: Sequence[Arrival], method: str, seed: int) -> DrawnFrames:
+        """The frames that a viewer draws with this method, on the default clock."""
+        return self.play(rows, create(method), seed, method == OF_THE_PRESENT, method in AS_PUBLISHED)
+
+    def play(
+        self,
+        rows: Sequence[Arrival],
+        method: Method,
+        seed: int = 0,
+        of_the_present: bool = False,
+        as_published: bool = False,
+    ) -> DrawnFrames:
+        """Plays the trace `rows`, whose snapshots are the states of those simulated times.
+
+        of_the_present: frames are compared with the state due at present, not with that of the clock's draw time.
+        as_published: the method draws a snapshot unchanged: the newest, or the newest at or before the draw time.
+        Frames before the clock has settled are left out.
+        """
+        clock = PlaybackClock()
+        arrivals = sorted(rows, key=lambda row: row.arrival_ns)
+        due_ns, sim_ns = _map_of(rows)
+        by_time = {state.sim_time_ns: state for state in self._states}
+        first_ns, taken = arrivals[0].arrival_ns, 0
+        known: list[int] = []
+        frames: list[tuple[int, int, int, int, int]] = []
+        drawn: list[Poses] = []
+        for present_ns in presents(seed, first_ns, int(due_ns[-1]), FPS):
+            while taken < len(arrivals) and arrivals[taken].arrival_ns <= present_ns:
+                row = arrivals[taken]
+                clock.observe(*row)
+                method.add(by_time[row.sim_ns])
+                insort(known, row.sim_ns)
+                taken += 1
+            clock.reach_ns = method.reach_ns
+            asked_ns = clock.draw_time_ns(present_ns)
+            if present_ns < first_ns + SETTLING_NS - BEFORE_NS:
+                continue
+            poses = method.sample(asked_ns)
+            if self._parents is not None:
+                poses = compose(poses, self._parents)
+            if present_ns < first_ns + SETTLING_NS:
+                continue
+            drawn_ns = poses.draw_time_ns
+            if of_the_present:
+                asked_ns = int(np.interp(present_ns - due_ns[0], due_ns - due_ns[0], sim_ns))
+            after = bisect_right(known, asked_ns)
+            previous_ns = known[after - 1] if after else asked_ns
+            next_ns = known[after] if after < len(known) else asked_ns
+            if as_published:
+                drawn_ns = known[-1] if of_the_present else previous_ns
+            frames.append((present_ns, asked_ns, drawn_ns, previous_ns, next_ns))
+            drawn.append(poses)
+        present, asked, shown, previous, following = np.array(frames, np.int64).reshape(-1, 5).T
+        return DrawnFrames(present, asked, shown, previous, following, _stacked(drawn, self.truth.count))
+
+
+def motion_figures(truth: Truth, shown: DrawnFrames, rows: Sequence[Arrival]) -> MotionFigures:
+    """Errors of `shown` against the truth. rows: the trace that was played."""
+    drawn, there = shown.places, truth.at(shown.asked_ns)
+    passed = _passed(truth, shown)
+    counts = _comparable(drawn, there) & passed.one_life & truth.moves
+    error = np.where(counts[:, :, None], drawn.position - there.position, 0.0)
+    angle = _angles(drawn.orientation, there.orientation)
+    unbroken = counts[1:] & counts[:-1] & (drawn.life[1:] == drawn.life[:-1])
+    due_ns, sim_ns = _map_of(rows)
+    origin = due_ns[0]
+    now = truth.at(np.interp(shown.present_ns - origin, due_ns - origin, sim_ns).astype(np.int64))
+    off_now = _lengths(drawn.position - now.position)[_comparable(drawn, now) & truth.moves]
+    age_ms = (shown.present_ns - origin - np.interp(shown.drawn_ns, sim_ns, due_ns - origin)) / MS
+    out_of_box = np.maximum(passed.low - drawn.position, drawn.position - passed.high).max(axis=2)
+    off, jumps, turned = _lengths(error)[counts], _lengths(np.diff(error, axis=0))[unbroken], angle[counts]
+    overshoot = np.maximum(out_of_box[counts], 0.0)
+    return MotionFigures(
+        position_p50_mm=_at(off, 50) * 1e3,
+        position_p99_mm=_at(off, 99) * 1e3,
+        position_max_mm=_at(off, 100) * 1e3,
+        rotation_p99_deg=float(np.degrees(_at(turned, 99))),
+        rotation_max_deg=float(np.degrees(_at(turned, 100))),
+        overshoot_p99_mm=_at(overshoot, 99) * 1e3,
+        overshoot_max_mm=_at(overshoot, 100) * 1e3,
+        off_path_max_mm=_at(_off_path(truth, shown, passed), 100) * 1e3,
+        jump_p99_mm=_at(jumps, 99) * 1e3,
+        jump_max_mm=_at(jumps, 100) * 1e3,
+        now_p50_mm=_at(off_now, 50) * 1e3,
+        age_mean_ms=float(age_ms.mean()),
+        age_p99_ms=_at(age_ms, 99),
+        compared=int(np.count_nonzero(counts)),
+    )
+
+
+class Passed(NamedTuple):
+    """True places between the two snapshots around each frame: their box, and a mask of bodies with one life."""
+
+    low: NDArray[np.floating]  # (f, n, 3)
+    high: NDArray[np.floating]  # (f, n, 3)
+    one_life: Flags  # (f, n)
+
+
+def _passed(truth: Truth, shown: DrawnFrames) -> Passed:
+    seen: dict[tuple[int, int], tuple[Any, ...]] = {}
+    for key in _between(shown):
+        if key not in seen:
+            part = truth.during(*key)
+            way, lives = truth.states.position[part], truth.states.life[part]
+            seen[key] = way.min(axis=0), way.max(axis=0), (lives == lives[0]).all(axis=0)
+    low, high, one_life = zip(*(seen[key] for key in _between(shown)), strict=True)
+    return Passed(np.array(low), np.array(high), np.array(one_life))
+
+
+def _off_path(truth: Truth, shown: DrawnFrames, passed: Passed) -> Floats:
+    """Metres from the drawn position to the nearest true one, for bodies whose life changed meanwhile."""
+    off = [np.zeros(0)]
+    for frame, key in enumerate(_between(shown)):
+        cut = np.flatnonzero(~passed.one_life[frame] & shown.places.visible[frame])
+        if len(cut):
+            way = truth.states.position[truth.during(*key)][:, cut]
+            off.append(_lengths(way - shown.places.position[frame, cut]).min(axis=0))
+    return np.concatenate(off)
+
+
+def _between(shown: DrawnFrames) -> list[tuple[int, int]]:
+    return list(zip(shown.previous_ns.tolist(), shown.next_ns.tolist(), strict=True))
+
+
+def _comparable(drawn: RecordedPoses, true: RecordedPoses) -> Flags:
+    return drawn.visible & true.visible & (drawn.life == true.life)
+
+
+def _stacked(poses: Sequence[Poses], count: int) -> RecordedPoses:
+    """Poses of all frames, (f, count): bodies that do not exist yet are hidden."""
+    position = np.zeros((len(poses), count, 3), np.float32)
+    orientation = np.zeros((len(poses), count, 4), np.float32)
+    orientation[:, :, 3] = 1.0
+    life = np.zeros((len(poses), count), np.uint32)
+    visible = np.zeros((len(poses), count), bool)
+    for frame, one in enumerate(poses):
+        known = len(one)
+        position[frame, :known], orientation[frame, :known] = one.position, one.orientation
+        life[frame, :known], visible[frame, :known] = one.epoch & CONTINUITY_MASK, one.visible
+    return RecordedPoses(position, orientation, life, visible)
+
+
+def _map_of(rows: Sequence[Arrival]) -> tuple[Times, Times]:
+    """Due instants and simulated times of a trace (ns), in order of simulated time."""
+    ordered = sorted(rows)
+    return np.array([row.due_ns for row in ordered]), np.array([row.sim_ns for row in ordered])
+
+
+def _angles(a: NDArray[np.floating], b: NDArray[np.floating]) -> Floats:
+    """Angles between orientations, radians. 4 atan is exact for small angles, arccos is not."""
+    b = np.where((a * b).sum(axis=-1, keepdims=True) < 0, -b, b)
+    return 4.0 * np.arctan2(_lengths(a - b), _lengths(a + b))
+
+
+def _lengths(vectors: NDArray[np.floating]) -> Floats:
+    return np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=-1))
+
+
+def _at(values: Floats, percent: float) -> float:
+    return float(np.percentile(values, percent)) if len(values) else float("nan")

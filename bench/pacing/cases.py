@@ -1,0 +1,301 @@
+"""Cases of the laboratory, each display with each work; and the bars: figures with a limit that the pacer must keep.
+
+One idea: a bar's figure is computed from true presents and from the pacer's plans, the worst of all seeds. Only costs,
+which are compared with costs on another display, are means of all seeds.
+
+Always: a case is made anew from its seed for each contestant; all contestants get the same case.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from bench.pacing.displays import (
+    ALWAYS,
+    TRIED,
+    Blocking,
+    DisplayMode,
+    ModelDisplay,
+    Queue,
+    QueueOfThree,
+    ReturnsAtOnce,
+    Timer,
+    Variable,
+    changing,
+    steady,
+)
+from bench.pacing.play import (
+    SETTLING_NS,
+    VISIBLE_ERROR_MS,
+    ContestantFactory,
+    Figures,
+    PlayedFrame,
+    errors_ms,
+    play,
+)
+from bench.pacing.works import ALL_WORKS, MS, SECOND, Make, Work, constant, single, spikes, step
+from twixt.cli.pages import Say
+
+# Contestants: the pacer as it is, one that never widens its interval, and one that knows all work ahead.
+TWIXT, NEVER, ORACLE = "twixt", "never widen", "oracle"
+CONTESTANTS = (TWIXT, NEVER, ORACLE)
+
+# A real display's rate differs from its nominal rate by up to this share.
+OFF_NOMINAL = 0.002
+# Changes of mode are delayed by up to this, at random: they come anywhere between two frames.
+LATEST_CHANGE_NS = 100_000_000
+SECONDS, QUICK_SECONDS = 10.0, 4.0
+QUICK_WORKS = ("constant 10 ms", "25 ms in one of 30", "stolen 5-40 ms")
+
+
+class Shape(NamedTuple):
+    """A kind of display. hz: its nominal rate. fence_is, speaks: see `ModelDisplay`."""
+
+    kind: type[ModelDisplay]
+    hz: float = 60.0
+    fence_is: str = ""
+    speaks: bool = False
+
+    def made(self, seed: int) -> ModelDisplay:
+        """A display of this kind, with a rate and a phase from the seed."""
+        choose = random.Random(seed * 13 + 1)
+        hz = self.hz if self.kind is Timer else self.hz * (1 + choose.uniform(-OFF_NOMINAL, OFF_NOMINAL))
+        return self._of(steady(hz, -choose.randrange(round(1e9 / hz))), seed)
+
+    def changing(self, then_hz: float, at_ns: int, gap_ns: int, seed: int) -> ModelDisplay:
+        """A display of this kind that changes its mode while running, at `at_ns` or up to LATEST_CHANGE_NS later."""
+        later_ns = random.Random(seed).randrange(LATEST_CHANGE_NS)
+        return self._of(changing(self.hz, then_hz, at_ns + later_ns, gap_ns), seed)
+
+    def _of(self, modes: tuple[DisplayMode, ...], seed: int) -> ModelDisplay:
+        return self.kind(modes, fence_is=self.fence_is, speaks=self.speaks, seed=seed)
+
+
+FENCE, WORD = ", fence", ", own word"
+# Displays whose cost must be near plain blocking's: each as it is, with a fence, and with the display's reports.
+TRICKY = {"returns at once": ReturnsAtOnce, "queue of two": Queue, "queue of three": QueueOfThree}
+# Fences as twixt's window makes them. It tries none on a queue, whose swaps wait; the effect of one is measured there.
+FENCES = {"returns at once": TRIED, "queue of two": ALWAYS, "queue of three": ALWAYS}
+BLOCKING = "blocking"
+SHAPES: dict[str, Shape] = {
+    "timer": Shape(Timer),
+    BLOCKING: Shape(Blocking),
+    BLOCKING + WORD: Shape(Blocking, speaks=True),
+    **{
+        name + way: Shape(kind, fence_is=FENCES[name] if way == FENCE else "", speaks=way == WORD)
+        for name, kind in TRICKY.items()
+        for way in ("", FENCE, WORD)
+    },
+    "blocking at 90 Hz": Shape(Blocking, hz=90),
+    "variable rate": Shape(Variable, hz=144),
+    "variable rate" + WORD: Shape(Variable, hz=144, speaks=True),
+}
+
+
+class ModeChange(NamedTuple):
+    """A change of mode while running, at CHANGE_NS. gap_ns: time in which nothing is shown. work_ms: of each frame."""
+
+    hz: float
+    then_hz: float
+    gap_ns: int = 0
+    work_ms: float = 4
+
+
+CHANGE_NS = 3_000_000_000
+CHANGE_SECONDS = 13.0
+CHANGES: dict[str, ModeChange] = {
+    "60 to 90 Hz, seamless": ModeChange(60, 90),
+    "60 to 144 Hz": ModeChange(60, 144, gap_ns=120_000_000),
+    "144 to 60 Hz": ModeChange(144, 60, gap_ns=120_000_000),
+    "144 to 60 Hz, 12 ms of work": ModeChange(144, 60, gap_ns=120_000_000, work_ms=12),
+    "144 to 60 Hz, seamless, 15 ms of work": ModeChange(144, 60, work_ms=15.2),
+    "60 to 30 Hz": ModeChange(60, 30, gap_ns=120_000_000),
+}
+CHANGED_ON = (BLOCKING, BLOCKING + WORD, "returns at once" + FENCE)
+# Displays on which nothing reports when a frame was seen: on the page, without a bar.
+CHANGED_UNSEEN_ON = ("returns at once", "queue of two")
+
+
+class Trial(NamedTuple):
+    """Work and length of a run whose figures have bars."""
+
+    work: Make
+    seconds: float
+
+
+LOAD_MS, LOAD_SECONDS = 20, 3.0
+SINGLE, LOAD, SPIKES = "one of 25 ms", "20 ms for 3 s", "25 ms in one of 30"
+TRIALS: dict[str, Trial] = {
+    SINGLE: Trial(single(8, 25), 8.0),
+    LOAD: Trial(step(8, LOAD_MS, 3, LOAD_SECONDS), 11.0),
+    SPIKES: Trial(spikes(8, 25, 30), SECONDS),
+}
+TRIED_ON: Callable[[str], tuple[str, ...]] = {
+    SINGLE: ("timer", BLOCKING, "returns at once" + FENCE),
+    LOAD: ("timer", BLOCKING, "returns at once" + FENCE),
+    SPIKES: ("timer",),
+}.__getitem__
+
+
+def works(quick: bool) -> dict[str, Make]:
+    """Work by name; a few for a quick run."""
+    return {name: make for name, make in ALL_WORKS.items() if not quick or name in QUICK_WORKS}
+
+
+# An interval of more than so many refreshes is slow.
+SLOW = 1.1
+MOST_SLOW, MOST_FRAMES_TO_WIDEN, MOST_SECONDS_BACK, LEAST_FPS = 2, 5, 3.0, 57.5
+# The pacer is back when its interval is at most so many refreshes.
+BACK = 1.02
+# Limit of a cost: COST_SHARE times plain blocking's, plus COST_MORE.
+COST_SHARE, COST_MORE = 1.1, 1.0
+# After a change of mode: share of the new rate to be reached, and by when; largest share of frames that are off.
+FOLLOWED = 0.95
+FOLLOW_NS = 3 * SECOND
+MOST_OFF = 0.01
+
+
+class Bar(NamedTuple):
+    """A figure with a limit. is_most: the figure must be <= the limit, else >=. unit: of both."""
+
+    name: str
+    figure: float
+    limit: float
+    unit: str
+    is_most: bool
+
+    @property
+    def is_met(self) -> bool:
+        """True where the figure keeps the limit."""
+        return self.figure <= self.limit if self.is_most else self.figure >= self.limit
+
+
+def most(name: str, figure: float, limit: float, unit: str) -> Bar:
+    """Bar whose figure must be <= the limit."""
+    return Bar(name, figure, limit, unit, True)
+
+
+def least(name: str, figure: float, limit: float, unit: str) -> Bar:
+    """Bar whose figure must be >= the limit."""
+    return Bar(name, figure, limit, unit, False)
+
+
+def of_trials(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Bar]:
+    """Bars of a single long frame, of a load that comes and goes, and of spikes."""
+    for trial, read in ((SINGLE, _single), (LOAD, _load), (SPIKES, _spikes)):
+        for display in TRIED_ON(trial):
+            say(f"{trial} on {display}")
+            yield from read(display, [tried(make_contestant, trial, display, seed) for seed in seeds])
+
+
+def of_changes(make_contestant: ContestantFactory, seeds: Sequence[int], say: Say = str) -> Iterator[Bar]:
+    """Bars of displays that change their mode."""
+    for display in CHANGED_ON:
+        for name in ("60 to 144 Hz", "60 to 90 Hz, seamless"):
+            say(f"{name}, {display}")
+            runs = [changed(make_contestant, name, display, seed) for seed in seeds]
+            if name == "60 to 144 Hz":
+                fps = min(_fps_from(run, FOLLOW_NS) for run in runs)
+                yield least(f"{name}, {display}: after 3 s", fps, FOLLOWED * 144, "fps")
+            else:
+                off = max(_off_from(run) for run in runs)
+                yield most(f"{name}, {display}: off by > 2 ms after it", 100 * off, 100 * MOST_OFF, "% of frames")
+
+
+def of_costs(costs: Mapping[tuple[str, str], Figures]) -> Iterator[Bar]:
+    """Bars of displays whose swap does not wait for its frame, against plain blocking. costs: by display and work."""
+    for display, work in costs:
+        if display.split(",")[0] in TRICKY and (BLOCKING, work) in costs:
+            limit = COST_SHARE * costs[BLOCKING, work].cost + COST_MORE
+            yield most(f"{display}: {work}", costs[display, work].cost, limit, "cost")
+
+
+class PlayedRun(NamedTuple):
+    """A run with its display and work. change_ns: instant of the change of mode; 0: none."""
+
+    seen: list[PlayedFrame]
+    display: ModelDisplay
+    work: Work
+    change_ns: int = 0
+
+
+def changed(make_contestant: ContestantFactory, name: str, display_name: str, seed: int) -> PlayedRun:
+    """Plays a change of mode of CHANGES on a display of SHAPES."""
+    hz, then_hz, gap_ns, work_ms = CHANGES[name]
+    shape = SHAPES[display_name]._replace(hz=hz)
+    display = shape.changing(then_hz, CHANGE_NS, gap_ns, seed)
+    work = constant(work_ms)(seed)
+    return PlayedRun(
+        play(make_contestant, display, work, CHANGE_SECONDS, seed), display, work, display.modes[1].begin_ns
+    )
+
+
+def tried(make_contestant: ContestantFactory, trial: str, display_name: str, seed: int) -> PlayedRun:
+    """Plays a trial of TRIALS on a display of SHAPES."""
+    make, seconds = TRIALS[trial]
+    display, work = SHAPES[display_name].made(seed), make(seed)
+    return PlayedRun(play(make_contestant, display, work, seconds, seed), display, work)
+
+
+def _single(display: str, runs: list[PlayedRun]) -> Iterator[Bar]:
+    slow = max(_slow_intervals(run) for run in runs)
+    yield most(f"one 25 ms frame, {display}: slow intervals", slow, MOST_SLOW, "intervals")
+
+
+def _slow_intervals(run: PlayedRun) -> int:
+    shown = [frame.visible_ns for frame in run.seen if frame.visible_ns >= SETTLING_NS]
+    limit_ns = SLOW * run.display.modes[0].period_ns
+    return sum(later - earlier > limit_ns for earlier, later in pairwise(shown))
+
+
+def _load(display: str, runs: list[PlayedRun]) -> Iterator[Bar]:
+    name = f"20 ms load, {display}"
+    yield most(f"{name}: frames until widened", max(map(_frames_to_widen, runs)), MOST_FRAMES_TO_WIDEN, "frames")
+    yield least(f"{name}: shortest interval then", min(map(_shortest_ms, runs)), LOAD_MS, "ms")
+    yield most(f"{name}: back after", max(map(_seconds_back, runs)), MOST_SECONDS_BACK, "s")
+
+
+def _loaded(run: PlayedRun) -> list[PlayedFrame]:
+    (load,) = run.work.loads
+    return [frame for frame in run.seen if load.begin_ns <= frame.start_ns < load.end_ns]
+
+
+def _frames_to_widen(run: PlayedRun) -> int:
+    """Number of the load's frames before the first whose planned interval is at least LOAD_MS."""
+    loaded = _loaded(run)
+    return next((n for n, frame in enumerate(loaded) if frame.interval_ns >= LOAD_MS * MS), len(loaded))
+
+
+def _shortest_ms(run: PlayedRun) -> float:
+    """Shortest interval (ms) planned during the load once widened, at the latest after MOST_FRAMES_TO_WIDEN frames."""
+    return min(frame.interval_ns for frame in _loaded(run)[min(_frames_to_widen(run), MOST_FRAMES_TO_WIDEN) :]) / MS
+
+
+def _seconds_back(run: PlayedRun) -> float:
+    """Seconds from the end of the load until all frames are planned for the display's own interval."""
+    (load,) = run.work.loads
+    wide = [
+        frame.start_ns
+        for frame in run.seen
+        if frame.start_ns >= load.end_ns and frame.interval_ns > BACK * run.display.modes[0].period_ns
+    ]
+    return (max(wide) - load.end_ns) / SECOND if wide else 0.0
+
+
+def _spikes(display: str, runs: list[PlayedRun]) -> Iterator[Bar]:
+    yield least(f"25 ms in one of 30, {display}", min(_fps_from(run, SETTLING_NS) for run in runs), LEAST_FPS, "fps")
+
+
+def _fps_from(run: PlayedRun, after_ns: int) -> float:
+    """Frames a second of those seen at least `after_ns` after the change of mode, or after 0 without a change."""
+    shown = [frame.visible_ns for frame in run.seen if frame.visible_ns >= run.change_ns + after_ns]
+    return (len(shown) - 1) / (shown[-1] - shown[0]) * SECOND if len(shown) > 1 else 0.0
+
+
+def _off_from(run: PlayedRun) -> float:
+    """Share of frames with a visible error after the change of mode; the interval of the change itself is not in it."""
+    after = [frame for frame in run.seen if frame.visible_ns >= run.change_ns]
+    return sum(abs(error) > VISIBLE_ERROR_MS for error in errors_ms(after)) / len(after)

@@ -1,0 +1,263 @@
+"""`python -m bench pacing`: every contestant on every display under every work, then the bars.
+
+One idea: rows are means of all seeds; the page, the plot, the table and the JSON document hold the same rows.
+
+Two results stand beside them. The time of the pacer's own calls per frame is the only figure in real time: a slow pacer
+delays its own frames, most in those in which it replays its past. One run, frame by frame, can be written as CSV, to
+examine a bar that is not met: `drawn_for` is the present that the pacer planned, `seen` the model's present, `error` as
+in `play`; all in ms of virtual time.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from bench.pacing import cases
+from bench.pacing.cases import CONTESTANTS, ORACLE, TWIXT, Bar
+from bench.pacing.displays import ModelDisplay
+from bench.pacing.pacing_page import draw, page, shown
+from bench.pacing.play import Contestant, Figures, PlayedFrame, errors_ms, figures, mean, play, twixt_pacer
+from bench.pacing.yardsticks import NeverWiden, best
+from twixt.cli.pages import Results, Say, progress, show
+from twixt.ipc.config.output_files import check_file
+from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
+from twixt.render.pacing import FramePlan, FrameTimes, Refresh
+
+DISPLAY, WORK = cases.BLOCKING, "evening"
+SETTLED_FRAMES = 60
+
+
+class CallCost(NamedTuple):
+    """Time of all the pacer's calls of one frame, over the frames of a run."""
+
+    median_us: float
+    p99_us: float
+    longest_us: float
+
+
+class _Timed:
+    """A contestant that measures the time of its own calls. spent_ns: of all calls of each frame."""
+
+    def __init__(self, pacer: Contestant) -> None:
+        self.spent_ns: list[int] = []
+        self._pacer = pacer
+
+    def next_frame(self, now_ns: int) -> FramePlan:
+        begin_ns = time.perf_counter_ns()
+        plan = self._pacer.next_frame(now_ns)
+        self.spent_ns.append(time.perf_counter_ns() - begin_ns)
+        return plan
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        begin_ns = time.perf_counter_ns()
+        swap_at_ns = self._pacer.drawn(start_ns, work_end_ns)
+        self.spent_ns[-1] += time.perf_counter_ns() - begin_ns
+        return swap_at_ns
+
+    def frame_done(self, times: FrameTimes) -> None:
+        begin_ns = time.perf_counter_ns()
+        self._pacer.frame_done(times)
+        self.spent_ns[-1] += time.perf_counter_ns() - begin_ns
+
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        self._pacer.display_reported(presented_ns, refresh_ns)
+
+
+def call_cost() -> CallCost:
+    """Cost of the pacer's calls in ten seconds of the work "evening"."""
+    timed: list[_Timed] = []
+
+    def make_timed(display: ModelDisplay, refresh: Refresh) -> Contestant:
+        timed.append(_Timed(twixt_pacer(display, refresh)))
+        return timed[0]
+
+    play(make_timed, cases.SHAPES[DISPLAY].made(0), cases.ALL_WORKS[WORK](0), cases.SECONDS)
+    spent_us = sorted(spent_ns / 1e3 for spent_ns in timed[0].spent_ns[SETTLED_FRAMES:])
+    return CallCost(spent_us[len(spent_us) // 2], spent_us[int(0.99 * len(spent_us))], spent_us[-1])
+
+
+COLUMNS = (
+    "frame", "start", "work_end", "swap_begin", "swap_end", "fence_said", "drawn_for", "seen", "error", "interval",
+    "refreshes", "reason",
+)  # fmt: skip
+
+
+def write_frames(display: str, work: str, seed: int, seconds: float, path: str) -> None:
+    """Plays one run of the pacer and writes its frames as CSV. Raises TwixtError."""
+    seen = play(twixt_pacer, cases.SHAPES[display].made(seed), cases.ALL_WORKS[work](seed), seconds, seed)
+    try:
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file)
+            rows.writerow(COLUMNS)
+            for number, (frame, error_ms) in enumerate(zip(seen, [0.0, *errors_ms(seen)], strict=True)):
+                rows.writerow(_frame_row(number, frame, error_ms))
+    except OSError as error:
+        raise TwixtError(f"cannot write the frames {path!r}: {error.strerror}; give another --frames") from None
+
+
+def _frame_row(number: int, frame: PlayedFrame, error_ms: float) -> list[object]:
+    presented = "" if frame.presented_ns is None else _ms(frame.presented_ns)
+    instants = (frame.start_ns, frame.work_end_ns, frame.swap_begin_ns, frame.swap_end_ns)
+    return [
+        number, *map(_ms, instants), presented, _ms(frame.drawn_ns), _ms(frame.visible_ns), f"{error_ms:.3f}",
+        _ms(frame.interval_ns), frame.refreshes, frame.reason,
+    ]  # fmt: skip
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:.3f}"
+
+
+SCHEMA = "twixt-bench-pacing-1"
+
+
+class CaseRow(NamedTuple):
+    """One contestant on one display under one work: the mean of all seeds."""
+
+    display: str
+    work: str
+    contestant: str
+    figures: Figures
+
+
+class LaboratoryResults(NamedTuple):
+    """Results of the laboratory."""
+
+    rows: list[CaseRow]
+    bars: list[Bar]
+    changes: list[CaseRow]  # "work" is the change of mode; figures from the change on
+    seeds: int
+    seconds: float  # length of each trace
+
+
+class LaboratoryOptions(NamedTuple):
+    """Options of the command."""
+
+    seeds: int = 10
+    first_seed: int = 0
+    quick: bool = False
+    displays: tuple[str, ...] = ()  # only these; empty: all
+    works: tuple[str, ...] = ()
+    frames: str | None = None  # file for each frame of the first display, work and seed
+    fail: bool = False
+
+    @property
+    def all_seeds(self) -> range:
+        """Seeds to be played; each makes a trace of its own."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+
+def run(choice: LaboratoryOptions, results: Results) -> int:
+    """Plays all cases, with progress on standard error; shows and writes the results. Returns the exit code.
+
+    Raises TwixtError, before anything is played, where a name is not known or a file cannot be written.
+    """
+    _check(choice)
+    results.check_files()
+    begin_s = time.monotonic()
+    try:
+        with progress() as say:
+            found = played(choice, lambda case: say(f"playing {choice.seeds} seeds of {case}"))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    if results.is_shown:
+        cost = call_cost()
+        show(
+            *shown(found),
+            f"the pacer's calls of one frame: median {cost.median_us:.0f} us, p99 {cost.p99_us:.0f}, "
+            f"longest {cost.longest_us:.0f}",
+            f"played in {time.monotonic() - begin_s:.0f} s, load {os.getloadavg()[0]:.1f}",
+        )
+    results.leave(
+        document(found, results.command), page=list(page(found, results)), draw=lambda path: draw(found, path)
+    )
+    if choice.frames:
+        write_frames(found.rows[0].display, found.rows[0].work, choice.first_seed, found.seconds, choice.frames)
+    return FAILED if choice.fail and not all(bar.is_met for bar in found.bars) else FINISHED
+
+
+def _check(choice: LaboratoryOptions) -> None:
+    for flag, names, known in (
+        ("--display", choice.displays, cases.SHAPES),
+        ("--work", choice.works, cases.works(choice.quick)),
+    ):
+        for name in names:
+            if name not in known:
+                raise TwixtError(f'there is no {flag[2:]} "{name}" to play; {flag} takes: {"; ".join(known)}')
+    if choice.frames is not None:
+        check_file("--frames", choice.frames)
+
+
+def played(choice: LaboratoryOptions, say: Say = str) -> LaboratoryResults:
+    """Plays the chosen cases: rows, bars and changes of mode."""
+    rows = list(_rows(choice, say))
+    costs = {(row.display, row.work): row.figures for row in rows if row.contestant == TWIXT}
+    bars = list(cases.of_costs(costs))
+    if not (choice.displays or choice.works):
+        bars = [
+            *cases.of_trials(twixt_pacer, choice.all_seeds, say),
+            *cases.of_changes(twixt_pacer, choice.all_seeds, say),
+            *bars,
+        ]
+    changes = list(_changes(choice, say)) if not (choice.displays or choice.works or choice.quick) else []
+    return LaboratoryResults(rows, bars, changes, choice.seeds, _seconds(choice))
+
+
+def document(found: LaboratoryResults, command: str) -> dict[str, Any]:
+    """The document of `--json`."""
+    return {
+        "schema": SCHEMA,
+        "command": command,
+        "conditions": {"seeds": found.seeds, "seconds": found.seconds, "time": "virtual"},
+        "rows": [_row(row) for row in found.rows],
+        "changes": [_row(row) for row in found.changes],
+        "bars": [bar._asdict() | {"is_met": bar.is_met} for bar in found.bars],
+    }
+
+
+def _row(row: CaseRow) -> dict[str, Any]:
+    named = {"display": row.display, "work": row.work, "contestant": row.contestant}
+    return named | {name: round(value, 5) for name, value in row.figures._asdict().items()}
+
+
+def _rows(choice: LaboratoryOptions, say: Say) -> Iterator[CaseRow]:
+    for display in cases.SHAPES:
+        for work in cases.works(choice.quick):
+            if (not choice.displays or display in choice.displays) and (not choice.works or work in choice.works):
+                say(f"{display}: {work}")
+                for contestant in _contestants(display):
+                    yield CaseRow(display, work, contestant, _mean(contestant, display, work, choice))
+
+
+def _contestants(display: str) -> tuple[str, ...]:
+    """Contestants on that display. The yardsticks know true presents, so fences and reports are for the pacer alone."""
+    return CONTESTANTS if "," not in display else (TWIXT,)
+
+
+def _mean(contestant: str, display: str, work: str, choice: LaboratoryOptions) -> Figures:
+    seconds = _seconds(choice)
+    return mean([_figures(contestant, display, work, seed, seconds) for seed in choice.all_seeds])
+
+
+def _figures(contestant: str, display_name: str, work_name: str, seed: int, seconds: float) -> Figures:
+    display, work = cases.SHAPES[display_name].made(seed), cases.ALL_WORKS[work_name](seed)
+    if contestant == ORACLE:
+        return best(display, work, seconds, seed)[1]
+    make_contestant = twixt_pacer if contestant == TWIXT else NeverWiden
+    return figures(play(make_contestant, display, work, seconds, seed), display)
+
+
+def _changes(choice: LaboratoryOptions, say: Say) -> Iterator[CaseRow]:
+    for display in (*cases.CHANGED_ON, *cases.CHANGED_UNSEEN_ON):
+        for name in cases.CHANGES:
+            say(f"{name} on {display}")
+            runs = [cases.changed(twixt_pacer, name, display, seed) for seed in choice.all_seeds]
+            yield CaseRow(display, name, TWIXT, mean([figures(run.seen, run.display, run.change_ns) for run in runs]))
+
+
+def _seconds(choice: LaboratoryOptions) -> float:
+    return cases.QUICK_SECONDS if choice.quick else cases.SECONDS

@@ -1,0 +1,338 @@
+"""Tables, page and picture of `python -m bench pacing`: docs/pacing.md.
+
+Figures in the page's tables are taken from the results. The picture: above, the cost of each contestant under each
+work, left is better; below, the time for which each frame was visible, against time. Readable at 900 px. matplotlib is
+imported when a picture is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
+
+from bench.pacing import cases
+from bench.pacing.cases import NEVER, TWIXT
+from bench.pacing.play import LOST_FRAME_MS, twixt_pacer
+from twixt.cli.pages import Notes, PagePicture, Part, Results, Table, TableColumn
+from twixt.render.measure.report.plots import FONT_PT, INK, RULE, empty_figure, save
+
+if TYPE_CHECKING:
+    from bench.pacing.cases import Bar, PlayedRun
+    from bench.pacing.laboratory import CaseRow, LaboratoryResults
+
+
+SHORT = {"twixt": "twixt", "never widen": "never", "oracle": "oracle"}
+COSTS = "cost"  # unit of bars that compare costs: many, so that only those not met are shown
+
+
+# Cases are listed whose cost exceeds DEARER_SHARE times a fixed interval's, plus DEARER_MORE.
+DEARER_SHARE, DEARER_MORE = 1.25, 20
+
+HEAD = """# The pacer on model displays
+
+Made by the code: `{command}`
+
+Time is virtual: nothing is waited for, and the figures are the same on every machine.
+The pacer is the one that `twixt run` has, driven by the calls of its frame loop (`next_frame`, `drawn`, `frame_done`,
+`display_reported`), after its own probe of the display. The models know when each frame was really seen; the pacer
+knows what calls return. {seeds} seeds of each trace, {seconds:g} s each; the first second does not count.
+"""
+
+PICTURE = "Above: cost by work on four displays. Below: how long each frame was seen while a load or a mode changes"
+ABOUT_PICTURE = "Above: cost, left is better. Below: how long each frame was seen (dots), the display's refresh (green), the load (grey)."
+
+UNSEEN = """
+Where swap returns at once and no fence serves, a frame is planned before it is known when the last one was seen. Under
+very uneven work (programs on all cores) that is often wrong, and the frames after it are planned on it.
+"""
+
+WORDS = """
+## Figures
+
+| figure | what it is |
+|---|---|
+| hitch | by how much each interval between presents exceeds the longer of the interval before and the refresh: a picture that stays longer than the last one did. An even slow rate has none, and no plan of the pacer can hide one (in reports, hitches are relative to the pacer's plan). ms a second |
+| lost | refreshes of the display less frames shown, a second |
+| cost | hitch + {lost} x lost: jerks and missing frames in one number, ms a second |
+| error | drawn instant less that of the frame before, less the same of the true presents: ms of display time; p99 |
+| off | share of frames with an error of more than 2 ms |
+| lag | from the start of a frame, when the state is read, to its present: ms, mean |
+
+At 60 Hz a missed refresh costs 33: a hitch of 16.7 ms and a lost frame. Half the rate costs 501 and has no hitch. So where
+swap blocks, half the rate pays from 15 misses a second on. A wider interval also makes motion more even, which the cost
+does not count: see *off*. At a variable rate of up to 144 Hz every frame longer than 6.9 ms counts as lost frames;
+compare with the oracle there.
+
+## Contestants
+
+- **twixt**: the pacer as it is.
+- **never widen**: a fixed interval. It asks the model when the frame before was seen, starts at once and draws for the
+  next refresh that its usual work (median of five) reaches.
+- **oracle**: knows all work to come. Before every eight frames it plays out each interval of a list over the next
+  0.4 s and takes the cheapest; whole runs at one interval are tried, too. Its errors are 0. It is a bound by search,
+  not a proof: a cheaper run may exist.
+"""
+
+DISPLAYS = {
+    "timer": "nothing waits; a frame is seen when it is copied (Xvfb)",
+    "blocking": "swap returns when its own frame is seen",
+    "returns at once": "swap does not wait, the first GL call of the next frame waits until the frame is seen (DRI3)",
+    "queue of two": "swap returns when the frame before is seen",
+    "queue of three": "swap returns when the frame before that is seen",
+    "blocking at 90 Hz": "a refresh of 11.1 ms: 10 ms of work hardly fit",
+    "variable rate": "48 to 144 Hz; swap returns when its frame is seen",
+}
+WAYS = """
+*fence*: after the swap twixt waits until the next buffer is free, as its window tries where swap returns at once. A
+queue's swaps wait, so that twixt makes no fence there; these figures show what one would bring. *own word*: the display
+reports two frames later when a frame was seen. A frame that is handed over less than 0.5 ms before a refresh is seen at the next. Rates are
+off by up to 0.2 %, swaps return 0.02 to 0.15 ms after the refresh, waking is up to 0.06 ms late.
+"""
+
+WORKS = {
+    "constant 5 ms": "give or take 3 %, as all but the recorded ones",
+    "constant 10 ms": "the same, longer",
+    "constant 14 ms": "little room at 60 Hz",
+    "25 ms in one of 30": "8 ms else; at a random place in each 30 frames",
+    "25 ms in one of 120": "the same, rarer",
+    "one of 56 ms": "10 ms else; one single frame",
+    "drift 6-19 ms": "up and down within 8 s",
+    "bimodal 9 and 18 ms": "each frame one of the two, 40 % the longer",
+    "20 ms for 3 s": "8 ms before and after",
+    "drift 8-25 ms": "up and down within 6 s",
+    "bimodal 8 and 20 ms": "each frame one of the two, half of them the longer",
+    "17 ms for 4 s": "a little more than a refresh at 60 Hz; 5 ms before and after",
+    "stolen 5-40 ms": "9 ms; three times in 2 s, on average, the machine takes the processor away for so long",
+    "evening": "9 ms, stretches of 1.5 s that are 15 or 40 % slower, one spike in 150 frames, some stolen time",
+    "metronome, busy loops": "recorded: two cores, Xvfb, a busy loop on each core",
+    "metronome, bursts": "recorded: both cores taken for 40 ms once a second",
+    "balls, busy loops": "recorded: 300 balls with the overlay, drawn by the processor, a busy loop on each core",
+    "balls, bursts": "recorded: the same, both cores taken for 40 ms once a second",
+}
+
+UNKNOWN = """
+## What stays unknown if nothing reports when a frame was seen
+
+If swaps return at once, no fence waits and the display reports nothing, presents are counted and some things stay
+unknown.
+
+| display | known | not known |
+|---|---|---|
+| the next drawing waits | the length of a refresh and its phase, from drawing that waits; another rate within a few seconds, faster or slower | a display at half or a third of its rate: work that takes two or three refreshes looks the same, and is shown as evenly |
+| a queue | the length and phase, from swaps that wait while it is full; that it is one, when long frames empty it | while every frame takes longer than a refresh nothing waits: the phase drifts with the error of the measured length, and which refresh shows a frame is a guess |
+| the same above 87 Hz | the display's report of its refresh decides | whether it is a queue or follows the frames (variable rate): it is taken for the latter, placed by the timer |
+| a queue whose display becomes faster | as soon as frames are shorter than the new refresh | with longer frames, everything: swaps wait neither before nor after the change |
+"""
+
+LIMITS = """
+## Not modelled
+
+What real drivers do with a fence; a compositor's own latency; a GPU whose clock follows the load; frames that are dropped
+because a newer one is there (mailbox); other threads of the viewer. Recorded work stays as it was recorded, however the
+pacer's choices would have changed it.
+"""
+
+
+def page(found: LaboratoryResults, results: Results) -> Iterator[Part]:
+    """The parts of docs/pacing.md."""
+    yield HEAD.format(command=results.command, seeds=found.seeds, seconds=found.seconds)
+    if results.plot is not None:
+        yield PagePicture(PICTURE, results.plot)
+        yield ABOUT_PICTURE
+    yield "## Targets"
+    yield from _bars(found.bars)
+    yield "## Where twixt costs more than a fixed interval"
+    yield from _dearer(found.rows)
+    yield WORDS.format(lost=f"{LOST_FRAME_MS:g}")
+    yield "## Displays"
+    yield _list(DISPLAYS)
+    yield WAYS
+    yield "## Work"
+    yield _list(WORKS)
+    yield UNKNOWN
+    yield LIMITS
+    yield "## All figures"
+    yield "Means of all seeds; error p99, off and lag are of twixt's pacer."
+    for title, table in _tables(found, "{}: from a change of mode on"):
+        yield f"### {title}"
+        yield table
+
+
+def shown(found: LaboratoryResults) -> list[Part]:
+    """The tables of each display, its changes of mode, and the bars, for a terminal."""
+    bars = [
+        f"{'met    ' if bar.is_met else 'NOT MET'} {in_words(bar)}"
+        for bar in found.bars
+        if not bar.is_met or bar.unit != COSTS
+    ]
+    if found.bars:
+        bars.append(f"{sum(bar.is_met for bar in found.bars)} of {len(found.bars)} targets met")
+    return [*(table for _, table in _tables(found, "{}, from a change of mode on")), *bars]
+
+
+def in_words(bar: Bar) -> str:
+    """The bar with its figure."""
+    return f"{bar.name}: {bar.figure:.4g} {bar.unit}, must be {'<=' if bar.is_most else '>='} {bar.limit:.4g}"
+
+
+def _tables(found: LaboratoryResults, change_title: str) -> Iterator[tuple[str, Table]]:
+    for display, rows in groupby(found.rows, key=lambda row: row.display):
+        yield display, _table(display, list(rows))
+    for display, rows in groupby(found.changes, key=lambda row: row.display):
+        title = change_title.format(display)
+        yield title, _table(title, list(rows))
+
+
+def _table(title: str, rows: Sequence[CaseRow]) -> Table:
+    """Table with a line for each work: all costs; frames a second, error p99, share off by > 2 ms, lag (start to
+    present) of twixt's pacer, which is the first contestant."""
+    contestants = list(dict.fromkeys(row.contestant for row in rows))
+    own = contestants[0]
+
+    def figure(title: str, name: str, contestant: str, form: str, in_terminal: str) -> TableColumn:
+        return TableColumn(title, lambda line: getattr(line[1][contestant], name), form, in_terminal, right=True)
+
+    columns = [
+        TableColumn("", lambda line: line[0], in_terminal="work"),
+        *(figure(f"cost, {name}", "cost", name, ".0f", f"cost\n{SHORT[name]}") for name in contestants),
+        figure("fps", "fps", own, ".1f", "fps"),
+        figure("error p99 ms", "error_p99_ms", own, ".1f", "p99\nms"),
+        figure("off", "off_share", own, ".1%", "off by\n> 2 ms"),
+        figure("lag ms", "latency_ms", own, ".0f", "lag\nms"),
+        *(figure(f"off, {name}", "off_share", name, ".1%", f"off,\n{SHORT[name]}") for name in contestants[1:2]),
+    ]
+    works = groupby(rows, key=lambda row: row.work)
+    return Table(columns, [(work, {row.contestant: row.figures for row in line}) for work, line in works], title)
+
+
+def _bars(bars: Sequence[Bar]) -> Iterator[Part]:
+    named, costs = [bar for bar in bars if bar.unit != COSTS], [bar for bar in bars if bar.unit == COSTS]
+    yield f"{sum(bar.is_met for bar in bars)} of {len(bars)} are met; the worst of all seeds is what counts."
+    columns = (
+        TableColumn("target", lambda bar: bar.name),
+        TableColumn("is", lambda bar: f"{bar.figure:.4g} {bar.unit}"),
+        TableColumn("must be", lambda bar: f"{'<=' if bar.is_most else '>='} {bar.limit:.4g}"),
+        TableColumn("", lambda bar: "met" if bar.is_met else "**not met**"),
+    )
+    yield Table(columns, named)
+    missed = [bar for bar in costs if not bar.is_met]
+    yield (
+        "Displays whose swap does not wait for its own frame must cost no more than 1.1 times plain blocking's cost\n"
+        f"under the same work, and 1 (means of all seeds): {len(costs) - len(missed)} of {len(costs)} do."
+        + (" Not met:" if missed else "")
+    )
+    if missed:
+        yield Notes([in_words(bar) for bar in missed])
+        yield UNSEEN
+
+
+def _dearer(rows: Sequence[CaseRow]) -> Iterator[Part]:
+    """Cases in which a fixed interval costs much less, and its effect on evenness."""
+    of = {(row.display, row.work, row.contestant): row.figures for row in rows}
+    compared = [
+        (f"{display}: {work}", figures, of[display, work, NEVER])
+        for (display, work, contestant), figures in of.items()
+        if contestant == TWIXT and (display, work, NEVER) in of
+    ]
+    dear = [line for line in compared if line[1].cost > DEARER_SHARE * line[2].cost + DEARER_MORE]
+    dear.sort(key=lambda line: line[2].cost - line[1].cost)
+    yield (
+        f"In {len(dear)} of {len(compared)} cases twixt costs over a quarter and {DEARER_MORE} more than a fixed interval"
+        + (", the worst first:" if dear else ".")
+    )
+    if dear:
+        columns = (
+            TableColumn("display, work", lambda line: line[0]),
+            TableColumn("cost", lambda line: line[1].cost, ".0f", right=False),
+            TableColumn("never widen", lambda line: line[2].cost, ".0f", right=False),
+            TableColumn("off", lambda line: line[1].off_share, ".1%", right=False),
+            TableColumn("never widen", lambda line: line[2].off_share, ".1%", right=False),
+        )
+        yield Table(columns, dear)
+
+
+def _list(about: dict[str, str]) -> Table:
+    columns = TableColumn("", lambda item: item[0]), TableColumn("", lambda item: item[1])
+    return Table(columns, list(about.items()))
+
+
+WIDTH_IN, HEIGHT_IN = 9.0, 7.2
+COMPARED = ("timer", "blocking", "returns at once", "queue of two")
+# Markers of the contestants: the largest first, so that equal costs are all visible.
+MARKERS = {
+    "oracle": {"marker": "o", "s": 60, "facecolors": "none", "edgecolors": "#999999"},
+    "never widen": {"marker": "|", "s": 70, "color": "#d62728"},
+    "twixt": {"marker": "o", "s": 16, "color": "#2a78c2"},
+}
+FRAME, REFRESH = "#2a78c2", "#9fd3b0"
+BEFORE_S, AFTER_S = 1.5, 6.0
+LONGEST_MS = 55.0
+
+
+def draw(found: LaboratoryResults, path: str) -> None:
+    """Saves the picture. Raises TwixtError."""
+    figure = empty_figure(WIDTH_IN, HEIGHT_IN)
+    halves: Any = figure.subfigures(2, 1, height_ratios=(4, 3))
+    upper, lower = halves
+    shown = [name for name in COMPARED if any(row.display == name for row in found.rows)]
+    for axes, display in zip(_panels(upper, max(1, len(shown)), sharey=True), shown, strict=False):
+        _costs(axes, found, display)
+    upper.legend(*_handles(upper), loc="outside lower center", ncols=3, fontsize=FONT_PT, frameon=False)
+    runs = {
+        "20 ms of work for 3 s, timer": cases.tried(twixt_pacer, cases.LOAD, "timer", 0),
+        "the same, blocking": cases.tried(twixt_pacer, cases.LOAD, cases.BLOCKING, 0),
+        "60 to 90 Hz": cases.changed(twixt_pacer, "60 to 90 Hz, seamless", cases.BLOCKING, 0),
+        "60 to 144 Hz": cases.changed(twixt_pacer, "60 to 144 Hz", cases.BLOCKING, 0),
+    }
+    panels = _panels(lower, len(runs), sharey=True)
+    for axes, (name, run) in zip(panels, runs.items(), strict=True):
+        _frames(axes, name, run)
+    panels[0].set_ylabel("a frame was seen for (ms)", fontsize=FONT_PT, color=INK)
+    save(figure, path)
+
+
+def _panels(figure: Any, count: int, **how: Any) -> list[Any]:
+    panels: list[Any] = list(figure.subplots(1, count, squeeze=False, **how)[0])
+    for one in panels:
+        one.tick_params(labelsize=FONT_PT - 1, colors=INK)
+        for side in ("top", "right"):
+            one.spines[side].set_visible(False)
+    return panels
+
+
+def _handles(figure: Any) -> tuple[Sequence[Any], Sequence[str]]:
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    return handles, labels
+
+
+def _costs(axes: Any, found: LaboratoryResults, display: str) -> None:
+    rows = [row for row in found.rows if row.display == display]
+    works = list(dict.fromkeys(row.work for row in rows))
+    for name, marker in MARKERS.items():
+        cost_of = {row.work: row.figures.cost for row in rows if row.contestant == name}
+        axes.scatter([cost_of.get(work) for work in works], range(len(works)), label=name, **marker)
+    axes.set_yticks(range(len(works)), works)
+    axes.set_ylim(len(works) - 0.5, -0.5)
+    axes.set_xlim(left=-20)
+    axes.grid(axis="y", color=RULE, linewidth=0.6)
+    axes.set_title(display, fontsize=FONT_PT + 1, color=INK)
+    axes.set_xlabel("cost, ms a second", fontsize=FONT_PT, color=INK)
+
+
+def _frames(axes: Any, title: str, run: PlayedRun) -> None:
+    begin_ns = run.change_ns or run.work.loads[0].begin_ns
+    points = [
+        ((earlier.visible_ns - begin_ns) / 1e9, (later.visible_ns - earlier.visible_ns) / 1e6)
+        for earlier, later in pairwise(run.seen)
+        if -BEFORE_S <= (earlier.visible_ns - begin_ns) / 1e9 <= AFTER_S
+    ]
+    times = [time_s for time_s, _ in points]
+    refreshes = [run.display.mode_at(begin_ns + round(time_s * 1e9)).period_ns / 1e6 for time_s in times]
+    axes.plot(times, refreshes, color=REFRESH, linewidth=3)
+    axes.plot(times, [min(length_ms, LONGEST_MS) for _, length_ms in points], ".", color=FRAME, markersize=2.5)
+    for load in run.work.loads:
+        axes.axvspan(0, (load.end_ns - load.begin_ns) / 1e9, color=RULE, linewidth=0)
+    axes.set_ylim(0, LONGEST_MS)
+    axes.set_title(title, fontsize=FONT_PT, color=INK)
+    axes.set_xlabel("s", fontsize=FONT_PT, color=INK)

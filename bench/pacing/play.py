@@ -1,0 +1,194 @@
+"""A run in virtual time, and its figures: a contestant drives a model display through frames of known work.
+
+The order of calls is the frame loop's: plan, wait, draw, wait, swap, record. The result is, for each frame, the instant
+for which it was drawn and the instant at which it became visible.
+
+    hitch ms a second   by how much each interval between presents exceeds the longer of the one before and the refresh:
+                        a picture that stands longer than the last one did. An even slow rate has no hitches
+    lost a second       refreshes of the display less frames shown
+    cost                hitch + 16.7 * lost: visible jerks and missing frames, in ms a second
+    error               interval between drawn instants less interval between true presents: ms of display time
+
+All figures are of the display's true presents; the pacer's own estimates do not count. Reads no clock.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+from bench.pacing.displays import ModelDisplay
+from bench.pacing.works import Work
+from twixt.render.pacing import FramePlan, FrameTimes, Pacer, Refresh
+from twixt.render.pacing.refresh.refresh_estimate import SwapProbe
+
+# Time from a swap's return until the next frame is planned: events, log, figures.
+OVERHEAD_NS = 300_000
+# Range of the lateness of a wake-up.
+WAKE_NS = (1_000, 60_000)
+
+
+class Contestant(Protocol):
+    """Interface of a pacer in the laboratory; all instants in ns of virtual time."""
+
+    def next_frame(self, now_ns: int) -> FramePlan:
+        """The plan of the next frame."""
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        """Instant at which to swap; None: at once."""
+
+    def frame_done(self, times: FrameTimes) -> object:
+        """Learns from a frame whose swap has returned."""
+
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """Learns from the display's report of a frame some frames ago."""
+
+
+class PlayedFrame(NamedTuple):
+    """One frame: drawn for the instant `drawn_ns`, visible at `visible_ns`; interval_ns: as planned."""
+
+    start_ns: int
+    drawn_ns: int
+    visible_ns: int
+    interval_ns: int
+    refreshes: int = 1  # planned
+    work_end_ns: int = 0
+    swap_begin_ns: int = 0
+    swap_end_ns: int = 0
+    presented_ns: int | None = None  # by a fence
+    reason: str = ""  # of the pacer
+
+
+ContestantFactory = Callable[[ModelDisplay, Refresh], Contestant]
+
+
+def twixt_pacer(display: ModelDisplay, refresh: Refresh) -> Contestant:
+    """The pacer of twixt."""
+    return Pacer("auto", None, refresh, display.trial)
+
+
+def play(
+    make_contestant: ContestantFactory, display: ModelDisplay, work: Work, seconds: float, seed: int = 0
+) -> list[PlayedFrame]:
+    """Plays frames until `seconds` of virtual time. The display is probed first, as at a real start."""
+    refresh, now_ns = probed(display)
+    return drive(make_contestant(display, refresh), display, work, now_ns, round(seconds * 1e9), seed)
+
+
+def drive(
+    pacer: Contestant, display: ModelDisplay, work: Work, now_ns: int, end_ns: int, seed: int = 0
+) -> list[PlayedFrame]:
+    """Plays frames of that pacer from now_ns to end_ns."""
+    late = random.Random(seed)
+    frames: list[PlayedFrame] = []
+    while now_ns < end_ns:
+        for report in display.reports():
+            pacer.display_reported(*report)
+        plan = pacer.next_frame(now_ns)
+        start_ns = work.awake(plan.start_ns + late.randrange(*WAKE_NS) if plan.start_ns > now_ns else now_ns)
+        cost_ns = work.cost_ns(len(frames), start_ns)
+        work_end_ns = work.end_ns(display.first_call(start_ns), cost_ns)
+        swap_at_ns = pacer.drawn(start_ns, work_end_ns)
+        swap_begin_ns = work_end_ns
+        if swap_at_ns is not None and swap_at_ns > work_end_ns:
+            swap_begin_ns = work.awake(swap_at_ns + late.randrange(*WAKE_NS))
+        swap_end_ns = work.awake(display.swap(work.handed_over(len(frames), swap_begin_ns)))
+        fenced = display.fence(swap_end_ns)
+        presented_ns = _awake(work, fenced.presented_ns)
+        result = pacer.frame_done(FrameTimes(start_ns, start_ns, work_end_ns, swap_begin_ns, swap_end_ns, presented_ns))
+        now_ns = work.awake(work.awake(fenced.return_ns) + OVERHEAD_NS)
+        frames.append(
+            PlayedFrame(
+                start_ns,
+                plan.present_ns,
+                display.visible_ns[-1],
+                plan.interval_ns,
+                plan.planned_refreshes,
+                work_end_ns=work_end_ns,
+                swap_begin_ns=swap_begin_ns,
+                swap_end_ns=swap_end_ns,
+                presented_ns=presented_ns,
+                reason=getattr(result, "reason", ""),
+            )
+        )
+    return frames
+
+
+def probed(display: ModelDisplay) -> tuple[Refresh, int]:
+    """The refresh that twixt's own probe finds, and the instant at which the probe is done (ns)."""
+    probe, now_ns = SwapProbe(display.reported_hz), 1_000_000
+    while not probe.done:
+        begin_ns = display.first_call(now_ns) + 50_000 + probe.pause_ns
+        now_ns = display.swap(begin_ns)
+        probe.add(begin_ns, now_ns)
+    display.reports()
+    return probe.verdict(), now_ns
+
+
+def _awake(work: Work, at_ns: int | None) -> int | None:
+    return None if at_ns is None else work.awake(at_ns)
+
+
+LOST_FRAME_MS = 16.7
+# Larger errors are visible.
+VISIBLE_ERROR_MS = 2.0
+# Frames of the first second do not count: programs compile, the pacer learns.
+SETTLING_NS = 1_000_000_000
+
+
+class Figures(NamedTuple):
+    """Figures of one run, or the mean of several; see the module."""
+
+    cost: float
+    hitch_ms_per_s: float
+    lost_per_s: float
+    fps: float
+    error_p99_ms: float
+    off_share: float  # of frames with an error over VISIBLE_ERROR_MS
+    latency_ms: float  # start of a frame to its present, mean
+
+
+def figures(seen: Sequence[PlayedFrame], display: ModelDisplay, begin_ns: int = SETTLING_NS) -> Figures:
+    """Figures of the frames visible from begin_ns on; there must be at least three."""
+    frames = [frame for frame in seen if frame.visible_ns >= begin_ns]
+    first_ns, last_ns = frames[0].visible_ns, frames[-1].visible_ns
+    seconds = (last_ns - first_ns) / 1e9
+    hitch = hitches_ms([frame.visible_ns for frame in frames], display) / seconds
+    lost = max(0.0, display.refreshes_between(first_ns, last_ns) - (len(frames) - 1)) / seconds
+    errors = sorted(map(abs, errors_ms(frames)))
+    return Figures(
+        cost=hitch + LOST_FRAME_MS * lost,
+        hitch_ms_per_s=hitch,
+        lost_per_s=lost,
+        fps=(len(frames) - 1) / seconds,
+        error_p99_ms=errors[min(len(errors) - 1, int(0.99 * len(errors)))],
+        off_share=sum(error > VISIBLE_ERROR_MS for error in errors) / len(errors),
+        latency_ms=sum(frame.visible_ns - frame.start_ns for frame in frames) / len(frames) / 1e6,
+    )
+
+
+def hitches_ms(visible_ns: Sequence[int], display: ModelDisplay) -> float:
+    """Sum of all hitches, ms."""
+    intervals = [later - earlier for earlier, later in pairwise(visible_ns)]
+    return (
+        sum(
+            max(0, interval_ns - max(before_ns, display.mode_at(at_ns).period_ns))
+            for before_ns, interval_ns, at_ns in zip(intervals, intervals[1:], visible_ns[2:], strict=False)
+        )
+        / 1e6
+    )
+
+
+def errors_ms(seen: Sequence[PlayedFrame]) -> list[float]:
+    """Error of each frame after the first, ms."""
+    return [
+        (later.drawn_ns - earlier.drawn_ns - later.visible_ns + earlier.visible_ns) / 1e6
+        for earlier, later in pairwise(seen)
+    ]
+
+
+def mean(of: Sequence[Figures]) -> Figures:
+    """Mean of the figures of several runs."""
+    return Figures._make(sum(column) / len(of) for column in zip(*of, strict=True))

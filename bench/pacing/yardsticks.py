@@ -1,0 +1,181 @@
+"""Yardsticks for the pacer: a fixed interval (`NeverWiden`), and the best run found with all work known (`best`).
+
+`NeverWiden`: each frame starts at once and is drawn for the next point of the grid, or for a later one that its usual
+work reaches. It learns nothing and never widens its interval. It asks the model when the frame before was seen.
+
+`best`: before every few frames each interval of a list is played on a copy of the display, with the true work of the
+next 0.4 s, and the cheapest is taken. Every frame is drawn for the instant at which it is then seen, so that errors are
+0. Whole runs at one fixed interval are tried, too; the cheapest of all is the result.
+
+Always: `best` costs no more than `NeverWiden` under the same work.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bench.pacing.displays import COPY_NS, ModelDisplay, Timer
+from bench.pacing.play import (
+    LOST_FRAME_MS,
+    OVERHEAD_NS,
+    Figures,
+    PlayedFrame,
+    figures,
+    hitches_ms,
+    play,
+    probed,
+)
+from bench.pacing.works import Work
+from twixt.render.pacing import FramePlan, FrameTimes, Refresh
+
+USUAL_OF_FRAMES = 5
+UNKNOWN_NS = round(1e9 / 60)
+
+
+class NeverWiden:
+    """Contestant with a fixed interval. display: asked for true presents. On a Timer the reported refresh is taken."""
+
+    def __init__(self, display: ModelDisplay, refresh: Refresh) -> None:
+        self._display, self._period_ns = display, refresh.period_ns or UNKNOWN_NS
+        self._swaps_itself = isinstance(display, Timer)
+        self._works: deque[int] = deque(maxlen=USUAL_OF_FRAMES)
+        self._due_ns: int | None = None
+
+    def next_frame(self, now_ns: int) -> FramePlan:
+        """Plan: begin at once, for the next point of the grid."""
+        ready_ns = now_ns + (sorted(self._works)[len(self._works) // 2] if self._works else 0)
+        shown = self._display.visible_ns
+        last_ns = shown[-1] if shown else now_ns
+        if self._swaps_itself:
+            self._due_ns = max(ready_ns + COPY_NS, (self._due_ns or last_ns) + self._period_ns)
+        else:
+            self._due_ns = last_ns + self._period_ns
+            if ready_ns > self._due_ns:
+                self._due_ns += -((self._due_ns - ready_ns) // self._period_ns) * self._period_ns
+        swap_at_ns = self._due_ns - COPY_NS if self._swaps_itself else None
+        return FramePlan(now_ns, swap_at_ns, self._due_ns, self._period_ns, 1, "")
+
+    def drawn(self, start_ns: int, work_end_ns: int) -> int | None:
+        """Swap at the point of the grid on a Timer, where swap does not wait; else at once."""
+        began_ns = max(start_ns, self._display.visible_ns[-1]) if self._display.blocks_next_call else start_ns
+        self._works.append(max(1, work_end_ns - began_ns))
+        return self._due_ns - COPY_NS if self._swaps_itself and self._due_ns is not None else None
+
+    def frame_done(self, times: FrameTimes) -> None:
+        """Learns nothing."""
+
+    def display_reported(self, presented_ns: int, refresh_ns: int | None) -> None:
+        """Learns nothing: true presents are known."""
+
+
+# Time over which each interval is tried; frames for which the cheapest is then taken.
+AHEAD_NS, TAKEN_FRAMES = 400_000_000, 8
+# Intervals that are tried, in refreshes: of any length on a timer or a variable rate, else whole ones.
+ANY_LENGTH, WHOLE = (1.0, 1.08, 1.15, 1.25, 1.4, 1.6, 2.0), (1.0, 2.0, 3.0)
+# Work under this share of a refresh needs no search.
+LIGHT = 0.9
+
+
+class _SearchState(NamedTuple):
+    display: ModelDisplay
+    now_ns: int
+    number: int  # frames shown
+    due_ns: int  # the point of the grid of the last one
+
+
+def best(display: ModelDisplay, work: Work, seconds: float, seed: int = 0) -> tuple[list[PlayedFrame], Figures]:
+    """Frames and figures of the cheapest run found."""
+    end_ns = round(seconds * 1e9)
+    runs = [_searched(copy.deepcopy(display), work, end_ns)]
+    blind = copy.deepcopy(display)
+    runs.append(_foreseen(play(NeverWiden, blind, work, seconds, seed)))
+    if not runs[0] or _lacks_room(runs[0], display):
+        lengths = _lengths(display)[1:]
+        runs += [_at_length(copy.deepcopy(display), work, end_ns, length) for length in lengths]
+    counted = [(seen, figures(seen, display)) for seen in runs]
+    return min(counted, key=lambda run: run[1].cost)
+
+
+def _lacks_room(seen: Sequence[PlayedFrame], display: ModelDisplay) -> bool:
+    return figures(seen, display).cost > LOST_FRAME_MS
+
+
+def _searched(display: ModelDisplay, work: Work, end_ns: int) -> list[PlayedFrame]:
+    _, now_ns = probed(display)
+    state, seen = _SearchState(display, now_ns, 0, display.visible_ns[-1]), list[PlayedFrame]()
+    while state.now_ns < end_ns:
+        length = _cheapest(state, work)
+        for _ in range(TAKEN_FRAMES):
+            frame, state = _frame(state, work, length)
+            seen.append(frame)
+    return seen
+
+
+def _at_length(display: ModelDisplay, work: Work, end_ns: int, length: float) -> list[PlayedFrame]:
+    _, now_ns = probed(display)
+    state, seen = _SearchState(display, now_ns, 0, display.visible_ns[-1]), list[PlayedFrame]()
+    while state.now_ns < end_ns:
+        frame, state = _frame(state, work, length)
+        seen.append(frame)
+    return seen
+
+
+def _cheapest(state: _SearchState, work: Work) -> float:
+    period_ns = state.display.mode_at(state.now_ns).period_ns
+    frames = AHEAD_NS // period_ns + 1
+    if work.is_light(state.number, frames, state.now_ns, state.now_ns + AHEAD_NS, round(LIGHT * period_ns)):
+        return 1.0
+    cost_ms = _cost(state, work, 1.0)
+    if cost_ms < period_ns / 1e7:  # less than a tenth of a refresh: nothing to gain
+        return 1.0
+    costs = {1.0: cost_ms} | {length: _cost(state, work, length) for length in _lengths(state.display)[1:]}
+    return min(costs, key=costs.__getitem__)
+
+
+def _cost(state: _SearchState, work: Work, length: float) -> float:
+    """Cost (ms) of the next AHEAD_NS at an interval of `length` refreshes."""
+    display = _copied(state.display)
+    trial, end_ns = state._replace(display=display), state.now_ns + AHEAD_NS
+    known = len(display.visible_ns)
+    while trial.now_ns < end_ns:
+        _, trial = _frame(trial, work, length)
+    last_ns = display.visible_ns[-1]
+    lost = display.refreshes_between(display.visible_ns[known - 1], last_ns) - (len(display.visible_ns) - known)
+    return hitches_ms(display.visible_ns, display) + LOST_FRAME_MS * max(0.0, lost)
+
+
+def _frame(state: _SearchState, work: Work, length: float) -> tuple[PlayedFrame, _SearchState]:
+    """Plays one frame: begun at once, its swap held back for its point of the grid."""
+    display, start_ns = state.display, state.now_ns
+    period_ns = display.mode_at(start_ns).period_ns
+    done_ns = work.end_ns(display.first_call(start_ns), work.cost_ns(state.number, start_ns))
+    due_ns = (state.due_ns if isinstance(display, Timer) else display.visible_ns[-1]) + round(length * period_ns)
+    if isinstance(display, Timer):
+        swap_ns = max(done_ns, due_ns - COPY_NS)
+    else:
+        swap_ns = max(done_ns, due_ns - round(0.6 * period_ns)) if length > 1 else done_ns
+    swap_end_ns = work.awake(display.swap(work.handed_over(state.number, swap_ns)))
+    return_ns = display.fence(swap_end_ns).return_ns
+    visible_ns = display.visible_ns[-1]
+    due_ns = visible_ns if visible_ns > due_ns + length * period_ns else due_ns
+    seen = PlayedFrame(start_ns, visible_ns, visible_ns, round(length * period_ns))
+    return seen, _SearchState(display, work.awake(return_ns + OVERHEAD_NS), state.number + 1, due_ns)
+
+
+def _foreseen(seen: Sequence[PlayedFrame]) -> list[PlayedFrame]:
+    return [frame._replace(drawn_ns=frame.visible_ns) for frame in seen]
+
+
+def _lengths(display: ModelDisplay) -> tuple[float, ...]:
+    return ANY_LENGTH if isinstance(display, Timer) or display.varies else WHOLE
+
+
+def _copied(display: ModelDisplay) -> ModelDisplay:
+    """A copy of the display that continues in the same way; of its past it has the last four frames."""
+    made = copy.copy(display)
+    made.visible_ns = display.visible_ns[-4:]
+    made.trial = copy.copy(display.trial)
+    return made

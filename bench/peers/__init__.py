@@ -1,0 +1,76 @@
+"""`python -m bench peers`: other viewers on the same scene, each in a process of its own, used as their guides show.
+
+One idea: `same_scene.measure` measures the same of every viewer: frames a second while states come 30 times a second,
+the cost of handing a state over, and the slowdown of a simulation that shows itself. The module of a viewer's name in
+this folder adapts it. A viewer that is not installed is a row that says how to get it.
+
+Always: a peer that hangs is ended, and is a row that says so. The modules here can be imported without its library.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from bench.child_process import process, python
+from bench.rows import Row
+from twixt.cli.pages import Say
+from twixt.ipc.errors import TwixtError
+
+COUNTS, QUICK_COUNTS = (1_000, 10_000), (200,)
+# Longest measurement of one count by a peer (seconds).
+PATIENCE_S = 60.0
+OURS = "twixt"
+
+
+class Peer(NamedTuple):
+    """Another viewer: its module, its name for pip, and its use here, in words."""
+
+    module: str
+    pip: str
+    used: str
+
+
+# The module of the same name in this folder adapts it.
+PEERS = {
+    "mujoco": Peer("mujoco", "mujoco", "launch_passive; fps by mjr_render in a window, as the viewer tells none"),
+    "vispy": Peer("vispy", "vispy glfw", "scene.visuals.Markers(spherical=True), drawn by the thread that steps"),
+}
+
+
+def peer_rows(share: float = 1.0, say: Say = str) -> Iterator[Row]:
+    """Three rows for each peer and count, beside twixt's on the same scene. share: below 1, few bodies, a short run."""
+    counts, seconds = (COUNTS, 4.0) if share >= 1 else (QUICK_COUNTS, 0.3)
+    there = {name: peer for name, peer in PEERS.items() if importlib.util.find_spec(peer.module) is not None}
+    for name, peer in PEERS.items():
+        if name not in there:
+            yield Row(name, "", None, OURS, None, 0, f"not installed; to get it: pip install {peer.pip}")
+    for count in counts if there else ():
+        say(f"{OURS}, {count:,} spheres")
+        ours = _measured(OURS, count, seconds)
+        for name, peer in there.items():
+            say(f"{name}, {count:,} spheres")
+            what = f"{name}, {count:,} spheres"
+            try:
+                yield from _rows(what, _measured(name, count, seconds), ours, peer.used)
+            except TwixtError as error:
+                yield Row(what, "", None, OURS, None, 0, f"not measured: {error}")
+
+
+def _rows(what: str, found: dict[str, Any], ours: dict[str, Any], used: str) -> Iterator[Row]:
+    yield Row(f"{what}: drawn", "fps", found["fps"], OURS, ours["fps"], 1, used)
+    yield Row(f"{what}: a state handed over", "ms", found["publish_ms"], OURS, ours["publish_ms"], 1)
+    slowed = (found["shown_ms"] / found["alone_ms"] - 1, ours["shown_ms"] / ours["alone_ms"] - 1)
+    yield Row(
+        f"{what}: a step while shown", "ms", found["shown_ms"], "a step alone", found["alone_ms"], 1,
+        f"slowed by {slowed[0]:.0%}; with {OURS} by {slowed[1]:.0%}",
+    )  # fmt: skip
+
+
+def _measured(name: str, count: int, seconds: float) -> dict[str, Any]:
+    code = f"from bench.peers.same_scene import measure\nmeasure({name!r}, {count}, {seconds})"
+    with process(python(code)) as child:
+        child.wait(PATIENCE_S)
+        return dict(json.loads(child.out.splitlines()[-1]))

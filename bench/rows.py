@@ -1,0 +1,195 @@
+"""Rows of all benchmarks: a figure beside its limit, measured in turns; each part in a process of its own.
+
+One idea: a disturbance of the machine affects both of two works that take turns, so that their ratio is stable where
+their times are not. The run itself shows how stable: the ratio of each quarter of the rounds is a measurement too. Only
+two works take turns: a third would displace them from the cache, and both would be slower than in use.
+
+A part is a function of `share` (of a whole run's rounds; below 1, fewer) and `say` (called with the next step) that
+yields rows. It leaves nothing behind for the next part: no OpenGL context, no memory kept for drawing, no threads. A
+failure of a display or a driver that ends one part ends no other, and the rows before it are kept.
+
+Always: all works are called equally often, in the same order. A figure that could not be measured is None, with the
+reason in `note`. A row is compared only with its own `bar`.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import math
+import operator
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.child_process import process, python
+from twixt.cli.pages import Say
+from twixt.ipc.errors import TwixtError
+
+# Fewest rounds of a median.
+FEWEST_ROUNDS = 3
+# Parts of a run whose ratios give the noise; fewest rounds of a part.
+PARTS, FEWEST_ROUNDS_A_PART = 4, 2
+# Units of which more is better; of all others, less.
+MORE_IS_BETTER = ("fps",)
+
+_COMPARED: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge}
+
+Work = Callable[[], object]
+
+
+class Row(NamedTuple):
+    """One figure beside its limit, both in `unit`. rounds: how often both were measured.
+
+    noise: uncertainty of the ratio, as a share of it; None where it is not known. bar: what `figure`, `ratio` or `over`
+    must be, such as "ratio <= 1.05"; empty: no bar.
+    """
+
+    name: str
+    unit: str
+    figure: float | None
+    limit_name: str
+    limit: float | None
+    rounds: int
+    note: str = ""
+    noise: float | None = None
+    bar: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """The figure in units of the limit."""
+        return self.figure / self.limit if self.figure is not None and self.limit else None
+
+    @property
+    def over(self) -> float | None:
+        """The figure less the limit, in its unit."""
+        return self.figure - self.limit if self.figure is not None and self.limit is not None else None
+
+
+def holds(measured: Row) -> bool | None:
+    """True where the row reaches its bar; None without a bar or a figure."""
+    if not measured.bar:
+        return None
+    what, sign, value = measured.bar.split()
+    found = getattr(measured, what)
+    return None if found is None else _COMPARED[sign](found, float(value))
+
+
+def rounds_of(whole: int, share: float) -> int:
+    """That share of a whole run's rounds, at least FEWEST_ROUNDS."""
+    return max(FEWEST_ROUNDS, round(whole * share))
+
+
+def taken_us(
+    rounds: int, *works: Work, calls: int = 1, before: Work | None = None, budget_s: float = math.inf
+) -> list[list[float]]:
+    """Times (us) of a call of each of `works`, round by round; each round makes `calls` calls of each, in turns.
+
+    before: called ahead of each turn, and not timed. budget_s: no round begins after it, see `turns`.
+    """
+    taken: list[list[float]] = [[] for _ in works]
+    with uncollected():
+        for _ in turns(rounds, budget_s):
+            for work, times in zip(works, taken, strict=True):
+                if before is not None:
+                    before()
+                begin_ns = time.perf_counter_ns()
+                for _ in range(calls):
+                    work()
+                times.append((time.perf_counter_ns() - begin_ns) / calls / 1e3)
+    return taken
+
+
+def turns(rounds: int, budget_s: float) -> Iterator[int]:
+    """Numbers of the rounds. No new round begins once the budget is spent, except the few that a median needs."""
+    ends_s = time.perf_counter() + budget_s
+    for number in range(max(FEWEST_ROUNDS, rounds)):
+        if number >= FEWEST_ROUNDS and time.perf_counter() > ends_s:
+            return
+        yield number
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Switches the garbage collector off while the context lasts: it would run in one work's turn."""
+    collects = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def row(
+    name: str, unit: str, figures: Sequence[float], limit_name: str, limits: Sequence[float],
+    bar: str = "", note: str = "",
+) -> Row:  # fmt: skip
+    """The row of figures and limits that were measured in turns, one of each a round: their medians."""
+    figure, limit, noise = statistics.median(figures), statistics.median(limits), noise_of(figures, limits)
+    return Row(name, unit, figure, limit_name, limit, len(figures), note, noise=noise, bar=bar)
+
+
+def noise_of(figures: Sequence[float], limits: Sequence[float]) -> float | None:
+    """Half the spread of the ratio between parts of the run, as a share of it; None after too few rounds."""
+    size = len(figures) // PARTS
+    if size < FEWEST_ROUNDS_A_PART:
+        return None
+    parts = [slice(part * size, (part + 1) * size) for part in range(PARTS)]
+    ratios = [statistics.median(figures[part]) / statistics.median(limits[part]) for part in parts]
+    return (max(ratios) - min(ratios)) / 2 / statistics.median(ratios)
+
+
+class Memcpy:
+    """Copies `size` bytes, a multiple of 8, to the next of `places` at each call."""
+
+    def __init__(self, size: int, places: int = 1) -> None:
+        # As words: numpy copies them with memcpy, and bytes in a way that takes twice as long where not cached.
+        self._source = np.ones(size // 8, np.uint64)
+        self._places = [np.ones(size // 8, np.uint64) for _ in range(places)]
+        self._next = 0
+
+    def __call__(self) -> None:
+        self._places[self._next][...] = self._source
+        self._next = (self._next + 1) % len(self._places)
+
+
+def rows_of(part: str, share: float, say: Say) -> Iterator[Row]:
+    """The rows that a function (`module:function`) yields in a process of its own. Raises TwixtError."""
+    code = f"from bench.rows import measure_part\nmeasure_part({part!r}, {share!r})"
+    with process(python(code), is_read=True) as child:
+        for line in child.lines():
+            kind, told = json.loads(line)
+            match kind:
+                case "say":
+                    say(told)
+                case "row":
+                    yield Row(**told)
+                case "error":
+                    raise TwixtError(told)
+        child.wait()
+
+
+def measure_part(part: str, share: float) -> None:
+    """Measures the rows of a function (`module:function`) and writes them to standard output, in lines of JSON."""
+    out = sys.stdout
+    sys.stdout = sys.stderr  # other output must not come between the lines of JSON
+
+    def tell(kind: str, told: object) -> None:
+        print(json.dumps([kind, told]), file=out, flush=True)
+
+    module, _, function = part.partition(":")
+    try:
+        for row in getattr(importlib.import_module(module), function)(share, lambda what: tell("say", what)):
+            tell("row", row._asdict())
+    except TwixtError as error:
+        tell("error", str(error))
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass

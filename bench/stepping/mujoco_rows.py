@@ -1,0 +1,216 @@
+"""Rows of `python -m bench mujoco`: slowdown of a loop by its viewer, and the cost of a `sync`, in turns in one run.
+
+One idea: each viewer has a process of its own that steps the same model (`viewed_loop`), and they take turns; a process
+whose turn it is not is stopped, with its viewer. A watched turn is compared with turns right before and after it
+without a viewer, so that drift cancels out. What a viewer draws on is the display of the environment; twixt draws
+offscreen without one.
+
+Always: every process has ended at the end. A viewer that is not installed, or has no display, is a row that says so.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from typing import NamedTuple
+
+from bench.guest.slowdown import slowdown, step_us
+from bench.rows import Row
+from bench.stepping.loop_process import LoopProcess, LoopTimes, loop_process
+from bench.stepping.model_viewers import PASSIVE, PEERS, TWIXT
+from bench.stepping.stepped_models import humanoids_xml, mocap_xml, spheres_xml
+from twixt.cli.cpu_time import free_cores, usable_cores
+from twixt.cli.pages import Say
+from twixt.ipc.errors import TwixtError
+from twixt.sim.engines.mujoco.mujoco_package import required
+
+LOOP_ROWS, SYNC_ROWS = "loops", "sync"
+# Pairs of turns of a whole run and their length; turns and calls of the cost of a `sync`.
+PAIRS, SYNC_TURNS = 40, 20
+TURN_S, SYNC_CALLS = 1.0, 200
+# Time of a viewer to load its overlay and to compile its programs, seconds.
+SETTLING_S = 3.0
+# States a second of a viewer that publishes none of those handed over, and of one that publishes all.
+NO_STATE_HZ, ALL_STATES_HZ = 0.1, 1e6
+GATED_BAR_US = 3.0
+
+
+class StepOptions(NamedTuple):
+    """Options of the bench. model: path of the one to step, instead of a humanoid. only: LOOP_ROWS, SYNC_ROWS; None:
+    both. peers: viewers beside twixt. pairs: of turns; None: as the effort has. is_large: also 10,000 bodies."""
+
+    model: str = ""
+    only: str | None = None
+    peers: tuple[str, ...] = PEERS
+    pairs: int | None = None
+    is_large: bool = False
+
+
+class Effort(NamedTuple):
+    """Length of a measurement: pairs of turns, length of a turn, time to settle; turns and calls of a `sync`."""
+
+    pairs: int = PAIRS
+    turn_s: float = TURN_S
+    settling_s: float = SETTLING_S
+    sync_turns: int = SYNC_TURNS
+    sync_calls: int = SYNC_CALLS
+
+
+WHOLE, QUICK = Effort(), Effort(2, 0.1, 0.2, 2, 20)
+
+
+class EngineLoop(NamedTuple):
+    """A loop to be watched. model: path of the file that it steps, or the model's text. bar: largest ratio of its
+    time."""
+
+    name: str
+    model: str
+    sync_hz: float | None
+    bar: float
+
+
+class SyncCase(NamedTuple):
+    """A model of which states are handed over. bar_us: largest median of a `sync` that publishes."""
+
+    name: str
+    text: str
+    bar_us: float
+
+
+def mujoco_rows(share: float, say: Say, options: StepOptions) -> Iterator[Row]:
+    """Rows of loops, then of `sync`. share: below 1: few rows and turns. Raises TwixtError without MuJoCo."""
+    required()
+    if options.model and not os.path.isfile(options.model):
+        raise TwixtError(f"no file {options.model!r}; give the path of a MuJoCo model, such as humanoid.xml")
+    effort = WHOLE if share >= 1 else QUICK
+    effort = effort._replace(pairs=options.pairs or effort.pairs)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.only != SYNC_ROWS:
+            for case in _loops(options.model)[: 1 if share < 1 else None]:
+                yield from _loop_rows(case, _file(folder, case.model), options.peers, effort, say)
+        if options.only != LOOP_ROWS:
+            for sync in _sync_cases(options.is_large, share):
+                say(f"sync, {sync.name}")
+                yield from _sync_rows(sync, _file(folder, sync.text), effort)
+
+
+def _loops(model: str) -> list[EngineLoop]:
+    """Of a humanoid, or of the model in this file; then one whose steps take 0.5 ms and more."""
+    name, one = (os.path.basename(model), model) if model else ("humanoid", humanoids_xml())
+    return [
+        EngineLoop(f"{name}, sync after every step", one, None, 1.05),
+        EngineLoop(f"{name}, sync 60 times a second", one, 60.0, 1.02),
+        EngineLoop("6 humanoids, sync after every step", humanoids_xml(6), None, 1.02),
+    ]
+
+
+def _sync_cases(is_large: bool, share: float) -> Iterator[SyncCase]:
+    yield SyncCase("humanoid", humanoids_xml(), 45.0)
+    if share >= 1:
+        yield SyncCase("1,000 free spheres", spheres_xml(1000), 75.0)
+    if is_large:
+        yield SyncCase("10,000 mocap bodies", mocap_xml(10_000), 400.0)
+
+
+def _file(folder: str, model: str) -> str:
+    if not model.startswith("<"):
+        return model
+    with open(os.path.join(folder, "model.xml"), "w", encoding="utf-8") as file:
+        file.write(model)
+    return file.name
+
+
+def _loop_rows(case: EngineLoop, path: str, peers: tuple[str, ...], effort: Effort, say: Say) -> Iterator[Row]:
+    with ExitStack() as stack:
+        hz = [] if case.sync_hz is None else ["--sync-hz", str(case.sync_hz)]
+        loops: dict[str, LoopProcess] = {}
+        for name in (TWIXT, *peers):
+            say(f"{case.name}: {name} begins")
+            loops[name] = stack.enter_context(loop_process(name, path, effort.settling_s, *hz))
+        _require(loops[TWIXT])
+        free = [_free_cores()]
+        turns = _taken_turns(case, loops, effort, say)
+        free.append(_free_cores())
+        for name, loop in loops.items():
+            yield _loop_row(case, name, turns[name], loop.failure, free)
+
+
+def _taken_turns(
+    case: EngineLoop, loops: dict[str, LoopProcess], effort: Effort, say: Say
+) -> dict[str, list[LoopTimes]]:
+    """Turns of each viewer: one without it, one with it, one without it, and so on. A peer may end meanwhile."""
+    turns: dict[str, list[LoopTimes]] = {name: [] for name in loops}
+    ours = loops[TWIXT]
+    before = ours.turn(False, effort.turn_s)
+    for number in range(effort.pairs):
+        say(f"{case.name}: pair {number + 1} of {effort.pairs}")
+        for name, loop in loops.items():
+            if loop.failure:
+                continue
+            with suppress(TwixtError):
+                watched = loop.turn(True, effort.turn_s)
+            _require(ours)
+            if not loop.failure:
+                after = ours.turn(False, effort.turn_s)
+                turns[name] += [before, watched, after]
+                before = after
+    return turns
+
+
+def _require(loop: LoopProcess) -> None:
+    if loop.failure:
+        raise TwixtError(f"twixt's viewer: {loop.failure}")
+
+
+def _free_cores() -> str:
+    free = free_cores()
+    return "unknown" if free is None else f"{free:.1f}"
+
+
+def _loop_row(case: EngineLoop, viewer: str, turns: list[LoopTimes], failure: str, free: list[str]) -> Row:
+    name = f"step, {case.name}: {viewer}"
+    found, of_cpu = slowdown([turn.wall for turn in turns]), slowdown([turn.cpu for turn in turns])
+    if failure or found is None or of_cpu is None:
+        return Row(name, "us", None, "no viewer", None, 0, f"not measured: {failure}")
+    note = (
+        f"slower by {found.median:+.1f} % (95 % of medians: {found.low:+.1f} to {found.high:+.1f}); "
+        f"by the processor time of the loop's own thread {of_cpu.median:+.1f} % ({of_cpu.low:+.1f} to {of_cpu.high:+.1f})"
+        + (f"; free cores: {', later '.join(free)} of {usable_cores()}" if viewer == TWIXT else "")
+    )
+    alone_us = step_us([turn.wall for turn in turns], False) or 0.0
+    return Row(
+        name, "us", alone_us * (1 + found.median / 100), "no viewer", alone_us, found.pairs, note,
+        noise=max(0.0, (found.high - found.low) / 4 / 100), bar=f"ratio <= {case.bar:g}" if viewer == TWIXT else "",
+    )  # fmt: skip
+
+
+def _sync_rows(case: SyncCase, path: str, effort: Effort) -> Iterator[Row]:
+    with ExitStack() as stack:
+
+        def loop(viewer: str, *options: str) -> LoopProcess:
+            return stack.enter_context(loop_process(viewer, path, effort.settling_s, *options))
+
+        loops = {
+            "no frame would show": loop(TWIXT, "--publish-hz", str(NO_STATE_HZ)),
+            "published": loop(TWIXT, "--publish-hz", str(ALL_STATES_HZ)),
+            PASSIVE: loop(PASSIVE),
+        }
+        taken: dict[str, list[float]] = {name: [] for name in loops}
+        for _ in range(effort.sync_turns):
+            for name, each in loops.items():
+                if not each.failure:
+                    with suppress(TwixtError):
+                        taken[name] += each.sync_us(effort.sync_calls)
+    theirs = loops[PASSIVE].failure
+    limit = None if theirs else statistics.median(taken[PASSIVE])
+    for name, bar_us in (("no frame would show", GATED_BAR_US), ("published", case.bar_us)):
+        _require(loops[name])
+        # The aim for a state that no frame shows is that of a humanoid: what is put aside grows with the model.
+        bar = "" if name != "published" and case.name != "humanoid" else f"figure <= {bar_us:g}"
+        yield Row(
+            f"sync, {case.name}, {name}", "us", statistics.median(taken[name]), f"sync of {PASSIVE}", limit,
+            len(taken[name]), f"{PASSIVE} not measured: {theirs}" if theirs else "back to back", bar=bar,
+        )  # fmt: skip

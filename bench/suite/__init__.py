@@ -1,0 +1,1 @@
+"""`python -m bench`: groups of rows measured, shown, written, compared."""

@@ -1,1 +1,0 @@
-"""Benchmarks of the command line: each measures twixt from outside, through the calls that twixt itself makes."""

@@ -1,1 +1,0 @@
-"""`twixt bench against`: share of correct verdicts of `twixt measure --against`."""

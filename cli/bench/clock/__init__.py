@@ -1,1 +1,0 @@
-"""`twixt bench clock`: playback clocks on traces."""

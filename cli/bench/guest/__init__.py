@@ -1,1 +1,0 @@
-"""`twixt bench guest`: slowdown of a loop that never waits, by its viewer."""

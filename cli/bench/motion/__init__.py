@@ -1,1 +1,0 @@
-"""`twixt bench motion`: drawn motion compared with the truth."""

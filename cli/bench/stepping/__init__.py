@@ -1,1 +1,0 @@
-"""`twixt bench mujoco`: cost of a viewer for a program that steps a MuJoCo model, and of its `sync`."""

@@ -1,1 +1,0 @@
-"""`twixt bench`: groups of rows measured, shown, written, compared."""

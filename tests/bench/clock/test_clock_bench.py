@@ -1,0 +1,94 @@
+"""The table of clocks and traces, and the page made of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bench.clock import clock_bench
+from bench.clock.clock_bench import CLOCKS, ClockRow, broken_rules, cost_us, page, rows_table, run, table
+from twixt.cli.pages import markdown
+from twixt.ipc.errors import TwixtError
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """A bench of one trace and a few seconds."""
+    monkeypatch.setattr(clock_bench, "SECONDS", 5.0)
+    monkeypatch.setattr(clock_bench, "STALL_SECONDS", 12.0)
+    monkeypatch.setattr(clock_bench, "COST_TRACES", ("60 Hz",))
+    monkeypatch.setattr(clock_bench, "COST_SECONDS", 5.0)
+    real = table
+    monkeypatch.setattr(
+        clock_bench,
+        "table",
+        lambda seeds, fps, seconds=5.0, settling_ns=3 * 10**9, traces=("60 Hz",), say=str: real(
+            seeds, fps, seconds, settling_ns, traces, say
+        ),
+    )
+
+
+def test_table_has_a_row_for_every_trace_and_clock():
+    told = []
+    rows = table(1, 60.0, 5.0, traces=["60 Hz", "net 30 Hz"], say=told.append)
+    assert [(row.trace, row.clock) for row in rows] == [(t, c) for t in ("60 Hz", "net 30 Hz") for c in CLOCKS]
+    assert len(told) == len(rows)
+    auto = rows[list(CLOCKS).index("auto, latency")]
+    assert auto.error_p99_ms < 0.01
+    assert 17 < auto.age_ms < 19
+
+
+def row(clock: str, **more) -> ClockRow:
+    return ClockRow("t", clock, **{
+        "error_p99_ms": 1.0, "error_p99_median_ms": 1.0, "age_ms": 20.0, "held_share": 0.05, "judder": 0.4,
+        "reversals": 0, "beyond": 0, **more,
+    })  # fmt: skip
+
+
+def test_markdown_shows_the_figures_and_names_what_is_broken():
+    rows = [row("a"), row("b", error_p99_ms=9.0, reversals=2)]
+    text = rows_table(rows).markdown() + broken_rules(rows)
+    assert "| t | 1.00 / 20.0 / 5.0% / 0.40 | 9.00 (median 1.00) / 20.0 / 5.0% / 0.40 |" in text
+    assert "b on t: 2 reversals, 0 beyond" in text
+    assert "none." in broken_rules([row("a")])
+
+
+def test_page_says_how_it_was_made_and_what_each_trace_is():
+    text = markdown(page([row("a")], [row("a")], 12, 60.0))
+    assert "python -m bench clock --out docs/playback.md" in text
+    assert "worst of 12 seeds" in text
+    for word in ("ahead 60 Hz", "41 ms", "20-120 ms", "load comes and goes", "net 10 Hz", "stall", "buffered"):
+        assert f"**{word}" in text or word in text
+
+
+def test_what_a_call_costs_is_measured_for_each_trace(monkeypatch):
+    monkeypatch.setattr(clock_bench, "COST_SECONDS", 6.0)
+    costs = cost_us()
+    assert set(costs) == set(clock_bench.COST_TRACES)
+    assert min(costs.values()) > 0
+
+
+@pytest.mark.usefixtures("short")
+def test_run_writes_the_page_and_prints_json(tmp_path, capsys):
+    assert run(json=True, seeds=1, out=str(tmp_path / "page.md")) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["schema"] == clock_bench.SCHEMA
+    assert {row["clock"] for row in made["rows"]} == set(CLOCKS)
+    assert made["cost_us"]["60 Hz"] > 0
+    assert "# How smooth" in (tmp_path / "page.md").read_text()
+
+
+@pytest.mark.usefixtures("short")
+def test_run_shows_a_table_and_the_cost(capsys):
+    assert run(seeds=1) == 0
+    shown = capsys.readouterr().out
+    assert "newest-two" in shown
+    assert "one frame of the clock, median" in shown
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_played(tmp_path):
+    with pytest.raises(TwixtError, match=r"--out .*page\.md.*does not exist"):
+        run(seeds=1, out=str(tmp_path / "missing" / "page.md"))
+    with pytest.raises(TwixtError, match="seeds must be >= 1, got 0"):
+        run(seeds=0)
