@@ -6,6 +6,7 @@ memory come first.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +15,7 @@ import click
 
 from twixt.cli.command_line import HELP_SETTINGS, command_line
 from twixt.cli.endings import interrupted_by_signals
-from twixt.cli.flags import TO_JSON, TO_PAGE, FiniteRange, Read, option, read_counts, read_names
+from twixt.cli.flags import Read, option
 from twixt.cli.lazy_commands import CommandGroup, CommandTable
 from twixt.ipc.errors import INTERRUPTED, READER_GONE, REFUSED, TwixtError, has_reader_gone, missing_package_advice
 from twixt.ipc.process.notices import print_notice
@@ -31,6 +32,8 @@ python -m bench channel --against now.json --fail-over 10
 Run it in the top folder of a checkout; make bench ARGS="channel --quick" does the same.
 """
 
+# Largest number of bodies of a bench.
+MOST_BODIES = 100_000
 COSTS = {
     "channel": "What publishing and reading cost.",
     "show": "What a publish through twixt.show costs.",
@@ -49,6 +52,38 @@ COSTS = {
 PEERS = "peers"
 
 
+def read_counts(text: str) -> tuple[int, ...]:
+    """Reads `1000,10000`: whole numbers from 1 to `MOST_BODIES`. Raises ValueError."""
+    counts = tuple(int(part) for part in text.split(","))
+    if not all(0 < count <= MOST_BODIES for count in counts):
+        raise ValueError(f"each must be from 1 to {MOST_BODIES}, such as 1000,10000")
+    return counts
+
+
+def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
+    """A reader of some of the known names, separated by commas. Returns each once, in the order of `known`."""
+
+    def read(text: str) -> tuple[str, ...]:
+        wanted = {name.strip() for name in text.split(",")}
+        if not wanted <= set(known):
+            raise ValueError(f"it is one or more of {', '.join(known)}")
+        return tuple(name for name in known if name in wanted)
+
+    return read
+
+
+class FiniteRange(click.FloatRange):
+    """A range of finite numbers: nan compares false with every bound and so would pass, as inf would without an upper
+    bound."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):
+            self.fail(f"it must be a finite number, got {value}", parameter, context)
+        return super().convert(read, parameter, context)
+
+
+TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
+TO_PAGE = option("--out", metavar="FILE", help="write a page about it (Markdown)")
 COST_OPTIONS = (
     option("--quick", is_flag=True, help="few rounds: shows that it works, not how fast"),
     TO_JSON,
@@ -109,7 +144,7 @@ def motion(
     """What each method draws of each world under each trouble, against what the world really did."""
     from bench.motion import motion_bench
     from bench.motion.recordings import subjects
-    from twixt.cli.pages import Results
+    from bench.pages import Results
 
     size = motion_bench.size(subjects(worlds), troubles, methods, seed, quick)
     return motion_bench.run(size, Results(typed(), json_file, out, plot))
@@ -145,7 +180,7 @@ def pacing(json_file: str | None, out: str | None, plot: str | None, **chosen: A
     The same figures on every machine, however busy it is. Each bar that the pacer must reach is said with its figure.
     """
     from bench.pacing.laboratory import LaboratoryOptions, run
-    from twixt.cli.pages import Results
+    from bench.pages import Results
 
     return run(LaboratoryOptions(**chosen), Results(typed(), json_file, out, plot))
 
@@ -196,7 +231,7 @@ def guest(
 ) -> int:
     """How much slower a loop that never rests is while a viewer watches it."""
     from bench.guest.guest_bench import run
-    from twixt.cli.pages import Results
+    from bench.pages import Results
 
     return run(bodies, load, seconds, before, Results(typed(), json_file, out))
 
@@ -224,7 +259,7 @@ def evenness(display: str | None, json_file: str | None, out: str | None, **chos
     python -m bench evenness --xvfb --seconds 10 --turns 2 --worlds metronome
     """
     from bench.evenness import EvennessOptions, run
-    from twixt.cli.pages import Results
+    from bench.pages import Results
 
     return run(EvennessOptions(display=display or "here", **chosen), Results(typed(), json_file, out))
 

@@ -25,9 +25,11 @@ import numpy as np
 
 import twixt
 from bench.child_process import process
+from bench.load import busy_loops, free_cores
+from bench.pages import Notes, Results, Table, TableColumn
 from bench.screens import Screen, screen
-from twixt.cli.cpu_time import CpuTime, busy_loops, free_cores, usable_cores
-from twixt.cli.pages import Notes, Results, Table, TableColumn, progress
+from twixt.cli.cpu_time import CpuTime, usable_cores
+from twixt.cli.progress import progress
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
 from twixt.render.measure.frame_log import read_log
 from twixt.render.measure.frame_rows import FrameTable

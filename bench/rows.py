@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.child_process import process, python
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 
 # Fewest rounds of a median.

@@ -1,4 +1,4 @@
-"""CPU time of cores, of a process and of all other programs; busy programs as a load beside a measurement.
+"""CPU time of cores, of a process and of all other programs.
 
 Reads /proc (Linux, proc(5)). Cores are those that this process may use (its affinity mask): programs on other cores
 disturb no measurement. Always: a time that is unknown for the cores is None; for a process it is 0.
@@ -7,19 +7,10 @@ disturb no measurement. Always: a time that is unknown for the cores is None; fo
 from __future__ import annotations
 
 import os
-import subprocess
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
-
-from twixt.sim.process.viewer_command import python_program
-
-# A busy program at normal priority, which ends with the process that started it.
-BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    for _ in range(10**6): pass"
-# Time over which free cores are measured (seconds).
-FREE_CORES_S = 0.5
 
 
 class CoreTime(NamedTuple):
@@ -109,30 +100,3 @@ class CpuTime:
 def usable_cores() -> int:
     """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def free_cores() -> float | None:
-    """Number of cores that this process may use, less those that other programs use, on average over `FREE_CORES_S`.
-
-    None where unknown.
-    """
-    begin = CpuTime.now()
-    time.sleep(FREE_CORES_S)
-    lost = CpuTime.now().lost_since(begin)
-    return None if lost is None else max(0.0, usable_cores() - lost)
-
-
-@contextmanager
-def busy_loops(count: int) -> Iterator[list[int]]:
-    """Process ids of `count` busy programs at normal priority, which end with the context and with this process."""
-    loops: list[subprocess.Popen[bytes]] = []
-    try:
-        for _ in range(count):
-            # In a process group of its own: Ctrl-C reaches the measurement alone, which ends them.
-            loops.append(subprocess.Popen([python_program(), "-c", BUSY], stdin=subprocess.DEVNULL, process_group=0))
-        yield [loop.pid for loop in loops]
-    finally:
-        for loop in loops:
-            loop.kill()
-        for loop in loops:
-            loop.wait()

@@ -9,7 +9,6 @@ Does not check values: `Config` does.
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,8 +20,6 @@ from twixt.ipc.config.config import INTERPOLATIONS, Config, flag_name
 
 # Heading of flags that have none.
 OWN_HEADING = "Options"
-# Largest number of bodies of a benchmark.
-MOST_BODIES = 100_000
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -71,24 +68,6 @@ class Read(click.ParamType):
             self.fail(f"{value!r} does not read as {self.name} ({error})", parameter, context)
 
 
-def read_counts(text: str) -> tuple[int, ...]:
-    """Reads `1000,10000`: whole numbers from 1 to `MOST_BODIES`. Raises ValueError."""
-    counts = tuple(int(part) for part in text.split(","))
-    if not all(0 < count <= MOST_BODIES for count in counts):
-        raise ValueError(f"each must be from 1 to {MOST_BODIES}, such as 1000,10000")
-    return counts
-
-
-class FiniteRange(click.FloatRange):
-    """A range of finite numbers: nan compares false with every bound and so would pass, as inf would without an upper
-    bound."""
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        if not math.isfinite(read := click.FLOAT.convert(value, parameter, context)):
-            self.fail(f"it must be a finite number, got {value}", parameter, context)
-        return super().convert(read, parameter, context)
-
-
 class Flag(click.Option):
     """An option under a heading of `--help`."""
 
@@ -133,25 +112,9 @@ def argument(name: str, **how: Any) -> click.Argument:
     return click.Argument([name], **how)
 
 
-TO_JSON = option("--json", "json_file", metavar="FILE", help="write the figures as JSON; - for standard output")
-TO_PAGE = option("--out", metavar="FILE", help="write a page about it (Markdown)")
-
-
 def typed() -> str:
     """The command as it was typed."""
     return " ".join(["twixt", *sys.argv[1:]])
-
-
-def read_names(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """A reader of some of the known names, separated by commas. Returns each once, in the order of `known`."""
-
-    def read(text: str) -> tuple[str, ...]:
-        wanted = {name.strip() for name in text.split(",")}
-        if not wanted <= set(known):
-            raise ValueError(f"it is one or more of {', '.join(known)}")
-        return tuple(name for name in known if name in wanted)
-
-    return read
 
 
 def _starting(items: Iterable[CompletionItem], incomplete: str) -> list[CompletionItem]:

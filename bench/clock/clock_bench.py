@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any
 
 from bench.clock.traces import SECOND, SETTLING_NS, TRACES, Arrival, ClockFigures, Trace, clock_figures, play
-from twixt.cli.pages import Part, Results, Say, Table, TableColumn, progress
+from bench.pages import Part, Results, Table, TableColumn
+from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
 from twixt.render.playback import PREFERENCES, PlaybackClock
 
@@ -101,16 +102,16 @@ def broken_rules(rows: Sequence[ClockRow]) -> str:
 
 
 def page(rows: Sequence[ClockRow], stall_rows: Sequence[ClockRow], seeds: int, fps: float) -> list[Part]:
-    """The parts of `docs/playback.md`."""
+    """Figures of docs/playback.md."""
     return [
-        ABOUT.format(seeds=seeds, fps=f"{fps:g}", seconds=f"{SECONDS:g}", settling=SETTLING_NS // SECOND),
+        f"The worst of {seeds} seeds, {fps:g} frames a second, {SECONDS:g} s each, the first {SETTLING_NS // SECOND} s "
+        "left out.",
         rows_table(rows),
         broken_rules(rows),
         f"The cost of each preference for stalls: {STALL_SECONDS:g} s, the first {STALL_SETTLING_NS // SECOND} s "
         "(two stalls) left out.",
         rows_table(stall_rows),
         broken_rules(stall_rows),
-        ABOUT_TRACES,
     ]
 
 
@@ -199,38 +200,6 @@ def document(
         "cost_us": costs,
     }
 
-
-ABOUT = """\
-# How smooth each playback clock is
-
-Written by `python -m bench clock --out docs/playback.md`; type that to make it again (a minute). The worst of {seeds} seeds,
-{fps} frames a second, {seconds} s each, the first {settling} s left out. In each cell: **error p99** in ms / **age** in
-ms / **held** / **judder**; the median error too where one seed had a rare event that the others had not.
-
-- *error*: |simulated time drawn since the frame before - what physics held in that time|; physics' rate is its mean
-  over the second around the frame.
-- *age*: how long ago what is drawn was due: the latency that the clock adds, mean.
-- *held*: share of the frames that show the same instant as the frame before while physics advances.
-- *judder*: the largest change of speed from one frame to the next; 1 is a stop within one frame.
-"""
-ABOUT_TRACES = """\
-## The traces
-
-- **ahead 60 Hz**: published one step before it is due, as twixt's physics does; **60 Hz, 90 Hz, 20 Hz**: published when
-  due, later by timer jitter (0.3 or 4 ms). One interval of age is the least with which the next snapshot is there.
-- **every step 41 ms**: physics cannot keep up; simulated time is dilated evenly. **steps 20-120 ms**: each step another
-  length, at random. Even the true mean speed errs by 1 ms there: nobody knows the half second to come.
-- **load comes and goes**: 1 ms steps, 41 ms steps, 1 ms steps. Error at the change itself cannot be avoided: it is known
-  only when the first slow step is over (3.9 ms at best). **found late**: the same while due instants keep the plan for
-  some steps, until physics knows that it is overloaded.
-- **net 30 Hz, net 10 Hz**: 60-100 ms of delay, snapshots may overtake each other, 5 % are lost. Age covers single
-  losses; two in a row come too seldom to pay for, and are seen as one stop.
-- **stall**: nothing for half a second, then all at once. A stall is held (`--prefer latency`), braked into and started
-  from within 33 ms of room (`balanced`), or covered by as much latency for minutes (`smooth`: only the first one shows).
-
-`newest-two` plays between the two newest snapshots, one interval late. `buffered` keeps a fixed delay and corrects it at
-2 % and 4 %, as network games do; what a stall held up it jumps over.
-"""
 
 SHOWN = (
     TableColumn("trace", lambda row: row.trace),

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.rows import Row
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.rows import FEWEST_ROUNDS, Memcpy, Row, rounds_of, row, taken_us
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import MAX_SLOTS, Layout
 from twixt.ipc.scene import Scene, Sphere

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from bench.child_process import process, python
 from bench.costs.channel import BODIES, Channel
 from bench.rows import Memcpy, Row, rounds_of, row, taken_us
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.session.host import Host

@@ -19,7 +19,7 @@ from bench.costs.cloud import Cloud, radius_m, snapshots
 from bench.costs.live import fps_name
 from bench.lean.lean_draws import LeanBoxes, LeanCapsules, LeanSpheres
 from bench.rows import Memcpy, Row, rounds_of, row, taken_us
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.shapes.shape import Box, Capsule, Cylinder, Ellipsoid, Shape

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.costs.cloud import CAMERA, radius_m, records
 from bench.rows import Row, rounds_of, row, taken_us
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.quantiles import distribution

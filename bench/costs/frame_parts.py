@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bench.rows import Row, noise_of, rounds_of, turns, uncollected
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.snapshot import VISIBLE, Head

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from bench.child_process import command, process
 from bench.lean.lean_draws import LeanSpheres
 from bench.rows import Row, rounds_of, row, turns, uncollected
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.session import running

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from bench.costs.cloud import Cloud
 from bench.rows import Row, rounds_of, row, taken_us
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.config.config import Config
 from twixt.render.display.display import open_display
 from twixt.render.draw.frame.quality_levels import BEST, BEST_BY_PROCESSOR, FULL, LIT_LEVELS, Level

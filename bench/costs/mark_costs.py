@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bench.costs.cloud import CAMERA, INTERVAL_S, Cloud, radius_m, records
 from bench.rows import Row, rounds_of, row, taken_us
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.config.config import Config
 from twixt.ipc.scene import Scene
 from twixt.ipc.shapes.shape import Box, Capsule, Cylinder, Ellipsoid, Sphere

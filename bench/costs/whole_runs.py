@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from bench.child_process import Process, command, process
 from bench.rows import Row, rounds_of, row
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.ring.layout import Layout
 from twixt.ipc.snapshot import BODY

@@ -24,9 +24,11 @@ import twixt
 from bench.child_process import process
 from bench.guest import watched_loop
 from bench.guest.slowdown import LoopTurn, Slowdown, WatchedFrames, slowdown, step_us, watched_frames
+from bench.load import busy_loops, free_cores
+from bench.pages import Notes, Results, Table, TableColumn
 from bench.rows import Row
-from twixt.cli.cpu_time import CpuTime, busy_loops, free_cores, usable_cores
-from twixt.cli.pages import Notes, Results, Say, Table, TableColumn, progress
+from twixt.cli.cpu_time import CpuTime, usable_cores
+from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
 from twixt.sim.process.viewer_command import python_program
 
@@ -40,13 +42,6 @@ FAREWELL_S = 15.0
 HERE = "this version"
 # Limits by load: largest slowdown (percent), smallest frames a second.
 BARS = {"none": (3.0, None), "loop": (8.0, 15.0)}
-ABOUT = """\
-# What a viewer takes from a loop that never rests
-
-Made by `{command}`. The loop runs as fast as it goes, in a process of its own; its viewer is stopped and let go on in
-turns of a second, and steps are counted by the wall clock. *Slower* is the median over the turns, each against its two
-neighbours, with the interval that holds 95 % of resampled medians; *worst* is the slowest turn.
-"""
 LEGEND = (
     "p99: animation error in ms of display time; free: cores that nothing used before; others: cores that other "
     "programs had meanwhile, beside the load that was asked for"
@@ -213,7 +208,7 @@ def leave(found: list[WatchedLoop], results: Results, is_cut_short: bool) -> Non
     table, notes = Table(COLUMNS, found), Notes([f"{conditions}; {LEGEND}"])
     results.leave(
         {"command": results.command, "conditions": where, "rows": [one.to_json() for one in found]},
-        page=[ABOUT.format(command=results.command), table, notes],
+        page=[f"Made by `{results.command}`.", table, notes],
         shown=[table, notes],
     )
 

@@ -24,7 +24,8 @@ from bench.motion.drawn_motion import (
 )
 from bench.motion.motion_page import page, picture, tables
 from bench.motion.recordings import PICTURED, Subject
-from twixt.cli.pages import Results, Say, progress
+from bench.pages import Results
+from twixt.cli.progress import Say, progress
 from twixt.ipc.errors import TwixtError
 from twixt.render.interpolation import METHODS, create
 
@@ -79,7 +80,7 @@ def run(what: Size, results: Results) -> int:
             rows.append(row)
     results.leave(
         document(what, rows),
-        page=page(what, rows, results),
+        page=page(what, rows),
         shown=tables(rows),
         draw=lambda path: picture(PICTURED.record(SECONDS, what.seed), path),
     )

@@ -37,7 +37,7 @@ from bench.pacing.play import (
     play,
 )
 from bench.pacing.works import ALL_WORKS, MS, SECOND, Make, Work, constant, single, spikes, step
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 
 # Contestants: the pacer as it is, one that never widens its interval, and one that knows all work ahead.
 TWIXT, NEVER, ORACLE = "twixt", "never widen", "oracle"

@@ -22,7 +22,8 @@ from bench.pacing.displays import ModelDisplay
 from bench.pacing.pacing_page import draw, page, shown
 from bench.pacing.play import Contestant, Figures, PlayedFrame, errors_ms, figures, mean, play, twixt_pacer
 from bench.pacing.yardsticks import NeverWiden, best
-from twixt.cli.pages import Results, Say, progress, show
+from bench.pages import Results, show
+from twixt.cli.progress import Say, progress
 from twixt.ipc.config.output_files import check_file
 from twixt.ipc.errors import FAILED, FINISHED, INTERRUPTED, TwixtError
 from twixt.render.pacing import FramePlan, FrameTimes, Refresh
@@ -172,9 +173,7 @@ def run(choice: LaboratoryOptions, results: Results) -> int:
             f"longest {cost.longest_us:.0f}",
             f"played in {time.monotonic() - begin_s:.0f} s, load {os.getloadavg()[0]:.1f}",
         )
-    results.leave(
-        document(found, results.command), page=list(page(found, results)), draw=lambda path: draw(found, path)
-    )
+    results.leave(document(found, results.command), page=page(found), draw=lambda path: draw(found, path))
     if choice.frames:
         write_frames(found.rows[0].display, found.rows[0].work, choice.first_seed, found.seconds, choice.frames)
     return FAILED if choice.fail and not all(bar.is_met for bar in found.bars) else FINISHED

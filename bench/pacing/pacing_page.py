@@ -1,6 +1,6 @@
-"""Tables, page and picture of `python -m bench pacing`: docs/pacing.md.
+"""Tables and picture of `python -m bench pacing`, for docs/pacing.md.
 
-Figures in the page's tables are taken from the results. The picture: above, the cost of each contestant under each
+The picture: above, the cost of each contestant under each
 work, left is better; below, the time for which each frame was visible, against time. Readable at 900 px. matplotlib is
 imported when a picture is asked for.
 """
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.pacing import cases
 from bench.pacing.cases import NEVER, TWIXT
-from bench.pacing.play import LOST_FRAME_MS, twixt_pacer
-from twixt.cli.pages import Notes, PagePicture, Part, Results, Table, TableColumn
+from bench.pacing.play import twixt_pacer
+from bench.pages import Notes, Part, Table, TableColumn
 from twixt.render.measure.report.plots import FONT_PT, INK, RULE, empty_figure, save
 
 if TYPE_CHECKING:
@@ -29,129 +29,14 @@ COSTS = "cost"  # unit of bars that compare costs: many, so that only those not 
 # Cases are listed whose cost exceeds DEARER_SHARE times a fixed interval's, plus DEARER_MORE.
 DEARER_SHARE, DEARER_MORE = 1.25, 20
 
-HEAD = """# The pacer on model displays
 
-Made by the code: `{command}`
-
-Time is virtual: nothing is waited for, and the figures are the same on every machine.
-The pacer is the one that `twixt run` has, driven by the calls of its frame loop (`next_frame`, `drawn`, `frame_done`,
-`display_reported`), after its own probe of the display. The models know when each frame was really seen; the pacer
-knows what calls return. {seeds} seeds of each trace, {seconds:g} s each; the first second does not count.
-"""
-
-PICTURE = "Above: cost by work on four displays. Below: how long each frame was seen while a load or a mode changes"
-ABOUT_PICTURE = "Above: cost, left is better. Below: how long each frame was seen (dots), the display's refresh (green), the load (grey)."
-
-UNSEEN = """
-Where swap returns at once and no fence serves, a frame is planned before it is known when the last one was seen. Under
-very uneven work (programs on all cores) that is often wrong, and the frames after it are planned on it.
-"""
-
-WORDS = """
-## Figures
-
-| figure | what it is |
-|---|---|
-| hitch | by how much each interval between presents exceeds the longer of the interval before and the refresh: a picture that stays longer than the last one did. An even slow rate has none, and no plan of the pacer can hide one (in reports, hitches are relative to the pacer's plan). ms a second |
-| lost | refreshes of the display less frames shown, a second |
-| cost | hitch + {lost} x lost: jerks and missing frames in one number, ms a second |
-| error | drawn instant less that of the frame before, less the same of the true presents: ms of display time; p99 |
-| off | share of frames with an error of more than 2 ms |
-| lag | from the start of a frame, when the state is read, to its present: ms, mean |
-
-At 60 Hz a missed refresh costs 33: a hitch of 16.7 ms and a lost frame. Half the rate costs 501 and has no hitch. So where
-swap blocks, half the rate pays from 15 misses a second on. A wider interval also makes motion more even, which the cost
-does not count: see *off*. At a variable rate of up to 144 Hz every frame longer than 6.9 ms counts as lost frames;
-compare with the oracle there.
-
-## Contestants
-
-- **twixt**: the pacer as it is.
-- **never widen**: a fixed interval. It asks the model when the frame before was seen, starts at once and draws for the
-  next refresh that its usual work (median of five) reaches.
-- **oracle**: knows all work to come. Before every eight frames it plays out each interval of a list over the next
-  0.4 s and takes the cheapest; whole runs at one interval are tried, too. Its errors are 0. It is a bound by search,
-  not a proof: a cheaper run may exist.
-"""
-
-DISPLAYS = {
-    "timer": "nothing waits; a frame is seen when it is copied (Xvfb)",
-    "blocking": "swap returns when its own frame is seen",
-    "returns at once": "swap does not wait, the first GL call of the next frame waits until the frame is seen (DRI3)",
-    "queue of two": "swap returns when the frame before is seen",
-    "queue of three": "swap returns when the frame before that is seen",
-    "blocking at 90 Hz": "a refresh of 11.1 ms: 10 ms of work hardly fit",
-    "variable rate": "48 to 144 Hz; swap returns when its frame is seen",
-}
-WAYS = """
-*fence*: after the swap twixt waits until the next buffer is free, as its window tries where swap returns at once. A
-queue's swaps wait, so that twixt makes no fence there; these figures show what one would bring. *own word*: the display
-reports two frames later when a frame was seen. A frame that is handed over less than 0.5 ms before a refresh is seen at the next. Rates are
-off by up to 0.2 %, swaps return 0.02 to 0.15 ms after the refresh, waking is up to 0.06 ms late.
-"""
-
-WORKS = {
-    "constant 5 ms": "give or take 3 %, as all but the recorded ones",
-    "constant 10 ms": "the same, longer",
-    "constant 14 ms": "little room at 60 Hz",
-    "25 ms in one of 30": "8 ms else; at a random place in each 30 frames",
-    "25 ms in one of 120": "the same, rarer",
-    "one of 56 ms": "10 ms else; one single frame",
-    "drift 6-19 ms": "up and down within 8 s",
-    "bimodal 9 and 18 ms": "each frame one of the two, 40 % the longer",
-    "20 ms for 3 s": "8 ms before and after",
-    "drift 8-25 ms": "up and down within 6 s",
-    "bimodal 8 and 20 ms": "each frame one of the two, half of them the longer",
-    "17 ms for 4 s": "a little more than a refresh at 60 Hz; 5 ms before and after",
-    "stolen 5-40 ms": "9 ms; three times in 2 s, on average, the machine takes the processor away for so long",
-    "evening": "9 ms, stretches of 1.5 s that are 15 or 40 % slower, one spike in 150 frames, some stolen time",
-    "metronome, busy loops": "recorded: two cores, Xvfb, a busy loop on each core",
-    "metronome, bursts": "recorded: both cores taken for 40 ms once a second",
-    "balls, busy loops": "recorded: 300 balls with the overlay, drawn by the processor, a busy loop on each core",
-    "balls, bursts": "recorded: the same, both cores taken for 40 ms once a second",
-}
-
-UNKNOWN = """
-## What stays unknown if nothing reports when a frame was seen
-
-If swaps return at once, no fence waits and the display reports nothing, presents are counted and some things stay
-unknown.
-
-| display | known | not known |
-|---|---|---|
-| the next drawing waits | the length of a refresh and its phase, from drawing that waits; another rate within a few seconds, faster or slower | a display at half or a third of its rate: work that takes two or three refreshes looks the same, and is shown as evenly |
-| a queue | the length and phase, from swaps that wait while it is full; that it is one, when long frames empty it | while every frame takes longer than a refresh nothing waits: the phase drifts with the error of the measured length, and which refresh shows a frame is a guess |
-| the same above 87 Hz | the display's report of its refresh decides | whether it is a queue or follows the frames (variable rate): it is taken for the latter, placed by the timer |
-| a queue whose display becomes faster | as soon as frames are shorter than the new refresh | with longer frames, everything: swaps wait neither before nor after the change |
-"""
-
-LIMITS = """
-## Not modelled
-
-What real drivers do with a fence; a compositor's own latency; a GPU whose clock follows the load; frames that are dropped
-because a newer one is there (mailbox); other threads of the viewer. Recorded work stays as it was recorded, however the
-pacer's choices would have changed it.
-"""
-
-
-def page(found: LaboratoryResults, results: Results) -> Iterator[Part]:
-    """The parts of docs/pacing.md."""
-    yield HEAD.format(command=results.command, seeds=found.seeds, seconds=found.seconds)
-    if results.plot is not None:
-        yield PagePicture(PICTURE, results.plot)
-        yield ABOUT_PICTURE
+def page(found: LaboratoryResults) -> Iterator[Part]:
+    """Figures of docs/pacing.md."""
+    yield f"{found.seeds} seeds of each trace, {found.seconds:g} s each; the first second does not count."
     yield "## Targets"
     yield from _bars(found.bars)
     yield "## Where twixt costs more than a fixed interval"
     yield from _dearer(found.rows)
-    yield WORDS.format(lost=f"{LOST_FRAME_MS:g}")
-    yield "## Displays"
-    yield _list(DISPLAYS)
-    yield WAYS
-    yield "## Work"
-    yield _list(WORKS)
-    yield UNKNOWN
-    yield LIMITS
     yield "## All figures"
     yield "Means of all seeds; error p99, off and lag are of twixt's pacer."
     for title, table in _tables(found, "{}: from a change of mode on"):
@@ -224,7 +109,6 @@ def _bars(bars: Sequence[Bar]) -> Iterator[Part]:
     )
     if missed:
         yield Notes([in_words(bar) for bar in missed])
-        yield UNSEEN
 
 
 def _dearer(rows: Sequence[CaseRow]) -> Iterator[Part]:
@@ -250,11 +134,6 @@ def _dearer(rows: Sequence[CaseRow]) -> Iterator[Part]:
             TableColumn("never widen", lambda line: line[2].off_share, ".1%", right=False),
         )
         yield Table(columns, dear)
-
-
-def _list(about: dict[str, str]) -> Table:
-    columns = TableColumn("", lambda item: item[0]), TableColumn("", lambda item: item[1])
-    return Table(columns, list(about.items()))
 
 
 WIDTH_IN, HEIGHT_IN = 9.0, 7.2

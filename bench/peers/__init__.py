@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bench.child_process import process, python
 from bench.rows import Row
-from twixt.cli.pages import Say
+from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 
 COUNTS, QUICK_COUNTS = (1_000, 10_000), (200,)

@@ -18,12 +18,13 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from bench.guest.slowdown import slowdown, step_us
+from bench.load import free_cores
 from bench.rows import Row
 from bench.stepping.loop_process import LoopProcess, LoopTimes, loop_process
 from bench.stepping.model_viewers import PASSIVE, PEERS, TWIXT
 from bench.stepping.stepped_models import humanoids_xml, mocap_xml, spheres_xml
-from twixt.cli.cpu_time import free_cores, usable_cores
-from twixt.cli.pages import Say
+from twixt.cli.cpu_time import usable_cores
+from twixt.cli.progress import Say
 from twixt.ipc.errors import TwixtError
 from twixt.sim.engines.mujoco.mujoco_package import required
 

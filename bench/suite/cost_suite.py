@@ -17,11 +17,12 @@ import numpy as np
 
 from bench.costs.channel import channel_rows, show_rows
 from bench.guest.guest_bench import rows as guest_rows
+from bench.pages import Notes, Results, show
 from bench.rows import Row, rows_of
 from bench.suite.earlier_run import EarlierFigure, RowKey, change, document, read_earlier
 from bench.suite.suite_page import condition_lines, draw, group_parts, page
 from twixt.cli.cpu_time import CpuTime
-from twixt.cli.pages import Notes, Results, Say, progress, show
+from twixt.cli.progress import Say, progress
 from twixt.ipc.config.config import Config
 from twixt.ipc.errors import FAILED, INTERRUPTED, TwixtError
 from twixt.render.measure.report.report import machine
@@ -114,7 +115,7 @@ def run(groups: dict[str, Rows], options: SuiteOptions) -> int:
     where = conditions() | where  # last: an OpenGL context changes how this process allocates memory
     results.leave(
         document(measured, where, options.command),
-        page=page(measured, where, options.command, options.plot),
+        page=page(measured, where),
         shown=[Notes(condition_lines(where))],
         draw=lambda path: draw([row for rows in measured.values() for row in rows], path),
     )

@@ -10,29 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bench.costs.live import EMPTY, fps_of
+from bench.pages import PAGE, TERMINAL, Notes, Part, Table, TableColumn
 from bench.rows import Row, holds
 from bench.suite.earlier_run import EarlierFigure, RowKey, change
-from twixt.cli.pages import PAGE, TERMINAL, Notes, PagePicture, Part, Table, TableColumn
 from twixt.render.measure.report.plots import FONT_PT, INK, RULE, new_figure, save
 
-ABOUT = """\
-# What everything costs
-
-Made by `{command}`; the same command makes it again on your machine. A figure alone says little of a machine that other
-programs use too, so each stands beside its physical limit, measured in turns with it in one run: the **ratio** is what
-holds. All are medians. *Wanted* is the bar that the figure, its ratio, or what it is over the limit should reach.
-"""
 WIDTH_IN, HEIGHT_IN = 8.0, 4.5
 COLORS = {"sphere": "#2a78c2", "box": "#d62728", "capsule": "#2ca02c", "cylinder": "#9467bd", "ellipsoid": "#e8a317"}
 GREY = "#999999"
 
 
-def page(groups: dict[str, list[Row]], where: dict[str, Any], command: str, plot: str | None) -> Iterator[Part]:
-    """The parts of the page. plot: the picture's path."""
-    yield ABOUT.format(command=command)
-    yield PagePicture(
-        "Frames a second against the number of bodies, and the least of each shape that can be drawn", plot
-    )
+def page(groups: dict[str, list[Row]], where: dict[str, Any]) -> Iterator[Part]:
+    """Figures of docs/bench.md."""
     for group, rows in groups.items():
         yield f"## {group}"
         yield from group_parts(group, rows)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from twixt.cli.against.noise import MachineLoad, Noise
 from twixt.cli.cpu_time import CpuTime, usable_cores
 from twixt.cli.endings import AskedToEnd, interrupted_by_signals
-from twixt.cli.pages import Say, leave_each, progress
+from twixt.cli.progress import Say, leave_each, progress
 from twixt.ipc.errors import FAILED, INTERRUPTED, REFUSED, TwixtError
 from twixt.ipc.process.notices import print_notice
 from twixt.sim.process.viewer_command import twixt_command

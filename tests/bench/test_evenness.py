@@ -32,10 +32,10 @@ from bench.evenness import (
     leave,
     several,
 )
+from bench.pages import Results
 from bench.screens import screen
 from tests.cli.sessions import left_in_session
 from tests.render.measure.runs import FRAME_NS, MS, START_NS, shown_at
-from twixt.cli.pages import Results
 from twixt.ipc.errors import TwixtError
 from twixt.render.measure.frame_rows import FrameTable
 

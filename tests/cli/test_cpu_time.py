@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from bench.load import busy_loops, free_cores
 from tests.end_to_end.processes import until
-from twixt.cli.cpu_time import CoreTime, CpuTime, busy_loops, free_cores, of_cores, usable_cores
+from twixt.cli.cpu_time import CoreTime, CpuTime, of_cores, usable_cores
 
 
 def test_a_busy_program_is_no_other_program_and_ends_with_the_load() -> None:

@@ -22,7 +22,7 @@ OUTPUT = {
     "sim/process/physics_figures.py": {"print"},
     "twixt.py": {"sys.stdout"},
     # Progress in a terminal: nothing is printed where standard error is none.
-    "cli/pages.py": {"Console"},
+    "cli/progress.py": {"Console"},
 }
 # Calls of the standard library that print, raise as a print does, or call a hook of the user's.
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__", "excepthook", "__excepthook__", "displayhook"}

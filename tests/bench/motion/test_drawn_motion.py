@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,15 +16,17 @@ from hypothesis import strategies as st
 from bench.clock.traces import SECOND, Arrival, steady
 from bench.motion.drawn_motion import TROUBLES, MotionFigures, MotionReplay, TroubleTrace, motion_figures
 from bench.motion.motion_bench import Result, document, measured, size
-from bench.motion.motion_page import SENTENCES, page, sentences
+from bench.motion.motion_page import page
 from bench.motion.recordings import PICTURED, SUBJECTS, Recording
-from twixt.cli.pages import Results, markdown
+from bench.pages import BEGIN, markdown
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.snapshot import HAS_ANGULAR_VELOCITY, HAS_VELOCITY, Snapshot, new_bodies
 from twixt.render.interpolation import METHODS
+from twixt.render.interpolation.method import PREDICTED_NS
 from twixt.render.interpolation.methods.linear import Linear
 from twixt.render.interpolation.poses import Poses
+from twixt.render.interpolation.trusted_range import ACCELERATION_CHANGE
 
 HZ = 960
 SECONDS = 4.5
@@ -220,24 +223,28 @@ def test_the_same_run_gives_the_same_figures() -> None:
     assert [result.method for result in first] == ["linear", "hermite"]
 
 
-def test_the_page_holds_every_figure_and_only_sentences_whose_figures_are_there() -> None:
+def test_the_page_holds_every_figure() -> None:
     results = some_results()
     what = size({"circles": SUBJECTS["circles"]}, ["ahead 10 Hz"], ["linear", "hermite"], 0, quick=True)
-    files = Results("python -m bench motion --out here.md", plot="pictures/motion.png")
-    text = markdown(list(page(what, results, files)))
-    assert "`python -m bench motion --out here.md`" in text
-    assert "(pictures/motion.png)" in text
-    assert "What one sees" not in text, "these two methods alone say nothing"
-    assert [line.split("|")[2].strip() for line in text.splitlines() if line.startswith("| ahead 10 Hz | l")] == [
-        "linear"
+    text = markdown(page(what, results))
+    assert [line.split("|")[2].strip() for line in text.splitlines() if line.startswith("| ahead 10 Hz |")] == [
+        "linear",
+        "hermite",
     ]
     assert document(what, results)["rows"][0]["figures"]["position_p50_mm"] == results[0].figures.position_p50_mm
 
 
-def test_every_sentence_has_its_figures_in_a_whole_run() -> None:
-    blank = MotionFigures(*[1.0] * 13, compared=1)
-    whole = [Result(world, trouble, method, blank) for world in SUBJECTS for trouble in TROUBLES for method in METHODS]
-    assert len(list(sentences(whole))) == len(SENTENCES) == 15
+def test_the_page_in_docs_tells_of_every_world_and_trouble_and_its_sentences_have_the_figures_of_its_tables() -> None:
+    prose, _, figures = (Path(__file__).parents[3] / "docs" / "motion.md").read_text().partition(BEGIN)
+    for name in (*SUBJECTS, *TROUBLES):
+        assert f"| {name} |" in prose
+    seen = prose.partition("## What one sees")[2].partition("## Conditions")[0]
+    named = re.findall(r"(\d+(?:\.\d+)?) (?:mm|ms|degrees)\b", seen)
+    # Beside figures: how far `extrapolate` guesses, and the sharpest corner whose curve `auto` trusts.
+    sharp_deg = math.degrees(2 * math.asin(ACCELERATION_CHANGE / 2))
+    limits = {f"{PREDICTED_NS / 1e6:.0f}", f"{sharp_deg:.0f}"}
+    assert len(named) > 30
+    assert [name for name in named if f"| {name} |" not in figures and name not in limits] == []
 
 
 def test_progress_is_said_and_the_trouble_is_any_trace() -> None:

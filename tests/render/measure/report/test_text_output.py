@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from bench.pages import Notes, Table, TableColumn
+from bench.pages import show as show_parts
 from tests.render.measure.report.test_report import built
-from twixt.cli.pages import Notes, Table, TableColumn
-from twixt.cli.pages import show as show_parts
 from twixt.render.measure.report import compare
 from twixt.render.measure.report.report import show
 from twixt.render.measure.report.text_output import standard_output

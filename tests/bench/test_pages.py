@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from twixt.cli.pages import PAGE, TERMINAL, Notes, PagePicture, Results, Table, TableColumn, leave_each, markdown, show
+from bench.pages import BEGIN, END, PAGE, TERMINAL, Notes, Results, Table, TableColumn, filled, show
+from twixt.cli.progress import leave_each
 from twixt.ipc.errors import TwixtError
 
 
@@ -52,17 +53,18 @@ def test_what_is_missing_is_a_dash(missing: float | None) -> None:
     assert TableColumn("error", lambda row: missing, ".1f").text_of(TABLE) == "-"
 
 
-def test_parts_of_a_page_are_a_blank_line_apart_and_a_picture_is_named_from_there(tmp_path: Path) -> None:
-    page = markdown(
-        [
-            "# Title\n",
-            PagePicture("a plot", str(tmp_path / "plots" / "a.png")),
-            PagePicture("none", None),
-            Notes(["a", "b"]),
-        ],
-        str(tmp_path / "docs" / "page.md"),
-    )
-    assert page == "# Title\n\n![a plot](../plots/a.png)\n\n- a\n- b\n"
+def test_figures_of_a_page_are_made_anew_and_its_prose_stays(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\n{BEGIN}\n\n- old\n\n{END}\n\nThe end.\n")
+    for _ in range(2):
+        Results(out=str(page)).leave({}, page=["## Figures\n", Notes(["a", "b"]), ""])
+        assert page.read_text() == f"# Title\n\n{BEGIN}\n\n## Figures\n\n- a\n- b\n\n{END}\n\nThe end.\n"
+
+
+def test_a_page_that_is_not_there_or_has_no_place_for_figures_is_the_figures_alone(tmp_path: Path) -> None:
+    assert filled(f"{BEGIN} and no end", "- a\n") == "- a\n"
+    Results(out=str(tmp_path / "new.md")).leave({}, page=[Notes(["a"])])
+    assert (tmp_path / "new.md").read_text() == "- a\n"
 
 
 def test_a_file_that_cannot_be_written_keeps_no_other_from_being_written(

@@ -1,43 +1,29 @@
-"""Tables, pages and files of measurements: described once, shown in a terminal and written as Markdown.
+"""Tables and files of benches: described once, shown in a terminal and written as Markdown.
 
-One idea: a column states once its title, how its value is read from a row and how it is written. A page and the output
-in a terminal are lists of the same parts: texts, `Table`, `Notes`, `PagePicture`.
+A column states its title, how its value is read from a row and how it is written. What is shown and what is written are
+lists of the same parts: texts, `Table`, `Notes`. Prose of the pages in docs/ is written by hand: a page has one place
+for figures, between two lines, and a bench fills it anew.
 
-    COLUMNS = (
-        TableColumn("world", lambda found: found.case.world),
-        TableColumn("error p99, ms", lambda found: found.error_p99_ms, ".1f", in_terminal="p99\nms"),
-        TableColumn("age p99, ms", lambda found: found.age_p99_ms, ".1f", where=PAGE),
-    )
     results = Results(command, json_file, out, plot)
     results.check_files()                      # before anything is measured
     with progress() as say:                    # on standard error
         found = [measured(case, say) for case in cases]
     table, notes = Table(COLUMNS, found), Notes(lines)
-    results.leave(
-        {"schema": SCHEMA, "command": command, "rows": [asdict(one) for one in found]},
-        page=["# Title", ABOUT, PagePicture("what it shows", results.plot), "## Figures", table, notes],
-        shown=[table, notes],
-        draw=lambda path: plot.draw(found, path),
-    )
-
-`leave` writes the files that were asked for and prints `shown`. A file that fails (a full disk) stops none of the
-others. A bench that prints its rows one by one calls `show` itself and leaves `shown` out.
+    results.leave({"rows": ...}, page=[table, notes], shown=[table, notes], draw=lambda path: plot(found, path))
 
 Always: a missing value (None, not a number) is "-"; a string is written as it is; no text is read as markup. rich is
-imported when something is printed.
+imported when something is printed. A file that cannot be written (a full disk) stops none of the others.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from twixt.cli.progress import leave_each
 from twixt.ipc.config.output_files import check_file, write_json, write_text
-from twixt.ipc.errors import TwixtError
-from twixt.ipc.process.notices import is_terminal, print_notice
 from twixt.render.measure.report.text_output import print_table, standard_output
 
 if TYPE_CHECKING:
@@ -49,7 +35,8 @@ BOTH, TERMINAL, PAGE = "both", "terminal", "page"
 FILE_WIDTH = 150
 WIDTH_VARIABLE = "COLUMNS"
 
-Say = Callable[[str], object]
+# Lines of a page in docs/ that its figures stand between.
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 @dataclass(frozen=True)
@@ -130,15 +117,7 @@ class Notes:
         return "\n".join(f"- {line}" for line in self.lines)
 
 
-@dataclass(frozen=True)
-class PagePicture:
-    """A picture beside a page, with its description; left out where the path is None."""
-
-    about: str
-    path: str | None
-
-
-Part = str | Table | Notes | PagePicture
+Part = str | Table | Notes
 
 
 @dataclass(frozen=True)
@@ -168,7 +147,7 @@ class Results:
         shown: Sequence[Part] = (),
         draw: Callable[[str], None] | None = None,
     ) -> None:
-        """Writes the files and prints `shown`. document: for --json. page: parts of the Markdown page. draw: makes the
+        """Writes the files and prints `shown`. document: for --json. page: figures of the Markdown page. draw: makes the
         picture at a path. Raises the first TwixtError, after all are tried."""
         ways: list[Callable[[], None]] = []
         if (json_file := self.json_file) is not None:
@@ -176,31 +155,36 @@ class Results:
         if (plot := self.plot) is not None and draw is not None:
             ways.append(lambda: draw(plot))
         if (out := self.out) is not None:
-            ways.append(lambda: write_text(out, markdown(page, out)))
+            ways.append(lambda: _write_page(out, page))
         if shown and self.is_shown:
             ways.append(lambda: show(*shown))
         leave_each(*ways)
 
 
-def markdown(page: Iterable[Part], path: str = "") -> str:
-    """Markdown of a page at `path`: a blank line between parts, links relative to its folder."""
-    texts = [_markdown_of(part, path) for part in page]
+def markdown(page: Iterable[Part]) -> str:
+    """Markdown of these parts, a blank line between them."""
+    texts = [part.strip("\n") if isinstance(part, str) else part.markdown() for part in page]
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _markdown_of(part: Part, path: str) -> str:
-    if isinstance(part, str):
-        return part.strip("\n")
-    if not isinstance(part, PagePicture):
-        return part.markdown()
-    if part.path is None:
-        return ""
-    beside = os.path.relpath(part.path, os.path.dirname(path) or ".").replace(os.sep, "/")
-    return f"![{part.about}]({beside})"
+def filled(page: str, figures: str) -> str:
+    """The page with these figures between its two lines; without such lines, the figures alone."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{figures}\n{END}{after}" if begin and end else figures
+
+
+def _write_page(path: str, parts: Iterable[Part]) -> None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+    except (OSError, ValueError):
+        page = ""
+    write_text(path, filled(page, markdown(parts)))
 
 
 def show(*parts: Part) -> None:
-    """Prints these parts, each note on one line; pictures are left out."""
+    """Prints these parts, each note on one line."""
     from rich.text import Text
 
     console = standard_output()
@@ -214,37 +198,3 @@ def show(*parts: Part) -> None:
                 console.print(Text(f"- {line}"), soft_wrap=True)
         elif isinstance(part, str):
             console.print(Text(part), soft_wrap=True)
-
-
-def leave_each(*ways: Callable[[], None]) -> None:
-    """Calls all functions, also after one that fails: a full disk must not cost the results of minutes of measuring.
-
-    Raises the first TwixtError at the end; prints the others.
-    """
-    failed: list[TwixtError] = []
-    for way in ways:
-        try:
-            way()
-        except TwixtError as error:
-            failed.append(error)
-    for other in failed[1:]:
-        print_notice(str(other))
-    if failed:
-        raise failed[0]
-
-
-@contextmanager
-def progress(is_logged: bool = False) -> Iterator[Say]:
-    """Shows the current step on standard error. is_logged: without a terminal, steps are printed as lines."""
-    if not is_terminal():
-        yield print_notice if is_logged else _ignore
-        return
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    with console.status("", spinner="line" if console.options.ascii_only else "dots") as status:
-        yield status.update
-
-
-def _ignore(text: str) -> None:
-    pass
