@@ -89,12 +89,12 @@ class SplatDrawing:
         if len(layers) != 1 or scene.groups or scene.parents or largest_px > LARGEST_PX.get(name, 0.0):
             return False
         layer, ring = layers[0], self._ring
-        if not LATE_FROM < layer.bodies <= MOST or layer.variant.stretched or layer.variant.way == "mixed":
+        if not LATE_FROM < layer.bodies <= MOST or layer.variant.stretched:
             return False
         uniforms, (older, newer, _) = layer.uniforms, layer.slots
         if uniforms.is_posed or ring.records(older) is None or (uniforms.newer_count and ring.records(newer) is None):
             return False
-        if layer.variant.way == "linear" or not uniforms.newer_count:
+        if layer.variant.motion == "linear" or not uniforms.newer_count:
             return True
         if uniforms.older_count != uniforms.newer_count:
             return False
