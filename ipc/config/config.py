@@ -21,7 +21,7 @@ from twixt.ipc.config import rules
 from twixt.ipc.config.output_files import check_file
 from twixt.ipc.config.rules import (
     ConfigError,
-    Way,
+    SplitSide,
     read_auto_ms,
     read_delay,
     read_range_ms,
@@ -170,7 +170,7 @@ class Config:
     buffer_ms: float | None = motion_flag(
         None, "how far behind --clock buffered stays [taken from the measured jitter]", read_auto_ms, "auto|MS"
     )
-    split: tuple[Way, Way] | None = motion_flag(
+    split: tuple[SplitSide, SplitSide] | None = motion_flag(
         None,
         "two pictures side by side, each METHOD, METHOD@CLOCK or @CLOCK: none,auto or @newest-two,@auto",
         read_split,

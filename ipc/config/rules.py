@@ -21,7 +21,7 @@ SLOWEST_HZ = 0.1
 MOST = 1e9
 
 
-Way = tuple[str, str]  # method of interpolation and clock; "": the run's own
+SplitSide = tuple[str, str]  # method of interpolation and clock; "": the run's own
 
 
 class ConfigError(TwixtError):
@@ -184,7 +184,7 @@ def read_setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-def read_split(text: str) -> tuple[Way, Way]:
+def read_split(text: str) -> tuple[SplitSide, SplitSide]:
     """Reads `none,auto`, `auto@newest-two,auto@auto` or `@buffered,@auto`: the left half, then the right."""
     halves = text.split(",")
     if len(halves) != 2:

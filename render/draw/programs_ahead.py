@@ -15,7 +15,7 @@ from twixt.render.draw.bodies.sphere_draws import OF_ONE_DEPTH
 from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, SceneView
 from twixt.render.draw.frame.layers import Layer, place
 from twixt.render.draw.frame.snapshot_ring import FEW
-from twixt.render.draw.glsl.pose_variants import WAYS, PoseVariant
+from twixt.render.draw.glsl.pose_variants import POSE_VARIANTS, PoseVariant
 from twixt.render.draw.light.lit_pictures import LitPictures
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.meshes.mesh_drawing import MeshDrawing
@@ -43,17 +43,17 @@ class ProgramsAhead:
         self._target, self._uniforms = target, uniforms
         self._bodies, self._meshes, self._marks, self._lit = bodies, meshes, marks, lit
 
-    def prepare(self, view: SceneView, present_way: str) -> bool:
-        """Compiles one program; False when none is left. view: drawn last, by the kind of motion `present_way`."""
+    def prepare(self, view: SceneView, present_motion: str) -> bool:
+        """Compiles one program; False when none is left. view: drawn last, by the kind of motion `present_motion`."""
         bodies, target = self._bodies, self._target
         slot = next(bodies.ring.filled, None)
         if slot is None:
             return False
         stretched, count = bodies.ring.is_stretched(slot), bodies.ring.count(slot)
         views = self._views(view)
-        for way, seen, name, group in product(WAYS, views, PASSES, sorted(bodies.members.layers, key=str)):
-            variant = bodies.variant_of(seen, name, PoseVariant(way, stretched))
-            is_cheaper = bodies.is_software and way == present_way and name in CHEAPER
+        for motion, seen, name, group in product(POSE_VARIANTS, views, PASSES, sorted(bodies.members.layers, key=str)):
+            variant = bodies.variant_of(seen, name, PoseVariant(motion, stretched))
+            is_cheaper = bodies.is_software and motion == present_motion and name in CHEAPER
             if bodies.programs.has(name, variant) or not (is_cheaper or self._may_draw(name, seen, count, stretched)):
                 continue
             layer = place(Layer(slot, group=group), bodies.ring)._replace(variant=variant)

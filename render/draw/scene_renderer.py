@@ -39,7 +39,7 @@ from twixt.render.draw.frame.frame_block import FrameTarget, FrameUniforms, Scen
 from twixt.render.draw.frame.layers import Layer, PlacedLayer, place_all
 from twixt.render.draw.frame.quality_levels import FULL, Level
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.glsl.pose_variants import WAYS
+from twixt.render.draw.glsl.pose_variants import POSE_VARIANTS
 from twixt.render.draw.light.lit_pictures import LitPictures
 from twixt.render.draw.marks.mark_drawing import MarkDrawing
 from twixt.render.draw.materials.material_draws import MaterialDraws
@@ -101,7 +101,7 @@ class SceneRenderer:
         self._bounds = PictureBounds(self._bodies)
         self._timers = GpuTimers(context, by_processor)
         self._view: SceneView | None = None  # of the picture drawn last
-        self._way = WAYS[0]  # of the picture drawn last
+        self._motion = POSE_VARIANTS[0]  # of the picture drawn last
         self._still_key: Hashable = None  # of its planes, None where they may move
         self._has_planes = False  # they were drawn with its background
         self.level: Level = FULL  # of the next picture
@@ -243,7 +243,7 @@ class SceneRenderer:
         is_new = self._uniforms.write(scene, camera, part, floor)
         wide = is_wide(camera) if is_new or before is None else before.is_wide
         view = self._view = SceneView(scene, camera, part, self._lit.affordable(self.level), wide, floor)
-        self._way = placed[0].variant.way if placed else self._way
+        self._motion = placed[0].variant.motion if placed else self._motion
         key = self._background.key(self._uniforms.key, scene)
         if bodies.is_software and not view.is_mapped:
             self._panels.drawn((key, scene.outline), view._replace(viewport=viewport), placed)
@@ -310,7 +310,7 @@ class SceneRenderer:
         """
         if self._view is None:
             return False
-        return self._ahead.prepare(self._view, self._way) or (self._bodies.is_software and self._small.prepare())
+        return self._ahead.prepare(self._view, self._motion) or (self._bodies.is_software and self._small.prepare())
 
     def begin_ahead(self) -> None:
         """Draws the next frame's background between two frames, in case nothing but bodies will have moved.

@@ -6,7 +6,7 @@ Always: a body that is not finite is hidden and counted; arrays are the caller's
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,21 @@ def poses_of(draw_time_ns: int, bodies: NDArray[np.void]) -> Poses:
         not_finite=int(np.count_nonzero(wanted & ~drawable)),
         epoch=bodies["epoch"].copy(),
         drawable=drawable,
+    )
+
+
+def select_rows(poses: Poses, rows: NDArray[np.intp]) -> Poses:
+    """Poses of `rows` alone, as copies; columns of parts and of the world as they are."""
+    return replace(
+        poses,
+        position=poses.position[rows],
+        orientation=poses.orientation[rows],
+        scale=poses.scale[rows],
+        color=poses.color[rows],
+        visible=poses.visible[rows],
+        epoch=poses.epoch[rows],
+        drawable=poses.drawable[rows],
+        columns={name: values[rows] for name, values in poses.columns.items()},
     )
 
 

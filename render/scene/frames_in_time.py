@@ -10,9 +10,9 @@ Always: as long as no parent changes there is one frame, and snapshots go to its
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from twixt.render.scene.scene_parents import ParentRows, SceneParents
 if TYPE_CHECKING:
     from twixt.render.interpolation import Method
 
-# Snapshots that the methods of a new frame receive at its start: enough to show the usual interval, and to a filter the
+# Snapshots that new methods receive at their start: enough to show the usual interval, and to a filter the
 # motion. Fewer if they are large, but enough for a blend over three intervals.
 MOST_PAST, LEAST_PAST, PAST_BYTES = 8, 4, 256 << 20
 # Before all snapshots, ns.
@@ -60,14 +60,24 @@ class MethodInput:
         return self._second_ns is not None and self._second_ns <= draw_time_ns
 
 
+T = TypeVar("T")
 MethodsInUse = dict[str, MethodInput]
 Create = Callable[[str], "Method"]
 
 
-def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create) -> None:
-    """Creates the methods of `names` that are missing, and drops all others."""
+def remember(past: deque[T], newest: T, size: int) -> None:
+    """Appends to the past, and forgets the oldest where it has become too large. size: bytes of one."""
+    while len(past) == MOST_PAST or (len(past) >= LEAST_PAST and len(past) * size > PAST_BYTES):
+        past.popleft()
+    past.append(newest)
+
+
+def set_methods(methods: MethodsInUse, names: frozenset[str], create: Create, past: Iterable[Snapshot]) -> None:
+    """Creates the methods of `names` that are missing, and drops all others. past: the last snapshots, for new ones."""
     for name in names - methods.keys():
-        methods[name] = MethodInput(create(name))
+        made = methods[name] = MethodInput(create(name))
+        for snapshot in past:
+            made.add(snapshot)
     for name in methods.keys() - names:
         del methods[name]
 
@@ -90,13 +100,18 @@ class _Frame:
     def __post_init__(self) -> None:
         self.has_parents = bool((self.parents >= 0).any())
 
-    def add(self, past: _Published) -> None:
-        """Adds a snapshot to the methods, expressed in this frame."""
+    def within(self, past: _Published) -> Snapshot:
+        """A snapshot, expressed in this frame."""
         snapshot = past.snapshot
         if past.parents is not self.parents:
             bodies = in_frames_of(snapshot.bodies, past.parents, self.parents)
             if bodies is not snapshot.bodies:
                 snapshot = replace(snapshot, bodies=bodies)
+        return snapshot
+
+    def add(self, past: _Published) -> None:
+        """Adds a snapshot to the methods."""
+        snapshot = self.within(past)
         for method in self.methods.values():
             method.add(snapshot)
 
@@ -108,7 +123,7 @@ class FramesInTime:
         self._scenes, self._create = parents, create
         self._parents = [within_rows(of_scene, rows) for of_scene in parents.rows]
         self._names: frozenset[str] = frozenset()
-        self._past: deque[_Published] = deque(maxlen=MOST_PAST)
+        self._past: deque[_Published] = deque()
         self._drawn_ns = BEFORE_ALL_NS
         self._frames = [_Frame(self._parents[-1], BEFORE_ALL_NS, {})]
 
@@ -121,7 +136,7 @@ class FramesInTime:
         """Sets the methods that receive snapshots from now on."""
         self._names = names
         for frame in self._frames:
-            set_methods(frame.methods, names, self._create)
+            set_methods(frame.methods, names, self._create, map(frame.within, self._past))
 
     def add(self, snapshot: Snapshot) -> None:
         """Adds a snapshot of the rows."""
@@ -165,10 +180,7 @@ class FramesInTime:
         self._frames = [_Frame(first.parents, BEFORE_ALL_NS, methods)]
 
     def _enter(self, now: _Published) -> None:
-        size = now.snapshot.bodies.nbytes
-        while len(self._past) >= LEAST_PAST and len(self._past) * size > PAST_BYTES:
-            self._past.popleft()
-        self._past.append(now)
+        remember(self._past, now, now.snapshot.bodies.nbytes)
         for frame in self._frames:
             frame.add(now)
 
@@ -188,16 +200,14 @@ class FramesInTime:
         past = [one.snapshot for one in self._past][:-1]
         self._past.clear()
         self._frames = [_Frame(now.parents, BEFORE_ALL_NS, {})]
-        set_methods(self.newest, self._names, self._create)
+        set_methods(self.newest, self._names, self._create, ())
         for snapshot in (*past, now.snapshot):
             self.add(snapshot)
 
     def _made(self, parents: ParentRows, start_ns: int, past: Sequence[_Published]) -> _Frame:
         """A frame whose methods have received these snapshots, and were sampled at the last draw time."""
         frame = _Frame(parents, start_ns, {})
-        set_methods(frame.methods, self._names, self._create)
-        for one in past:
-            frame.add(one)
+        set_methods(frame.methods, self._names, self._create, map(frame.within, past))
         if self._drawn_ns != BEFORE_ALL_NS:
             for method in frame.methods.values():
                 method.method.sample(self._drawn_ns)

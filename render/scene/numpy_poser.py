@@ -1,14 +1,14 @@
 """Poses computed in numpy, for methods without a shader, for children of bodies, and for the user's drawing.
 
 A poser has some rows of the world (or all), and their ancestors; its poses are in the world frame, also for bodies
-that have a parent. It receives private copies of snapshots, and holds two methods while one replaces the other.
+that have a parent. It receives private copies of snapshots, and holds two methods while one is to replace the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,29 +17,23 @@ from twixt.ipc.scene.groups import ColorBy
 from twixt.ipc.snapshot import Snapshot
 from twixt.render.draw.frame.layers import ALL_BLENDED, Discrete
 from twixt.render.interpolation import Method, create
-from twixt.render.interpolation.poses import Poses, no_poses
-from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, set_methods
-from twixt.render.scene.method_change import Blend, blended, taken
+from twixt.render.interpolation.poses import Poses, no_poses, select_rows
+from twixt.render.scene.frames_in_time import FramesInTime, MethodsInUse, remember, set_methods
 from twixt.render.scene.scene_parents import SceneParents
 from twixt.render.snapshots.intake import colors
-
-ColumnRules = Mapping[str, str | Callable[..., Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class PosingRules:
     """Rules of a scene for the poses of its bodies.
 
-    parents: of the bodies, by the scene of a snapshot; None: no body has one. columns: blending rule by column.
-    chase_ms: parameter of the method `chase`; None: its default. named_by: the flag or group that asked for a method
-    of the user's own, by the method's name; for error texts. color_by: the column whose blended values give the
-    colours; None: colours themselves are blended. discrete: fields that the shaders do not blend.
+    parents: of the bodies, by the scene of a snapshot; None: no body has one. create: makes a method of that name, with
+    the scene's rules for columns. color_by: the column whose blended values give the colours; None: colours themselves
+    are blended. discrete: fields that the shaders do not blend.
     """
 
     parents: SceneParents | None = None
-    columns: ColumnRules = field(default_factory=dict)
-    chase_ms: float | None = None
-    named_by: Mapping[str, str] = field(default_factory=dict)
+    create: Callable[[str], Method] = create
     color_by: ColorBy | None = None
     discrete: Discrete = ALL_BLENDED
 
@@ -52,14 +46,15 @@ class Poser:
         self._frames: FramesInTime | None = None  # None: no held scene has parents
         self._received_rows = rows
         self._methods: MethodsInUse = {}  # without parents
+        self._past: deque[Snapshot] = deque()  # likewise
         if rules.parents is not None:
             self._received_rows = None if rows is None else rules.parents.with_ancestors(rows)
-            self._frames = FramesInTime(rules.parents, self._received_rows, self._create)
+            self._frames = FramesInTime(rules.parents, self._received_rows, rules.create)
 
     def use(self, names: frozenset[str]) -> None:
         """Sets the methods that receive snapshots from now on; drops others. Raises TwixtError for unknown ones."""
         if self._frames is None:
-            set_methods(self._methods, names, self._create)
+            set_methods(self._methods, names, self._rules.create, self._past)
         else:
             self._frames.use(names)
 
@@ -73,6 +68,7 @@ class Poser:
         if self._frames is not None:
             self._frames.add(snapshot)
             return
+        remember(self._past, snapshot, snapshot.bodies.nbytes)
         for method in self._methods.values():
             method.add(snapshot)
 
@@ -91,15 +87,14 @@ class Poser:
         method = (self._methods if self._frames is None else self._frames.newest).get(name)
         return 0 if method is None else int(getattr(method.method, "reach_ns", 0))
 
-    def poses(self, draw_time_ns: int, blend: Blend) -> Poses:
-        """Poses of `rows` in the world frame at `draw_time_ns`; fewer where the snapshots have fewer bodies."""
-        poses = self._posed(blend.method, draw_time_ns)
-        if blend.other and blend.mix > 0:
-            poses = blended(poses, self._posed(blend.other, draw_time_ns), blend.mix)
+    def poses(self, draw_time_ns: int, name: str) -> Poses:
+        """Poses of `rows` in the world frame at `draw_time_ns`, by the method `name`; fewer where the snapshots have
+        fewer bodies."""
+        poses = self._posed(name, draw_time_ns)
         if self._received_rows is None or self.rows is None or len(self._received_rows) == len(self.rows):
             return poses
         there = np.searchsorted(self._received_rows, self.rows)
-        return taken(poses, there[there < len(poses)])
+        return select_rows(poses, there[there < len(poses)])
 
     def _posed(self, name: str, draw_time_ns: int) -> Poses:
         method = self._at(draw_time_ns).get(name)
@@ -112,10 +107,6 @@ class Poser:
 
     def _at(self, draw_time_ns: int) -> MethodsInUse:
         return self._methods if self._frames is None else self._frames.methods_at(draw_time_ns)
-
-    def _create(self, name: str) -> Method:
-        rules = self._rules
-        return create(name, rules.columns, rules.chase_ms, rules.named_by.get(name, "--interpolation"))
 
 
 def _places_in(rows: NDArray[np.intp], bodies: NDArray[np.intp]) -> NDArray[np.intp]:

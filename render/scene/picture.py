@@ -5,7 +5,7 @@ Always: the parts of an unchanged scene are kept, so that publishing it again ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count as count_up
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +16,7 @@ from twixt.ipc.scene import Scene
 from twixt.ipc.scene.groups import CHILDREN, rows_of_parents
 from twixt.ipc.scene.parent_log import ParentEntry, ParentLog
 from twixt.render.draw.frame.layers import Discrete
-from twixt.render.interpolation.poses import Poses, no_poses
-from twixt.render.scene.method_change import copied
+from twixt.render.interpolation.poses import Poses, no_poses, select_rows
 from twixt.render.scene.numpy_poser import PosingRules
 from twixt.render.scene.picture_part import DrawnPart, PartDefinition, PicturePart
 from twixt.render.scene.scene_parents import SceneParents, merged_parents
@@ -27,6 +26,7 @@ from twixt.render.snapshots.intake import rules_of_drawn
 if TYPE_CHECKING:
     from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
+    from twixt.render.interpolation import Method
     from twixt.render.playback import PlaybackClock
 
 
@@ -43,20 +43,28 @@ class DrawnPicture(NamedTuple):
     group_due_ns: dict[str, int]  # the same, by group, for groups drawn at another draw time
 
 
-class MethodOptions(NamedTuple):
-    """Options of methods. named_by: the flag that asked for a method of the user's own, by the method's name."""
+class MethodFactory(NamedTuple):
+    """Makes methods. create: `interpolation.create` with the run's settings bound. named_by: the flag that asked for a
+    method of the user's own, by the method's name; for error texts."""
 
-    chase_ms: float | None
+    create: Callable[..., Method]
     named_by: Mapping[str, str]
+
+    def for_scene(self, scene: Scene) -> Callable[[str], Method]:
+        """Function that makes a method of that name, with the scene's rules for columns."""
+        groups = scene.groups.items()
+        named_by = {group.interpolation: f'group "{name}"' for name, group in groups if group.interpolation}
+        named_by |= self.named_by
+        return lambda name: self.create(name, scene.columns, named_by=named_by.get(name, "--interpolation"))
 
 
 class Picture:
     """View of the scene set last. name: of its parts in the history. first_slot: first of the renderer's slots for
     poses; each part uses one."""
 
-    def __init__(self, name: str, clock: PlaybackClock, method: str, first_slot: int, options: MethodOptions) -> None:
+    def __init__(self, name: str, clock: PlaybackClock, method: str, first_slot: int, methods: MethodFactory) -> None:
         self.name, self.clock, self.method = name, clock, method
-        self.first_slot, self.options = first_slot, options
+        self.first_slot, self.methods = first_slot, methods
         self._parts: list[PicturePart] = []
         self._watching: dict[str, NDArray[np.intp] | None] = {}
         self._rules_key: object = None  # of the parts' rules; parts with other rules are made anew
@@ -66,11 +74,6 @@ class Picture:
     def needs_copies(self) -> bool:
         """True if it must receive private copies of snapshots."""
         return any(part.needs_copies for part in self._parts)
-
-    @property
-    def is_changing(self) -> bool:
-        """True while one method replaces another."""
-        return any(part.is_changing for part in self._parts)
 
     @property
     def reach_ns(self) -> int:
@@ -134,11 +137,9 @@ class Picture:
         for part in self._parts:
             part.add(snapshot)
 
-    def draw(
-        self, draw_time_ns: int, present_ns: int, history: History, renderer: SceneRenderer
-    ) -> DrawnPicture | None:
+    def draw(self, draw_time_ns: int, history: History, renderer: SceneRenderer) -> DrawnPicture | None:
         """All parts of a frame; None while no snapshot is held. Poses made by numpy are uploaded to `renderer`."""
-        drawn = [part.draw(draw_time_ns, present_ns, history, renderer) for part in self._parts]
+        drawn = [part.draw(draw_time_ns, history, renderer) for part in self._parts]
         parts = tuple([one for one in drawn if one is not None])
         if len(parts) < len(self._parts):
             return None
@@ -177,7 +178,7 @@ class Picture:
         if rows is not None:
             seen = [(found, poses) for found, poses in seen if len(poses)]
         if len(seen) > 1:
-            whole = copied(whole)
+            whole = select_rows(whole, np.arange(len(whole)))
         for of_part, poses in seen[1:]:
             assert of_part is not None
             at = of_part if rows is None else np.searchsorted(rows, of_part)
@@ -195,14 +196,10 @@ class Picture:
             part.release(history)
 
     def _posing_rules(self, scene: Scene, parents: SceneParents | None) -> PosingRules:
-        groups = scene.groups.items()
-        named_by = {group.interpolation: f'group "{name}"' for name, group in groups if group.interpolation}
         drawn_rules = rules_of_drawn(scene)
         return PosingRules(
             parents,
-            scene.columns,
-            self.options.chase_ms,
-            named_by | dict(self.options.named_by),
+            self.methods.for_scene(scene),
             None if drawn_rules[0] == "linear" else scene.color_by,
             Discrete(*(rule == "none" for rule in drawn_rules)),
         )

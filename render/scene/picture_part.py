@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from twixt.ipc.config.column_rules import SCALE3
 from twixt.render.draw.frame.layers import Discrete, Layer, SurfacePair
 from twixt.render.draw.glsl.pose_variants import METHODS
-from twixt.render.interpolation.poses import Poses, records_of
-from twixt.render.scene.method_change import Blend, MethodChange, taken
+from twixt.render.interpolation.poses import Poses, records_of, select_rows
 from twixt.render.scene.numpy_poser import Poser, PosingRules
 from twixt.render.snapshots.history import HeldSnapshot, History, Pair
 
@@ -25,9 +24,10 @@ if TYPE_CHECKING:
     from twixt.ipc.snapshot import Snapshot
     from twixt.render.draw.scene_renderer import SceneRenderer
 
-# Methods that the shaders draw from a pair of snapshots, and from the newest alone.
-OF_A_PAIR = frozenset(METHODS)
+# The method that the shaders draw from the newest snapshot alone.
 OF_THE_NEWEST = "latest"
+# Methods that the shaders draw.
+SHADED = frozenset((*METHODS, OF_THE_NEWEST))
 # Methods that show a snapshot as it is, whatever the draw time.
 AS_PUBLISHED = ("none", OF_THE_NEWEST)
 # Method used until a method of numpy has received two snapshots.
@@ -67,17 +67,18 @@ class PartDefinition(NamedTuple):
 
 
 class PicturePart:
-    """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses."""
+    """Bodies that share draw time and method. method: the run's. pose_slot: the renderer's slot for its poses.
+
+    Another method is drawn at once if a shader draws it; else from when it has received enough snapshots.
+    """
 
     def __init__(self, definition: PartDefinition, method: str, rules: PosingRules, pose_slot: int) -> None:
         self.definition, self.pose_slot = definition, pose_slot
         self._rules = rules
-        self._change = MethodChange(definition.method or method)
+        self._method = self._wanted = definition.method or method
         self._poser: Poser | None = None
         self._watchers: dict[str, Poser] = {}
-        self._blend = Blend(definition.method or method)
         self._draw_time_ns = 0
-        self._prepared_for: frozenset[str] = frozenset()
         self._posed: Poses | None = None  # what the poser made for this frame
 
     @property
@@ -91,24 +92,21 @@ class PicturePart:
         return self.definition.method in AS_PUBLISHED
 
     @property
-    def is_changing(self) -> bool:
-        """True while one method replaces another."""
-        return self._change.is_under_way
-
-    @property
     def reach_ns(self) -> int:
         """Largest draw time of the picture that this part allows, in ns of simulated time beyond the newest snapshot.
 
         Its own delay counts too: a delayed part is drawn earlier than the picture by as much.
         """
-        poser = self._poser
-        reach_ns = 0 if poser is None else min(poser.reach_ns(name) for name in self._change.in_use)
+        reach_ns = 0 if self._poser is None else self._poser.reach_ns(self._method)
         return reach_ns + self.definition.delay_ns
 
     def choose(self, method: str) -> None:
         """Sets the run's method; a part with a method of its own ignores it."""
         if self.definition.method is None:
-            self._change.ask(method)
+            self._wanted = method
+            if self._is_shaded(method):
+                self._method = method
+            self.prepare()
 
     def add(self, snapshot: Snapshot) -> None:
         """Adds a private copy of a snapshot."""
@@ -125,7 +123,7 @@ class PicturePart:
         self.unwatch(watcher)
         if rows is None or len(rows):
             poser = self._watchers[watcher] = Poser(rows, self._rules)
-            poser.use(self._change.methods)
+            poser.use(self._methods)
             for snapshot in past:
                 poser.add(snapshot)
 
@@ -139,41 +137,38 @@ class PicturePart:
         if poser is None:
             return None
         if self._posed is None:
-            return poser.rows, poser.poses(self._draw_time_ns, self._blend)
+            return poser.rows, poser.poses(self._draw_time_ns, self._method)
         if poser.rows is None:
             return None, self._posed
         rows = self.definition.rows
         at = poser.rows if rows is None else np.searchsorted(rows, poser.rows)
-        return poser.rows, taken(self._posed, at[at < len(self._posed)])
+        return poser.rows, select_rows(self._posed, at[at < len(self._posed)])
 
-    def draw(self, reference_ns: int, present_ns: int, history: History, renderer: SceneRenderer) -> DrawnPart | None:
-        """The part in the frame of `present_ns`; None: no snapshot is held.
-
-        reference_ns: draw time of parts without a delay.
-        """
+    def draw(self, reference_ns: int, history: History, renderer: SceneRenderer) -> DrawnPart | None:
+        """The part in this frame; None: no snapshot is held. reference_ns: draw time of parts without a delay."""
         name, group = self.definition.name, self.definition.group
         draw_time_ns = self._draw_time_ns = reference_ns - self.definition.delay_ns
-        change = self._change
-        if change.methods is not self._prepared_for:
+        poser = self._poser
+        if self._wanted != self._method and (poser is None or poser.is_settled(self._wanted, draw_time_ns)):
+            self._method = self._wanted
             self.prepare()
-        blend = self._blend = change.blend(present_ns, lambda method: self._is_settled(method, draw_time_ns))
+        method = self._method
         self._posed = None
         pair, newest = history.pair(draw_time_ns, name), history.newest
         if pair is None or newest is None:
             return None
-        if self._poser is not None and self._is_posed_by(self._poser, draw_time_ns):
-            poses = self._posed = self._poser.poses(draw_time_ns, blend)
-            drawn_ns = _drawn_ns(blend, pair, newest, poses.draw_time_ns)
+        if poser is not None and self._is_posed_by(poser, draw_time_ns):
+            poses = self._posed = poser.poses(draw_time_ns, method)
+            drawn_ns = _drawn_ns(method, pair, newest, poses.draw_time_ns)
             is_beyond = drawn_ns > newest.head.sim_time_ns
-            return DrawnPart(group, self._pose_layer(poses, pair, renderer), pair, drawn_ns, blend.method, is_beyond)
-        if blend.method == OF_THE_NEWEST:
+            return DrawnPart(group, self._pose_layer(poses, pair, renderer), pair, drawn_ns, method, is_beyond)
+        if method not in SHADED:
+            method = MEANWHILE
+        if method == OF_THE_NEWEST:
             layer = Layer(newest.slot, None, group=group)
         else:
-            if blend.method not in OF_A_PAIR or (blend.other and blend.other not in OF_A_PAIR):
-                blend = Blend(MEANWHILE)
-            layer = layer_of(pair, blend, group, self._rules.discrete)
-        drawn_ns = _drawn_ns(blend, pair, newest, pair.draw_time_ns)
-        return DrawnPart(group, layer, pair, drawn_ns, blend.method, False)
+            layer = layer_of(pair, method, group, self._rules.discrete)
+        return DrawnPart(group, layer, pair, _drawn_ns(method, pair, newest, pair.draw_time_ns), method, False)
 
     def release(self, history: History) -> None:
         """Releases the pair of snapshots in use: the part is no longer drawn."""
@@ -181,26 +176,30 @@ class PicturePart:
 
     def prepare(self) -> None:
         """Makes or drops the poser, as the methods in use require, and sets the methods of all posers."""
-        methods = self._prepared_for = self._change.methods
-        if not self.definition.by_numpy and is_shaded(methods):
+        if self._is_shaded(self._method) and self._is_shaded(self._wanted):
             self._poser = None
         elif self._poser is None:
             self._poser = Poser(self.definition.rows, self._rules)
         for poser in self._posers():
-            poser.use(methods)
+            poser.use(self._methods)
+
+    @property
+    def _methods(self) -> frozenset[str]:
+        """The method in use, and the one that is to replace it."""
+        return frozenset((self._method, self._wanted))
 
     def _posers(self) -> list[Poser]:
         return [*self._watchers.values(), *([self._poser] if self._poser is not None else [])]
 
-    def _is_settled(self, name: str, draw_time_ns: int) -> bool:
-        return self._poser is None or self._poser.is_settled(name, draw_time_ns)
+    def _is_shaded(self, method: str) -> bool:
+        """True if the shaders draw these bodies by that method."""
+        return method in SHADED and not self.definition.by_numpy
 
     def _is_posed_by(self, poser: Poser, draw_time_ns: int) -> bool:
         """True if the poser draws this frame. Methods that the shaders can draw are left to them."""
         if self.definition.by_numpy:
             return True
-        names = frozenset(name for name in (self._blend.method, self._blend.other) if name)
-        return not is_shaded(names) and all(poser.is_ready(name, draw_time_ns) for name in names)
+        return self._method not in SHADED and poser.is_ready(self._method, draw_time_ns)
 
     def _pose_layer(self, poses: Poses, pair: Pair, renderer: SceneRenderer) -> Layer | None:
         if not len(poses):
@@ -222,24 +221,14 @@ class PicturePart:
         return whole
 
 
-def is_shaded(methods: frozenset[str]) -> bool:
-    """True if the shaders can draw all these methods, and a blend of any two of them."""
-    return methods <= OF_A_PAIR or methods == {OF_THE_NEWEST}
-
-
-def _drawn_ns(blend: Blend, pair: Pair, newest: HeldSnapshot, blended_ns: int) -> int:
-    """Simulated time that is shown; between those of two methods while one replaces the other.
-
-    blended_ns: simulated time shown by methods that do not show states as published.
-    """
-    if not blend.mix and blend.method not in AS_PUBLISHED:
+def _drawn_ns(method: str, pair: Pair, newest: HeldSnapshot, blended_ns: int) -> int:
+    """Simulated time that is shown. blended_ns: by methods that do not show states as published."""
+    if method not in AS_PUBLISHED:
         return blended_ns
-    shown_ns = {OF_THE_NEWEST: newest.head.sim_time_ns, "none": pair.previous.head.sim_time_ns}
-    own_ns = shown_ns.get(blend.method, blended_ns)
-    return own_ns + round((shown_ns.get(blend.other, blended_ns) - own_ns) * blend.mix)
+    return newest.head.sim_time_ns if method == OF_THE_NEWEST else pair.previous.head.sim_time_ns
 
 
-def layer_of(pair: Pair, blend: Blend, group: str | None, discrete: Discrete) -> Layer:
+def layer_of(pair: Pair, method: str, group: str | None, discrete: Discrete) -> Layer:
     """Layer of a pair of snapshots that the shaders blend; without a next one, the previous is drawn still."""
     before, previous, following = pair.before, pair.previous, pair.next
     if following is None:
@@ -251,7 +240,7 @@ def layer_of(pair: Pair, blend: Blend, group: str | None, discrete: Discrete) ->
         pair.alpha,
         (following.head.sim_time_ns - previous.head.sim_time_ns) / 1e9,
         0.0 if before is None else (previous.head.sim_time_ns - before.head.sim_time_ns) / 1e9,
-        *blend,
+        method,
         group=group,
         discrete=discrete,
     )

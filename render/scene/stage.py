@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.render.cores.frame_time_parts import DRAW, USER
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.scene_renderer import SceneRenderer
+from twixt.render.interpolation import create
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
-from twixt.render.scene.picture import DrawnPicture, MethodOptions, Picture
+from twixt.render.scene.picture import DrawnPicture, MethodFactory, Picture
 from twixt.render.scene.picture_part import OF_THE_NEWEST
 from twixt.render.scene.scene_parents import merged_parents
 from twixt.render.scene.shapes_in_time import ShapesInTime, differ_in_shapes_alone, with_shapes
@@ -68,7 +70,8 @@ class Stage:
         clock = PlaybackClock(config.clock)
         clock.prefer, clock.buffer_ms = config.prefer, config.buffer_ms
         named_by = {method: "--split" for method, _ in config.split or ()} | {config.interpolation: "--interpolation"}
-        self.main = Picture(MAIN, clock, config.interpolation, slots, MethodOptions(config.chase_ms, named_by))
+        methods = MethodFactory(partial(create, chase_ms=config.chase_ms), named_by)
+        self.main = Picture(MAIN, clock, config.interpolation, slots, methods)
         self.main.set_scene(scene, self.count, (), parents)
         self.left: Picture | None = None
         self._left_choice = PLAIN if config.split is None else config.split[0]
@@ -222,7 +225,7 @@ class Stage:
             if mode and mode != clock.mode:
                 clock.select(mode)
             main = self.main
-            self.left = Picture(LEFT, clock, method or main.method, main.first_slot + POSE_SLOTS, main.options)
+            self.left = Picture(LEFT, clock, method or main.method, main.first_slot + POSE_SLOTS, main.methods)
             self.left.set_scene(self.scene, self.count, self._past(), self._parents)
             self.view.watch(self.left, self._past())
         self._watch_trails()
@@ -314,7 +317,7 @@ class Stage:
         if self._trails is not None and newest is not None:
             self._trails.begin_world(newest.head.world_epoch)
         for picture, viewport, draw_time_ns in zip(pictures, viewports, draw_times_ns, strict=True):
-            drawn = picture.draw(draw_time_ns, present_ns, self.history, self.renderer)
+            drawn = picture.draw(draw_time_ns, self.history, self.renderer)
             if drawn is None:
                 self.renderer.clear()
                 return None
@@ -345,11 +348,7 @@ class Stage:
     @property
     def moves_by_itself(self) -> bool:
         """True if frames may differ although their draw time is the same."""
-        return (
-            self._drawing is not None
-            or self._shapes.await_snapshot
-            or any(picture.is_changing for picture in self.pictures)
-        )
+        return self._drawing is not None or self._shapes.await_snapshot
 
     def _draw_time_ns(self, picture: Picture, present_ns: int) -> int:
         clock, reach_ns = picture.clock, picture.reach_ns

@@ -1,8 +1,7 @@
 """Programs that draw bodies, one for each pass and variant, and the lists of bodies that each program draws.
 
 The one idea: on a GPU the interpolation method could be a uniform, but software drawing executes both sides of every
-branch. So linear motion, curved motion and the mix of two methods are separate programs. Each is compiled when it is
-first used, or before that in idle time.
+branch. So linear and curved motion are separate programs. Each is compiled when it is first used, or before that in idle time.
 
 Lists of bodies are made once per scene, and again when a snapshot has more bodies than before. A frame only looks
 them up.

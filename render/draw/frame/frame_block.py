@@ -51,8 +51,8 @@ FRAME_BLOCK = np.dtype(
     ]
 )
 FRAME_BINDING, LAYER_BINDING = 0, 1
-# std140: four vectors of four, in the order of `LayerUniforms` and LAYER_GLSL; x: padding.
-LAYER_BLOCK = struct.Struct("<4f 2f 8x 4i 4i")
+# std140: three vectors of four, in the order of `LayerUniforms` and LAYER_GLSL; x: padding.
+LAYER_BLOCK = struct.Struct("<4f 4i 3i 4x")
 
 
 class Floor(NamedTuple):
@@ -97,16 +97,13 @@ class SceneView(NamedTuple):
 class LayerUniforms(NamedTuple):
     """Contents of a layer's uniform block, in the order of LAYER_GLSL.
 
-    share, other_share: place between the two snapshots for the method and for the other method, 0..1. mix: weight of
-    the other method, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot to the newer, and to
-    the older from the one before. older_count, newer_count, before_count: bodies that are read of each snapshot.
-    has_transparent: what is seen through is drawn apart, after all else.
-    method, other_method: indices into METHODS. keeps_color, keeps_scale3: not blended.
+    share: place between the two snapshots, 0..1. is_posed: see `Layer`. gap_s, before_gap_s: from the older snapshot to
+    the newer, and to the older from the one before. older_count, newer_count, before_count: bodies that are read of
+    each snapshot. has_transparent: transparent bodies are drawn apart, after all others. method: index into METHODS.
+    keeps_color, keeps_scale3: not blended.
     """
 
     share: float
-    other_share: float
-    mix: float
     is_posed: bool
     gap_s: float
     before_gap_s: float
@@ -115,7 +112,6 @@ class LayerUniforms(NamedTuple):
     before_count: int
     has_transparent: bool
     method: int
-    other_method: int
     keeps_color: bool
     keeps_scale3: bool
 

@@ -49,8 +49,7 @@ class Layer:
     previous_slot, next_slot: GPU slots of the snapshots around the draw time; next_slot None: the previous one is
     drawn still, as for poses made by the CPU. alpha: place between the two, 0..1. before_slot: snapshot before the
     previous one, None where it is unknown. gap_s, before_gap_s: simulated seconds from previous to next, and from
-    before to previous. method: one of none, linear, hermite, auto. other_method: another of them, mixed in with the
-    weight `mix` (0: `method` alone, 1: `other_method` alone). group: name of the layer whose bodies are drawn.
+    before to previous. method: one of none, linear, hermite, auto. group: name of the layer whose bodies are drawn.
     discrete: fields that are not blended. is_posed: the previous slot holds poses made by the CPU; their velocity
     fields hold the float32 rounding error of the positions. surfaces: for such poses, the snapshots that deforming
     surfaces are blended from.
@@ -63,8 +62,6 @@ class Layer:
     gap_s: float = 0.0
     before_gap_s: float = 0.0
     method: str = "linear"
-    other_method: str = ""
-    mix: float = 0.0
     group: str | None = None
     discrete: Discrete = ALL_BLENDED
     is_posed: bool = False
@@ -94,25 +91,18 @@ class PlacedLayer(NamedTuple):
 
 def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
     """Slots, program variant and uniforms of a layer. Raises TwixtError for an unknown method."""
-    for method in (layer.method, *([layer.other_method] if layer.mix > 0 else [])):
-        if method not in METHODS:
-            raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
+    method = layer.method
+    if method not in METHODS:
+        raise TwixtError(f"drawing knows the methods {', '.join(METHODS)}, got {method!r}")
     alpha = min(max(float(layer.alpha), 0.0), 1.0)
     older = layer.next_slot if layer.next_slot is not None and alpha >= 1 else layer.previous_slot
     count = ring.count(older)
     newer = None if layer.next_slot == older or _unread(layer.next_slot, ring, count) else layer.next_slot
-    method, other, mix = layer.method, layer.other_method, min(max(float(layer.mix), 0.0), 1.0)
-    if mix >= 1:
-        method, mix = other, 0.0
-    if mix == 0 or newer is None:
-        other, mix = method, 0.0
     before = layer.before_slot
-    if newer is None or "auto" not in (method, other) or _unread(before, ring, count):
+    if newer is None or method != "auto" or _unread(before, ring, count):
         before = None
     uniforms = LayerUniforms(
         share=alpha if newer is not None and method != "none" else 0.0,
-        other_share=alpha if newer is not None and other != "none" else 0.0,
-        mix=mix,
         is_posed=layer.is_posed,
         gap_s=layer.gap_s,
         before_gap_s=0.0 if before is None else layer.before_gap_s,
@@ -121,15 +111,13 @@ def place(layer: Layer, ring: SnapshotRing) -> PlacedLayer:
         before_count=0 if before is None else ring.count(before),
         has_transparent=any(ring.transparent(slot) is not None for slot in (older, newer) if slot is not None),
         method=METHODS.index(method),
-        other_method=METHODS.index(other),
         keeps_color=layer.discrete.color,
         keeps_scale3=layer.discrete.scale3,
     )
-    way = "mixed" if mix > 0 else "curved" if method in ("hermite", "auto") else "linear"
-    variant = PoseVariant(way, ring.is_stretched(older) and (newer is None or ring.is_stretched(newer)))
+    motion = "curved" if method in ("hermite", "auto") else "linear"
+    variant = PoseVariant(motion, ring.is_stretched(older) and (newer is None or ring.is_stretched(newer)))
     slots = _all_slots(ring, count, older, newer, before)
-    share = uniforms.share + (uniforms.other_share - uniforms.share) * mix
-    surfaces = SurfacePair(older, newer, share) if layer.surfaces is None else layer.surfaces
+    surfaces = SurfacePair(older, newer, uniforms.share) if layer.surfaces is None else layer.surfaces
     return PlacedLayer(layer.group, slots, count, variant, uniforms, surfaces)
 
 

@@ -193,13 +193,12 @@ void place_part(inout Pose pose, float scale) {
 #endif
 
 Pose drawn_pose() {
-    float share = mix(shares.x, shares.y, shares.z);
     Pose pose;
     pose.visible = (older_motion.w & VISIBLE) != 0u && is_finite(older_place, older_orientation, older_scale);
     bool continues = gl_VertexID < counts.y && ((older_place.w ^ newer_place.w) & CONTINUITY) == 0u
                      && is_finite(newer_place, newer_orientation, newer_scale);
     pose.position = place_from_eye(uintBitsToFloat(older_place.xyz));
-    if (shares.w != 0.0) pose.position += uintBitsToFloat(older_motion.xyz);
+    if (is_posed != 0.0) pose.position += uintBitsToFloat(older_motion.xyz);
     pose.orientation = unit(older_orientation);
     float scale = older_scale;
     pose.color = color_of(older_spin);
@@ -209,20 +208,14 @@ Pose drawn_pose() {
     pose.visible = pose.visible && is_below(floatBitsToUint(older_stretch), FARTHEST);
 #endif
     if (continues) {
-        pose.position = position_by(METHOD, shares.x);
-        pose.orientation = orientation_by(METHOD, shares.x);
-#if MIXED
-        // The same way round as the reference: from the method's pose to the other's.
-        pose.position += (position_by(methods.y, shares.y) - pose.position) * shares.z;
-        vec3 between = rotation_of(turn_after(orientation_by(methods.y, shares.y), back(pose.orientation)));
-        pose.orientation = turn_after(turn_of(between * shares.z), pose.orientation);
-#endif
-        scale = scale_at(older_scale, newer_scale, share);
-        float color_share = methods.z != 0 ? 0.0 : share;
+        pose.position = position_by(METHOD, pair_share);
+        pose.orientation = orientation_by(METHOD, pair_share);
+        scale = scale_at(older_scale, newer_scale, pair_share);
+        float color_share = blending.y != 0 ? 0.0 : pair_share;
         pose.color += (color_of(newer_spin) - pose.color) * color_share;
         pose.alpha += (alpha_of(newer_spin) - pose.alpha) * color_share;
 #if STRETCHED
-        float stretch_share = methods.w != 0 ? 0.0 : share;
+        float stretch_share = blending.z != 0 ? 0.0 : pair_share;
         pose.scale.x = scale_at(older_stretch.x, newer_stretch.x, stretch_share);
         pose.scale.y = scale_at(older_stretch.y, newer_stretch.y, stretch_share);
         pose.scale.z = scale_at(older_stretch.z, newer_stretch.z, stretch_share);
@@ -268,7 +261,7 @@ def pose_glsl(variant: PoseVariant) -> str:
 
     Contains QUATERNION_GLSL and ROTATE_GLSL.
     """
-    if variant.way == GIVEN:
+    if variant.motion == GIVEN:
         return QUATERNION_GLSL + ROTATE_GLSL + _POSE_STRUCT + _GIVEN_POSE
     constants: dict[str, object] = {
         "FARTHEST": f"{bits_of(FARTHEST):#x}u",
@@ -285,8 +278,7 @@ def pose_glsl(variant: PoseVariant) -> str:
         "MOST_TURN2": MOST_TURN_RAD**2,
         "HERMITE": METHODS.index("hermite"),
         "AUTO": METHODS.index("auto"),
-        "METHOD": METHODS.index("linear") if variant.way == "linear" else "methods.x",
-        "MIXED": int(variant.way == "mixed"),
+        "METHOD": METHODS.index("linear") if variant.motion == "linear" else "blending.x",
         "STRETCHED": int(variant.stretched),
         "PLACED": int(variant.placed),
         "SCALED_PARTS": int(variant.scaled_parts),

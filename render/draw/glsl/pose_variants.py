@@ -26,14 +26,14 @@ GIVEN_FORMAT, GIVEN_ATTRIBUTES = (
 )
 
 METHODS = ("none", "linear", "hermite", "auto")
-# Kinds of motion, each a program of its own: none and linear; hermite and auto; a mix of any two methods.
-WAYS = ("linear", "curved", "mixed")
+# Kinds of motion, each a program of its own: none and linear; hermite and auto.
+POSE_VARIANTS = ("linear", "curved")
 # In place of one of them: no snapshots are read, a row's pose is an input.
 GIVEN = "given"
 
 
 class PoseVariant(NamedTuple):
-    """Variant of the pose program. way: one of WAYS, or GIVEN. stretched: bodies have a scale along each of their axes.
+    """Variant of the pose program. motion: one of POSE_VARIANTS, or GIVEN. stretched: bodies have a scale along each axis.
 
     wide: spheres are seen as ellipses, see sphere_common.py. parallel: the camera is orthographic. outlined: bodies have
     a darker outline. placed: each row is a part at a pose in its body's frame. scaled_parts: with `stretched`, the scales
@@ -42,7 +42,7 @@ class PoseVariant(NamedTuple):
     materials are drawn, see light.py.
     """
 
-    way: str = "linear"
+    motion: str = "linear"
     stretched: bool = False
     wide: bool = False
     parallel: bool = False

@@ -49,11 +49,11 @@ float depth_by_metre(float depth) { return PARALLEL ? 0.5 * lens.z : 0.5 * lens.
 
 LAYER_GLSL = """
 layout(std140) uniform Layer {
-    vec4 shares;         // where between the two snapshots by the method and by the other method; how much of the other;
-                         // w: 1 where velocities are what float32 leaves of positions
-    vec4 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
-    ivec4 counts;        // bodies of the older, the newer and the one before; 1 where what is seen through is drawn apart
-    ivec4 methods;       // the method, the other method; 1 where colours, and scales along each axis, are not blended
+    float pair_share;    // where between the two snapshots
+    float is_posed;      // 1 where velocities are what float32 leaves of positions
+    vec2 gaps;           // simulated seconds from the older to the newer, and to the older from the one before
+    ivec4 counts;        // bodies of the older, the newer and the one before; 1 where what is transparent is drawn apart
+    ivec4 blending;      // index of the method; 1 where colours, and scales along each axis, are not blended
 };
 """
 
@@ -68,7 +68,7 @@ def switches_glsl(variant: PoseVariant) -> str:
     defined = {
         "PARALLEL": str(variant.parallel).lower(),
         "OUTLINED": str(variant.outlined).lower(),
-        "PATTERN": "0.0" if variant.way == GIVEN or variant.finish else "guard.z",
+        "PATTERN": "0.0" if variant.motion == GIVEN or variant.finish else "guard.z",
         "TRANSPARENT": int(variant.transparent),
         "FAINT_BELOW": 0.0 if variant.sampled else 0.5,
         "FINISH": variant.finish,

@@ -120,7 +120,7 @@ void main() {
     float bulge = 0.0, scale = abs(older_scale);
     vec3 position = place_from_eye(older);
     if (continues) {
-        position += way * mix(shares.x, shares.y, shares.z);
+        position += way * pair_share;
         scale = max(scale, abs(newer_scale));
 #if !STRAIGHT
         if ((older_motion.w & newer_motion.w & HAS_VELOCITY) != 0u
@@ -195,5 +195,5 @@ def beyond_program(context: moderngl.Context, variant: PoseVariant) -> moderngl.
 
     Takes GL_POINTS of bodies.
     """
-    vertex = f"#define STRAIGHT {int(variant.way == 'linear')}\n" + _BEYOND_VERTEX
+    vertex = f"#define STRAIGHT {int(variant.motion == 'linear')}\n" + _BEYOND_VERTEX
     return context.program(vertex_shader=sphere_vertex_glsl(variant, vertex), fragment_shader=_BEYOND_FRAGMENT)

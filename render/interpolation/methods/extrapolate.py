@@ -51,7 +51,7 @@ class BodyMotion:
 
 
 @dataclass(frozen=True)
-class WayBack:
+class CorrectionBlend:
     """From what was drawn at since_ns to the truth at until_ns."""
 
     since_ns: int
@@ -80,7 +80,7 @@ class Extrapolate(Linear):
 
     reach_ns = PREDICTED_NS
     _draw_time_ns: int | None = None
-    _way_back: WayBack | None = None
+    _way_back: CorrectionBlend | None = None
     _stands = False  # time: the newest snapshot is not the first of its instant
 
     def add(self, snapshot: Snapshot) -> None:
@@ -94,7 +94,7 @@ class Extrapolate(Linear):
         if self.take(snapshot) is not None:
             # As long as it was astray, so that a long way is not made good in a hurry.
             back_ns = min(max(now_ns - last_ns, self.usual_gap_ns), PREDICTED_NS)
-            self._way_back = WayBack(now_ns, now_ns + back_ns, drawn, self._motion_at(now_ns, super().sample))
+            self._way_back = CorrectionBlend(now_ns, now_ns + back_ns, drawn, self._motion_at(now_ns, super().sample))
 
     def take(self, snapshot: Snapshot) -> int | None:
         is_replaced = self.replaces(snapshot)

@@ -107,7 +107,7 @@ def make_all(context: moderngl.Context) -> int:
     """Makes each program that draws bodies, in the variant that has most in it; how many."""
     programs = BodyPrograms(context)
     for name in PASSES:
-        programs.get(name, PoseVariant("mixed", stretched=True, wide=name in SPHERE_PASSES, placed=True))
+        programs.get(name, PoseVariant("curved", stretched=True, wide=name in SPHERE_PASSES, placed=True))
     for make in MESH_PROGRAMS.values():
         make(context)
     for shading in SHADINGS:

@@ -23,7 +23,7 @@ from tests.render.draw.drawn_by import MARK_PROGRAMS, SIZE_PX, picture
 from twixt.render.draw.bodies.body_programs import PASSES, SPHERE_PASSES
 from twixt.render.draw.context import is_software
 from twixt.render.draw.frame.quality_levels import LEVELS
-from twixt.render.draw.glsl.pose_variants import WAYS, PoseVariant
+from twixt.render.draw.glsl.pose_variants import POSE_VARIANTS, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.marks.solid_rows import MARK_PASSES
 from twixt.render.draw.meshes.mesh_programs import MESH_PROGRAMS
@@ -67,13 +67,13 @@ def collected() -> Collector:
         picture(context, LEVELS[-1])
     context.release()
     for name, one in PASSES.items():
-        for way in WAYS:
+        for motion in POSE_VARIANTS:
             for stretched in (False, True):
                 for wide in {False, name in SPHERE_PASSES}:
-                    one.make(found, PoseVariant(way, stretched, wide))  # type: ignore[arg-type]
+                    one.make(found, PoseVariant(motion, stretched, wide))  # type: ignore[arg-type]
         for stretched in (False, True):
-            mixed = PoseVariant("mixed", stretched, name in SPHERE_PASSES, placed=True, sampled=stretched)
-            one.make(found, mixed)  # type: ignore[arg-type]
+            placed = PoseVariant("curved", stretched, name in SPHERE_PASSES, placed=True, sampled=stretched)
+            one.make(found, placed)  # type: ignore[arg-type]
     for make in MESH_PROGRAMS.values():
         make(found)  # type: ignore[arg-type]
     blend_program(found)  # type: ignore[arg-type]

@@ -3,7 +3,6 @@ import pytest
 
 from twixt.ipc.scene.parent_log import ParentEntry
 from twixt.ipc.snapshot import Snapshot, new_bodies
-from twixt.render.scene.method_change import Blend
 from twixt.render.scene.numpy_poser import Poser, PosingRules
 from twixt.render.scene.scene_parents import SceneParents
 
@@ -29,13 +28,13 @@ def test_only_its_rows_are_posed():
     some = poser(rows=[1, 3])
     some.add(snapshot(0, [[i, 0, 0] for i in range(5)]))
     some.add(snapshot(10, [[i, 2, 0] for i in range(5)]))
-    assert some.poses(5 * MS, Blend("linear")).position.tolist() == [[1, 1, 0], [3, 1, 0]]
+    assert some.poses(5 * MS, "linear").position.tolist() == [[1, 1, 0], [3, 1, 0]]
 
 
 def test_rows_that_are_not_there_yet_are_left_out():
     some = poser(rows=[1, 9])
     some.add(snapshot(0, [[0, 0, 0], [7, 0, 0]]))
-    assert some.poses(0, Blend("linear")).position.tolist() == [[7, 0, 0]]
+    assert some.poses(0, "linear").position.tolist() == [[7, 0, 0]]
 
 
 def test_children_are_posed_where_their_parents_carry_them():
@@ -44,14 +43,18 @@ def test_children_are_posed_where_their_parents_carry_them():
     for each in snapshots:
         each.bodies["orientation"][0] = HALF_TURN_ABOUT_Z
         grandchild.add(each)
-    assert grandchild.poses(5 * MS, Blend("linear")).position[0] == pytest.approx([9, 2, 2], abs=1e-6)
+    assert grandchild.poses(5 * MS, "linear").position[0] == pytest.approx([9, 2, 2], abs=1e-6)
 
 
-def test_two_methods_are_mixed():
-    both = poser(methods=("linear", "none"))
-    both.add(snapshot(0, [[0, 0, 0]]))
-    both.add(snapshot(10, [[8, 0, 0]]))
-    assert both.poses(5 * MS, Blend("linear", "none", 0.5)).position[0, 0] == pytest.approx(2.0)
+@pytest.mark.parametrize("parents", [None, [-1, 0]])
+def test_a_method_that_is_added_begins_with_the_last_snapshots(parents):
+    both = poser(parents=parents, methods=("kalman",))
+    both.add(snapshot(0, [[0, 0, 0], [1, 0, 0]]))
+    both.add(snapshot(10, [[8, 0, 0], [1, 0, 0]]))
+    both.use(frozenset({"none"}))
+    assert both.is_ready("none", 5 * MS)
+    assert both.poses(5 * MS, "none").position[0, 0] == 0
+    assert len(both.poses(5 * MS, "linear")) == 0, "the method before is gone"
 
 
 def test_a_method_is_ready_when_it_has_seen_two_snapshots_and_the_draw_time():
@@ -70,8 +73,8 @@ def test_another_world_begins_from_nothing():
     one.add(snapshot(10, [[1, 0, 0]]))
     one.add(snapshot(0, [[5, 0, 0]], world_epoch=1))
     assert not one.is_ready("linear", 0)
-    assert one.poses(0, Blend("linear")).position[0, 0] == 5
+    assert one.poses(0, "linear").position[0, 0] == 5
 
 
 def test_before_anything_came_there_are_no_poses():
-    assert len(poser(rows=[0], parents=[-1]).poses(0, Blend("linear"))) == 0
+    assert len(poser(rows=[0], parents=[-1]).poses(0, "linear")) == 0

@@ -14,7 +14,6 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.scene import Camera, Scene, Sphere
 from twixt.ipc.scene.groups import Group
 from twixt.ipc.snapshot import new_bodies
-from twixt.render.scene.method_change import CHANGE_NS
 from twixt.render.scene.stage import Stage, side_by_side
 
 
@@ -66,26 +65,44 @@ def test_a_method_of_numpy_is_drawn_where_the_shaders_draw_the_same_straight_way
     assert middle_px(numpy.pixels(700)) == pytest.approx(middle_px(straight.pixels(700)), abs=3.0)
 
 
-@pytest.mark.parametrize("to", ["none", "hermite", "auto", "latest", "catmull", "kalman", "chase"])
-def test_no_body_jumps_when_the_method_changes(window, to):
+@pytest.mark.parametrize("to", ["none", "hermite", "auto", "latest"])
+def test_a_method_of_the_shaders_is_drawn_in_the_first_frame_after_it_is_chosen(window, to):
+    show = Show(window, ONE, along_x(speed=0.4, velocity=True))
+    begun_so = Show(window, ONE, along_x(speed=0.4, velocity=True), interpolation=to)
+    for at_ms in range(0, 700, 10):
+        show.draw(at_ms)
+        begun_so.draw(at_ms)
+    show.choose(interpolation=to)
+    assert np.array_equal(show.pixels(730), begun_so.pixels(730))
+    assert show.draw(730).main.method == to
+
+
+@pytest.mark.parametrize("to", ["catmull", "kalman", "chase"])
+def test_a_method_of_numpy_is_drawn_from_when_it_knows_enough_and_nobody_jumps(window, to):
     show = Show(window, ONE, along_x(speed=1.0, velocity=True))
     show.stage.main.watch("test", None)
-    places = []
+    places, methods = [], []
     for at_ms in range(0, 1500, 10):
         if at_ms == 700:
             show.choose(interpolation=to)
-        show.draw(at_ms)
+        methods.append(show.draw(at_ms).main.method)
         poses = show.stage.main.watched("test")
-        if len(poses):
+        if at_ms >= 100:
             places.append(float(poses.position[0, 0]))
-    steps = np.diff(places)
-    during = steps[60 : 60 + CHANGE_NS // (10 * MS) + 40]
-    plain = 0.1
-    if to in ("none", "latest"):  # these methods jump by a snapshot's distance at each snapshot
-        assert during[:8].max() <= plain + 1.1 * 0.5, "the change itself adds no jump of its own"
-    else:
-        assert during.max() <= 2.5 * plain
-    assert show.draw(1500).main.method == to
+    assert np.diff(places).max() <= 2.5 * 0.1
+    assert set(methods[:70]) == {"linear"}
+    assert set(methods[100:]) == {to}, "at most three snapshots later"
+
+
+@pytest.mark.parametrize("chosen", ["none", "hermite", "catmull"])
+def test_from_a_method_of_numpy_another_one_is_drawn_at_once(window, chosen):
+    show = Show(window, ONE, along_x(speed=1.0, velocity=True), interpolation="kalman")
+    show.stage.main.watch("test", None)
+    for at_ms in range(0, 750, 10):
+        show.draw(at_ms)
+    show.choose(interpolation=chosen)
+    assert show.draw(750).main.method == chosen
+    assert show.stage.main.watched("test").position[0, 0] == pytest.approx(7.0 if chosen == "none" else 7.5, abs=0.01)
 
 
 def test_a_group_may_show_the_newest_state_while_the_others_are_interpolated(window):

@@ -38,7 +38,7 @@ def test_the_block_is_laid_out_as_std140_has_it():
     assert block["picture"][:2].tolist() == [200, 100]
     assert block["light_eye"][3] == 1
     assert block["grid"][2:].tolist() == [7, 9]
-    assert LAYER_BLOCK.size == 64
+    assert LAYER_BLOCK.size == 48
 
 
 @given(st.floats(1e-2, 1e5))

@@ -124,15 +124,6 @@ def test_a_curve_is_drawn_where_velocities_tell_of_one(studio):
         assert centroid_px(pixels) == pytest.approx(projected_px(place, SIDE), abs=0.1), method
 
 
-def test_a_change_of_method_moves_bodies_evenly_from_one_pose_to_the_other(studio):
-    renderer = studio.renderer(dark([Sphere(0.15, WHITE)]))
-    upload(renderer, 0, bodies_at((0, -1, 0)))
-    upload(renderer, 1, bodies_at((0, 1, 0)))
-    for mix in (0.0, 0.25, 0.5, 1.0):
-        pixels = studio.draw(renderer, Layer(0, 1, None, 0.5, 1.0, 0.0, "none", "linear", mix), camera=SIDE)
-        assert centroid_px(pixels) == pytest.approx(projected_px((0, mix - 1, 0), SIDE), abs=0.1)
-
-
 def test_poses_in_an_extra_slot_may_be_more_or_fewer_than_the_snapshots(studio):
     renderer = studio.renderer(dark([Sphere(0.3, WHITE)]), slots=3, capacity=2)
     upload(renderer, 0, bodies_at((0, 0, 0), (0, 1, 0)))
@@ -208,13 +199,13 @@ def test_programs_made_ahead_leave_no_trace_and_none_to_make(studio):
     made = 0
     while renderer.prepare():
         made += 1
-    # Programs for all that is drawn and all that large and many spheres need, for three ways to move, but what is made; and
-    # spheres of a cheaper picture, for the way that is drawn; and the program that enlarges small pictures.
-    assert made == 6 * 3 - 3 + 4 + 1
+    # Programs for all that is drawn and all that large and many spheres need, for two kinds of motion, but what is made;
+    # and spheres of a cheaper picture, for the motion that is drawn; and the program that enlarges small pictures.
+    assert made == 6 * 2 - 3 + 4 + 1
     np.testing.assert_array_equal(renderer.read_pixels(), before)
     programs = dict(renderer._bodies.programs._made)
-    for method, other in (("none", ""), ("auto", ""), ("hermite", ""), ("linear", "auto")):
-        studio.draw(renderer, Layer(0, 1, 2, 0.5, 1.0, 1.0, method, other, 0.5 if other else 0.0))
+    for method in ("none", "auto", "hermite", "linear"):
+        studio.draw(renderer, Layer(0, 1, 2, 0.5, 1.0, 1.0, method))
     assert renderer._bodies.programs._made == programs
     np.testing.assert_array_equal(studio.draw(renderer, Layer(0, 1, alpha=0.5)), before)
 
@@ -224,7 +215,7 @@ def test_a_layer_that_the_scene_does_not_have_is_refused(studio):
     with pytest.raises(TwixtError, match=r"has the layers None, got 'wheels'"):
         studio.draw(renderer, Layer(0, group="wheels"))
     with pytest.raises(TwixtError, match="none, linear, hermite, auto, got 'cubic'"):
-        studio.draw(renderer, Layer(0, method="linear", other_method="cubic", mix=0.5))
+        studio.draw(renderer, Layer(0, method="cubic"))
     with pytest.raises(TwixtError, match=r"shape \(n, 3\), got \(4,\)"):
         renderer.upload_scale3(0, np.ones(4))
 
