@@ -26,7 +26,6 @@ from twixt.ipc.snapshot import BODY, NO_MARKS
 from twixt.render.draw.bodies import part_values
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.level_floor import LevelFloor
-from twixt.render.draw.bodies.solids import Solids
 from twixt.render.draw.bodies.still_planes import still_key
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.context import GpuTimers, is_software
@@ -49,6 +48,7 @@ from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.software.picture_bounds import PictureBounds
 from twixt.render.draw.software.small_pictures import SmallPictures
 from twixt.render.draw.software.stale_parts import meet
+from twixt.render.draw.solids import Solids
 from twixt.render.draw.spheres.sphere_common import is_wide
 from twixt.render.draw.transparency.transparent_draws import TransparentDraws
 

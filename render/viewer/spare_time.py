@@ -27,7 +27,7 @@ from twixt.render.viewer.frame_timer import FrameTimer
 from twixt.render.viewer.idle_garbage import Garbage
 
 if TYPE_CHECKING:
-    from twixt.render.display.display import AwaitCall
+    from twixt.render.display.presentation.wayland_frame import AwaitCall
 
 # Least spare time in which log rows are written, and in which garbage is collected while a frame waits for its swap.
 IDLE_NS = 4_000_000

@@ -20,8 +20,7 @@ from twixt.render.draw.bodies.shape_table import half_size
 from twixt.render.draw.bodies.still_planes import Same, moves
 from twixt.render.draw.frame.frame_block import NEAR_FADE_RADII, Floor
 from twixt.render.draw.frame.layers import PlacedLayer
-from twixt.render.draw.frame.snapshot_ring import NO_BODIES
-from twixt.render.draw.transparency.transparent_rows import OPAQUE
+from twixt.render.draw.frame.snapshot_ring import NO_BODIES, OPAQUE
 from twixt.render.interpolation.quaternion import multiply, normalized, rotate
 
 # Largest horizontal part of a level plane's unit normal: at 100 m from its middle such a plane is 1 mm off.

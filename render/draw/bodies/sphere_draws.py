@@ -16,9 +16,10 @@ from twixt.ipc.scene import Scene
 from twixt.render.draw.bodies.body_draws import BodyDraws, Finish
 from twixt.render.draw.frame.frame_block import SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
+from twixt.render.draw.frame.snapshot_ring import sampled_rows
 from twixt.render.draw.software.separate_spheres import ApartSpheres
 from twixt.render.draw.software.splat_drawing import SplatDrawing
-from twixt.render.draw.spheres.snapshot_bounds import fits_points, grown, together
+from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, grown, together
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import (
     FINEST,
@@ -26,7 +27,6 @@ from twixt.render.draw.spheres.sphere_detail import (
     choose,
     largest_radius,
     sampled_radii,
-    sampled_rows,
     sizes_in,
 )
 
@@ -145,7 +145,7 @@ class SphereDrawing:
     def _all_fit(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
         """True if all spheres are known to fit points; computed again when an input has changed."""
         ring, detail = self._bodies.ring, self._detail
-        extents = tuple([ring.extent(slot) for layer in layers for slot in layer.slots[:2]])
+        extents = tuple([ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]])
         gap_s = max(layer.uniforms.gap_s for layer in layers)
         key = (detail, self._chosen_for, extents, gap_s)
         if key != self._fit_for:

@@ -14,20 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twixt.ipc.scene import Scene
-from twixt.render.draw.bodies.shape_table import KIND_NAMES
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import SnapshotRing
-from twixt.render.draw.transparency.transparent_rows import NO_ROWS
-
-# Planes of a scene whose records are compared in each picture, at most.
-MOST_STILL = 64
-PLANES = KIND_NAMES.index("planes")
-
-
-def plane_rows(kinds: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Rows that are planes, ascending; none if they are more than MOST_STILL. kinds: of each row."""
-    rows = np.flatnonzero(kinds == PLANES).astype(np.uint32)
-    return rows if len(rows) <= MOST_STILL else NO_ROWS
 
 
 def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -> Hashable | None:

@@ -19,13 +19,14 @@ from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.shapes.mesh import Mesh
 from twixt.render.draw.bodies.body_draws import BodyDraws
 from twixt.render.draw.bodies.body_programs import Membership
-from twixt.render.draw.bodies.still_planes import PLANES, moves
+from twixt.render.draw.bodies.shape_table import KIND_NAMES
+from twixt.render.draw.bodies.still_planes import moves
 from twixt.render.draw.frame.frame_block import Floor, SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.quality_levels import Level
 from twixt.render.draw.frame.snapshot_ring import NO_BODIES
 from twixt.render.draw.shapes.shadows import FADE_RADII, has_shadows
-from twixt.render.draw.spheres.snapshot_bounds import Extent
+from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 
 # A result computed ahead is for a gap longer by the first factor. A result holds for gaps down to the second factor.
 LONGER, AS_LONG = 1.001, 0.99
@@ -137,7 +138,7 @@ class BodyRecords:
         is_shaded = level.shadows and has_shadows(scene, len(older), self._floor)
         if is_shaded and self._ground_of != (scene, self._floor):
             self._ground_of, self._ground = (scene, self._floor), ground_of(scene, self._floor)
-        ends = (older, ring.extent(older_slot)), (newer, ring.extent(newer_slot))
+        ends = (older, ring.attached(older_slot, extent_of)), (newer, ring.attached(newer_slot, extent_of))
         return FewBodies(*ends, self._sizes, self._gap_s, self._ground if is_shaded else None)
 
 
@@ -154,7 +155,7 @@ def sizes_of(bodies: BodyDraws) -> BallSizes | None:
     arm = np.where(np.array([isinstance(shape, Mesh) for shape in distinct] or [False])[rows], reach, 0.0)
     if parts is not None:
         arm += np.linalg.norm(parts.poses[:, :3].astype(np.float64), axis=1)
-    return BallSizes(reach, arm, members.kinds == PLANES, members.are_spheres)
+    return BallSizes(reach, arm, members.kinds == KIND_NAMES.index("planes"), members.are_spheres)
 
 
 def ground_of(scene: Scene, floor: Floor | None) -> Ground:

@@ -27,7 +27,7 @@ from twixt.render.draw.frame.frame_block import Floor, SceneView, Viewport
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.shapes.shadows import has_shadows
 from twixt.render.draw.software.stale_parts import around
-from twixt.render.draw.spheres.snapshot_bounds import Extent
+from twixt.render.draw.spheres.snapshot_bounds import Extent, extent_of
 
 # Added on each side, for soft edges, outlines and rounding.
 MARGIN_PX = 4
@@ -135,13 +135,13 @@ class PictureBounds:
         """Upper bound of the heights of the layers' bodies above the ground, metres; rounded, so that it seldom
         changes."""
         ring = self._bodies.ring
-        extents = [ring.extent(slot) for layer in layers for slot in layer.slots[:2]]
+        extents = [ring.attached(slot, extent_of) for layer in layers for slot in layer.slots[:2]]
         highest_m = max([extent.high[2] for extent in extents if extent is not None], default=0.0) - ground.height_m
         return HEIGHT_STEP ** math.ceil(math.log(max(highest_m, 1e-6), HEIGHT_STEP))
 
     def _of_slot(self, slot: int, view: SceneView, shadows: Shadows, reach: Reach) -> Viewport | None:
         ring = self._bodies.ring
-        extent = ring.extent(slot)
+        extent = ring.attached(slot, extent_of)
         if extent is None:
             return None
         kept = self._of_slots.get(slot)

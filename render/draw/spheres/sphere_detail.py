@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from twixt.ipc.scene import Scene, Shape, Sphere
 from twixt.render.draw.camera import CameraMatrices
 from twixt.render.draw.frame.quality_levels import FULL, Level
+from twixt.render.draw.frame.snapshot_ring import sampled_rows
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX, is_wide
 
-# Size of the sample; up to twice as many are taken. Its share of large spheres is off by a few percent.
-SAMPLED = 128
 # This share of the sampled spheres in the picture is no wider than `Sizes.typical_px`.
 NEARLY_ALL = 0.95
 # The last choice is kept for sizes up to KEPT times its limit. A program draws spheres up to LARGER times its limit.
@@ -57,11 +56,6 @@ class Sizes(NamedTuple):
 
     typical_px: float
     covered_px: float
-
-
-def sampled_rows(count: int) -> slice:
-    """Evenly spaced rows of `count` bodies, fewer than twice SAMPLED."""
-    return slice(0, count, max(1, count // SAMPLED))
 
 
 def sampled_radii(scene: Scene, count: int) -> NDArray[np.float32]:

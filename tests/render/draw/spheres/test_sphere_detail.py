@@ -11,17 +11,16 @@ from tests.render.draw.conftest import SIZE_PX, matrices
 from twixt.ipc.scene import Box, Scene, Sphere
 from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.camera import OrbitCamera
+from twixt.render.draw.frame.snapshot_ring import SAMPLED, sampled_rows
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import (
     FINEST,
     LARGER,
     PLAIN,
-    SAMPLED,
     Sizes,
     choose,
     possible,
     sampled_radii,
-    sampled_rows,
     sizes_in,
 )
 
