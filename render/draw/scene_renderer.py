@@ -74,7 +74,7 @@ class SceneRenderer:
         self._context, self._scene = context, scene
         self._target, self._uniforms = FrameTarget(context), FrameUniforms(context)
         self._small = SmallPictures(context, self._target)
-        ring = SnapshotRing(context, slots, capacity, is_late=by_processor)
+        ring = SnapshotRing(context, slots, capacity)
         self._bodies = BodyDraws(context, self._target, scene, ring, by_processor)
         self._floors = LevelFloor(self._bodies)
         self._background = Background(context, by_processor)

@@ -18,7 +18,6 @@ from twixt.render.draw.frame.frame_block import SceneView
 from twixt.render.draw.frame.layers import PlacedLayer
 from twixt.render.draw.frame.snapshot_ring import sampled_rows
 from twixt.render.draw.software.separate_spheres import ApartSpheres
-from twixt.render.draw.software.splat_drawing import SplatDrawing
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points, grown, together
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import (
@@ -46,7 +45,6 @@ class SphereDrawing:
         self._bodies, self._finish = bodies, finish
         self._any_beyond = context.query(samples=True)
         self._apart = ApartSpheres(context)
-        self._splats = SplatDrawing(context, bodies.ring) if bodies.is_software and finish is None else None
         self._radii_of: Scene | None = None
         self._radii: NDArray[np.float32] = np.zeros(0, np.float32)
         self._detail = FINEST
@@ -62,8 +60,6 @@ class SphereDrawing:
         draw = partial(self._bodies.draw, finish=self._finish)
         self._choose(view, layers, count)
         name, largest_px = self._detail
-        if self._draw_splats(view, layers):
-            return
         if self._all_fit(view, layers):
             if not has_others and (few := self._few_apart(view, layers)) is not None:
                 order = self._apart.near_first(few, view.camera)
@@ -108,22 +104,6 @@ class SphereDrawing:
             sizes = sizes_in(sample, sampled_radii(scene, largest.bodies), count, camera, viewport[3])
             self._detail = choose(sizes, count, by_processor, self._detail, level)
             self._chosen_for, self._drawn = key, 0
-
-    def _draw_splats(self, view: SceneView, layers: Sequence[PlacedLayer]) -> bool:
-        """Draws the spheres by splat_drawing.py where that is faster; False: nothing was drawn."""
-        splats, detail = self._splats, self._detail
-        if splats is None or self._bodies.parts is not None or layers[0].uniforms.has_transparent:
-            return False
-        if not splats.can_draw(view, layers, detail):
-            return False
-        large = splats.draw(view, layers[0], self.radii(view.scene, layers[0].bodies), detail)
-        if large is None:
-            return False
-        if len(large):
-            draw, order = self._bodies.draw, splats.few(large)
-            draw("balls", layers, (detail.largest_px, LARGEST_POINT_PX), most=len(large), order=order)
-            draw("quads", layers, (0.0, LARGEST_POINT_PX), most=len(large), order=order)
-        return True
 
     def _few_apart(self, view: SceneView, layers: Sequence[PlacedLayer]) -> NDArray[np.void] | None:
         """Records of a picture's bodies if they are few spheres that do not intersect (separate_spheres.py), else None.

@@ -52,8 +52,6 @@ OPAQUE = 255  # alpha of a colour
 # With more bodies a sample decides whether colours are looked through for alpha: a byte of each of 32,768 records
 # takes 0.02 ms, of a million 5 ms.
 MOST_LOOKED_AT = 1 << 15
-# Where the CPU draws, more records than this are kept in main memory, and go to OpenGL when a program first reads them.
-LATE_FROM = 1 << 15
 # Vertex arrays kept: a few for each pair of slots. Pairs change as the ring is thinned.
 MOST_VERTEX_ARRAYS = 512
 
@@ -70,10 +68,8 @@ class _Slot:
     """A snapshot on the GPU, and parts of it in main memory.
 
     records, stretches: GPU buffers, at least as large as what was written last. count: bodies. stretched: rows of
-    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. kept: records
-    of a large snapshot, in an array that may be longer; is_unsent: OpenGL does not have them yet. columns: made from
-    `kept`, see `SnapshotRing.columns`. transparent: None without any. planes: records of plane_rows. attached: values
-    made of all records, by the functions that made them.
+    `scale3` that belong to the snapshot. sample: some records. few: all records, if there are at most FEW. transparent:
+    None without any. planes: records of plane_rows. attached: values made of all records, by the functions that made them.
     """
 
     records: moderngl.Buffer | None = None
@@ -82,9 +78,6 @@ class _Slot:
     stretched: int = 0
     sample: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
     few: NDArray[np.void] | None = None
-    kept: NDArray[np.void] | None = None
-    is_unsent: bool = False
-    columns: Any = None
     transparent: TransparentRows | None = None
     planes: NDArray[np.void] = field(default_factory=lambda: NO_BODIES)
     plane_rows: NDArray[np.uint32] | None = None
@@ -100,17 +93,12 @@ _EMPTY = _Slot()
 
 
 class SnapshotRing:
-    """`slots` buffers of records, further ones for other slots in use, and the vertex arrays over them.
+    """`slots` buffers of records, further ones for other slots in use, and the vertex arrays over them."""
 
-    is_late: large snapshots are kept in main memory (`records`), and go to OpenGL when a program first reads them.
-    """
-
-    def __init__(self, context: moderngl.Context, slots: int, capacity: int, is_late: bool = False) -> None:
+    def __init__(self, context: moderngl.Context, slots: int, capacity: int) -> None:
         self._context = context
         self._capacity = max(capacity, 1)
-        self._is_late = is_late
         self._slots: dict[int, _Slot] = {}
-        self._has_unsent = False  # True if any slot has
         self._vertex_arrays: dict[tuple[object, ...], moderngl.VertexArray] = {}
         self._attached: list[Make] = []
         self.slots = slots
@@ -134,21 +122,6 @@ class SnapshotRing:
         """All records of the slot, dtype `BODY`; None if there are more than FEW."""
         return self._slots.get(slot, _EMPTY).few
 
-    def records(self, slot: int) -> NDArray[np.void] | None:
-        """All records of the slot, dtype `BODY`; None unless kept in main memory (`is_late`, more than LATE_FROM)."""
-        held = self._slots.get(slot, _EMPTY)
-        return None if held.kept is None else held.kept[: held.count]
-
-    def columns(self, slot: int, make: Callable[[NDArray[np.void]], Made]) -> Made:
-        """Result of `make` for the slot's `records`, computed once for each upload."""
-        held = self._slots[slot]
-        found: Made | None = held.columns
-        if found is None:
-            records = self.records(slot)
-            assert records is not None
-            found = held.columns = make(records)
-        return found
-
     def attach(self, make: Make) -> None:
         """Has a value made of the records of each snapshot that is uploaded from now on, see `attached`."""
         self._attached.append(make)
@@ -158,7 +131,7 @@ class SnapshotRing:
         return self._slots.get(slot, _EMPTY).attached.get(make)
 
     def transparent(self, slot: int) -> TransparentRows | None:
-        """Rows of the slot that are transparent; None if there are none."""
+        """Transparent rows of the slot; None if there are none."""
         return self._slots.get(slot, _EMPTY).transparent
 
     def planes(self, slot: int) -> NDArray[np.void]:
@@ -187,13 +160,8 @@ class SnapshotRing:
         older, held.records = held.records, None
         buffer = held.records = self._with_room(older, slot, BODY.itemsize)
         bodies = np.frombuffer(records, BODY, count)
-        held.columns = None
-        if self._is_late and count > LATE_FROM:
-            bodies = self._keep(held, bodies)
-        else:
-            held.is_unsent, held.kept = False, None
-            if count:
-                buffer.write(records)
+        if count:
+            buffer.write(records)
         held.count, held.stretched = count, 0
         held.sample = bodies[sampled_rows(count)].copy()
         held.few = bodies.copy() if count <= FEW else None
@@ -220,11 +188,9 @@ class SnapshotRing:
 
     def read(self, slot: int) -> tuple[NDArray[np.void], NDArray[np.float32] | None]:
         """All records of the slot, dtype `BODY`, and the scales along their own axes, if they have any. Waits for
-        OpenGL unless they are kept in main memory. Copy what you keep."""
+        OpenGL if there are more than FEW. Copy what you keep."""
         held = self._slots.get(slot, _EMPTY)
-        records = self.few(slot) if self.records(slot) is None else self.records(slot)
-        if records is None:
-            records = _read(held.records, BODY, held.count)
+        records = _read(held.records, BODY, held.count) if held.few is None else held.few
         if not self.is_stretched(slot):
             return records, None
         return records, _read(held.stretches, np.dtype("<f4"), 3 * held.count).reshape(-1, 3)
@@ -267,8 +233,6 @@ class SnapshotRing:
 
         key: one for each program and set of indices. places: poses of parts in their bodies' frames.
         """
-        if self._has_unsent:
-            self._send(slots)
         key = (*slots, stretched and self.is_stretched(slots[1]), *key)
         array = self._vertex_arrays.pop(key, None)
         if array is None:
@@ -306,7 +270,6 @@ class SnapshotRing:
             for buffer in held.buffers:
                 buffer.release()
         self._slots.clear()
-        self._has_unsent = False
 
     def _with_room(self, buffer: moderngl.Buffer | None, slot: int, row_bytes: int) -> moderngl.Buffer:
         """Returns `buffer`, or in its place a new one with room for `capacity` rows."""
@@ -317,22 +280,6 @@ class SnapshotRing:
         if buffer is not None:
             buffer.release()
         return self._new_buffer(self._capacity * row_bytes)
-
-    def _keep(self, held: _Slot, bodies: NDArray[np.void]) -> NDArray[np.void]:
-        """Copies the records into the slot's array, which is reused if it is large enough."""
-        if held.kept is None or len(held.kept) < len(bodies):
-            held.kept = np.empty(self._capacity, BODY)
-        copied = held.kept[: len(bodies)]
-        copied.view(np.uint8)[:] = bodies.view(np.uint8)
-        held.is_unsent = self._has_unsent = True
-        return copied
-
-    def _send(self, slots: tuple[int, ...]) -> None:
-        for held in (self._slots[slot] for slot in set(slots)):
-            if held.is_unsent and held.records is not None and held.kept is not None:
-                held.records.write(held.kept[: held.count].view(np.uint8).data)
-                held.is_unsent = False
-        self._has_unsent = any(held.is_unsent for held in self._slots.values())
 
     def _new_buffer(self, size_bytes: int) -> moderngl.Buffer:
         held = sum(buffer.size for held in self._slots.values() for buffer in held.buffers)

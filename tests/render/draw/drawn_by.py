@@ -25,7 +25,6 @@ from twixt.render.draw.flat.overlay_sheet import Sheet
 from twixt.render.draw.flat.panel_backgrounds import Panes, Rectangle
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.draw.frame.quality_levels import BEST_BY_PROCESSOR, FULL, LEVELS, LIT_LEVELS, Level
-from twixt.render.draw.frame.snapshot_ring import LATE_FROM
 from twixt.render.draw.glsl.pose_variants import GIVEN, PoseVariant
 from twixt.render.draw.light.composing import SHADINGS, compose_program
 from twixt.render.draw.marks.mark_solids import SOLIDS
@@ -78,7 +77,7 @@ def picture(context: moderngl.Context, level: Level = FULL) -> np.ndarray:
     images = ImageRectangles()
     images.take([np.full((6, 8, 3), (90, 160, 220), np.uint8)])
     images.draw([Rectangle(60, 100, 84, 116)], SIZE_PX)
-    cloud(context)
+    before_a_sky(context)
     renderer.finish()
     return renderer.read_pixels()
 
@@ -91,11 +90,11 @@ def some_marks() -> np.ndarray:
     return marks.records
 
 
-def cloud(context: moderngl.Context) -> None:
-    """So many small spheres, in a corner of the picture, that arrays draw them where OpenGL is the processor's work."""
-    bodies = new_bodies(LATE_FROM + 1)
+def before_a_sky(context: moderngl.Context) -> None:
+    """Draws small spheres before a sky in a corner of the picture."""
+    bodies = new_bodies(50)
     bodies["position"] = np.random.default_rng(0).random((len(bodies), 3))
-    scene = Scene([Sphere(0.01)], ground=None, background=Texture.gradient((0.1, 0.2, 0.4), (0.3, 0.3, 0.3)))
+    scene = Scene([Sphere(0.05)], ground=None, background=Texture.gradient((0.1, 0.2, 0.4), (0.3, 0.3, 0.3)))
     renderer = SceneRenderer(context, scene, 3, len(bodies))
     renderer.upload_records(0, bodies)
     part = 0, 0, 50, 40

@@ -14,7 +14,6 @@ from twixt.ipc.snapshot import new_bodies
 from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.frame.layers import Layer
-from twixt.render.draw.frame.snapshot_ring import LATE_FROM
 from twixt.render.draw.spheres.snapshot_bounds import extent_of, fits_points
 from twixt.render.draw.spheres.sphere_common import LARGEST_POINT_PX
 from twixt.render.draw.spheres.sphere_detail import Detail
@@ -182,23 +181,6 @@ def test_a_sphere_moves_as_its_position_does_to_a_twentieth_of_a_pixel(studio):
         covered = studio.picture(scene, bodies, camera=replace(SIDEWAYS, azimuth_rad=0.0))[..., 0] / 255
         seen.append(covered.sum(axis=0) @ np.arange(SIZE_PX[0]) / covered.sum())
     assert np.diff(seen) == pytest.approx(0.1, abs=0.05)
-
-
-def test_a_cloud_drawn_by_arrays_is_where_points_draw_it(studio):
-    rng = np.random.default_rng(0)
-    bodies = new_bodies(LATE_FROM + 1)
-    bodies["position"] = rng.uniform(-2, 2, (len(bodies), 3))
-    scene = Scene([Sphere(0.02, (1, 0.8, 0.5))], ground=None, background=(0, 0, 0))
-    renderer = studio.renderer(scene, capacity=len(bodies))
-    pictures = []
-    for method in ("linear", "hermite"):  # a body that only one of the two has, and curves, are drawn by points
-        renderer.upload_records(0, bodies)
-        renderer.upload_records(1, bodies if method == "linear" else bodies[:-1])
-        layer = Layer(0, 1, alpha=0.5, gap_s=1.0, method=method)
-        pictures.append(studio.draw(renderer, layer, camera=SIDEWAYS).astype(int))
-    renderer.release()
-    assert (pictures[0].max(axis=2) > 30).mean() > 0.1
-    assert (np.abs(pictures[0] - pictures[1]).max(axis=2) > 60).mean() < 0.02
 
 
 def test_what_is_said_to_fit_points_does():

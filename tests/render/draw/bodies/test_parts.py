@@ -17,7 +17,6 @@ from twixt.render.draw.bodies import ray_cast_draws, sphere_draws
 from twixt.render.draw.bodies.part_rows import part_rows
 from twixt.render.draw.bodies.shape_table import PALETTE, shape_table
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.draw.frame import snapshot_ring
 from twixt.render.draw.frame.layers import Layer
 from twixt.render.interpolation.poses import records_of
 from twixt.render.interpolation.quaternion import multiply, rotate
@@ -196,9 +195,7 @@ def test_more_bodies_come_and_go_between_snapshots(studio):
         assert_alike(picture, drawn_apart(studio, TOYS, bodies[:older]))
 
 
-@pytest.mark.parametrize("late_from", [1 << 15, 4])  # records on the GPU alone, and in main memory
-def test_snapshots_that_are_held_are_drawn_by_each_scene_that_comes(studio, monkeypatch, late_from):
-    monkeypatch.setattr(snapshot_ring, "LATE_FROM", late_from)
+def test_snapshots_that_are_held_are_drawn_by_each_scene_that_comes(studio):
     bodies = tumbling(COUNT, 0)
     plain, none = Scene([Sphere(0.3), Box((0.4, 0.5, 0.6))]), Scene([Compound([])])
     renderer = studio.renderer(plain)
