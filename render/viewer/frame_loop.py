@@ -215,7 +215,6 @@ class FrameLoop:
             spans.lap(kinds.OVERLAY)
         self.timer.parts.lap(DRAW)
         stage.renderer.finish()
-        self.over.settle()
         spans.lap(kinds.FINISH)
         self.timer.parts.finished()
         if shown is not None:

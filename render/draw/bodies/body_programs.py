@@ -35,15 +35,8 @@ from twixt.render.draw.shapes.ellipsoids import ELLIPSOID
 from twixt.render.draw.shapes.planes import plane_program
 from twixt.render.draw.shapes.ray_cast import CastShape, cast_beyond_program, cast_point_program, cast_quad_program
 from twixt.render.draw.shapes.shadows import shadow_program
+from twixt.render.draw.spheres import point_spheres
 from twixt.render.draw.spheres.fine_spheres import apart_program, point_program, quad_program
-from twixt.render.draw.spheres.point_spheres import (
-    apart_ball_program,
-    ball_program,
-    bead_program,
-    disc_program,
-    dot_program,
-    pearl_program,
-)
 from twixt.render.draw.spheres.sphere_common import beyond_program
 
 ALL_KINDS = "all"
@@ -99,14 +92,13 @@ def _cast_passes(name: str, shape: CastShape) -> dict[str, Pass]:
 # sphere_draws.py chooses which of these draw a picture, and in which order.
 _SPHERES = {
     "beyond": Pass("spheres", beyond_program, POINTS, writes_depth=False, is_guarded=True),
-    "dots": Pass("spheres", dot_program, PLAIN_POINTS, is_guarded=True),
-    "beads": Pass("spheres", bead_program, PLAIN_POINTS, is_guarded=True),
-    "discs": Pass("spheres", disc_program, PLAIN_POINTS, is_guarded=True),
-    "pearls": Pass("spheres", pearl_program, PLAIN_POINTS, is_guarded=True),
-    "balls": Pass("spheres", ball_program, PLAIN_POINTS, is_guarded=True),
+    **{
+        f"lod {number}": Pass("spheres", make, PLAIN_POINTS, is_guarded=True)
+        for number, make in enumerate(point_spheres.LOD_PROGRAMS)
+    },
     "points": Pass("spheres", point_program, POINTS, is_guarded=True),
     "apart": Pass("spheres", apart_program, POINTS, is_guarded=True, is_premultiplied=True),
-    "apart balls": Pass("spheres", apart_ball_program, PLAIN_POINTS, is_guarded=True),
+    "apart lod 4": Pass("spheres", point_spheres.apart_program, PLAIN_POINTS, is_guarded=True),
     "quads": Pass("spheres", quad_program, QUADS),
 }
 SPHERE_PASSES = tuple(_SPHERES)

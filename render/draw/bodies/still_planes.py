@@ -33,7 +33,7 @@ def still_key(ring: SnapshotRing, layers: Sequence[PlacedLayer], scene: Scene) -
         newer = ring.planes(layer.slots.newer)
         if older.tobytes() != newer.tobytes() or moves(older).any():
             return None
-    return Same(scene), older.tobytes(), uniforms.has_transparent, layer.group
+    return IdentityKey(scene), older.tobytes(), uniforms.has_transparent, layer.group
 
 
 def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
@@ -41,14 +41,14 @@ def moves(records: NDArray[np.void]) -> NDArray[np.bool_]:
     return np.asarray(records["velocity"].any(axis=1) | records["angular_velocity"].any(axis=1))
 
 
-class Same:
-    """Equal for one object alone, which it keeps."""
+class IdentityKey:
+    """Compares by identity, and keeps its object alive."""
 
     def __init__(self, one: object) -> None:
         self.one = one
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.one is self.one
+        return isinstance(other, IdentityKey) and other.one is self.one
 
     def __hash__(self) -> int:
         return id(self.one)

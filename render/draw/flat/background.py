@@ -221,11 +221,6 @@ class Background:
         target.uncut()
         return True
 
-    @property
-    def is_copied(self) -> bool:
-        """True if copies of pixels are known to be faster than drawing."""
-        return self.cache is not None and self.cache.is_copied
-
     def forget_pixels(self) -> None:
         """Has the background drawn again: while the window was smaller, cached pixels may have been outside it."""
         self._resizes += 1

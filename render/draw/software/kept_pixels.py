@@ -98,16 +98,14 @@ class Pixels:
         if has_depth:
             self._add_depth()
 
-    def take(self, part: Viewport, at: tuple[int, int] = (0, 0)) -> None:
-        """Keeps a part of the framebuffer. at: its left and bottom in the picture, px."""
-        left, bottom, width, height = part
-        here = at[0], self._row(at[1], height), width, height
-        self._blit(self.framebuffer, (left, bottom, width, height), self.own_framebuffer, here, self._bits)
+    def take(self, part: Viewport) -> None:
+        """Keeps a part of the framebuffer that is as large as the picture."""
+        self._blit(self.framebuffer, part, self.own_framebuffer, (0, 0, *self.size_px), self._bits)
 
-    def lay(self, part: Viewport, at: tuple[int, int] = (0, 0), colors_alone: bool = False) -> None:
-        """Copies the pixels kept `at` that place into a part of the framebuffer. colors_alone: depth stays."""
-        here = at[0], self._row(at[1], part[3]), *part[2:]
-        self._blit(self.own_framebuffer, here, self.framebuffer, part, COLOR_BIT if colors_alone else self._bits)
+    def lay(self, part: Viewport, colors_alone: bool = False) -> None:
+        """Copies the picture into a part of the framebuffer of its size. colors_alone: depth stays."""
+        bits = COLOR_BIT if colors_alone else self._bits
+        self._blit(self.own_framebuffer, (0, 0, *self.size_px), self.framebuffer, part, bits)
 
     def lay_parts(self, parts: Sequence[Viewport], left_bottom: tuple[int, int], is_far: bool) -> None:
         """Copies the colours of parts of the framebuffer from where they are in the picture, and depth into the first.

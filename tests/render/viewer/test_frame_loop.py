@@ -186,19 +186,6 @@ def test_snapshots_are_taken_in_while_the_swap_waits_for_the_display(viewer: Vie
     assert set(intervals(rows)) == {made.refresh_ns}
 
 
-def test_still_panels_are_looked_for_once_a_frame_was_handed_over(viewer: Viewers):
-    made = viewer(is_called=True)
-    made.load_ms = lambda frame: 9.0 if frame % 4 else 12.5
-    made.frames(LEARNING)
-    made.stop_physics()
-    made.frames(2)
-    searches: list[int] = []
-    made.loop.stage.renderer.look_ahead = lambda: searches.append(made.display.swap_number)  # type: ignore[method-assign]
-    made.frames(20)
-    assert len(searches) >= 15, "though no snapshot was taken in meanwhile"
-    assert len(set(searches)) == len(searches)
-
-
 def test_a_display_that_becomes_faster_is_noticed_though_work_is_done_until_its_call(viewer: Viewers):
     made = viewer(is_called=True)
     made.frames(200)

@@ -83,7 +83,7 @@ class Both:
             layer = Layer(0, 1, alpha=0.5, gap_s=0.05, method=method)
             renderer.draw([layer], camera.matrices(SIZE_PX), WHOLE)
             if panels is not None:
-                renderer._panels.free(panels, SIZE_PX)
+                renderer.mark_covered(panels)
                 for left, top, right, bottom in panels:
                     shade = self.step % 5 / 5
                     target.clear(shade, 0.2, 0.9, viewport=(left, SIZE_PX[1] - bottom, right - left, bottom - top))
@@ -189,7 +189,7 @@ def test_dots_lines_and_unannounced_panels_leave_nothing_behind(both):
                 renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
             renderer.draw([Layer(0, 1, alpha=0.5, gap_s=0.05)], NEAR.matrices(SIZE_PX), WHOLE)
             line(renderer, target)
-            renderer._panels.free((), SIZE_PX)
+            renderer.mark_covered(())
             renderer.finish()
         both.frame()
     both.frame(panels=None, over=lambda target: target.clear(1.0, 0.0, 1.0))
