@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from twixt.ipc.snapshot import Head
     from twixt.render.controls.user_input import UserInput
     from twixt.render.display.display import Display
-    from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
     from twixt.render.measure.frame_rows import FrameRow
     from twixt.render.overlay.imgui_context import LabelOverlay
     from twixt.render.overlay.panel_state import Panel, PictureFacts
@@ -116,16 +115,12 @@ class OverPicture:
             self._draw_words(words, size_px)
         has_pictures = self._draw_pictures(size_px, panel is not None)
         if panel is not None:
-            is_still = not words and not has_pictures
-            self._draw_panel(panel, events, size_px, self._loop.stage.renderer.panel_backdrop if is_still else None)
+            self._draw_panel(panel, events, size_px)
         elif self.panel is not None and events:
             self.panel.pass_hidden_events(events, self._display.content_scale)
+        if not words and not has_pictures:
+            self._loop.stage.renderer.mark_covered(() if panel is None else panel.covered)
         return bool(words) or has_pictures or panel is not None
-
-    def settle(self) -> None:
-        """Ends the frame, once all of its drawing is complete."""
-        if self.panel is not None:
-            self.panel.settle()
 
     def make_some(self) -> bool:
         """Does one step of making panels or labels that are not ready; False if all are.
@@ -216,11 +211,9 @@ class OverPicture:
             self._pictures.take_figures(received.figures, scale)
         return self._pictures.draw(size_px, panel_places(size_px, scale) if has_panel else ())
 
-    def _draw_panel(
-        self, panel: Panel, events: list[Event], size_px: tuple[int, int], beneath: PanelBackdrop | None
-    ) -> None:
+    def _draw_panel(self, panel: Panel, events: list[Event], size_px: tuple[int, int]) -> None:
         draw_time_ns = self._loop.record.last.draw_time_ns
-        keys = panel.draw(self._loop, events, size_px, self._display.content_scale, self._facts, beneath)
+        keys = panel.draw(self._loop, events, size_px, self._display.content_scale, self._facts)
         if keys:
             self._input.press_all(keys, self._loop.timer.now_ns(), draw_time_ns)
         self._input.turn(panel.turned(draw_time_ns))

@@ -6,7 +6,7 @@ Made after the first frame, so that the world is visible before the overlay's li
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twixt.ipc.config.troubles import FIELDS
@@ -20,7 +20,7 @@ from twixt.render.overlay.shown_values import DrawnAge, LatenessCause, OverlaySt
 
 if TYPE_CHECKING:
     from twixt.ipc.session.client import Link
-    from twixt.render.draw.flat.panel_backdrop import PanelBackdrop
+    from twixt.render.draw.flat.panel_backgrounds import Rectangle
     from twixt.render.viewer.frame_loop import FrameLoop
 
 # Age of the newest snapshot from which a message reports it, unless physics is paused.
@@ -76,26 +76,25 @@ class Panel:
         size_px: tuple[int, int],
         scale: float,
         facts: Callable[[], PictureFacts] = PictureFacts,
-        beneath: PanelBackdrop | None = None,
     ) -> list[str]:
         """Draws the panels; returns the keys whose buttons were clicked.
 
-        facts: called only when the panels are laid out anew. beneath: backdrop of the picture under the panels; with
-        it, the frame must end with `settle`.
+        facts: called only when the panels are laid out anew.
         """
         if loop.over.key_note != self._note:
             self._note = loop.over.key_note
             self._overlay.request_layout()
-        used = self._overlay.draw(lambda: self._state(loop, facts()), events, size_px, scale, beneath=beneath)
+        used = self._overlay.draw(lambda: self._state(loop, facts()), events, size_px, scale)
         for turn in used.turned:
             self._knobs.turn(turn)
         if used.all_off:
             self._knobs.all_off()
         return used.pressed
 
-    def settle(self) -> None:
-        """Ends the frame, once all of its drawing is complete."""
-        self._overlay.settle()
+    @property
+    def covered(self) -> Sequence[Rectangle] | None:
+        """All that the last `draw` drew over; None: unknown."""
+        return self._overlay.covered
 
     def be_sparing(self, is_sparing: bool) -> None:
         """Sets whether panels that are not in use are redrawn less often."""

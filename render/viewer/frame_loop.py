@@ -21,6 +21,7 @@ from twixt.render.display.display import Display
 from twixt.render.display.input import Event
 from twixt.render.draw.context import draws_in_threads, is_software
 from twixt.render.draw.frame.quality_levels import FrameCost, Governor
+from twixt.render.draw.frame.snapshot_ring import MOST_SLOTS
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
@@ -29,7 +30,7 @@ from twixt.render.pacing.pacer import FramePlan, FrameTimes, Pacer
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.picture import DrawnPicture
 from twixt.render.scene.stage import Stage
-from twixt.render.snapshots.intake import BYTE_BUDGET, MOST_SLOTS, SOFTWARE_BYTE_BUDGET, Intake
+from twixt.render.snapshots.intake import BYTE_BUDGET, SOFTWARE_BYTE_BUDGET, Intake
 from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameRecord, Latched
 from twixt.render.viewer.frame_timer import FrameTimer
 from twixt.render.viewer.idle import Idle
@@ -214,7 +215,6 @@ class FrameLoop:
             spans.lap(kinds.OVERLAY)
         self.timer.parts.lap(DRAW)
         stage.renderer.finish()
-        self.over.settle()
         spans.lap(kinds.FINISH)
         self.timer.parts.finished()
         if shown is not None:

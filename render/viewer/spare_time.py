@@ -27,7 +27,7 @@ from twixt.render.viewer.frame_timer import FrameTimer
 from twixt.render.viewer.idle_garbage import Garbage
 
 if TYPE_CHECKING:
-    from twixt.render.display.display import AwaitCall
+    from twixt.render.display.presentation.wayland_frame import AwaitCall
 
 # Least spare time in which log rows are written, and in which garbage is collected while a frame waits for its swap.
 IDLE_NS = 4_000_000
@@ -79,7 +79,7 @@ class SpareTime:
         self.handed_over_ns = 0  # the last hand-over after which a swap waited for the call
         self._timer, self._pacer, self._intake = timer, pacer, intake
         self._stage, self._over, self._log = stage, over, log
-        self._ahead, self._look_cost = AheadSchedule(), StepCost()
+        self._ahead = AheadSchedule()
 
     def before_start(self, now_ns: int, start_ns: int, is_starting: bool) -> DoneAhead:
         """Uses the time until a frame's start, `start_ns`; returns the work done for that frame."""
@@ -133,15 +133,8 @@ class SpareTime:
 
     def _in_wait(self, until_ns: int, room_ns: int, lap: Callable[[int, int], None]) -> int | None:
         """Uses the time until `until_ns`, less `room_ns`; returns when the work ahead must begin, None: it is not done.
-        lap: ends a lap of work.
-
-        First it finds the still panels of the next frame, which may lie between snapshots that this frame took in.
-        """
+        lap: ends a lap of work."""
         timer, end_ns = self._timer, until_ns - room_ns
-        begin_ns = timer.now_ns()
-        if self._look_cost.fits(begin_ns, end_ns):
-            self._stage.renderer.look_ahead()
-            self._look_cost.took(timer.now_ns() - begin_ns)
         self._redraw_and_log(end_ns)
         if end_ns - timer.now_ns() >= IDLE_NS:
             self.garbage.in_spare_time(end_ns - timer.now_ns())
@@ -172,14 +165,10 @@ class SpareTime:
 
     def _work_ahead(self, due_ns: int, begin_ns: int, draws: bool, lap: Callable[[int], None]) -> DoneAhead:
         """Takes in snapshots, and draws the next frame's background if `draws`. lap: ends a lap of work."""
-        renderer, taken = self._stage.renderer, NOTHING
-        if self._ahead.takes:
-            taken = self._intake.take()
-            if taken.is_news:
-                renderer.look_ahead()
+        taken = self._intake.take() if self._ahead.takes else NOTHING
         lap(UPLOAD)
         if draws:
-            renderer.begin_ahead()
+            self._stage.renderer.prepare_background()
             lap(DRAW)
         end_ns = self._timer.now_ns()
         self._ahead.done(due_ns, end_ns)

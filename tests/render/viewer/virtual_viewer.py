@@ -20,10 +20,10 @@ from twixt.ipc.session.client import attach
 from twixt.ipc.session.host import Host
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.cores.frame_time_parts import Reading
-from twixt.render.display.display import AwaitCall
 from twixt.render.display.input import Event
 from twixt.render.display.offscreen import OffscreenWindow
 from twixt.render.display.presentation.present_times import Presented
+from twixt.render.display.presentation.wayland_frame import AwaitCall
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.pacing.pacer import Pacer
