@@ -18,7 +18,7 @@ from twixt.render.controls.key_bindings import Controls, act, bound, note_of, re
 from twixt.render.controls.user_reports import UserReports
 from twixt.render.display.input import Event, Key, MouseButton, MouseMove, Scroll
 from twixt.render.draw.camera import OrbitCamera
-from twixt.render.picking.hand import Hand
+from twixt.render.picking.hand import PointerTool
 from twixt.render.scene.stage import Stage
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class UserInput:
     def __init__(self, config: Config, link: Link, stage: Stage, early: Sequence[Event]) -> None:
         self.controls = replace(first_controls(config), own_loop=link.description.get("loop") == "user")
         self._link, self._stage, self._early = link, stage, early
-        self._pointer, self._reports, self._hand = Pointer(), UserReports(link), Hand(stage, link)
-        stage.hand = self._hand.draw
+        self._pointer, self._reports, self._tool = Pointer(), UserReports(link), PointerTool(stage, link)
+        stage.draw_over = self._tool.draw
         self._note, self._noted_ns = "", 0
         self._acted_ns = 0  # of the last command, until a new plan arrives
         self._plan_number = link.plan().number
@@ -57,8 +57,8 @@ class UserInput:
         """Sends commands to another simulation from now on; settings are taken over from its first status and plan."""
         self.controls = replace(self.controls, own_loop=link.description.get("loop") == "user")
         self._link, self._status, self._acted_ns = link, {}, 0
-        self._reports, self._hand = UserReports(link), Hand(self._stage, link)
-        self._stage.hand = self._hand.draw
+        self._reports, self._tool = UserReports(link), PointerTool(self._stage, link)
+        self._stage.draw_over = self._tool.draw
         self._plan_number = link.plan().number
 
     def obey(
@@ -86,7 +86,7 @@ class UserInput:
         self._reports.keys(events, used_ns, draw_time_ns)
         camera = self._stage.camera
         if camera is not None:
-            rest = self._hand.take(events, size_px, draw_time_ns, covers)
+            rest = self._tool.apply_events(events, size_px, draw_time_ns, covers)
             moved_ns = self._pointer.move_camera(camera, rest, size_px[1], covers)
             if moved_ns:
                 self._reports.camera_moved()
@@ -96,7 +96,7 @@ class UserInput:
     def report(self, size_px: tuple[int, int], draw_time_ns: int, now_ns: int) -> None:
         """Reports to the program what the user sees and drags, after a frame. size_px: of the window."""
         self._reports.look(self._stage.view, size_px, now_ns)
-        self._hand.report(size_px, draw_time_ns, now_ns)
+        self._tool.report(size_px, draw_time_ns, now_ns)
 
     def press(self, key: str, acted_ns: int, draw_time_ns: int) -> int:
         """Obeys one key. Returns `acted_ns` if it changed a setting of this viewer, 0 for commands and no effect."""

@@ -83,7 +83,7 @@ class Stage:
             self.main.watch(DRAWING, None)
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._present_ns = self._drawn_ns = 0  # of the last frame
-        self.hand: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
+        self.draw_over: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])
 
@@ -326,8 +326,8 @@ class Stage:
             words: Sequence[Label] = labels_of(marks, self.scene.labels)
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
-            if picture is self.main and self.hand is not None:
-                self.hand(size_px)
+            if picture is self.main and self.draw_over is not None:
+                self.draw_over(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
             self.labels += place(words, matrices, around, size_px[1], viewport)
