@@ -16,6 +16,7 @@ from twixt.ipc.config.config import Config
 from twixt.ipc.scene.parent_log import ParentLog, from_version
 from twixt.ipc.shapes.shape import ShapeList
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
+from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.frame_time_parts import DRAW, USER
 from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.scene_renderer import SceneRenderer
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from twixt.ipc.plan import Plan
     from twixt.ipc.scene import Camera, Scene
     from twixt.ipc.snapshot import Head
-    from twixt.render.cores.frame_time_parts import PartMeter
+    from twixt.render.cores.frame_time_parts import LapRecorder
     from twixt.render.scene.trails import PictureTrails
     from twixt.render.scene.user_drawing import UserDrawing
 
@@ -84,7 +85,7 @@ class Stage:
         self._copies: dict[int, Snapshot] = {}  # by slot
         self._present_ns = self._drawn_ns = 0  # of the last frame
         self.draw_over: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
-        self.parts: PartMeter | None = None  # measures the time that the user's drawing takes
+        self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])
 
     @property
@@ -378,12 +379,12 @@ class Stage:
         passed_s = (present_ns - self._present_ns) / 1e9 if self._present_ns else 0.0
         from twixt.render.scene.user_drawing import UserFrame
 
-        if self.parts is not None:
-            self.parts.lap(DRAW)
+        if self.laps is not None:
+            self.laps.lap(DRAW, kinds.DRAW, self.clock.state.offset_ns)
         draw_time_ns = drawn.main.draw_time_ns
         added = drawing.draw(UserFrame(passed_s, draw_time_ns, pair.alpha, previous, following, poses, marks))
-        if self.parts is not None:
-            self.parts.lap(USER)
+        if self.laps is not None:
+            self.laps.lap(USER, kinds.USER_DRAW)
         for points in added.points:
             self.renderer.points(*points)
         if added.lines is not None:

@@ -30,11 +30,11 @@ from twixt.render.playback import PlaybackClock
 from twixt.render.scene.picture import DrawnPicture
 from twixt.render.scene.stage import Stage
 from twixt.render.snapshots.intake import BYTE_BUDGET, MOST_SLOTS, SOFTWARE_BYTE_BUDGET, Intake
-from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameRecord, Latched
+from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameInputs, FrameRecord
 from twixt.render.viewer.frame_timer import FrameTimer
 from twixt.render.viewer.idle import Idle
 from twixt.render.viewer.screenshots import Screenshots
-from twixt.render.viewer.spare_time import DoneAhead, SpareTime
+from twixt.render.viewer.spare_time import PreFrameWork, SpareTime
 
 if TYPE_CHECKING:
     from twixt.ipc.session.client import Link
@@ -66,7 +66,7 @@ class FrameLoop:
         self._resizes = 0  # of the display, as last seen
         set_code_folders(link.description.get(CODE_FOLDERS, ()))
         self.stage = Stage(config, display.context, link.scene, MOST_SLOTS, link.newest_bodies, link.received.parents)
-        self.stage.parts = timer.parts
+        self.stage.laps = timer.laps
         is_processor = is_software(display.renderer)
         governor = Governor(config.quality, is_processor, pacer.unlimited)
         self.quality = PictureQuality(governor, self.stage.renderer)
@@ -83,28 +83,24 @@ class FrameLoop:
     def frame(self) -> FrameRow:
         """Makes one frame; returns its log row."""
         timer, idle = self.timer, self.idle
-        now_ns, spans, parts = timer.now_ns, timer.spans, timer.parts
+        now_ns, spans, laps = timer.now_ns, timer.spans, timer.laps
         began_ns = now_ns()
         planned = self._plan(began_ns)
         ahead = self.spare.before_start(began_ns, planned.start_ns, self.is_starting)
         start_ns = timer.wait.until(planned.start_ns)
-        parts.waited(planned.start_ns, begins=True)
-        spans.add(kinds.WAIT, max(ahead.end_ns, began_ns), start_ns)
-        spans.start(start_ns)
-        events = idle.with_waiting(self.display.poll())
+        laps.waited(planned.start_ns, kinds.WAIT, begins=True)
+        events = idle.prepend_pending(self.display.poll())
         acted_ns = self.obey(events)
-        spans.lap(kinds.EVENTS)
-        parts.lap(OTHER)
+        laps.lap(OTHER, kinds.EVENTS)
         taken = self.intake.take()
         self.spare.taken_within(ahead, taken)
-        ahead = ahead.and_then(DoneAhead(taken))
+        ahead = ahead.and_then(PreFrameWork(taken))
         newest, plan = self.intake.newest or NO_HEAD, self.intake.plan
         acted_ns = self.input.reflect(plan) or acted_ns
         latch_ns = now_ns()
-        spans.lap(kinds.INTAKE, taken.steps)
-        parts.lap(UPLOAD)
+        laps.lap(UPLOAD, kinds.INTAKE, taken.steps)
         shown = self._draw(planned.present_ns, events)
-        latched = Latched(newest, plan, self.stage.clock.state, ahead.taken.steps, acted_ns)
+        inputs = FrameInputs(newest, plan, self.stage.clock.state, ahead.taken.steps, acted_ns)
         if self._slow_render_ns:
             self._work_more(start_ns, has_waited=planned.start_ns > began_ns)
         work_end_ns = now_ns()
@@ -117,8 +113,8 @@ class FrameLoop:
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
         renderer = self.stage.renderer
-        drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, parts.swapped(self._pacer.blocks), ahead.work_ns)
-        row = self._account(planned, times, latched, drawing)
+        drawing = Drawing(shown, renderer.level.name, renderer.gpu_ns, laps.swapped(self._pacer.blocks), ahead.work_ns)
+        row = self._account(planned, times, inputs, drawing)
         if (
             events
             or ahead.taken.is_news
@@ -129,8 +125,7 @@ class FrameLoop:
             idle.picture.change(row.present_ns)
         spans.add(kinds.SWAP, swap_begin_ns, swap_end_ns, row.frame)
         spans.add(kinds.FRAME, start_ns, swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
-        spans.start(swap_end_ns)
-        spans.lap(kinds.ACCOUNT)
+        spans.add(kinds.ACCOUNT, swap_end_ns, now_ns())
         return row
 
     @property
@@ -191,7 +186,7 @@ class FrameLoop:
         """Plans the next frame; restarts the pacer after a pause of frames and after changes of the display."""
         if self.idle.since_ns:
             self._pacer.restart("frames rested")
-            self.timer.parts.restart()
+            self.timer.laps.restart()
             self.timer.spans.add(kinds.REST, self.idle.since_ns, now_ns)
         presents = self.record.presents
         for change in self.display.take_changes():
@@ -207,16 +202,14 @@ class FrameLoop:
             stage.renderer.forget_pixels()
             self.quality.forget()
         shown = stage.draw(present_ns, size_px)
-        spans = self.timer.spans
-        spans.lap(kinds.DRAW, stage.clock.state.offset_ns)
+        laps = self.timer.laps
+        laps.lap(DRAW, kinds.DRAW, stage.clock.state.offset_ns)
         self._note()
         if self.over.draw(shown, events, size_px):
-            spans.lap(kinds.OVERLAY)
-        self.timer.parts.lap(DRAW)
+            laps.lap(DRAW, kinds.OVERLAY)
         stage.renderer.finish()
         self.over.settle()
-        spans.lap(kinds.FINISH)
-        self.timer.parts.finished()
+        laps.finished(kinds.FINISH)
         if shown is not None:
             self._keep_screenshot()
         return shown
@@ -242,24 +235,23 @@ class FrameLoop:
 
     def _await_swap(self, swap_at_ns: int) -> None:
         timer = self.timer
-        timer.parts.lap(OTHER)
+        timer.laps.lap(OTHER)
         if not self.is_starting:
             self.spare.before_swap(swap_at_ns)
         timer.wait.until(swap_at_ns)
-        timer.parts.waited(swap_at_ns)
-        timer.spans.lap(kinds.AWAIT_SWAP)
+        timer.laps.waited(swap_at_ns, kinds.AWAIT_SWAP)
 
-    def _account(self, planned: FramePlan, times: FrameTimes, latched: Latched, drawing: Drawing) -> FrameRow:
+    def _account(self, planned: FramePlan, times: FrameTimes, inputs: FrameInputs, drawing: Drawing) -> FrameRow:
         """Enters the frame just shown into the log; passes its times to overlay, core sharing, quality and physics."""
         record, sharing = self.record, self.core_sharing
-        row = record.add(planned, times, latched, drawing, self.is_starting, self.idle.end(times.start_ns))
+        row = record.add(planned, times, inputs, drawing, self.is_starting, self.idle.end(times.start_ns))
         self.link.report_lead(record.lead_ns)
         self.input.report(self.display.framebuffer_size, row.draw_time_ns, times.swap_end_ns)
-        self.over.note(row, latched.newest)
+        self.over.note(row, inputs.newest)
         self.over.be_sparing(sharing.is_sparing)
         sharing.frame_done(times.swap_end_ns)
         if self.intake.make_room():
-            self.timer.parts.lap(UPLOAD)
+            self.timer.laps.lap(UPLOAD)
         if not self.is_starting:
             work_ns, swap_ns = times.work_end_ns - times.start_ns, self._hand_over_ns(times)
             cost = FrameCost(work_ns, swap_ns, row.user_ns, row.gc_ns, row.stolen_ns)

@@ -118,7 +118,7 @@ class Idle:
         self.since_ns = 0
         return idle_ns
 
-    def with_waiting(self, events: list[Event]) -> list[Event]:
+    def prepend_pending(self, events: list[Event]) -> list[Event]:
         """Events that came while no frames were made, followed by these."""
         if self._events:
             events, self._events = [*self._events, *events], []
