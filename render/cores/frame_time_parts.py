@@ -69,7 +69,8 @@ class LapRecorder:
     """Records the laps of each frame. A lap begins where the one before ended.
 
     read: returns the sums up to now. drawers: returns, for each thread that draws for this one, the ns for which it
-    waited for a core. spans: receives each lap that has a kind, one of `ipc.trace.spans`.
+    waited for a core. spans: receives each lap that has a kind, one of `ipc.trace.spans`. last: the sums at the end of
+    the last lap.
     """
 
     def __init__(
@@ -84,17 +85,17 @@ class LapRecorder:
         self._late = list(self._sums)  # of work in the last swap that ended late: the next frame's
         self._usual_idle: dict[str, deque[int]] = {kind: deque(maxlen=REMEMBERED_LAPS) for kind in (FINISH, SWAP)}
         self._queued = drawers()
-        self._last = read()
+        self.last = read()
 
     def restart(self) -> None:
         """Starts a lap without counting the time since the last one."""
         self._sums = [0] * len(self._sums)
-        self._last = self._read()
+        self.last = self._read()
 
     def lap(self, part: int, kind: int = NO_SPAN, a: int = 0) -> Lap:
         """Ends a lap of work on `part`, and records it as a span of `kind` with the value `a`. Returns its times."""
-        before, now = self._last, self._read()
-        self._last = now
+        before, now = self.last, self._read()
+        self.last = now
         wall_ns = now.wall_ns - before.wall_ns
         idle_ns = max(0, wall_ns - now.cpu_ns + before.cpu_ns)
         queued_ns = min(idle_ns, max(0, now.queued_ns - before.queued_ns))
@@ -113,7 +114,7 @@ class LapRecorder:
         the display, expected at that instant. It counts, as a whole, only if it ended after that instant; in_swap: for
         the next frame, which it delays."""
         lap = self.lap(NO_PART, kind)
-        if self._last.wall_ns > until_ns:
+        if self.last.wall_ns > until_ns:
             _add(self._late if in_swap else self._sums, part, lap, lap.stolen_ns)
 
     def finished(self, kind: int = NO_SPAN) -> None:
@@ -130,13 +131,13 @@ class LapRecorder:
     def waited(self, until_ns: int, kind: int = NO_SPAN, begins: bool = False) -> None:
         """Ends a lap that waited for `until_ns`; time after that instant counts as stolen. begins: the frame begins
         here, so earlier laps are dropped."""
-        began_ns = self._last.wall_ns
+        began_ns = self.last.wall_ns
         self.lap(NO_PART, kind)
         if until_ns <= began_ns:
             return
         if begins:
             self._sums = [0] * len(self._sums)
-        self._sums[STOLEN] += max(0, self._last.wall_ns - until_ns)
+        self._sums[STOLEN] += max(0, self.last.wall_ns - until_ns)
 
     def swapped(self, blocks: bool) -> FrameParts:
         """Ends the lap of the swap; returns the frame's parts. blocks: the swap waits for the display, so time stolen

@@ -89,6 +89,7 @@ class FrameLoop:
         ahead = self.spare.before_start(began_ns, planned.start_ns, self.is_starting)
         start_ns = timer.wait.until(planned.start_ns)
         laps.waited(planned.start_ns, kinds.WAIT, begins=True)
+        span_ns = laps.last.wall_ns
         events = idle.prepend_pending(self.display.poll())
         acted_ns = self.obey(events)
         laps.lap(OTHER, kinds.EVENTS)
@@ -124,7 +125,7 @@ class FrameLoop:
         ):
             idle.picture.change(row.present_ns)
         spans.add(kinds.SWAP, swap_begin_ns, swap_end_ns, row.frame)
-        spans.add(kinds.FRAME, start_ns, swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
+        spans.add(kinds.FRAME, span_ns, swap_end_ns, row.frame, max(row.previous_tick, row.next_tick))
         spans.add(kinds.ACCOUNT, swap_end_ns, now_ns())
         return row
 

@@ -172,7 +172,8 @@ class SpareTime:
 
     def _work_ahead(self, due_ns: int, begin_ns: int, draws: bool, lap: Callable[[int], object]) -> PreFrameWork:
         """Takes in snapshots, and draws the next frame's background if `draws`. lap: ends a lap of work."""
-        renderer, taken = self._stage.renderer, NOTHING
+        renderer, laps, taken = self._stage.renderer, self._timer.laps, NOTHING
+        lap_ns = laps.last.wall_ns
         if self._ahead.takes:
             taken = self._intake.take()
             if taken.is_news:
@@ -183,7 +184,7 @@ class SpareTime:
             lap(DRAW)
         end_ns = self._timer.now_ns()
         self._ahead.done(due_ns, end_ns)
-        self._timer.spans.add(kinds.AHEAD, begin_ns, end_ns, taken.steps)
+        self._timer.spans.add(kinds.AHEAD, lap_ns, laps.last.wall_ns, taken.steps)
         return PreFrameWork(taken, end_ns - begin_ns, end_ns, draws)
 
 
