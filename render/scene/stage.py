@@ -18,7 +18,6 @@ from twixt.ipc.shapes.shape import ShapeList
 from twixt.ipc.snapshot import NO_MARKS, Snapshot
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.frame_time_parts import DRAW, USER
-from twixt.render.draw.camera import OrbitCamera
 from twixt.render.draw.scene_renderer import SceneRenderer
 from twixt.render.playback import PlaybackClock
 from twixt.render.scene.labels import Label, PlacedLabel, Viewport, labels_of, place
@@ -87,16 +86,6 @@ class Stage:
         self.draw_over: Callable[[tuple[int, int]], None] | None = None  # draws over the run's own picture
         self.laps: LapRecorder | None = None  # measures the time that the user's drawing takes
         self.view.watch(self.main, [])
-
-    @property
-    def clock(self) -> PlaybackClock:
-        """Playback clock of the run's own picture."""
-        return self.main.clock
-
-    @property
-    def camera(self) -> OrbitCamera | None:
-        """The camera that the user moves; None until the first frame."""
-        return self.view.orbit
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
@@ -182,8 +171,8 @@ class Stage:
             self.main.choose(interpolation)
             if self.left is not None and not self._left_choice[0]:
                 self.left.choose(interpolation)
-        if clock != self.clock.mode:
-            self.clock.select(clock)
+        if clock != self.main.clock.mode:
+            self.main.clock.select(clock)
         if self.left is not None and not self._left_choice[1] and clock != self.left.clock.mode:
             self.left.clock.select(clock)
         for each in self.clocks:
@@ -193,10 +182,6 @@ class Stage:
             self._split(split)
         if trails != (self._trails is not None):
             self._switch_trails(trails)
-
-    def frame_all(self) -> None:
-        """Has the next frame show all bodies."""
-        self.view.frame_all()
 
     @property
     def split_labels(self) -> tuple[str, str] | None:
@@ -219,7 +204,7 @@ class Stage:
             self.left = None
         else:
             method, mode = self._left_choice
-            clock = copy.deepcopy(self.clock)
+            clock = copy.deepcopy(self.main.clock)
             if mode and mode != clock.mode:
                 clock.select(mode)
             main = self.main
@@ -380,7 +365,7 @@ class Stage:
         from twixt.render.scene.user_drawing import UserFrame
 
         if self.laps is not None:
-            self.laps.lap(DRAW, kinds.DRAW, self.clock.state.offset_ns)
+            self.laps.lap(DRAW, kinds.DRAW, self.main.clock.state.offset_ns)
         draw_time_ns = drawn.main.draw_time_ns
         added = drawing.draw(UserFrame(passed_s, draw_time_ns, pair.alpha, previous, following, poses, marks))
         if self.laps is not None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.frame_time_parts import DRAW, OTHER, UPLOAD
 from twixt.render.measure.frame_log import FrameLog
-from twixt.render.overlay.over_picture import OverPicture
+from twixt.render.overlay.over_picture import OverlayLayer
 from twixt.render.pacing.pacer import Pacer
 from twixt.render.pacing.step_cost import StepCost
 from twixt.render.scene.stage import Stage
@@ -28,7 +28,7 @@ from twixt.render.viewer.frame_timer import FrameTimer
 from twixt.render.viewer.idle_garbage import Garbage
 
 if TYPE_CHECKING:
-    from twixt.render.display.display import AwaitCall
+    from twixt.render.display.display import AwaitCall, Display
 
 # Least spare time in which log rows are written, and in which garbage is collected while a frame waits for its swap.
 IDLE_NS = 4_000_000
@@ -73,13 +73,20 @@ class SpareTime:
     """Spare time of one frame loop."""
 
     def __init__(
-        self, timer: FrameTimer, pacer: Pacer, intake: Intake, stage: Stage, over: OverPicture, log: FrameLog
+        self,
+        timer: FrameTimer,
+        pacer: Pacer,
+        intake: Intake,
+        stage: Stage,
+        over: OverlayLayer,
+        log: FrameLog,
+        display: Display,
     ) -> None:
         self.garbage = Garbage()
         self.next = NOT_AHEAD  # done for the next frame while this one waited for its swap
         self.handed_over_ns = 0  # the last hand-over after which a swap waited for the call
         self._timer, self._pacer, self._intake = timer, pacer, intake
-        self._stage, self._over, self._log = stage, over, log
+        self._stage, self._over, self._log, self._display = stage, over, log, display
         self._ahead, self._look_cost = AheadSchedule(), StepCost()
 
     def before_start(self, now_ns: int, start_ns: int, is_starting: bool) -> PreFrameWork:
@@ -152,9 +159,11 @@ class SpareTime:
         """Redraws the panels and writes the log, as far as there is time until `until_ns`."""
         now_ns, spans = self._timer.now_ns, self._timer.spans
         begin_ns = now_ns()
-        if self._over.redraw_early(until_ns):
-            spans.add(kinds.OVERLAY, begin_ns, now_ns())
-        begin_ns = now_ns()
+        if self._over.panels is not None:
+            size_px, scale = self._display.framebuffer_size, self._display.content_scale
+            if self._over.redraw_early(size_px, scale, until_ns):
+                spans.add(kinds.OVERLAY, begin_ns, now_ns())
+            begin_ns = now_ns()
         if until_ns - begin_ns >= IDLE_NS:
             self._log.write_some()
             spans.add(kinds.LOG, begin_ns, now_ns())
