@@ -107,9 +107,7 @@ def frames(overlay: bool = True, interpolation: str = "auto") -> Iterator[Frames
                 frame()
                 loop.is_starting = False
                 if overlay:
-                    from twixt.render.overlay.panel_state import Panel
-
-                    loop.over.panel = Panel(link, config.pacing)
+                    loop.over.make_panels(window.framebuffer_size, window.content_scale)
                 for _ in range(FRAMES_AT_FIRST):
                     frame()
                 gc.collect()

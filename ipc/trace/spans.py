@@ -88,6 +88,7 @@ LOG = _kind("write the log")
 ACCOUNT = _kind("account")
 REST = _kind("rest")
 AHEAD = _kind("ahead of the frame", "ticks")
+USER_DRAW = _kind("user's drawing")
 
 
 class Span(NamedTuple):

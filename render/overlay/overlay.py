@@ -161,6 +161,10 @@ class Overlay:
         """True if the pointer is on a panel or drags a slider."""
         return self._is_turning or (self._pointer_px is not None and self.covers(*self._pointer_px))
 
+    def reduce_redraws(self, is_reduced: bool) -> None:
+        """Sets whether panels that are not in use are redrawn less often."""
+        self.every_ns = SPARING_NS if is_reduced else REDRAW_NS
+
     def request_layout(self) -> None:
         """Requests a layout in the next frame."""
         self._layouts_due = max(self._layouts_due, 1)

@@ -23,12 +23,13 @@ LONGEST_PX = 4096
 
 
 class ProgramPictures:
-    """Images and figures of one program."""
+    """Images and figures of one program. are_shown: some were drawn last."""
 
     def __init__(self) -> None:
         self._images, self._figures = _Shown(), _Shown()
         self._overlay: FigureOverlay | None = None
         self._scale = 0.0
+        self.are_shown = False
 
     def take_images(self, images: Sequence[OverlayImage]) -> None:
         """Shows these images from now on."""
@@ -60,7 +61,8 @@ class ProgramPictures:
         for each in shown:
             own, places = places[: len(each.source)], places[len(each.source) :]
             each.rectangles.draw(own, size_px)
-        return bool(shown)
+        self.are_shown = bool(shown)
+        return self.are_shown
 
     def release(self) -> None:
         """Releases textures and contexts."""

@@ -49,18 +49,18 @@ PATIENCE_NS = 4_000_000
 MOST_HELD_BACK = 16
 
 
-class Taken(NamedTuple):
+class IntakeResult(NamedTuple):
     """Snapshots and plan that one frame took in."""
 
     steps: int = 0  # ticks between the newest snapshot before and the newest now
     is_news: bool = False  # a snapshot, a plan or a scene: something that a picture shows
 
-    def and_then(self, later: Taken) -> Taken:
+    def and_then(self, later: IntakeResult) -> IntakeResult:
         """Everything taken in by two calls of one frame."""
-        return Taken(self.steps + later.steps, self.is_news or later.is_news)
+        return IntakeResult(self.steps + later.steps, self.is_news or later.is_news)
 
 
-NOTHING = Taken()
+NOTHING = IntakeResult()
 
 
 class HeldBack(NamedTuple):
@@ -135,7 +135,7 @@ class Intake:
         self._stage.renderer.upload(slot, np.zeros(count, BODY).view(np.uint8).data, count)
         return True
 
-    def take(self) -> Taken:
+    def take(self) -> IntakeResult:
         """Takes in everything that is new. Each frame calls it as late as it can, and once more before that if it has
         spare time."""
         link, stage = self.link, self._stage
@@ -155,7 +155,7 @@ class Intake:
             self._replan(plan)
             is_news = True
         if not link.has_unread and not self._held_back:
-            return Taken(0, True) if is_news else NOTHING
+            return IntakeResult(0, True) if is_news else NOTHING
         steps = 0
         while self._held_back and self._is_scene_there(self._held_back[0].head):
             steps += self._enter(self._held_back.popleft())
@@ -168,7 +168,7 @@ class Intake:
                     steps += self._enter(claim)
                 elif (copied := claim.copy()) is not None:
                     self._held_back.append(HeldBack(head, copied))
-        return Taken(steps, is_news)
+        return IntakeResult(steps, is_news)
 
     def _is_scene_there(self, head: Head) -> bool:
         """True if the scene of a snapshot has arrived, or is no longer waited for."""

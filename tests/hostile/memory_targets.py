@@ -29,7 +29,7 @@ from twixt.render.overlay.panel_state import messages
 from twixt.render.pacing.pacer import FramePlan, FrameResult, FrameTimes
 from twixt.render.playback.clock import MODES, PlaybackClock
 from twixt.render.snapshots.history import History
-from twixt.render.viewer.frame_record import Drawing, FrameFacts, Latched, Pacing, row_of
+from twixt.render.viewer.frame_record import Drawing, FrameFacts, FrameInputs, Pacing, row_of
 
 MS = 1_000_000
 NOW_NS = 10**12
@@ -109,7 +109,7 @@ class Viewer:
             self._method.sample(draw_time_ns)
         facts = FrameFacts(
             1, planned, times, FrameResult(present_ns, present_ns, 0, ""), Pacing(16 * MS, 1),
-            Latched(self._newest, self._plan, self._clock.state, 1, 0), Drawing(shown), is_probe=False, rested_ns=0,
+            FrameInputs(self._newest, self._plan, self._clock.state, 1, 0), Drawing(shown), is_probe=False, rested_ns=0,
         )  # fmt: skip
         row = row_of(facts, FrameRow())
         self._log.add(row)

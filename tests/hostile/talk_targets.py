@@ -32,7 +32,7 @@ from twixt.ipc.ring.writer import RingWriter
 from twixt.ipc.scene import Camera
 from twixt.ipc.session import attached_viewer, listener, service_thread, wire
 from twixt.ipc.snapshot import Head, new_bodies
-from twixt.render.controls.key_bindings import Controls, reflect_slow_physics
+from twixt.render.controls.key_bindings import ViewerSettings, reflect_slow_physics
 from twixt.render.controls.sliders import Knobs
 from twixt.render.overlay.panel_state import messages, troubles_of
 from twixt.render.viewer.idle import ShownStatus
@@ -262,7 +262,7 @@ class ToViewerTarget(Talk):
 def use(link: session.Link) -> None:
     """What a viewer asks of a link and of what it was told."""
     use_scene(link.scene, 3)
-    controls, knobs, told = Controls("auto", "auto", True), Knobs(), ShownStatus()
+    settings, knobs, told = ViewerSettings("auto", "auto", True), Knobs(), ShownStatus()
     link.wake_when_newer()
     for _ in range(3):
         link.poll()
@@ -276,10 +276,10 @@ def use(link: session.Link) -> None:
         link.latest_pair()
         newest = Head(dt_ns=8_000_000)
         row = SimpleNamespace(present_ns=0)
-        for line in messages(link, row, newest, controls):  # type: ignore[arg-type]
+        for line in messages(link, row, newest, settings):  # type: ignore[arg-type]
             line.encode()
         told.is_changed(link, True)
-        controls = reflect_slow_physics(controls, link.status)
+        settings = reflect_slow_physics(settings, link.status)
         knobs.reflect(troubles_of(link.status), 0)
         newest.dt_ns / 1e6 / link.status.get("time_scale", 1.0)
         for name, value in link.status.get("diagnostics", {}).items():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import moderngl
 import numpy as np
@@ -14,8 +16,8 @@ from tests.render.overlay.screen import FRAME_NS, SIZE_PX, TROUBLE_PX, Frames, s
 from twixt.render.controls.key_bindings import KEYS
 from twixt.render.display.input import MouseButton, MouseMove, PointerLeft, Scroll
 from twixt.render.draw.flat.overlay_sheet import Sheet
+from twixt.render.overlay.over_picture import OverlayFrame, OverlayLayer
 from twixt.render.overlay.overlay import LATE_NS, LAYOUTS_AT_ONCE, LONG_LATE_NS, REDRAW_NS
-from twixt.render.overlay.panel_state import Panel
 from twixt.render.pacing.step_cost import REMEMBERED
 
 SECOND = 60  # frames
@@ -74,12 +76,13 @@ def test_a_pointer_that_leaves_the_window_from_a_panel_points_at_nothing(screen)
 
 
 def test_a_slider_let_go_while_the_panels_are_hidden_is_in_nobodys_hand(screen):
-    panel = Panel(None, "vsync")
-    panel._overlay.close()
-    panel._overlay = screen.overlay
+    link: Any = SimpleNamespace(status={}, received=SimpleNamespace(images=(), figures=()))
+    layer = OverlayLayer(None, "vsync", lambda: None)  # type: ignore[arg-type, return-value]
+    layer.panels = screen.overlay
+    hidden = OverlayFrame(link, SIZE_PX, 1.0, has_panels=False, is_starting=False, draw_time_ns=0)
     screen.play([MouseMove(*TROUBLE_PX, 0)], [DOWN], [UP], [], [])
     screen.play([MouseMove(700, 201, 0)], [], [DOWN], [])
-    panel.pass_hidden_events([UP, ON_NONE], 1.0)
+    assert not layer.draw(hidden, [UP, ON_NONE]).is_drawn
     screen.play([], [], [], [])
     assert not screen.overlay.is_in_use
     screen.play([PointerLeft(0)])
@@ -263,7 +266,7 @@ def test_once_ready_the_first_frame_only_lays_the_panels_over(context):
 
 def test_only_the_librarys_native_module_is_loaded_and_the_rest_can_be_later():
     code = (
-        "import sys, twixt.render.overlay.panel_state, twixt.render.overlay.imgui_context\n"
+        "import sys, twixt.render.overlay.overlay, twixt.render.overlay.imgui_context\n"
         "assert not {'asyncio', 'imgui_bundle'} & set(sys.modules), 'more than needed'\n"
         "import imgui_bundle\n"
         "from twixt.render.overlay.imgui_context import imgui\n"

@@ -137,9 +137,9 @@ def redraws_of(made: VirtualViewer, monkeypatch: pytest.MonkeyPatch, step_ms: fl
     within(made.loop.spare, "before_start", "before the start")
     within(made.loop.spare, "before_swap", "before the swap")
     within(made.loop.spare, "in_swap", "in the swap")
-    made.loop.over.make_panel()
+    made.loop.over.make_panels(made.display.framebuffer_size, 1.0)
     made.frames(LEARNING)
-    assert made.loop.over.panel is not None
+    assert made.loop.over.panels is not None
     counted("_lay_out")
     counted("_draw_sheet")
     return steps
@@ -182,7 +182,7 @@ def test_without_time_to_spare_frames_redraw_the_panels_a_step_at_a_time(
 def test_the_renderer_is_told_what_is_drawn_over_its_pictures(viewer: Viewers, has_panels: bool):
     made = viewer(overlay=has_panels, size_px=(320, 240))
     if has_panels:
-        made.loop.over.make_panel()
+        made.loop.over.make_panels(made.display.framebuffer_size, 1.0)
     made.frames(LEARNING)
     told: list[Sequence[Rectangle] | None] = []
     made.loop.stage.renderer.mark_covered = told.append  # type: ignore[method-assign]
@@ -255,10 +255,10 @@ def test_a_key_wakes_the_viewer_and_its_first_frame_obeys_it(viewer: Viewers):
     made.run(2.0)
     count, acted_ns = made.loop.record.log.count, made.time.at_ns + 30 * MS
     made.time.at(acted_ns, lambda: made.display.input.append(Key("I", acted_ns)))
-    before = made.loop.controls.interpolation
+    before = made.loop.input.settings.interpolation
     made.run(0.2)
     row = made.loop.record.log.rows.row(count)
-    assert (row.input_acted_ns, row.method) == (acted_ns, made.loop.controls.interpolation)
+    assert (row.input_acted_ns, row.method) == (acted_ns, made.loop.input.settings.interpolation)
     assert row.method != before
     assert row.start_ns - acted_ns < made.refresh_ns
 

@@ -242,10 +242,10 @@ class VirtualViewer:
         end_ns, first = self.time.at_ns + round(seconds * 1e9), self.loop.record.log.count
         while self.time.at_ns < end_ns:
             if self.display.is_hidden:
-                self.loop.idle.sleep_while_hidden()
+                self.loop.sleep_while_hidden()
                 self.slept += 1
-            elif self.loop.idle.is_due:
-                self.loop.idle.sleep()
+            elif self.loop.is_idle:
+                self.loop.sleep()
                 self.slept += 1
             else:
                 self.loop.frame()
