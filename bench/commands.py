@@ -106,7 +106,7 @@ COST_OPTIONS = (
 @interrupted_by_signals
 def measure_costs(names: Iterable[str], **wanted: Any) -> int:
     """Measures these parts of `COSTS`; returns the exit code. wanted: fields of `SuiteOptions`."""
-    from bench.suite.cost_suite import GROUPS, SuiteOptions, run
+    from bench.cost_suite import GROUPS, SuiteOptions, run
 
     return run({name: GROUPS[name] for name in names}, SuiteOptions(**wanted, command=typed()))
 
@@ -206,9 +206,9 @@ def mujoco(
     """
     from functools import partial
 
+    from bench.cost_suite import SuiteOptions, run
     from bench.stepping.model_viewers import PEERS
     from bench.stepping.mujoco_rows import StepOptions, mujoco_rows
-    from bench.suite.cost_suite import SuiteOptions, run
 
     options = StepOptions(model, only, peers or PEERS, pairs, is_large)
     rows = partial(mujoco_rows, options=options)

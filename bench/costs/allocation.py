@@ -1,6 +1,6 @@
 """Objects that a frame leaves allocated: counts, the same on every machine.
 
-The one idea: Python makes and frees small objects all the time, in memory that it keeps for them. Frames become uneven
+Python makes and frees small objects all the time, in memory that it keeps for them. Frames become uneven
 by objects that stay: those that accumulate, and those that only the garbage collector frees. So a frame's objects are
 those made in it and still alive when it has ended (its row, the last value of each figure). Growth is the number of
 additional blocks after many frames.

@@ -1,6 +1,6 @@
 """Frames a second of the viewer's frame loop, beside the least that can be drawn on the same window.
 
-One idea: the frame loop itself runs here without pacing, on a physics process that publishes 30 times a second. It
+The frame loop itself runs here without pacing, on a physics process that publishes 30 times a second. It
 takes turns with a loop that draws two fixed snapshots of the same world with `LeanSpheres` and swaps, and with one that
 only clears and swaps. Each turn has several frames, so that all draw as in use.
 
