@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from twixt.ipc.system.interface import Children, Memory, Names, UnsupportedSystem, Wakes
+from twixt.ipc.system.interface import Children, Names, SharedMemory, UnsupportedSystem, Wakes
 
-memory: Memory
+memory: SharedMemory
 names: Names
 wakes: Wakes
 children: Children

@@ -37,7 +37,7 @@ class NoFolder(ListenerError):
 class System(Protocol):
     """An operating system: the module `twixt.ipc.system`."""
 
-    memory: Memory
+    memory: SharedMemory
     names: Names
     wakes: Wakes
     children: Children
@@ -52,7 +52,7 @@ class NewMemory(NamedTuple):
     read_only: int
 
 
-class Memory(Protocol):
+class SharedMemory(Protocol):
     """Shared memory that the kernel frees with the last process that uses it: make, hand over, map.
 
     NEEDED_SYSTEM: version of the system that is needed for `make`, for messages.

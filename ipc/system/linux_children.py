@@ -1,8 +1,10 @@
 """Linux: child processes and the ends of processes, by pidfd and `waitid`.
 
-An end is awaited without reading the exit code, so that the process id is not reused before `Child` sends no signal any
-more. If this process gets no exit codes (SIGCHLD ignored, or a loop of the user's own that waits for every child), the
+An end is awaited without reading the exit code, so that the process id is not reused while a signal may still be sent
+to it. If this process gets no exit codes (SIGCHLD ignored, or a loop of the user's own that waits for every child), the
 code is the one that the child sent over its standard input, a socket.
+
+Functions and classes without a docstring do what `interface.Children` says.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from twixt.ipc.process import fork
 assert sys.platform == "linux"  # type checkers of other systems read no further
 
 
-class Child:
+class LinuxChild:
     """As `interface.Child`."""
 
     def __init__(self, command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> None:
@@ -118,13 +120,11 @@ class Child:
                     self._socket.close()
 
 
-def start(command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> Child:
-    """As `interface.Children`."""
-    return Child(command, environ, reads_order, has_own_group)
+def start(command: list[str], environ: dict[str, str], reads_order: bool, has_own_group: bool) -> LinuxChild:
+    return LinuxChild(command, environ, reads_order, has_own_group)
 
 
 def wait_for_end(pid: int, timeout_s: float | None = None) -> bool:
-    """As `interface.Children`."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -8,6 +8,8 @@ again through /proc.
 Always: a forked child has no mapping of it (MADV_DONTFORK: a mapping is marked before a fork can happen) and no
 descriptor: it finds them in /proc by the memory's name and closes all of them, new ones, received ones and the hidden
 duplicates that `mmap` makes. In a child no destructor unmaps anything.
+
+Functions and classes without a docstring do what `interface.SharedMemory` says.
 """
 
 from __future__ import annotations
@@ -45,7 +47,6 @@ SEND_FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 
 def make(size: int) -> NewMemory:
-    """As `interface.Memory`."""
     made: list[int] = []
     try:
         made.append(new_memory(size))
@@ -59,12 +60,10 @@ def make(size: int) -> NewMemory:
 
 
 def allocate(descriptor: int, begin: int, size: int) -> None:
-    """As `interface.Memory`."""
     os.posix_fallocate(descriptor, begin, size)
 
 
 def map_read_only(descriptor: int, size: int) -> mmap.mmap:
-    """As `interface.Memory`."""
     found = os.fstat(descriptor)
     if size < 1 or not stat.S_ISREG(found.st_mode) or found.st_size != size:
         raise SharedMemoryError(f"expected shared memory of {size} bytes, got a descriptor of {found.st_size}")
@@ -88,14 +87,12 @@ def is_sealed(descriptor: int) -> bool:
 
 
 def make_openable(size: int, name: str) -> tuple[int, str]:
-    """As `interface.Memory`."""
     descriptor = new_memory(size, f"{NAME}-{name}")
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, SIZE_SEALS)
     return descriptor, f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
 def make_file(content: bytes, name: str) -> int:
-    """As `interface.Memory`."""
     descriptor = os.memfd_create(f"{NAME} {name}")
     try:
         written = 0
@@ -108,20 +105,17 @@ def make_file(content: bytes, name: str) -> int:
 
 
 def read_file(descriptor: int, size: int) -> bytes:
-    """As `interface.Memory`."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise ValueError("the descriptor is no file")
     return os.pread(descriptor, size, 0)
 
 
 def send(connection: socket.socket, content: memoryview, descriptors: Sequence[int]) -> int:
-    """As `interface.Memory`."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     return connection.sendmsg([content], rights, SEND_FLAGS)
 
 
 def receive(connection: socket.socket, most_bytes: int, most_descriptors: int) -> tuple[bytes, list[int]]:
-    """As `interface.Memory`."""
     if not most_descriptors:
         return connection.recv(most_bytes, socket.MSG_DONTWAIT), []
     came = array.array("i")

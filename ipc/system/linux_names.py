@@ -6,6 +6,8 @@ name.
 
 Always: the folder belongs to this user and is closed to others (mode 0700); a socket's file is removed only by the
 listener that made it, or while nobody listens on it.
+
+Functions and classes without a docstring do what `interface.Names` says.
 """
 
 from __future__ import annotations
@@ -38,7 +40,6 @@ SHARED_MEMORY = "/dev/shm"
 
 
 def take(name: str) -> Listener | None:
-    """As `interface.Names`."""
     folder = runtime_folder()
     path = os.path.join(folder, name + SUFFIX)
     with _locked(folder), _address(path) as address:
@@ -63,7 +64,6 @@ def take(name: str) -> Listener | None:
 
 
 def unreachable(name: str) -> Listener:
-    """As `interface.Names`."""
     with fork.LOCK:
         listener = Listener(name, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), "", lambda: None)
         fork.guard(listener)
@@ -71,12 +71,10 @@ def unreachable(name: str) -> Listener:
 
 
 def new_socket() -> socket.socket:
-    """As `interface.Names`."""
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
 
 def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
-    """As `interface.Names`."""
     connection.settimeout(timeout_s)
     with _address(os.path.join(runtime_folder(), name + SUFFIX)) as address:
         connection.connect(address)
@@ -84,7 +82,6 @@ def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
 
 
 def running() -> list[str]:
-    """As `interface.Names`."""
     folder = runtime_folder()
     with fork.LOCK:
         files = os.listdir(folder)
@@ -93,12 +90,10 @@ def running() -> list[str]:
 
 
 def is_running(name: str) -> bool:
-    """As `interface.Names`."""
     return _answers(os.path.join(runtime_folder(), name + SUFFIX))
 
 
 def remove_stale(name: str, patience_s: float) -> bool:
-    """As `interface.Names`."""
     path = os.path.join(runtime_folder(), name + SUFFIX)
     with _locked(os.path.dirname(path), patience_s):
         if _answers(path):

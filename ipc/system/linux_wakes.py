@@ -1,6 +1,8 @@
 """Linux: wakes through a pipe for each viewer, waits by `poll`.
 
 A pipe wakes in half the time of a socket, and the stepping thread may write to it while other messages are being sent.
+
+Functions and classes without a docstring do what `interface.Wakes` says.
 """
 
 from __future__ import annotations
@@ -77,15 +79,12 @@ class PipeReceiver:
 
 
 def sender() -> PipeSender:
-    """As `interface.Wakes`."""
     return PipeSender()
 
 
 def receiver(descriptor: int) -> PipeReceiver:
-    """As `interface.Wakes`."""
     return PipeReceiver(descriptor)
 
 
 def poller() -> select.poll:
-    """As `interface.Wakes`."""
     return select.poll()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from twixt.ipc.system import linux_children
-from twixt.ipc.system.linux_children import Child
+from twixt.ipc.system.linux_children import LinuxChild as Child
 
 
 def python(code: str, reads_order: bool = False) -> Child:
