@@ -6,27 +6,34 @@ step never returns.
 
 Always: an error of one viewer closes its connection alone; this thread waits for no viewer, except for
 `END_PATIENCE_NS` at the end; queues are bounded; every callback runs on this thread. Not here: the shared memory
-(`Host`). Linux. macOS has `select.poll` too, but is untested.
+(`Host`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import select
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from twixt.ipc import system
 from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
 from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.session import overlay_messages, wire
-from twixt.ipc.session.attached_viewer import AttachedViewer, HostRequests, call_guarded, encode_or_drop, flush_all
+from twixt.ipc.session.attached_viewer import (
+    AttachedViewer,
+    HostRequests,
+    WrittenOverlay,
+    call_guarded,
+    encode_or_drop,
+    flush_all,
+)
 from twixt.ipc.session.listener import Listener, check_peer
-from twixt.ipc.session.overlay_messages import INTERVALS_NS, WrittenOverlay
+from twixt.ipc.session.overlay_messages import INTERVALS_NS
 from twixt.ipc.session.received_actions import KINDS as ACTIONS
 from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.wakes import SelfPipe, WakeQueue
@@ -136,18 +143,19 @@ class ServiceThread:
 
     def _wait(self) -> dict[int, int]:
         now_ns = time.perf_counter_ns()
-        poller = select.poll()
-        poller.register(self._self_pipe, select.POLLIN)
+        poller = system.wakes.poller()
+        poller.register(self._self_pipe, system.wakes.READABLE)
         instants: list[int] = [now_ns] if self._has_work else []
         if now_ns >= self._accept_after_ns:
-            poller.register(self._listener.socket, select.POLLIN)
+            poller.register(self._listener.socket, system.wakes.READABLE)
         else:
             instants.append(self._accept_after_ns)
         self._is_status_scheduled = self._are_overlays_scheduled = False
         for viewer in self._connected:
             is_read = now_ns >= viewer.muted_until_ns
             # Registered for no event, poll still reports a viewer that has gone.
-            poller.register(viewer.connection, select.POLLIN * is_read | select.POLLOUT * viewer.has_more)
+            events = system.wakes.READABLE * is_read | system.wakes.WRITABLE * viewer.has_more
+            poller.register(viewer.connection, events)
             if not is_read:
                 instants.append(viewer.muted_until_ns)
             if not viewer.attached:
@@ -189,7 +197,7 @@ class ServiceThread:
 
     def _serve_viewer(self, viewer: AttachedViewer, events: int, now_ns: int) -> None:
         try:
-            if events & ~select.POLLOUT and not self._receive(viewer, events, now_ns):
+            if events & ~system.wakes.WRITABLE and not self._receive(viewer, events, now_ns):
                 if viewer.muted_until_ns > now_ns:  # else a viewer could continue a flood over a new connection
                     self._accept_after_ns = viewer.muted_until_ns
                 self._disconnect(viewer)
@@ -211,7 +219,7 @@ class ServiceThread:
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
         """Receive and obey messages; False where the viewer has gone. Those that it sent before are obeyed, up to its
         limit a second."""
-        while viewer.muted_until_ns <= now_ns or events & (select.POLLHUP | select.POLLERR):
+        while viewer.muted_until_ns <= now_ns or events & system.wakes.GONE:
             messages = viewer.receive(now_ns)
             if messages is None:
                 return False
@@ -251,7 +259,7 @@ class ServiceThread:
         fields = {"name": self._listener.name, "description": self._host.describe_for_viewer()}
         welcome = encode_or_drop("welcome", fields, "description", descriptors=1)
         with fork.LOCK:
-            viewer.post("welcome", welcome, [viewer.open_wake()])
+            viewer.post("welcome", welcome, [viewer.open_wakes()])
         self._post_segment(viewer)
         viewer.attached = True
         self._count()

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 from twixt.ipc import session
 from twixt.ipc.session import wire
-from twixt.ipc.session.listener import SUFFIX, runtime_folder
 from twixt.ipc.snapshot import Head
+from twixt.ipc.system.linux_names import SUFFIX, runtime_folder
 from twixt.sim.worlds.find import load_world
 
 ROUND_S = 1.0

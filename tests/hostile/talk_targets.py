@@ -33,6 +33,7 @@ from twixt.ipc.scene import Camera
 from twixt.ipc.session import attached_viewer, listener, service_thread, wire
 from twixt.ipc.snapshot import Head, new_bodies
 from twixt.render.controls.key_bindings import ViewerSettings, reflect_slow_physics
+from twixt.ipc.system import linux_names
 from twixt.render.controls.sliders import Knobs
 from twixt.render.overlay.panel_state import messages, troubles_of
 from twixt.render.viewer.idle import ShownStatus
@@ -120,7 +121,7 @@ class ToHostTarget(Talk):
         self._bodies = new_bodies(4)
         self._publish(1)
         self._link = session.attach("host", BOUND_S)
-        self._path = os.path.join(listener.runtime_folder(), "host" + listener.SUFFIX)
+        self._path = os.path.join(linux_names.runtime_folder(), "host" + linux_names.SUFFIX)
 
     def feed(self) -> None:
         draw = self.mutator.random

@@ -107,6 +107,7 @@ def viewer(name: str, owned: str = "") -> None:
 
 def viewer_of_another_user(name: str) -> None:
     """Attaches as nobody; the folder was opened for all."""
+    from twixt.ipc import system
     from twixt.ipc.session import listener
 
     attach = session.attach  # loaded while the files can still be read
@@ -114,7 +115,7 @@ def viewer_of_another_user(name: str) -> None:
     os.setgid(65534)
     os.setuid(65534)
     # What an outsider would do: go round the checks of its own side.
-    listener.runtime_folder = lambda: os.path.join(os.environ["XDG_RUNTIME_DIR"], "twixt")
+    system.names.runtime_folder = lambda: os.path.join(os.environ["XDG_RUNTIME_DIR"], "twixt")
     listener.check_peer = lambda connection, whom: None
     try:
         attach(name)

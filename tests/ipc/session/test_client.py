@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.newest import newest_two
-from twixt.ipc import session
+from twixt.ipc import session, system
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import memory, reader
@@ -445,7 +445,7 @@ def test_a_simulation_of_another_user_is_refused(
     channel: Any, monkeypatch: pytest.MonkeyPatch, nothing_left: None
 ) -> None:
     channel.open()
-    monkeypatch.setattr(listener, "peer_uid", lambda connection: os.geteuid() + 1)
+    monkeypatch.setattr(system.names, "peer_user", lambda connection: os.geteuid() + 1)
     with pytest.raises(TwixtError, match="both must be the same user's"):
         session.attach(channel.name)
 
@@ -485,7 +485,7 @@ def test_a_socket_that_cannot_be_removed_harms_no_viewer(
     channel.open()
     link = channel.attach(owned=True)
     link.ended = LOST
-    monkeypatch.setattr(listener, "remove_stale", remove_stale)
+    monkeypatch.setattr(system.names, "remove_stale", remove_stale)
     link.close()
     assert asked == [channel.name]
 

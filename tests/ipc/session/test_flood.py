@@ -13,7 +13,7 @@ import pytest
 from twixt.ipc import session
 from twixt.ipc.commands import WAITING_LIMIT
 from twixt.ipc.session import attached_viewer, service_thread, wire
-from twixt.ipc.session.listener import SUFFIX, runtime_folder
+from twixt.ipc.system.linux_names import SUFFIX, runtime_folder
 
 Until = Callable[[Callable[[], Any]], Any]
 HOUR_NS = 3_600_000_000_000
