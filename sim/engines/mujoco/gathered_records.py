@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from twixt.ipc.ring.slot import WORDS
 from twixt.ipc.snapshot import new_bodies
 from twixt.sim.engines.mujoco.model.state_jumps import FINITE_WEIGHT, pose_weights
 
@@ -37,13 +38,14 @@ AFTER, BEFORE = [1, 2, 0], [2, 0, 1]
 class GatheredRecords:
     """Records of all bodies of `model` in `data`, whose arrays are kept. flags: of each body, (n,).
 
-    records: dtype `BODY`, shape (n,), the same array each time.
+    records: dtype `BODY`, shape (n,), the same array each time. words: the same memory as words.
     """
 
     def __init__(self, model: MjModel, data: MjData, flags: NDArray[np.uint16]) -> None:
         count = int(model.nbody)
         self.records = new_bodies(count)
         self.records["flags"] = flags
+        self.words = self.records.view(WORDS)
         numbers = self.records.view(np.float32).reshape(count, 4, 4)
         # Position, x y z of the quaternion, velocity, angular velocity are the first three of four each.
         self._fields, self._w, self._velocity = numbers[:, :, :3], numbers[:, 1, 3], numbers[:, 2, :3]
