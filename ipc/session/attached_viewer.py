@@ -27,8 +27,8 @@ from twixt.ipc.scene.parent_log import ParentLog, to_field
 from twixt.ipc.session import wire
 
 if TYPE_CHECKING:
+    from twixt.ipc.ring.host_segments import HostRing
     from twixt.ipc.scene.packed_scene import PackedScene
-    from twixt.ipc.session.overlay_messages import WrittenOverlay
 
 # Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
 # user's commands). After them nothing is read until that second is over, and the socket's buffer fills up.
@@ -70,6 +70,13 @@ class WrittenCamera(NamedTuple):
     camera: Camera | None
 
 
+class WrittenOverlay(NamedTuple):
+    """Images or figures of a host, as fields and bytes; newer ones are another object."""
+
+    fields: dict[str, Any]
+    content: bytes
+
+
 @dataclass
 class SentState:
     """State of the host that was sent, or queued, to one viewer last. report_number: of a report asked for and not
@@ -85,22 +92,18 @@ class SentState:
 
 
 class HostRequests(Protocol):
-    """Part of the host that the service thread calls.
+    """Part of the host that the service thread uses.
 
-    describe_for_viewer: the description. segment_for_viewer: its fields, and a descriptor
-    that the caller owns. has_newer: True for a newer snapshot or plan. report_for_viewer: the report's blocks.
-    work: does a piece of other work; True while there is more.
+    describe_for_viewer: the description. report_for_viewer: the report's blocks.
     """
 
     scene: WrittenScene
     camera: WrittenCamera
     overlays: dict[str, WrittenOverlay]
+    ring: HostRing
 
     def describe_for_viewer(self) -> dict[str, Any]: ...
-    def segment_for_viewer(self) -> tuple[dict[str, Any], int]: ...
-    def has_newer(self, number: int, plan_number: int) -> bool: ...
     def report_for_viewer(self) -> dict[str, Any] | None: ...
-    def work(self) -> bool: ...
 
 
 class AttachedViewer:

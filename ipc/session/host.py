@@ -22,9 +22,8 @@ from twixt.ipc.ring.host_segments import HostRing
 from twixt.ipc.ring.layout import ColumnForm, Layout
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.parent_log import appended
-from twixt.ipc.session.attached_viewer import WrittenCamera, WrittenScene, call_guarded
+from twixt.ipc.session.attached_viewer import WrittenCamera, WrittenOverlay, WrittenScene, call_guarded
 from twixt.ipc.session.listener import Listener
-from twixt.ipc.session.overlay_messages import WrittenOverlay
 from twixt.ipc.session.service_thread import ServiceThread
 
 ENDINGS = ("ended", "crashed", "interrupted")
@@ -150,14 +149,5 @@ class Host:
     def describe_for_viewer(self) -> dict[str, Any]:
         return call_guarded(self._describe) or {}
 
-    def segment_for_viewer(self) -> tuple[dict[str, Any], int]:
-        return self.ring.handed_out()
-
-    def has_newer(self, number: int, plan_number: int) -> bool:
-        return self.ring.has_newer(number, plan_number)
-
     def report_for_viewer(self) -> dict[str, Any] | None:
         return call_guarded(self.on_report)
-
-    def work(self) -> bool:
-        return self.ring.step()

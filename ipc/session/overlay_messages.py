@@ -13,12 +13,12 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from twixt.ipc.interaction import overlay_figures, overlay_images
 from twixt.ipc.process import fork
 from twixt.ipc.session import wire
-from twixt.ipc.session.attached_viewer import AttachedViewer
+from twixt.ipc.session.attached_viewer import AttachedViewer, WrittenOverlay
 
 # Kinds of these messages, and what makes values of their fields and bytes.
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
@@ -29,13 +29,6 @@ OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
 MOST_BYTES = max(overlay_images.MOST_BYTES, overlay_figures.MOST_BYTES)
 # Shortest intervals between two messages of a kind to one viewer, ns: images may be a camera's, figures are read.
 INTERVALS_NS = {"images": 33_000_000, "figures": 100_000_000}
-
-
-class WrittenOverlay(NamedTuple):
-    """Images or figures of a host, as fields and bytes; newer ones are another object."""
-
-    fields: dict[str, Any]
-    content: bytes
 
 
 def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:

@@ -24,9 +24,16 @@ from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
 from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.session import overlay_messages, wire
-from twixt.ipc.session.attached_viewer import AttachedViewer, HostRequests, call_guarded, encode_or_drop, flush_all
+from twixt.ipc.session.attached_viewer import (
+    AttachedViewer,
+    HostRequests,
+    WrittenOverlay,
+    call_guarded,
+    encode_or_drop,
+    flush_all,
+)
 from twixt.ipc.session.listener import Listener, check_peer
-from twixt.ipc.session.overlay_messages import INTERVALS_NS, WrittenOverlay
+from twixt.ipc.session.overlay_messages import INTERVALS_NS
 from twixt.ipc.session.received_actions import KINDS as ACTIONS
 from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.wakes import SelfPipe, WakeQueue
@@ -126,7 +133,7 @@ class ServiceThread:
                     self._accept(now_ns)
                 for viewer in list(self._connected):
                     self._serve_viewer(viewer, ready.get(viewer.connection.fileno(), 0), now_ns)
-                self._has_work = bool(call_guarded(self._host.work))
+                self._has_work = bool(call_guarded(self._host.ring.step))
             self._send_end()
         finally:
             for viewer in self._connected:
@@ -259,13 +266,13 @@ class ServiceThread:
 
     def _post_segment(self, viewer: AttachedViewer) -> None:
         with fork.LOCK:
-            fields, descriptor = self._host.segment_for_viewer()
+            fields, descriptor = self._host.ring.handed_out()
             viewer.post("segment", wire.encode("segment", fields, descriptors=1), [descriptor])
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
         # Tested after the viewer is in the queue: a publish in between finds it there, and wakes it.
-        if self._host.has_newer(number, plan_number) and self.wakes.remove(viewer):
+        if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 
     def _post_changes(self, viewer: AttachedViewer, now_ns: int) -> None:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from twixt.ipc.ring.slot import WORDS, OpenSlot
 from twixt.ipc.snapshot import CONTINUITY_MASK, HAS_ANGULAR_VELOCITY, HAS_VELOCITY, VISIBLE, new_bodies
 from twixt.sim.engines.mujoco.gathered_records import GatheredRecords
-from twixt.sim.engines.mujoco.model.state_jumps import StateJumps, pose_weights
 from twixt.sim.engines.mujoco.mujoco_package import mujoco
 from twixt.sim.engines.mujoco.origin_velocity import OriginVelocity
+from twixt.sim.engines.mujoco.state_jumps import StateJumps, pose_weights
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel

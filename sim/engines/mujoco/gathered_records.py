@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from twixt.ipc.ring.slot import WORDS
 from twixt.ipc.snapshot import new_bodies
-from twixt.sim.engines.mujoco.model.state_jumps import FINITE_WEIGHT, pose_weights
+from twixt.sim.engines.mujoco.state_jumps import FINITE_WEIGHT, pose_weights
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel

@@ -498,7 +498,7 @@ def test_a_fault_of_ours_is_shown_and_costs_one_viewer_alone(
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: shown.append(str(error)))
     host = channel.open()
     link, other = channel.attach(), channel.attach()
-    monkeypatch.setattr(host, "has_newer", lambda number, plan_number: 1 / 0)
+    monkeypatch.setattr(host.ring, "has_newer", lambda number, plan_number: 1 / 0)
     link.wake_when_newer()
     assert link.wait(BOUND_S)
     assert link.ended == LOST

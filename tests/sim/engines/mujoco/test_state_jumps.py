@@ -12,7 +12,7 @@ from tests.sim.engines.mujoco.models import FLEXED, MOVING, Launch
 from twixt.cli.bench.stepping.stepped_models import humanoids_xml, spheres_xml
 from twixt.ipc.snapshot import Snapshot
 from twixt.render import interpolation
-from twixt.sim.engines.mujoco.model.state_jumps import Motion
+from twixt.sim.engines.mujoco.state_jumps import Motion
 
 mujoco = pytest.importorskip("mujoco")
 
