@@ -145,9 +145,7 @@ class HostRing:
                 slot = PrivateSlot(self._keep)
                 slot.reopen(NO_NUMBER, bodies, marks, parts)
                 return slot
-            slot = self.writer.begin(bodies, marks)
-        slot.commit = self._commit
-        return slot
+            return self.writer.begin(bodies, marks, self._commit)
 
     def is_committed(self, slot: OpenSlot) -> bool:
         """True if the slot's snapshot is complete: visible, or waiting for a larger segment. To be called after an

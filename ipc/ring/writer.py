@@ -108,9 +108,9 @@ class RingWriter:
         """True while a slot is written in place, and after an interruption of that."""
         return self._opened is not None
 
-    def begin(self, count: int, marks: int = 0) -> RingSlot:
+    def begin(self, count: int, marks: int = 0, commit: Callable[[OpenSlot], int] | None = None) -> RingSlot:
         """The next snapshot's slot, of `count` bodies and `marks` marks, to be written in place in a `with` block.
-        Raises RingError."""
+        commit: called at its end in place of the writer's own. Raises RingError."""
         if count + marks > self.layout.capacity:
             self._refuse(count, marks)
         words = self._words if not self.memory.closed else self._open_words()
@@ -120,7 +120,9 @@ class RingWriter:
             if self._slots[place] is left:
                 self._slots[place] = self._new_slot(place)
             left.abort()
-        self._opened = slot = self._open(sequence.next_number(words, LATEST), count, marks)
+        slot = self._open(sequence.next_number(words, LATEST), count, marks)
+        slot.commit = commit or self.commit
+        self._opened = slot
         return slot
 
     def commit(self, opened: OpenSlot) -> int:

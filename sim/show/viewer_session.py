@@ -107,8 +107,6 @@ class ViewerSession:
         changed in its controls is sent."""
         if self.status.are_values_old:
             self.status.say_controls()
-        if not self.host.commands.has_new.is_set():
-            return
         for command in self.host.commands.drain():
             # A command given to an earlier window, before `reopen`, has no effect.
             if command.name == "quit" and not 0 < command.acted_ns < self._opened_ns:

@@ -256,3 +256,19 @@ def test_an_end_while_room_is_made_leaves_no_memory(host: Host, gate: Gate) -> N
     host.end()
     opening.join()
     assert host.ring.allocator.ready is None
+
+
+def test_one_that_was_begun_before_its_segment_was_there_counts_as_late_and_not_as_dropped(
+    host: Host, until: Until
+) -> None:
+    slot = host.ring.begin(150)
+    until(lambda: ready(host))
+    for tick in range(1, 40):  # each slot of the larger segment was used
+        publish(host, tick, 150)
+    with slot:
+        slot.head = Head(tick=40)
+    newest = host.ring.newest()
+    assert newest is not None
+    assert newest.head.tick == 40
+    waiting = host.ring.waiting
+    assert ([late.head.tick for late in waiting.late], waiting.dropped) == ([40], 0)
