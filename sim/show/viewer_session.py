@@ -1,8 +1,8 @@
 """Resources of a view: the host with its name and memory, and the viewer that was started with it.
 
-The one idea: nothing here refers to the view. So the end of the last reference to a view closes all of it, even while
-threads wait for its viewer. Always: it is closed once, by the first call; a forked child closes nothing of its
-parent's. A viewer that crashed or never attached does not end the loop, and is reported once.
+Nothing here refers to the view. So the end of the last reference to a view closes all of it, even while threads wait
+for its viewer. Always: it is closed once, by the first call; a forked child closes nothing of its parent's. A viewer
+that crashed or never attached does not end the loop, and is reported once.
 """
 
 from __future__ import annotations

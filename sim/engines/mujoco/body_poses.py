@@ -1,7 +1,7 @@
 """Poses and velocities of a model's bodies, from MuJoCo's arrays into twixt's records.
 
-The one idea: `xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy keeps a state
-(`deferred_state`), and records are written from that or from MuJoCo's memory itself.
+`xpos` and `xquat` lie side by side in MuJoCo's memory, so that one copy keeps a state (`deferred_state`), and records
+are written from that or from MuJoCo's memory itself.
 
 Always: `data` is only read. Velocities are those of the bodies' origins. Bodies that a mocap body carries have no
 velocity that MuJoCo knows; it counts as not given, also where nothing moves.
@@ -202,7 +202,7 @@ class BodyPoses:
         views.flags[...] = VISIBLE
         if self._jumps is None or self._gathered is None:
             return
-        # With the present velocities: since this state was put aside, the program has hardly advanced.
+        # With the present velocities: since this state was deferred, the program has hardly advanced.
         gathered = self._gathered
         older = gathered.records.copy()
         self._jumps.is_suspect(gathered.take())

@@ -1,9 +1,9 @@
 """Records of few bodies, written in as few calls of numpy as there can be.
 
-The one idea: for few bodies a call costs more than its numbers, and ten times more after a step, which leaves nothing in
-the caches. All numbers that are needed lie in one block of MuJoCo's memory: they are gathered by one `take`, in the
-order in which the rest of the work is done on long rows. The velocity of an origin is that of `origin_velocity`:
-v = cvel[3:] + cvel[:3] x (xpos - subtree_com[root]).
+For few bodies a call costs more than its numbers, and ten times more after a step, which leaves nothing in the caches.
+All numbers that are needed lie in one block of MuJoCo's memory: they are gathered by one `take`, in the order in which
+the rest of the work is done on long rows. The velocity of an origin is that of `origin_velocity`: v = cvel[3:] +
+cvel[:3] x (xpos - subtree_com[root]).
 
 Always: `data` is only read.
 """

@@ -1,8 +1,8 @@
 """The part of a viewer that does not change with every step: scene and camera, kept as the user's code sets them.
 
-The one idea: MuJoCo's structs (`cam`, `opt`, the model itself) are changed in place and tell nobody. So they are
-compared with what was shown last, before a publish: camera and options each time, the model's own fields some times a
-second (`model/watched_model.py`).
+MuJoCo's structs (`cam`, `opt`, the model itself) are changed in place and tell nobody. So they are compared with what
+was shown last, before a publish: camera and options each time, the model's own fields some times a second
+(`model/watched_model.py`).
 
 Always: a scene is replaced only if something differs, and seldom enough that a viewer keeps up with it. Colours alone
 replace none: they are columns of the parts (`model/shown_colors.py`). A changed field that the picture does not show is

@@ -1,8 +1,8 @@
 """Switches of the overlay for one `mjvOption`: its flags, and the groups of geoms and sites that the model uses; and for
 the rendering flags of one `mjvScene`.
 
-The one idea: the overlay has a copy of each value. `exchange` compares both with what they were: where the code has
-changed the option, the switch follows, else the option follows the switch.
+The overlay has a copy of each value. `exchange` compares both with what they were: where the code has changed the
+option, the switch follows, else the option follows the switch.
 
 Always: only flags that have an effect in twixt, and for which the model has something, have a switch.
 """
