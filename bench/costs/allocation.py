@@ -129,19 +129,16 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
     host = Host(listener, Scene([Sphere(0.1)] * BODIES), BODIES)
     bodies = new_bodies(BODIES)
     bodies["position"] = np.random.default_rng(0).uniform(-1, 1, (BODIES, 3))
-    host.write_plan(Plan(1, 0, time.perf_counter_ns(), 0, 1.0))
+    host.ring.write_plan(Plan(1, 0, time.perf_counter_ns(), 0, 1.0))
     ticks = count()
 
     def publish() -> None:
         tick = next(ticks)
         now_ns = time.perf_counter_ns()
         bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001  # up, then down: bodies stay in view
-        host.publish(
-            Head(
-                tick=tick, sim_time_ns=now_ns - began_ns + LEAD_NS, due_ns=now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES
-            ),
-            bodies,
-        )
+        with host.ring.begin(BODIES) as slot:
+            slot.write(bodies)
+            slot.head = Head(tick, now_ns - began_ns + LEAD_NS, now_ns + LEAD_NS, dt_ns=DT_NS)
 
     began_ns = time.perf_counter_ns()
     try:

@@ -84,7 +84,9 @@ class Channel:
     def publish(self) -> None:
         """Publishes all bodies under the next tick."""
         self._tick += 1
-        self.host.publish(Head(tick=self._tick, count=len(self.bodies)), self.bodies)
+        with self.host.ring.begin(len(self.bodies)) as slot:
+            slot.write(self.bodies)
+            slot.head = Head(tick=self._tick)
 
     def __enter__(self) -> Channel:
         return self
@@ -131,12 +133,14 @@ def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
 
 def _in_place(channel: Channel, count: int, rounds: int) -> Row:
     """Publish of bodies that are written directly into the slot, beside the same write into an array."""
-    head, plain = Head(count=count), np.full(count * BODY.itemsize // 8, 7, np.uint64)
+    plain = np.full(count * BODY.itemsize // 8, 7, np.uint64)
 
-    def fill(records: NDArray[np.void]) -> None:
-        records.view(np.uint64).fill(7)
+    def publish() -> None:
+        with channel.host.ring.begin(count) as slot:
+            slot.records.view(np.uint64).fill(7)
+            slot.head = Head()
 
-    published, made = taken_us(rounds, lambda: channel.host.publish_in_place(head, fill), lambda: plain.fill(7))
+    published, made = taken_us(rounds, publish, lambda: plain.fill(7))
     return row(f"publish {count:,} bodies in place", "us", published, "the same into an array", made)
 
 

@@ -26,6 +26,7 @@ from twixt.ipc.session import wire
 from twixt.ipc.system.interface import WakeSender
 
 if TYPE_CHECKING:
+    from twixt.ipc.ring.host_segments import HostRing
     from twixt.ipc.scene.packed_scene import PackedScene
 
 # Messages read from a viewer in one second: more than it needs (one wake and one lead a frame at 240 Hz, and its
@@ -90,22 +91,18 @@ class SentState:
 
 
 class HostRequests(Protocol):
-    """Part of the host that the service thread calls.
+    """Part of the host that the service thread uses.
 
-    describe_for_viewer: the description. segment_for_viewer: its fields, and a descriptor
-    that the caller owns. has_newer: True for a newer snapshot or plan. report_for_viewer: the report's blocks.
-    work: does a piece of other work; True while there is more.
+    describe_for_viewer: the description. report_for_viewer: the report's blocks.
     """
 
     scene: WrittenScene
     camera: WrittenCamera
     overlays: dict[str, WrittenOverlay]
+    ring: HostRing
 
     def describe_for_viewer(self) -> dict[str, Any]: ...
-    def segment_for_viewer(self) -> tuple[dict[str, Any], int]: ...
-    def has_newer(self, number: int, plan_number: int) -> bool: ...
     def report_for_viewer(self) -> dict[str, Any] | None: ...
-    def work(self) -> bool: ...
 
 
 class AttachedViewer:

@@ -133,7 +133,7 @@ class ServiceThread:
                     self._accept(now_ns)
                 for viewer in list(self._connected):
                     self._serve_viewer(viewer, ready.get(viewer.connection.fileno(), 0), now_ns)
-                self._has_work = bool(call_guarded(self._host.work))
+                self._has_work = bool(call_guarded(self._host.ring.step))
             self._send_end()
         finally:
             for viewer in self._connected:
@@ -267,13 +267,13 @@ class ServiceThread:
 
     def _post_segment(self, viewer: AttachedViewer) -> None:
         with fork.LOCK:
-            fields, descriptor = self._host.segment_for_viewer()
+            fields, descriptor = self._host.ring.handed_out()
             viewer.post("segment", wire.encode("segment", fields, descriptors=1), [descriptor])
 
     def _wake_when_newer(self, viewer: AttachedViewer, number: int, plan_number: int) -> None:
         self.wakes.add(viewer)
         # Tested after the viewer is in the queue: a publish in between finds it there, and wakes it.
-        if self._host.has_newer(number, plan_number) and self.wakes.remove(viewer):
+        if self._host.ring.has_newer(number, plan_number) and self.wakes.remove(viewer):
             viewer.wake()
 
     def _post_changes(self, viewer: AttachedViewer, now_ns: int) -> None:

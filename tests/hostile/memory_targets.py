@@ -11,6 +11,7 @@ import numpy as np
 from tests.hostile.mutate import Mutator
 from tests.hostile.target import Target
 from tests.ipc.ring.segment_checks import check_segment
+from tests.publishing import publish
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.plan import Plan
 from twixt.ipc.ring import layout as at
@@ -63,7 +64,7 @@ def segment() -> tuple[Layout, bytes]:
         columns = {"heat": np.zeros(BODIES, "f4"), "scale3": np.ones((BODIES, 3), "f4")}
         marks = np.zeros(tick % (MOST_MARKS + 1), MARK)
         marks["key"], marks["orientation"][:, 3] = np.arange(len(marks)), 1
-        writer.publish(head, bodies, columns, marks)
+        publish(writer, head, bodies, columns, marks)
     content = bytes(made.view)
     writer.close()
     return layout, content

@@ -10,6 +10,7 @@ import signal
 import sys
 from typing import Any
 
+from tests.publishing import publish
 from twixt.ipc import session
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.snapshot import Head, new_bodies
@@ -23,7 +24,7 @@ def host_of(name: str) -> session.Host:
     from twixt.ipc.scene import Scene, Sphere
 
     host = session.Host(session.open_listener(name), Scene([Sphere()]), 1)
-    host.publish(Head(tick=1), new_bodies(1))
+    publish(host.ring, Head(tick=1), new_bodies(1))
     return host
 
 
@@ -71,7 +72,7 @@ def forking_host(name: str) -> None:
     child = os.fork()
     if child == 0:
         try:
-            running.publish(Head(tick=2), new_bodies(1))
+            publish(running.ring, Head(tick=2), new_bodies(1))
         except TwixtError:
             os.write(writing, b"r")
         running.set_status({"a": 1})
@@ -83,7 +84,7 @@ def forking_host(name: str) -> None:
     said = b""
     while piece := os.read(reading, 1):
         said += piece
-    running.publish(Head(tick=3), new_bodies(1))
+    publish(running.ring, Head(tick=3), new_bodies(1))
     say(f"{child} {said.decode()}")
     os.read(0, 1)
     os._exit(0)

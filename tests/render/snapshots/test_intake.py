@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.publishing import publish
 from tests.render.viewer.test_idle import Viewer, viewer
 from twixt.ipc.scene import Scene, Sphere
 from twixt.ipc.scene.surface_records import packed, unpacked
@@ -125,7 +126,7 @@ def test_vertices_are_taken_in_with_their_snapshot_and_drawn_between_two(viewer:
         unpacked(records, 3)[...] = size * sheet
         extras = packed(np.zeros(marks, MARK), records, 3)
         head = Head(tick=viewer.tick, sim_time_ns=viewer.tick * 10_000_000, count=1, vertices=3, marks=marks + 1)
-        host.publish(head, viewer.bodies, marks=extras.records)
+        publish(host.ring, head, viewer.bodies, marks=extras.records)
         take_until(viewer, lambda: viewer.loop.intake.newest.tick == viewer.tick)
         slots.append(stage.history.newest.slot)
         assert len(stage.marks.of(stage.history.newest)) == marks

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+from tests.publishing import publish
 from twixt.ipc.config.config import Config
 from twixt.ipc.interaction.overlay_images import OverlayImage, as_message
 from twixt.ipc.plan import Plan
@@ -57,14 +58,14 @@ class Viewer:
 
     def plan(self, rate: float) -> None:
         self.plans += 1
-        self.host.write_plan(Plan(self.plans, 0, time.perf_counter_ns(), self.tick * DT_NS, rate))
+        self.host.ring.write_plan(Plan(self.plans, 0, time.perf_counter_ns(), self.tick * DT_NS, rate))
 
     def publish(self, marks: np.ndarray = NO_MARKS) -> None:
         self.tick += 1
         now_ns = time.perf_counter_ns()
         self.bodies["position"][0, 0] = self.tick
         head = Head(tick=self.tick, sim_time_ns=self.tick * DT_NS, due_ns=now_ns, count=len(self.bodies))
-        self.host.publish(head, self.bodies, marks=marks)
+        publish(self.host.ring, head, self.bodies, marks=marks)
 
     def frames_until(self, condition: Callable[[], object]) -> int:
         for number in range(MANY):

@@ -12,6 +12,7 @@ import math
 import threading
 from collections.abc import Callable
 
+from tests.publishing import publish
 from twixt.ipc.config.config import Config
 from twixt.ipc.plan import Plan
 from twixt.ipc.scene import Scene, Sphere
@@ -180,7 +181,7 @@ class VirtualViewer:
         self.load_ms: Callable[[int], float] = lambda _frame: 2.0
         listener = open_listener(name)
         self.host = Host(listener, Scene([Sphere(0.5)]), 1)
-        self.host._segments.writer._now_ns = lambda: time.at_ns
+        self.host.ring.writer._now_ns = lambda: time.at_ns
         self._bodies = new_bodies(1)
         self._plans = self.tick = 0
         self.plan(1.0)
@@ -207,7 +208,7 @@ class VirtualViewer:
     def plan(self, rate: float) -> None:
         self._plans += 1
         sim_time_ns = self.time.at_ns - START_NS
-        self.host.write_plan(Plan(self._plans, 0, self.time.at_ns, sim_time_ns, rate))
+        self.host.ring.write_plan(Plan(self._plans, 0, self.time.at_ns, sim_time_ns, rate))
 
     def publish(self) -> None:
         head = Head(
@@ -218,7 +219,7 @@ class VirtualViewer:
             count=1,
         )
         self._bodies["position"][0, 0] = self.tick
-        self.host.publish(head, self._bodies)
+        publish(self.host.ring, head, self._bodies)
         self.tick += 1
 
     def publish_on(self) -> None:
