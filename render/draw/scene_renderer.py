@@ -1,6 +1,6 @@
 """Draws the world between snapshots that lie on the GPU.
 
-The one idea: a picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
+A picture is a few small uniform blocks and a fixed list of draw calls (ground, boxes, spheres,
 shadows, outline; one for each program and layer that has such bodies), whatever the number of bodies; nothing
 here runs once for each body.
 
@@ -250,7 +250,7 @@ class SceneRenderer:
             self._meshes.pose(placed)
             self._transparent.begin(camera, placed)
 
-        def lay() -> None:
+        def draw_background() -> None:
             self._still_key = still_key(bodies.ring, placed, scene)
             still = None
             if self._still_key is not None:
@@ -258,7 +258,7 @@ class SceneRenderer:
             bounds, is_whole = None, view.level.scale == 1 and view.viewport == (0, 0, *target.framebuffer.size)
             if bodies.is_software and is_whole and not len(marks):
                 bounds = self._bounds.of_picture(view, placed, still is not None)
-            self._has_planes = self._background.lay(target, view, key, still, bounds)
+            self._has_planes = self._background.draw(target, view, key, still, bounds)
             if (parts := self._background.parts) is not None:
                 target.framebuffer.scissor = parts[0]
 
@@ -267,10 +267,10 @@ class SceneRenderer:
 
         with self._timers.next():
             if view.is_mapped:
-                self._lit.draw(view, placed, begin, (lay, draw))
+                self._lit.draw(view, placed, begin, (draw_background, draw))
             else:
                 begin()
-                lay()
+                draw_background()
                 draw()
             self._draw_over(view)
         target.uncut()
@@ -306,7 +306,7 @@ class SceneRenderer:
             return False
         return self._ahead.prepare(self._view, self._motion) or (self._bodies.is_software and self._small.prepare())
 
-    def begin_ahead(self) -> None:
+    def prepare_background(self) -> None:
         """Draws the next frame's background between two frames, in case nothing but bodies will have moved.
 
         Changes no picture: a frame that needs another background draws it as usual.
@@ -317,7 +317,7 @@ class SceneRenderer:
         if self._context.fbo is not target.framebuffer or view.viewport != (0, 0, *target.size_px):
             return
         key = self._background.key(self._uniforms.key, self._scene)
-        if self._background.lay_ahead(target, view, key, self._still_key):
+        if self._background.prepare(target, view, key, self._still_key):
             self._bodies.flush()
 
     def clear(self) -> None:
@@ -394,7 +394,7 @@ class SceneRenderer:
         self._meshes.draw_silhouettes(view.level)
 
     def _draw_over(self, view: SceneView) -> None:
-        """Draws what comes over all opaque bodies: thin lines, and what is seen through."""
+        """Draws what comes over all opaque bodies: thin lines, and transparent bodies."""
         self._marks.draw_lines(view)
         if view.scene.outline is not None:
             self._draw_outline(view)

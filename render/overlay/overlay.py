@@ -111,7 +111,7 @@ class Overlay:
                 self._redraw_sheet(state, size_px, framebuffer_scale, now_ns)
             elif late_ns >= LATE_NS:
                 self._step(state, size_px, framebuffer_scale, now_ns)
-            self._sheet.lay(size_px)
+            self._sheet.blend(size_px)
             self.covered = self._sheet.rectangles
         used, self._used = self._used, NO_INPUT
         return used
@@ -152,7 +152,7 @@ class Overlay:
             step(state, size_px, framebuffer_scale, self._now_ns())
             self._sheet.complete()
             yield
-        self._sheet.lay(size_px)
+        self._sheet.blend(size_px)
         self._sheet.complete()
         self._layouts_due = 0
 

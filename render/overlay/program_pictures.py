@@ -34,7 +34,7 @@ class ProgramPictures:
         """Shows these images from now on."""
         if images is not self._images.source:
             self._images.source = images
-            self._images.rectangles.take([image.pixels for image in images])
+            self._images.rectangles.set_images([image.pixels for image in images])
 
     def take_figures(self, figures: Sequence[OverlayFigure], scale: float) -> None:
         """Shows these figures from now on; their library must have been loaded. scale: pixels per unit of text size."""
@@ -42,7 +42,7 @@ class ProgramPictures:
             return
         self._scale = scale
         self._figures.source = figures
-        self._figures.rectangles.take(())
+        self._figures.rectangles.set_images(())
         for figure in figures:
             if self._overlay is None:
                 from twixt.render.overlay.figure_overlay import FigureOverlay

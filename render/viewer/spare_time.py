@@ -168,7 +168,7 @@ class SpareTime:
         taken = self._intake.take() if self._ahead.takes else NOTHING
         lap(UPLOAD)
         if draws:
-            self._stage.renderer.begin_ahead()
+            self._stage.renderer.prepare_background()
             lap(DRAW)
         end_ns = self._timer.now_ns()
         self._ahead.done(due_ns, end_ns)

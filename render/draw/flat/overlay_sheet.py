@@ -82,7 +82,7 @@ class Sheet:
         finally:
             in_use.use()
 
-    def lay(self, size_px: tuple[int, int]) -> None:
+    def blend(self, size_px: tuple[int, int]) -> None:
         """Blends the sheet over the framebuffer in use. size_px: of the window, as in `drawing`."""
         if not self._rectangles or self._vertex_array is None or self._pages is None:
             return

@@ -120,7 +120,7 @@ class PictureBounds:
         reach = self._reach
         if not layers or reach is None:
             return None
-        # What is seen through comes after the background, planes that stand still included.
+        # Transparent bodies, planes that stand still included, are drawn after the background.
         if reach.has_planes and (not are_planes_still or any([layer.uniforms.has_transparent for layer in layers])):
             return None
         ground = self._ground_under(view, layers)

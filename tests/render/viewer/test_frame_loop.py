@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from PIL import Image
 from tests.render.viewer.virtual_viewer import MS, READ_NS, START_NS, SWAP_NS, VirtualViewer
 from twixt.ipc.session.client import Link
 from twixt.render.display.input import Key
+from twixt.render.draw.flat.panel_backgrounds import Rectangle
 from twixt.render.measure.frame_rows import FrameRow
 from twixt.render.measure.run_figures import measure
 from twixt.render.pacing.refresh.refresh_period import PROBE_EVERY_NS
@@ -175,6 +176,19 @@ def test_without_time_to_spare_frames_redraw_the_panels_a_step_at_a_time(
     assert set(steps) == {"frame"}
     assert 30 <= len(steps) <= 50, "in five seconds: figures change three to five times in each"
     assert set(intervals(rows)) == {made.refresh_ns}, "one of 2 ms more would be late"
+
+
+@pytest.mark.parametrize("has_panels", [True, False])
+def test_the_renderer_is_told_what_is_drawn_over_its_pictures(viewer: Viewers, has_panels: bool):
+    made = viewer(overlay=has_panels, size_px=(320, 240))
+    if has_panels:
+        made.loop.over.make_panel()
+    made.frames(LEARNING)
+    told: list[Sequence[Rectangle] | None] = []
+    made.loop.stage.renderer.mark_covered = told.append  # type: ignore[method-assign]
+    made.frames(3)
+    assert [len(each or ()) > 0 for each in told] == [has_panels] * 3
+    assert None not in told
 
 
 def test_snapshots_are_taken_in_while_the_swap_waits_for_the_display(viewer: Viewers):

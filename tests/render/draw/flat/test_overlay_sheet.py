@@ -1,4 +1,4 @@
-"""A sheet laid over a picture changes the pixels of its rectangles alone, as drawing over the picture would."""
+"""A sheet blended over a picture changes the pixels of its rectangles alone, as drawing over the picture would."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_another_sheet_and_other_rectangles_are_seen_at_once(studio):
             pass
         studio.framebuffer.use()
         studio.framebuffer.clear(*(shade / 255 for shade in SHADE), 1.0)
-        sheet.lay(SIZE_PX)
+        sheet.blend(SIZE_PX)
         found = np.frombuffer(studio.framebuffer.read(components=3, alignment=1), np.uint8)
         wanted = np.full((SIZE_PX[1], SIZE_PX[0], 3), SHADE, float)
         tint, alpha = np.array((red, *TINT[1:3])) * 255, TINT[3]

@@ -63,7 +63,7 @@ def main(folder: Path, screen_file: str) -> None:
         with sheet.drawing(size_px, [Rectangle(11, 30, 12, 50)], (1.0, 0.0, 1.0, 1.0)):
             pass
         draw(LEVELS[-1], size_px)
-        sheet.lay(size_px)
+        sheet.blend(size_px)
         over = save("over")
         window.swap()
         window.context.finish()

@@ -77,7 +77,7 @@ class Both:
         for renderer, target in zip(self.renderers, self.targets, strict=True):
             target.use()
             if ahead:
-                renderer.begin_ahead()
+                renderer.prepare_background()
             for slot, bodies in enumerate((older, newer)):
                 renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
             layer = Layer(0, 1, alpha=0.5, gap_s=0.05, method=method)
@@ -118,17 +118,17 @@ def copied_px(monkeypatch):
     copied = []
 
     def counted(name):
-        lay = getattr(Pixels, name)
+        restore = getattr(Pixels, name)
 
         def laid(pixels, parts, *how, **more):
-            listed = parts if name == "lay_parts" else [parts]
+            listed = parts if name == "restore_parts" else [parts]
             copied.append(sum(width * height for *_, width, height in listed))
-            lay(pixels, parts, *how, **more)
+            restore(pixels, parts, *how, **more)
 
         monkeypatch.setattr(Pixels, name, laid)
 
-    counted("lay")
-    counted("lay_parts")
+    counted("restore")
+    counted("restore_parts")
     return copied
 
 

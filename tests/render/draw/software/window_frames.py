@@ -57,12 +57,12 @@ def main() -> None:
     while window.framebuffer_size != SIZE_PX:
         window.poll()
         window.swap()
-    lay_parts = kept._background.cache._copy_parts
+    copy_parts = kept._background.cache._copy_parts
 
     def counted(*how: Any) -> Any:
         nonlocal in_part
         in_part += 1
-        return lay_parts(*how)
+        return copy_parts(*how)
 
     kept._background.cache._copy_parts = counted  # type: ignore[method-assign]
     pictures: list[list[np.ndarray]] = []
