@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from twixt.ipc import system
 from twixt.ipc.process import fork
 from twixt.ipc.ring import memory_budget
+from twixt.ipc.system import memory as system_memory
 from twixt.ipc.system.interface import SharedMemoryError
 
 # Bytes populated at a time: some ms, after which the populating thread can do other work.
@@ -51,7 +51,7 @@ class Memory:
         begin, end = self._populated, min(self._populated + most_bytes, self.size)
         if begin < end:
             try:
-                system.memory.allocate(self._descriptors[0], begin, end - begin)
+                system_memory.allocate(self._descriptors[0], begin, end - begin)
             except OSError as error:
                 raise _not_made(self.size, error) from error
             np.frombuffer(self.view, np.uint8)[begin : end : mmap.PAGESIZE] = 0
@@ -100,7 +100,7 @@ def make(size: int) -> Memory:
     # More than is available would make the kernel kill a process instead of raising an error.
     memory_budget.require(size, "shared memory for all bodies")
     try:
-        made = system.memory.make(size)
+        made = system_memory.make(size)
     except (OSError, ValueError, OverflowError) as error:
         raise _not_made(size, error) from error
     return Memory(made.mapping, size, (made.descriptor, made.read_only))
@@ -112,14 +112,14 @@ def map_read_only(descriptor: int, size: int) -> Memory:
     Raises SharedMemoryError for memory that is not `size` bytes, or that its maker could still shrink.
     """
     try:
-        return Memory(system.memory.map_read_only(descriptor, size), size)
+        return Memory(system_memory.map_read_only(descriptor, size), size)
     except (OSError, ValueError, OverflowError) as error:
         raise SharedMemoryError(f"the simulation's memory cannot be mapped ({error})") from error
 
 
 def _not_made(size: int, error: Exception) -> SharedMemoryError:
     return SharedMemoryError(
-        f"{size} bytes of shared memory could not be made ({error}); use fewer bodies, or {system.memory.NEEDED_SYSTEM}"
+        f"{size} bytes of shared memory could not be made ({error}); use fewer bodies, or {system_memory.NEEDED_SYSTEM}"
     )
 
 

@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from twixt.ipc import system
 from twixt.ipc.process import fork
 from twixt.ipc.process.notices import print_current_exception
 from twixt.ipc.scene import Camera, Scene
 from twixt.ipc.scene.parent_log import ParentLog, to_field
 from twixt.ipc.session import wire
+from twixt.ipc.system import wakes
 from twixt.ipc.system.interface import WakeSender
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class AttachedViewer:
 
     def open_wakes(self) -> int:
         """Lets `wake` send wakes. Returns a descriptor of the viewer's end, which the caller closes."""
-        self._wakes = system.wakes.sender()
+        self._wakes = wakes.sender()
         self.wake = self._wakes.ring
         return self._wakes.viewer_descriptor()
 
@@ -221,9 +221,9 @@ def flush_all(viewers: Sequence[AttachedViewer], patience_ns: int) -> None:
         left_ns = deadline_ns - time.perf_counter_ns()
         if not unfinished or left_ns <= 0:
             return
-        poller = system.wakes.poller()
+        poller = wakes.poller()
         for viewer in unfinished:
-            poller.register(viewer.connection, system.wakes.WRITABLE)
+            poller.register(viewer.connection, wakes.WRITABLE)
         poller.poll(-(-left_ns // 1_000_000))
 
 

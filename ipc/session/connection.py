@@ -14,9 +14,9 @@ import time
 from collections import deque
 from typing import Any
 
-from twixt.ipc import system
 from twixt.ipc.process import fork
 from twixt.ipc.session import listener, wire
+from twixt.ipc.system import names, wakes
 from twixt.ipc.system.interface import WakeReceiver
 
 # Most messages queued for a full socket. Physics' service thread empties it within ms, unless its process is stopped.
@@ -30,16 +30,16 @@ class Connection:
         listener.check_unpatched()
         self._unsent: deque[wire.Outgoing] = deque()
         self._inbox = wire.Inbox(wire.HOST_JSON_LIMIT, wire.HOST_RAW_LIMIT, wire.DESCRIPTORS_LIMIT)
-        self._poller = system.wakes.poller()
+        self._poller = wakes.poller()
         self._wakes: WakeReceiver | None = None
         with fork.LOCK:
-            self._socket = system.names.new_socket()
+            self._socket = names.new_socket()
             fork.guard(self)
 
     def connect(self, name: str, timeout_s: float) -> None:
         """Connect to the simulation of that name. Raises TwixtError if there is none."""
         listener.connect(self._socket, name, timeout_s)
-        self._poller.register(self._socket, system.wakes.READABLE)
+        self._poller.register(self._socket, wakes.READABLE)
 
     def receive_wakes(self, descriptor: int) -> None:
         """Receive wakes by a duplicate of the descriptor. Raises WireError for another kind of it, or a second one."""
@@ -47,10 +47,10 @@ class Connection:
             if self._wakes is not None:
                 raise ValueError
             with fork.LOCK:
-                self._wakes = system.wakes.receiver(descriptor)
+                self._wakes = wakes.receiver(descriptor)
         except ValueError:
             raise wire.WireError("the simulation must hand out one pipe to wake its viewer by; restart it") from None
-        self._poller.register(self._wakes, system.wakes.READABLE)
+        self._poller.register(self._wakes, wakes.READABLE)
 
     def take_wake(self) -> bool:
         """True if a wake has come since the last call."""
@@ -85,17 +85,17 @@ class Connection:
         if left_ns <= 0:
             return False
         if self._unsent:
-            self._poller.modify(self._socket, system.wakes.READABLE | system.wakes.WRITABLE)
+            self._poller.modify(self._socket, wakes.READABLE | wakes.WRITABLE)
         # Rounded up to whole ms: rounded down, the last fraction of a ms would be spent polling in a loop.
         self._poller.poll(-(-left_ns // 1_000_000))
-        self._poller.modify(self._socket, system.wakes.READABLE)
+        self._poller.modify(self._socket, wakes.READABLE)
         return True
 
     @property
     def peer_pid(self) -> int | None:
         """Process id of the simulation; None where the system does not report it."""
         try:
-            return system.names.peer_pid(self._socket)
+            return names.peer_pid(self._socket)
         except OSError:  # the socket is closed
             return None
 

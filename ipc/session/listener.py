@@ -10,8 +10,8 @@ import contextlib
 import socket
 import sys
 
-from twixt.ipc import system
 from twixt.ipc.errors import TwixtError
+from twixt.ipc.system import names
 from twixt.ipc.system.interface import Listener, ListenerError
 
 # Longest wait for other processes that take or free a name, in a frame that frees the name of a killed simulation.
@@ -37,7 +37,7 @@ def open_listener(name: str) -> Listener:
     """
     check_unpatched()
     check_name(name)
-    taken = system.names.take(name)
+    taken = names.take(name)
     if taken is None:
         raise ListenerError(
             f'a simulation named "{name}" is already running; choose another --name, '
@@ -49,7 +49,7 @@ def open_listener(name: str) -> Listener:
 def unreachable_listener(name: str) -> Listener:
     """A listener that nobody can connect to, for a loop that continues although no folder is writable."""
     check_name(name)
-    return system.names.unreachable(name)
+    return names.unreachable(name)
 
 
 def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
@@ -57,7 +57,7 @@ def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
     none, if it is another user's, or after `timeout_s`."""
     check_name(name)
     try:
-        system.names.connect(connection, name, timeout_s)
+        names.connect(connection, name, timeout_s)
         check_peer(connection, f'simulation "{name}"')
     except (FileNotFoundError, ConnectionRefusedError) as error:
         others = running()
@@ -71,20 +71,20 @@ def connect(connection: socket.socket, name: str, timeout_s: float) -> None:
 
 def running() -> list[str]:
     """Names of the running simulations, sorted. Raises ListenerError where the folder cannot be used."""
-    return sorted(system.names.running())
+    return sorted(names.running())
 
 
 def is_running(name: str) -> bool:
     """True if a running simulation has this name. Raises ListenerError for an invalid name."""
     check_name(name)
-    return system.names.is_running(name)
+    return names.is_running(name)
 
 
 def tidy(name: str) -> bool:
     """Free the name of a killed simulation, in at most `TIDY_PATIENCE_S`. False, without effect, if it is running, and
     where that failed; raises no TwixtError."""
     with contextlib.suppress(TwixtError, OSError):
-        return system.names.remove_stale(name, TIDY_PATIENCE_S)
+        return names.remove_stale(name, TIDY_PATIENCE_S)
     return False
 
 
@@ -108,7 +108,7 @@ def check_name(name: str) -> None:
 
 def check_peer(connection: socket.socket, whom: str) -> None:
     """Raises ListenerError unless the process at the other end is this user's."""
-    theirs, ours = system.names.peer_user(connection), system.names.own_user()
+    theirs, ours = names.peer_user(connection), names.own_user()
     if theirs != ours:
         raise ListenerError(
             f"the {whom} belongs to user {theirs}, this process to user {ours}; both must be the same user's"

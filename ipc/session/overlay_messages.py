@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twixt.ipc import system
 from twixt.ipc.interaction import overlay_figures, overlay_images
 from twixt.ipc.process import fork
 from twixt.ipc.session import wire
 from twixt.ipc.session.attached_viewer import AttachedViewer, WrittenOverlay
+from twixt.ipc.system import memory
 
 # Kinds of these messages, and what makes values of their fields and bytes.
 OVERLAYS: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
@@ -36,7 +36,7 @@ def post(viewer: AttachedViewer, kind: str, overlay: WrittenOverlay) -> None:
         viewer.post(kind, wire.encode(kind, fields, content))
         return
     with fork.LOCK:
-        descriptor = system.memory.make_file(content, kind)
+        descriptor = memory.make_file(content, kind)
         viewer.post(kind, wire.encode(kind, fields, descriptors=1), [descriptor])
 
 
@@ -47,7 +47,7 @@ def received(message: wire.Message) -> Any:
         raise wire.WireError(f"{message.kind} of {size} bytes came, of {MOST_BYTES} at most")
     try:
         (descriptor,) = message.descriptors or (None,)
-        content = message.raw if descriptor is None else system.memory.read_file(descriptor, size)
+        content = message.raw if descriptor is None else memory.read_file(descriptor, size)
     except ValueError:
         raise wire.WireError("images or figures came without memory to read them from") from None
     if len(content) != size:

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from twixt.ipc import system
 from twixt.ipc.commands import Command, CommandQueue
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
@@ -37,6 +36,7 @@ from twixt.ipc.session.overlay_messages import INTERVALS_NS
 from twixt.ipc.session.received_actions import KINDS as ACTIONS
 from twixt.ipc.session.received_actions import ReceivedActions
 from twixt.ipc.session.wakes import SelfPipe, WakeQueue
+from twixt.ipc.system import wakes
 
 # Viewers attached at once; a bound on descriptors (three each).
 VIEWERS_LIMIT = 32
@@ -143,18 +143,18 @@ class ServiceThread:
 
     def _wait(self) -> dict[int, int]:
         now_ns = time.perf_counter_ns()
-        poller = system.wakes.poller()
-        poller.register(self._self_pipe, system.wakes.READABLE)
+        poller = wakes.poller()
+        poller.register(self._self_pipe, wakes.READABLE)
         instants: list[int] = [now_ns] if self._has_work else []
         if now_ns >= self._accept_after_ns:
-            poller.register(self._listener.socket, system.wakes.READABLE)
+            poller.register(self._listener.socket, wakes.READABLE)
         else:
             instants.append(self._accept_after_ns)
         self._is_status_scheduled = self._are_overlays_scheduled = False
         for viewer in self._connected:
             is_read = now_ns >= viewer.muted_until_ns
             # Registered for no event, poll still reports a viewer that has gone.
-            events = system.wakes.READABLE * is_read | system.wakes.WRITABLE * viewer.has_more
+            events = wakes.READABLE * is_read | wakes.WRITABLE * viewer.has_more
             poller.register(viewer.connection, events)
             if not is_read:
                 instants.append(viewer.muted_until_ns)
@@ -197,7 +197,7 @@ class ServiceThread:
 
     def _serve_viewer(self, viewer: AttachedViewer, events: int, now_ns: int) -> None:
         try:
-            if events & ~system.wakes.WRITABLE and not self._receive(viewer, events, now_ns):
+            if events & ~wakes.WRITABLE and not self._receive(viewer, events, now_ns):
                 if viewer.muted_until_ns > now_ns:  # else a viewer could continue a flood over a new connection
                     self._accept_after_ns = viewer.muted_until_ns
                 self._disconnect(viewer)
@@ -219,7 +219,7 @@ class ServiceThread:
     def _receive(self, viewer: AttachedViewer, events: int, now_ns: int) -> bool:
         """Receive and obey messages; False where the viewer has gone. Those that it sent before are obeyed, up to its
         limit a second."""
-        while viewer.muted_until_ns <= now_ns or events & system.wakes.GONE:
+        while viewer.muted_until_ns <= now_ns or events & wakes.GONE:
             messages = viewer.receive(now_ns)
             if messages is None:
                 return False

@@ -19,9 +19,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from twixt.ipc import system
 from twixt.ipc.errors import TwixtError
 from twixt.ipc.process import fork
+from twixt.ipc.system import memory
 
 # Version of the framing and of the messages' fields, the same on both sides. Raised with every change of either.
 FORMAT = 3
@@ -172,7 +172,7 @@ def receive(
     The kernel closes descriptors beyond `descriptors_limit`; with 0, all of them.
     """
     try:
-        piece, came = system.memory.receive(connection, piece_bytes, descriptors_limit)
+        piece, came = memory.receive(connection, piece_bytes, descriptors_limit)
     except BlockingIOError:
         return []
     except OSError:
@@ -194,7 +194,7 @@ class Outgoing:
         """Send without waiting; True once all bytes are sent. Raises OSError where the other side has gone."""
         while self._rest:
             try:
-                sent = system.memory.send(connection, self._rest, self._descriptors)
+                sent = memory.send(connection, self._rest, self._descriptors)
             except BlockingIOError:
                 return False
             self.close()

@@ -19,9 +19,9 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import twixt
-from twixt.ipc import system
 from twixt.ipc.errors import REFUSED, NoDisplay, TwixtError
 from twixt.ipc.process.notices import print_notice
+from twixt.ipc.system import children
 from twixt.ipc.trace import startup_times
 from twixt.render.viewer.outcome import send_exit_code
 from twixt.render.viewer.start_up import Loading
@@ -123,7 +123,7 @@ class OwnedLoading(Loading):
 
     def _end_with(self, name: str, pid: int) -> None:
         try:
-            system.children.wait_for_end(pid)
+            children.wait_for_end(pid)
         except (OSError, OverflowError):  # the system cannot wait for it
             return
         with self._deciding:
@@ -142,7 +142,7 @@ def _without_physics(pid: int) -> int:
     """Exit code of a viewer that never attached. Prints the reason if the process of physics is gone, which need not be
     the parent: the viewer of a frozen program may be a grandchild."""
     try:
-        has_ended = system.children.wait_for_end(pid, DYING_S)
+        has_ended = children.wait_for_end(pid, DYING_S)
     except (OSError, OverflowError):
         time.sleep(DYING_S)
         has_ended = os.getppid() != pid

@@ -14,9 +14,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from twixt.ipc import system
 from twixt.ipc.errors import FAILED, exhaustion_advice
 from twixt.ipc.process import fork
+from twixt.ipc.system import children
 from twixt.sim.process.viewer_command import NoViewerProgram, ViewerCommand, viewer_command
 
 TYPE_CHECKING = False  # as in `typing`, whose import would delay the viewer's start
@@ -127,7 +127,7 @@ class ViewerProcess:
         environ = {**ONE_THREAD, **(os.environ if environ is None else environ)}
         self._spawned_ns = time.perf_counter_ns()
         with fork.LOCK:
-            self._child = system.children.start(command, environ, awaits_order, has_own_group)
+            self._child = children.start(command, environ, awaits_order, has_own_group)
             fork.guard(self)
         threading.Thread(target=self._watch, name="twixt viewer", daemon=True).start()
 

@@ -21,10 +21,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from twixt.ipc import system
 from twixt.ipc.errors import exit_code_of
 from twixt.ipc.process import fork, interrupts
 from twixt.ipc.process.interrupts import Terminated
+from twixt.ipc.system import wakes
 from twixt.sim.process.viewer_process import ViewerProcess
 
 # Interval at which the viewer's process is polled, s.
@@ -162,8 +162,8 @@ def _ignore_late_signals() -> None:
 
 
 def _is_readable(end: socket.socket, timeout_s: float) -> bool:
-    poller = system.wakes.poller()
-    poller.register(end, system.wakes.READABLE)
+    poller = wakes.poller()
+    poller.register(end, wakes.READABLE)
     return bool(poller.poll(round(timeout_s * 1e3)))
 
 
