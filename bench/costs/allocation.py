@@ -138,7 +138,7 @@ def _physics() -> Iterator[tuple[Callable[[], object], Link]]:
         bodies["position"][:, 2] += 0.001 if tick % 512 < 256 else -0.001  # up, then down: bodies stay in view
         with host.ring.begin(BODIES) as slot:
             slot.write(bodies)
-            slot.head = Head(tick, now_ns - began_ns + LEAD_NS, now_ns + LEAD_NS, dt_ns=DT_NS)
+            slot.head = Head(tick, now_ns - began_ns + LEAD_NS, now_ns + LEAD_NS, dt_ns=DT_NS, count=BODIES)
 
     began_ns = time.perf_counter_ns()
     try:

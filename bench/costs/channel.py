@@ -86,7 +86,7 @@ class Channel:
         self._tick += 1
         with self.host.ring.begin(len(self.bodies)) as slot:
             slot.write(self.bodies)
-            slot.head = Head(tick=self._tick)
+            slot.head = Head(tick=self._tick, count=len(self.bodies))
 
     def __enter__(self) -> Channel:
         return self
@@ -133,12 +133,12 @@ def _publish(channel: Channel, size: int, rounds: int) -> Iterator[Row]:
 
 def _in_place(channel: Channel, count: int, rounds: int) -> Row:
     """Publish of bodies that are written directly into the slot, beside the same write into an array."""
-    plain = np.full(count * BODY.itemsize // 8, 7, np.uint64)
+    head, plain = Head(count=count), np.full(count * BODY.itemsize // 8, 7, np.uint64)
 
     def publish() -> None:
         with channel.host.ring.begin(count) as slot:
             slot.records.view(np.uint64).fill(7)
-            slot.head = Head()
+            slot.head = head
 
     published, made = taken_us(rounds, publish, lambda: plain.fill(7))
     return row(f"publish {count:,} bodies in place", "us", published, "the same into an array", made)

@@ -41,7 +41,10 @@ def words_of(records: NDArray[np.void], dtype: np.dtype[np.void]) -> NDArray[np.
     ):
         name, kind = ("bodies", "BODY") if dtype is BODY else ("marks", "MARK")
         raise RingError(f"{name} must be a one-dimensional array of {kind} records, got {kind_of(records)}")
-    return (records if records.flags.c_contiguous else np.ascontiguousarray(records)).view(WORDS)
+    if not (len(records) and records.flags.c_contiguous):
+        records = np.ascontiguousarray(records)
+        return records.view(WORDS)
+    return np.frombuffer(records, WORDS)  # takes half the time of a view
 
 
 def kind_of(value: object) -> str:
