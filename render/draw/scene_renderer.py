@@ -312,7 +312,7 @@ class SceneRenderer:
             return False
         return self._ahead.prepare(self._view, self._way) or (self._bodies.is_software and self._small.prepare())
 
-    def begin_ahead(self) -> None:
+    def prepare_background(self) -> None:
         """Draws the next frame's background between two frames, in case nothing but bodies will have moved.
 
         Changes no picture: a frame that needs another background draws it as usual.
@@ -323,16 +323,16 @@ class SceneRenderer:
         if self._context.fbo is not target.framebuffer or view.viewport != (0, 0, *target.size_px):
             return
         key = self._background.key(self._uniforms.key, self._scene)
-        if self._background.lay_ahead(target, view, key, self._still_key):
+        if self._background.prepare_next(target, view, key, self._still_key):
             self._bodies.flush()
 
-    def look_ahead(self) -> None:
+    def prepare_panels(self) -> None:
         """Finds, between two frames, the panels over still parts of a picture of the two newest snapshots.
 
         For the time after an upload: the next frame then need not compute it.
         """
         if self._background.is_copied and not self.level.mapped:
-            self._panels.look_ahead(self._bodies.scene, self.level)
+            self._panels.prepare_panels(self._bodies.scene, self.level)
 
     def clear(self) -> None:
         """Clears the frame to black."""

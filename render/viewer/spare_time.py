@@ -150,7 +150,7 @@ class SpareTime:
         timer, end_ns = self._timer, until_ns - room_ns
         begin_ns = timer.now_ns()
         if self._look_cost.fits(begin_ns, end_ns):
-            self._stage.renderer.look_ahead()
+            self._stage.renderer.prepare_panels()
             self._look_cost.took(timer.now_ns() - begin_ns)
         self._redraw_and_log(end_ns)
         if end_ns - timer.now_ns() >= IDLE_NS:
@@ -189,10 +189,10 @@ class SpareTime:
         if self._ahead.takes:
             taken = self._intake.take()
             if taken.is_news:
-                renderer.look_ahead()
+                renderer.prepare_panels()
         lap(UPLOAD)
         if draws:
-            renderer.begin_ahead()
+            renderer.prepare_background()
             lap(DRAW)
         end_ns = self._timer.now_ns()
         self._ahead.done(due_ns, end_ns)

@@ -209,14 +209,14 @@ class Background:
         directions = camera.view[:3, :3].tobytes(), camera.projection[:2, :2].tobytes(), camera.orthographic
         self._skies.lay(target.framebuffer, view.viewport, (directions, texture, self._resizes), draw)
 
-    def lay_ahead(
+    def prepare_next(
         self, target: FrameTarget, view: SceneView, key: tuple[object, ...], still_key: Hashable = None
     ) -> bool:
         """Lays the background between two frames; False if nothing was done, since it would save no time.
 
         still_key: of the bodies that stand still, None without any.
         """
-        if self.cache is None or not self.cache.lay_ahead(target.framebuffer, view.viewport, (key, still_key)):
+        if self.cache is None or not self.cache.prepare_next(target.framebuffer, view.viewport, (key, still_key)):
             return False
         target.uncut()
         return True

@@ -117,7 +117,7 @@ class PanelBackdrop:
         """Records that the newest snapshot is in this slot."""
         self._records.uploaded(slot)
 
-    def look_ahead(self, scene: Scene, level: Level) -> None:
+    def prepare_panels(self, scene: Scene, level: Level) -> None:
         """Computes ahead, between two frames, the result for the two newest snapshots and the same rectangles."""
         if self._is_asked and (few := self._records.of_newest(scene, level)) is not None:
             self._found_for(few._replace(gap_s=LONGER * few.gap_s))

@@ -128,7 +128,7 @@ class BackgroundCache:
             kept.stale, self._drawn = (bounds,), kept
         return parts
 
-    def lay_ahead(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
+    def prepare_next(self, target: moderngl.Framebuffer, viewport: Viewport, key: Hashable) -> bool:
         """Fills the part ahead of the next `lay`, which then has nothing to copy. Returns False if nothing was done.
 
         Nothing may be drawn there between the two calls.

@@ -193,7 +193,7 @@ def test_still_panels_are_looked_for_once_a_frame_was_handed_over(viewer: Viewer
     made.stop_physics()
     made.frames(2)
     searches: list[int] = []
-    made.loop.stage.renderer.look_ahead = lambda: searches.append(made.display.swap_number)  # type: ignore[method-assign]
+    made.loop.stage.renderer.prepare_panels = lambda: searches.append(made.display.swap_number)  # type: ignore[method-assign]
     made.frames(20)
     assert len(searches) >= 15, "though no snapshot was taken in meanwhile"
     assert len(set(searches)) == len(searches)

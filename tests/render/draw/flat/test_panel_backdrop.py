@@ -231,7 +231,7 @@ def free_between(studio, renderer, older, newer, gap_s=0.1, camera=None):
 def test_what_was_told_ahead_is_not_worked_out_in_the_frame(studio, three, told):
     free_between(studio, three, 0, 1)
     assert len(told) == 1
-    three.look_ahead()  # of the last two
+    three.prepare_panels()  # of the last two
     assert len(told) == 2
     assert free_between(studio, three, 1, 2) == told[1]
     assert free_between(studio, three, 0, 1) == told[0]
@@ -242,7 +242,7 @@ def test_what_was_told_ahead_is_not_worked_out_in_the_frame(studio, three, told)
 
 def test_nothing_is_told_ahead_that_nobody_asks(studio, three, told):
     studio.draw(three, Layer(0, 1, alpha=0.4, gap_s=0.1), camera=OrbitCamera(distance_m=12.0))
-    three.look_ahead()
+    three.prepare_panels()
     assert not told
 
 

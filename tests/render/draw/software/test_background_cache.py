@@ -57,7 +57,7 @@ class Kept:
             self.studio.framebuffer.use()
             self.studio.framebuffer.clear(1.0, 0.0, 1.0, 1.0, depth=self.cleared_to)
             if ahead:
-                renderer.begin_ahead()
+                renderer.prepare_background()
             for viewport in viewports:
                 renderer.draw([self.layer], camera.matrices(viewport[2:]), viewport)
             renderer.finish()
@@ -211,7 +211,7 @@ def test_what_was_laid_ahead_for_nothing_is_not_seen(both):
 def test_a_frame_that_was_not_drawn_takes_what_was_laid_for_it_with_it(both):
     for _ in range(3):
         both.compare(NEAR)
-    both.laid.begin_ahead()
+    both.laid.prepare_background()
     both.laid.finish()
     both.compare(NEAR)
 

@@ -77,7 +77,7 @@ class Both:
         for renderer, target in zip(self.renderers, self.targets, strict=True):
             target.use()
             if ahead:
-                renderer.begin_ahead()
+                renderer.prepare_background()
             for slot, bodies in enumerate((older, newer)):
                 renderer.upload(slot, memoryview(bodies).cast("B"), len(bodies))
             layer = Layer(0, 1, alpha=0.5, gap_s=0.05, method=method)
