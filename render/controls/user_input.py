@@ -47,7 +47,7 @@ class UserInput:
         self._link, self._stage, self._early = link, stage, early
         self._pointer, self._reports, self._tool = Pointer(), UserReports(link), PointerTool(stage, link)
         stage.draw_over = self._tool.draw
-        self._note, self._noted_ns = "", 0
+        self._note, self.note_ends_ns = "", 0
         self._acted_ns = 0  # of the last command, until a new plan arrives
         self._plan_number = link.plan().number
         self._status: dict[str, Any] = {}
@@ -120,16 +120,11 @@ class UserInput:
 
     def say(self, note: str, now_ns: int) -> None:
         """Shows `note` on the picture for `NOTE_NS`."""
-        self._note, self._noted_ns = note, now_ns
+        self._note, self.note_ends_ns = note, now_ns + NOTE_NS
 
     def note(self, now_ns: int) -> str:
         """Note for the user about the last key; empty after `NOTE_NS`."""
         return self._note if now_ns <= self.note_ends_ns else ""
-
-    @property
-    def note_ends_ns(self) -> int:
-        """Instant after which the note is not shown any more."""
-        return self._noted_ns + NOTE_NS
 
     def turn(self, turned: Turned) -> None:
         """Applies moved sliders of the overlay."""
@@ -145,7 +140,8 @@ class UserInput:
     def reflect(self, plan: Plan) -> int:
         """Takes over the plan and status of physics. Returns the instant (ns) of the user's last command if a new plan
         answers it, in the first frame that follows the plan; else 0."""
-        self._reflect_status(plan)
+        if self._link.status is not self._status:
+            self._reflect_status(plan)
         if plan.number == self._plan_number:
             return 0
         self._plan_number = plan.number
@@ -156,8 +152,6 @@ class UserInput:
     def _reflect_status(self, plan: Plan) -> None:
         """Takes over what another viewer or a flag has set, so that keys go on from there."""
         before, status = self._status, self._link.status
-        if status is before:
-            return
         self._status = status
         self.settings = replace(self.settings, listens=status.get("listens") is True)
         if not before or status.get("slow_physics_ms") != before.get("slow_physics_ms"):

@@ -312,14 +312,15 @@ class Stage:
             marks = self._marks_of(drawn, newest)
             around = self.view.around_axis(viewport, size_px)
             self.renderer.draw(layers, matrices, around, marks, viewport)
-            words: Sequence[Label] = labels_of(marks, self.scene.labels)
+            words: Sequence[Label] = labels_of(marks, self.scene.labels) if len(marks) else ()
             if self._trails is not None:
                 self._trails.draw(picture, present_ns, self.renderer)
             if picture is self.main and self.draw_over is not None:
                 self.draw_over(size_px)
             if picture is self.main and self._drawing is not None:
                 words = [*words, *self._draw_users(self._drawing, drawn, marks, present_ns)]
-            self.labels += place(words, matrices, around, size_px[1], viewport)
+            if words:
+                self.labels += place(words, matrices, around, size_px[1], viewport)
         self.renderer.end_pictures()
         self._present_ns = present_ns
         if self._copies and not self.needs_copies:

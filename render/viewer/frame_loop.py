@@ -8,6 +8,7 @@ of a frame; none gets the loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from twixt.ipc.config.config import Config
@@ -17,7 +18,7 @@ from twixt.render.controls.user_input import UserInput
 from twixt.render.cores.core_sharing import CoreSharing
 from twixt.render.cores.frame_time_parts import DRAW, OTHER, UPLOAD
 from twixt.render.cores.thread_time import ProcessorTime
-from twixt.render.display.display import Display
+from twixt.render.display.display import AwaitCall, Display
 from twixt.render.display.input import Event
 from twixt.render.draw.context import draws_in_threads, is_software
 from twixt.render.draw.frame.quality_levels import FrameCost, Governor
@@ -29,7 +30,7 @@ from twixt.render.overlay.over_picture import OverlayFrame, OverlayLayer
 from twixt.render.pacing.pacer import FramePlan, FrameTimes, Pacer
 from twixt.render.scene.picture import DrawnPicture
 from twixt.render.scene.stage import Stage
-from twixt.render.snapshots.intake import BYTE_BUDGET, SOFTWARE_BYTE_BUDGET, Intake
+from twixt.render.snapshots.intake import BYTE_BUDGET, NOTHING, SOFTWARE_BYTE_BUDGET, Intake
 from twixt.render.viewer.frame_record import NO_HEAD, Drawing, FrameInputs, FrameRecord
 from twixt.render.viewer.frame_timer import FrameTimer
 from twixt.render.viewer.idle import GARBAGE_NS, SECONDS_COUNT_NS, SLEEP_S, Idle, RedrawRequests
@@ -89,7 +90,7 @@ class FrameLoop:
         now_ns, spans, laps = timer.now_ns, timer.spans, timer.laps
         began_ns = now_ns()
         planned = self._plan(began_ns)
-        ahead = self.spare.before_start(began_ns, planned.start_ns, self.is_starting)
+        ahead = self.spare.before_start(planned, self.is_starting)
         start_ns = timer.wait.until(planned.start_ns)
         laps.waited(planned.start_ns, kinds.WAIT, begins=True)
         span_ns = laps.last.wall_ns
@@ -98,7 +99,8 @@ class FrameLoop:
         laps.lap(OTHER, kinds.EVENTS)
         taken = self.intake.take()
         self.spare.taken_within(ahead, taken)
-        ahead = ahead.and_then(PreFrameWork(taken))
+        if taken is not NOTHING:
+            ahead = ahead.and_then(PreFrameWork(taken))
         newest, plan = self.intake.newest or NO_HEAD, self.intake.plan
         acted_ns = self.input.reflect(plan) or acted_ns
         latch_ns = now_ns()
@@ -112,8 +114,7 @@ class FrameLoop:
         if swap_at_ns is not None:
             self._await_swap(swap_at_ns)
         swap_begin_ns = now_ns()
-        call_ns = planned.present_ns - self.record.presents.lag_ns  # when the swap is expected to return
-        self.display.swap(None if self.is_starting else lambda await_call: self.spare.in_swap(call_ns, await_call))
+        self.display.swap(None if self.is_starting else partial(self._use_swap, planned))
         swap_end_ns = now_ns()
         times = FrameTimes(start_ns, latch_ns, work_end_ns, swap_begin_ns, swap_end_ns, self.display.fence())
         renderer = self.stage.renderer
@@ -317,6 +318,10 @@ class FrameLoop:
             self.spare.before_swap(swap_at_ns)
         timer.wait.until(swap_at_ns)
         timer.laps.waited(swap_at_ns, kinds.AWAIT_SWAP)
+
+    def _use_swap(self, planned: FramePlan, await_call: AwaitCall) -> None:
+        """Uses the time until the swap's return, which is expected the lag of presents before the planned one."""
+        self.spare.in_swap(planned.present_ns - self.record.presents.lag_ns, await_call)
 
     def _account(self, planned: FramePlan, times: FrameTimes, inputs: FrameInputs, drawing: Drawing) -> FrameRow:
         """Enters the frame just shown into the log; passes its times to overlay, core sharing, quality and physics."""

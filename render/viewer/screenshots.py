@@ -71,7 +71,7 @@ class Screenshots:
     @property
     def has_news(self) -> bool:
         """True if a picture requested by key has been written, or could not be."""
-        return any(written.done() for written in self._unreported.values())
+        return bool(self._unreported) and any(written.done() for written in self._unreported.values())
 
     def news(self) -> str:
         """Result of the last screenshot by key, once; "" if there is none."""

@@ -20,7 +20,7 @@ from twixt.ipc.trace import spans as kinds
 from twixt.render.cores.frame_time_parts import DRAW, OTHER, UPLOAD
 from twixt.render.measure.frame_log import FrameLog
 from twixt.render.overlay.over_picture import OverlayLayer
-from twixt.render.pacing.pacer import Pacer
+from twixt.render.pacing.pacer import FramePlan, Pacer
 from twixt.render.pacing.step_cost import StepCost
 from twixt.render.scene.stage import Stage
 from twixt.render.snapshots.intake import NOTHING, Intake, IntakeResult
@@ -87,11 +87,14 @@ class SpareTime:
         self.next = NOT_AHEAD  # done for the next frame while this one waited for its swap
         self.handed_over_ns = 0  # the last hand-over after which a swap waited for the call
         self._timer, self._pacer, self._intake = timer, pacer, intake
+        self._is_widened = False  # the interval of the frame that is made
         self._stage, self._over, self._log, self._display = stage, over, log, display
         self._ahead = AheadSchedule()
 
-    def before_start(self, now_ns: int, start_ns: int, is_starting: bool) -> PreFrameWork:
-        """Uses the time until a frame's start, `start_ns`; returns the work done for that frame."""
+    def before_start(self, planned: FramePlan, is_starting: bool) -> PreFrameWork:
+        """Uses the time until a frame's start; returns the work done for that frame."""
+        start_ns = planned.start_ns
+        self._is_widened = planned.interval_ns > self._pacer.own_interval_ns
         self.between_frames(start_ns)
         timer = self._timer
         timer.laps.lap(OTHER)
@@ -168,8 +171,8 @@ class SpareTime:
 
     def _due_ns(self, until_ns: int) -> int | None:
         """Instant at which work must begin to end by `until_ns`; None: nothing is done ahead."""
-        pacer, timer = self._pacer, self._timer
-        if not timer.wait.spins or pacer.interval_ns > pacer.own_interval_ns:
+        timer = self._timer
+        if not timer.wait.spins or self._is_widened:
             return None
         return self._ahead.begin_ns(timer.now_ns(), until_ns)
 
