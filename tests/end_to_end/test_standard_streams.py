@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.processes import FRONT_DOOR, PATIENCE_S
+from tests.pipes import full_pipe, unread_pipe
 
 BALL = """
 import os, signal, sys
@@ -98,28 +99,9 @@ def full_disk() -> Iterator[int]:
 
 
 @contextmanager
-def broken_pipe() -> Iterator[int]:
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
+def held_pipe() -> Iterator[int]:
+    with full_pipe() as (_, writing):
         yield writing
-    finally:
-        os.close(writing)
-
-
-@contextmanager
-def full_pipe() -> Iterator[int]:
-    reading, writing = os.pipe()
-    try:
-        os.set_blocking(writing, False)
-        with contextlib.suppress(BlockingIOError):
-            while os.write(writing, b"x" * 4096):
-                pass
-        os.set_blocking(writing, True)
-        yield writing
-    finally:
-        os.close(reading)
-        os.close(writing)
 
 
 def twixt(*arguments: str, folder: Path, out: int = subprocess.DEVNULL, errors: int = subprocess.PIPE, **environ: str):
@@ -148,9 +130,9 @@ def test_the_message_is_printed_where_it_can_be(program: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("program", "errors"),
     [
-        *((program, errors) for program in PROGRAMS for errors in (full_disk, broken_pipe)),
-        ("a position that is not finite", full_pipe),
-        ("an option without effect", full_pipe),
+        *((program, errors) for program in PROGRAMS for errors in (full_disk, unread_pipe)),
+        ("a position that is not finite", held_pipe),
+        ("an option without effect", held_pipe),
     ],
 )
 def test_a_loop_goes_on_and_its_exit_code_stays(
@@ -161,7 +143,7 @@ def test_a_loop_goes_on_and_its_exit_code_stays(
     assert (done.returncode, done.stdout) == (7, b"went on\n")
 
 
-@pytest.mark.parametrize("errors", [full_disk, broken_pipe])
+@pytest.mark.parametrize("errors", [full_disk, unread_pipe])
 @pytest.mark.parametrize("arguments", ["run bogus", "run --nonsense", "view nobody", "report nowhere"])
 def test_what_is_refused_ends_with_its_code_wherever_the_reason_goes(
     arguments: str, errors: Callable[[], contextlib.AbstractContextManager[int]], tmp_path: Path
@@ -184,6 +166,6 @@ def test_a_narrow_ascii_terminal_gets_the_whole_report(width: str, tmp_path: Pat
 
 
 def test_a_report_that_nobody_reads_ends_without_a_message(tmp_path: Path) -> None:
-    with broken_pipe() as writing:
+    with unread_pipe() as writing:
         done = twixt(*MEASURE, folder=tmp_path, out=writing)
     assert (done.returncode, done.stderr) == (141, b"")

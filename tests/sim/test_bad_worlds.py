@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import twixt
+from tests.pipes import unread_pipe
 from twixt.ipc.commands import Command
 from twixt.ipc.errors import READER_GONE
 from twixt.ipc.session import Ended, attach, running
@@ -456,9 +457,7 @@ def test_a_world_whose_output_nobody_reads_any_more_ends_without_a_word(users_fo
 
 @pytest.mark.parametrize("words", [["worlds"], ["--help"], ["doctor"], ["sim", "bad:Good", "--steps", "3", "--hash"]])
 def test_a_command_whose_output_nobody_reads_ends_without_a_word(users_folder: Path, words: list[str]) -> None:
-    reads, writes = os.pipe()
-    os.close(reads)
-    with open(writes, "wb") as unread:
+    with unread_pipe() as unread:
         ended = subprocess.run(
             [sys.executable, str(twixt.__file__), *words],
             cwd=users_folder, stdout=unread, stderr=subprocess.PIPE, timeout=PATIENCE_S,

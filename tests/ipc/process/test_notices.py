@@ -5,11 +5,10 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
+from tests.pipes import full_pipe, unread_pipe
 from twixt.ipc.process.notices import is_terminal, print_current_exception, print_lines, print_notice
 
 PATIENCE_S = 60.0
@@ -37,31 +36,6 @@ def ends_with(code: str, errors: int | None, **more: object) -> int:
         timeout=PATIENCE_S,
         **more,  # type: ignore[call-overload]
     ).returncode
-
-
-@contextmanager
-def full_pipe() -> Iterator[tuple[int, int]]:
-    """A pipe that holds all it can; nobody reads it."""
-    reading, writing = os.pipe()
-    try:
-        os.set_blocking(writing, False)
-        size = fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ)
-        assert os.write(writing, b"x" * size) == size
-        os.set_blocking(writing, True)
-        yield reading, writing
-    finally:
-        os.close(reading)
-        os.close(writing)
-
-
-@contextmanager
-def unread_pipe() -> Iterator[int]:
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        yield writing
-    finally:
-        os.close(writing)
 
 
 def test_a_notice_is_one_line_that_names_twixt(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -104,64 +105,60 @@ def is_whole(read: list[int] | None, number: int) -> bool:
     return read is None or read == [number] * PAYLOAD
 
 
-@pytest.mark.parametrize("stopped_at", range(PUBLISH_OPERATIONS + 1))
-def test_a_writer_stopped_anywhere_leaves_the_two_newest_whole(stopped_at: int):
-    ring = ring_of(9)
-    seen: list[bool] = []
-
-    def look() -> None:
-        newest = sequence.read_latest(ring, ring.fence, LATEST)
-        seen.append(ring.read(newest) == [newest] * PAYLOAD and ring.read(newest - 1) == [newest - 1] * PAYLOAD)
-        seen.extend(is_whole(ring.read(number), number) for number in range(1, newest + 3))
-
-    run_at(ring, stopped_at, look)
-    ring.publish()
-    if stopped_at == PUBLISH_OPERATIONS:
-        look()
-    assert seen
-    assert all(seen)
-
-
-@pytest.mark.parametrize("publishes", range(1, 2 * SLOTS + 1))
-@pytest.mark.parametrize("stopped_at", range(READ_OPERATIONS))
-def test_a_reader_stopped_anywhere_gets_a_snapshot_whole_or_not_at_all(stopped_at: int, publishes: int):
-    for number in range(1, 9 + publishes + 1):
+def test_a_writer_stopped_anywhere_leaves_the_two_newest_whole() -> None:
+    for stopped_at in range(PUBLISH_OPERATIONS + 1):
         ring = ring_of(9)
-        run_at(ring, stopped_at, lambda ring=ring: [ring.publish() for _ in range(publishes)])
-        assert is_whole(ring.read(number), number)
+        seen: list[bool] = []
+
+        def look(ring: Ring = ring, seen: list[bool] = seen) -> None:
+            newest = sequence.read_latest(ring, ring.fence, LATEST)
+            seen.append(ring.read(newest) == [newest] * PAYLOAD and ring.read(newest - 1) == [newest - 1] * PAYLOAD)
+            seen.extend(is_whole(ring.read(number), number) for number in range(1, newest + 3))
+
+        run_at(ring, stopped_at, look)
+        ring.publish()
+        if stopped_at == PUBLISH_OPERATIONS:
+            look()
+        assert seen, f"stopped at {stopped_at}"
+        assert all(seen), f"stopped at {stopped_at}"
 
 
-@pytest.mark.parametrize("killed_at", range(PUBLISH_OPERATIONS))
-@pytest.mark.parametrize("stopped_at", range(READ_OPERATIONS))
-def test_a_reader_stopped_while_the_writer_gets_half_way_round_takes_no_mixture(stopped_at: int, killed_at: int):
-    for number in range(9 - SLOTS, 11):
-        ring = ring_of(9)
+def test_a_reader_stopped_anywhere_gets_a_snapshot_whole_or_not_at_all() -> None:
+    for stopped_at, publishes in product(range(READ_OPERATIONS), range(1, 2 * SLOTS + 1)):
+        for number in range(1, 9 + publishes + 1):
+            ring = ring_of(9)
+            run_at(ring, stopped_at, lambda ring=ring, times=publishes: [ring.publish() for _ in range(times)])  # type: ignore[misc]
+            assert is_whole(ring.read(number), number), f"stopped at {stopped_at} for {publishes} publishes"
 
-        def half_a_publish(ring: Ring = ring) -> None:
-            run_at(ring, killed_at, interrupt)
-            with pytest.raises(Interrupted):
-                ring.publish()
-            ring.before = lambda: None
 
-        run_at(ring, stopped_at, half_a_publish)
-        assert is_whole(ring.read(number), number)
+def test_a_reader_stopped_while_the_writer_gets_half_way_round_takes_no_mixture() -> None:
+    for stopped_at, killed_at in product(range(READ_OPERATIONS), range(PUBLISH_OPERATIONS)):
+        for number in range(9 - SLOTS, 11):
+            ring = ring_of(9)
+            run_at(ring, stopped_at, lambda ring=ring, at=killed_at: publish_interrupted(ring, at))  # type: ignore[misc]
+            assert is_whole(ring.read(number), number), f"stopped at {stopped_at}, killed at {killed_at}"
+
+
+def publish_interrupted(ring: Ring, killed_at: int) -> None:
+    run_at(ring, killed_at, interrupt)
+    with pytest.raises(Interrupted):
+        ring.publish()
+    ring.before = lambda: None
 
 
 def interrupt() -> None:
     raise Interrupted
 
 
-@pytest.mark.parametrize("killed_at", range(PUBLISH_OPERATIONS))
-def test_an_interrupted_publish_is_made_good_by_the_next(killed_at: int):
-    ring = ring_of(9)
-    run_at(ring, killed_at, interrupt)
-    with pytest.raises(Interrupted):
-        ring.publish()
-    ring.before = lambda: None
-    for _ in range(2):
-        ring.publish()
-        newest = ring.values[LATEST]
-        assert [ring.read(newest - 1), ring.read(newest)] == [[newest - 1] * PAYLOAD, [newest] * PAYLOAD]
+def test_an_interrupted_publish_is_made_good_by_the_next() -> None:
+    for killed_at in range(PUBLISH_OPERATIONS):
+        ring = ring_of(9)
+        publish_interrupted(ring, killed_at)
+        for _ in range(2):
+            ring.publish()
+            newest = ring.values[LATEST]
+            read = [ring.read(newest - 1), ring.read(newest)]
+            assert read == [[newest - 1] * PAYLOAD, [newest] * PAYLOAD], f"killed at {killed_at}"
 
 
 @pytest.mark.parametrize(
